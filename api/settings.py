@@ -3,6 +3,7 @@
 import ipaddress
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -32,6 +33,13 @@ def _absolute(file: str) -> Path:
         return Path(file).expanduser().absolute()
     except RuntimeError as error:
         raise ValueError(str(error)) from None
+
+
+def exports_telemetry(environment: Mapping[str, str]) -> bool:
+    """Whether traces or metrics are exported; OpenTelemetry itself reads the rest of its variables."""
+    names = ("", "_TRACES", "_METRICS")
+    wanted = any(environment.get(f"OTEL_EXPORTER_OTLP{name}_ENDPOINT") for name in names)
+    return wanted and environment.get("OTEL_SDK_DISABLED", "").lower() != "true"
 
 
 def is_loopback(host: str) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +17,7 @@ from api.http.hub import Hub
 from api.nodes import ThisNode, server_name
 from api.provenance import Provenance
 from api.recent import Recent
-from api.settings import Settings
+from api.settings import Settings, exports_telemetry
 from domain.values.base import HansardError
 from domain.values.sentences import Sentence
 from projections.engine.catalogue import PROJECTIONS
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from api.http.logins import Logins
     from api.http.shared_keys import SharedKeys
     from api.notifier import Notifier
+    from api.telemetry import Telemetry
     from domain.session.state import Session
     from projections.engine.ports import Database
     from projections.record.mirror import Mirror
@@ -125,6 +127,7 @@ class System(Core):
         self.provenance = Provenance(self.store, settings.node_dir / "workspaces")
         self.hub: Hub
         self._external: ExternalTurns | None = None
+        self._traces: Telemetry | None = None
         self._mirror = self._worklog_files(settings.worklog_folder)
 
     @contextlib.asynccontextmanager
@@ -164,6 +167,8 @@ class System(Core):
             if notifier and not isinstance(notifier, BaseException):
                 await asyncio.to_thread(self.follower.catch_up)
                 await notifier.stop()
+            if self._traces:
+                await asyncio.to_thread(self._traces.stop)
             await asyncio.to_thread(self._close)
 
     async def _begin_readers(self, *, work: bool) -> "Notifier | None":
@@ -173,6 +178,7 @@ class System(Core):
             self.follower.listen(self._mirror.seen)
             self._mirror.start()
         self.snapshots.start()
+        self._traces = self._telemetry()
         return await self._notifier() if work else None
 
     def reading(self) -> "AbstractContextManager[Database]":
@@ -258,6 +264,16 @@ class System(Core):
         checkpointer = Checkpointer(self.store, key, settings.checkpoint_to, settings.checkpoint_every)
         self.follower.listen(checkpointer.seen)
         return checkpointer
+
+    def _telemetry(self) -> "Telemetry | None":
+        """Traces and metrics, where the environment says where to send them."""
+        if not exports_telemetry(os.environ):
+            return None
+        from api.telemetry import exporting
+
+        telemetry = exporting(self.store.history)
+        self.follower.listen(telemetry.seen)
+        return telemetry
 
     def _worklog_files(self, folder: "Path | None") -> "Mirror | None":
         if folder is None:

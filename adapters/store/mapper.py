@@ -29,6 +29,8 @@ def encode(entry: NewEvent) -> StoredEvent:
         "causation": causation.causation_id,
         "data": orjson.Fragment(data),
     }
+    if causation.trace:
+        state["trace"] = causation.trace
     return StoredEvent(entry.session_id, entry.version, event.TOPIC, orjson.dumps(state))
 
 
@@ -38,7 +40,8 @@ def decode(row: StoredEvent, position: int) -> Recorded:
         found = _envelope(row)
     except _UNFIT as error:
         raise DamagedEvent(row, position, _why(error)) from error
-    causation = Causation(found["actor"], found["command"], found["correlation"], found["causation"])
+    trace = found.get("trace", "")
+    causation = Causation(found["actor"], found["command"], found["correlation"], found["causation"], trace)
     return Recorded(position, str(row.originator_id), row.originator_version, found["at"], causation, found["data"])
 
 
@@ -82,7 +85,15 @@ def _envelope(row: StoredEvent) -> dict[str, Any]:
 @cache
 def _reader(topic: str) -> Callable[[bytes], dict[str, Any]]:
     """From a row's bytes to its envelope with today's event in it, in one pass: half the time of two."""
-    fields = {"v": NotRequired[int], "at": int, "actor": str, "command": str, "correlation": str, "causation": str}
+    fields = {
+        "v": NotRequired[int],
+        "trace": NotRequired[str],
+        "at": int,
+        "actor": str,
+        "command": str,
+        "correlation": str,
+        "causation": str,
+    }
     envelope = TypedDict("envelope", fields | {"data": event_class(topic)})  # type: ignore[misc]  # made for a topic
     return TypeAdapter(envelope).validator.validate_json
 

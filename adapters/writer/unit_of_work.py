@@ -38,6 +38,7 @@ class CommandEnvelope(NamedTuple):
     expected: int | None = None
     key: str | None = None
     fingerprint: str = ""
+    trace: str = ""
 
 
 @dataclass(slots=True)
@@ -159,7 +160,8 @@ class UnitOfWork:
         at = max(self._clock(), before.updated_at if before else 0)
         decision = carry_out(kind_of(name), before, reaction.command, EventMetadata(name, at), self._so_far)
         correlation = envelope.correlation_id or decision.session.parent or name
-        causation = Causation(reaction.actor or envelope.actor, envelope.command_id, correlation, step.caused_by)
+        actor = reaction.actor or envelope.actor
+        causation = Causation(actor, envelope.command_id, correlation, step.caused_by, envelope.trace)
         entries = [
             NewEvent(name, version + number, at, causation, event)
             for number, event in enumerate(decision.events, start=1)

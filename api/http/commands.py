@@ -50,6 +50,7 @@ def _envelope(call: ApiCall, intent: Intent) -> CommandEnvelope:
         expected=call.version if intent.session_id == (call.session or intent.session_id) else None,
         key=call.owned_key,
         fingerprint="" if call.key is None else call.fingerprint,
+        trace=call.trace,
     )
 
 

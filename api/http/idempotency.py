@@ -19,7 +19,7 @@ from starlette.responses import Response
 from adapters.store import Conflict, Store, StoredReceipt, Write
 from adapters.writer.answers import KeyReused, fingerprint, first_answer, same
 from api.http.problems import of, problem
-from api.http.requests import answer_headers, idempotency_key, raw_body, read_object, system, version_of
+from api.http.requests import answer_headers, idempotency_key, raw_body, read_object, system, traceparent, version_of
 from api.system import System
 from domain.values.base import HansardError
 from domain.values.strict import JSON
@@ -48,6 +48,8 @@ class ApiCall:
     if_match: str | None = None
     session: str = ""
     """The session that the path names."""
+    trace: str = ""
+    """The caller's `traceparent`."""
     is_admin: bool = False
     """Whether the caller's key has every scope, or none is asked for."""
 
@@ -87,6 +89,7 @@ async def call_of(request: Request) -> ApiCall:
         key=idempotency_key(request),
         if_match=request.headers.get("if-match"),
         session=request.path_params.get("id", ""),
+        trace=traceparent(request),
         is_admin=request.state.scope == "admin",
     )
 

@@ -19,6 +19,7 @@ M = TypeVar("M", bound=BaseModel)
 KEY = re.compile(r"[\x21-\x7e]{1,255}")
 ETAG = re.compile(r'"(0|[1-9][0-9]{0,15})"')
 CHARSET = re.compile(r"""charset\s*=\s*["']?([^"';\s]+)""", re.IGNORECASE)
+_TRACEPARENT = re.compile("00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
 NUMBER = re.compile(r"0|[1-9][0-9]{0,15}")
 LENGTH = re.compile(r"[0-9]{1,20}")
 MOST = 200
@@ -208,3 +209,10 @@ def unless_known(request: Request, content: bytes, media_type: str) -> Response:
     if has_it_already(request, tag):
         return Response(status_code=304, headers=headers)
     return Response(content, headers=headers, media_type=media_type)
+
+
+def traceparent(request: Request) -> str:
+    """The caller's place in a trace (W3C Trace Context); nothing where the header is not one: it never fails a call."""
+    found = request.headers.get("traceparent", "").strip().lower()
+    sound = _TRACEPARENT.fullmatch(found)
+    return found if sound and sound[1].strip("0") and sound[2].strip("0") else ""

@@ -40,6 +40,8 @@ class Causation(NamedTuple):
     command_id: str
     correlation_id: str
     causation_id: str
+    trace: str = ""
+    """The caller's `traceparent` (W3C Trace Context), if there was one."""
 
 
 class Recorded(NamedTuple):
@@ -78,6 +80,7 @@ class Recorded(NamedTuple):
             "correlationId": self.causation.correlation_id,
             "causationId": self.causation.causation_id,
             "commandId": self.causation.command_id,
+            **({"traceparent": self.causation.trace} if self.causation.trace else {}),
             "data": self.event.model_dump(mode="json", by_alias=True),
         }
 

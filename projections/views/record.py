@@ -73,6 +73,7 @@ class Envelope(View):
     correlation_id: str
     causation_id: str
     command_id: str
+    traceparent: str | None = Field(default=None, exclude_if=absent, description="as the caller sent it")
     data: dict[str, Any]
 
     @classmethod

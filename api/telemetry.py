@@ -1,0 +1,159 @@
+"""Traces and metrics for OpenTelemetry, made from the events of the log: commands, turns, and their attempts.
+
+Nothing of it runs where the environment names no endpoint. A session is one trace: that of the caller who sent a
+`traceparent` with its start, else one of its own. Spans have the times of the record.
+"""
+
+import hashlib
+import logging
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+from domain.session.record import Recorded, mark
+from domain.session.turns import Settled, TurnAttemptFailed, TurnCancelled, TurnRequested
+from domain.values.base import HansardError
+
+_KEPT: Final = 10_000
+"""Sessions and turns that are remembered."""
+_NANOSECONDS: Final = 1_000_000
+_log = logging.getLogger(__name__)
+History = Callable[..., list[Recorded]]
+
+
+def exporting(history: History) -> "Telemetry":
+    """To the address of OTEL_EXPORTER_OTLP_ENDPOINT. Raises HansardError without the extra."""
+    try:
+        from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ImportError:
+        raise HansardError("OTEL_EXPORTER_OTLP_ENDPOINT needs the extra: pip install 'hansard[otel]'.") from None
+    return Telemetry(
+        history,
+        processor=BatchSpanProcessor(OTLPSpanExporter()),
+        reader=PeriodicExportingMetricReader(OTLPMetricExporter()),
+    )
+
+
+class Telemetry:
+    """Reads each page of events. `history` is the log's; `processor` and `reader` are OpenTelemetry's."""
+
+    def __init__(self, history: History, *, processor: Any, reader: Any) -> None:
+        from opentelemetry.sdk.metrics import MeterProvider
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+
+        resource = Resource.create({"service.name": os.environ.get("OTEL_SERVICE_NAME", "hansard")})
+        self._history = history
+        self._traces = TracerProvider(resource=resource)
+        self._traces.add_span_processor(processor)
+        self._metrics = MeterProvider(metric_readers=[reader], resource=resource)
+        self._tracer = self._traces.get_tracer("hansard")
+        meter = self._metrics.get_meter("hansard")
+        self._commands = meter.create_counter("hansard.commands", description="commands that were recorded")
+        self._attempts = meter.create_counter("hansard.attempts", description="attempts of turns, by outcome")
+        self._seconds = meter.create_histogram("hansard.attempt.duration", unit="s")
+        self._tokens = meter.create_counter("hansard.tokens", description="input and output tokens")
+        self._cost = meter.create_counter("hansard.cost", unit="{microdollar}")
+        self._sessions: OrderedDict[str, Any] = OrderedDict()
+        self._requested: OrderedDict[str, Recorded] = OrderedDict()
+
+    def stop(self) -> None:
+        """Send what is left."""
+        self._traces.shutdown()
+        self._metrics.shutdown()
+
+    def seen(self, page: Sequence[Recorded]) -> None:
+        """There are events; called in the thread that follows the log. Its own faults stop nobody."""
+        try:
+            for _, group in groupby(page, key=lambda recorded: (recorded.session_id, *mark(recorded))):
+                self._command(list(group))
+        except Exception:  # an outermost loop: the record does not depend on who watches it
+            _log.exception("events could not be traced")
+
+    def _command(self, events: Sequence[Recorded]) -> None:
+        first = events[0]
+        actor = first.causation.actor.partition(":")[0]
+        self._commands.add(1, {"kind": first.kind, "command": first.event.TOPIC, "actor": actor})
+        about = {"hansard.session": first.session_id, "hansard.version": first.version, "hansard.actor": actor}
+        about |= {"hansard.events": len(events)}
+        own = first.causation.trace if first.version > 1 else ""
+        parent = _remote(own) if own else self._session(first)
+        self._span(f"command {first.event.TOPIC}", parent, first.at, first.at, about)
+        for recorded in events:
+            self._turn(recorded)
+
+    def _turn(self, recorded: Recorded) -> None:
+        match recorded.event:
+            case TurnRequested() as event:
+                _keep(self._requested, event.turn_id, recorded)
+            case (Settled() | TurnAttemptFailed()) as event:
+                self._ended(recorded, event)
+
+    def _ended(self, recorded: Recorded, event: Any) -> None:
+        """The end of an attempt; of the turn, too, where no other follows."""
+        failure = getattr(event, "failure", None)
+        outcome = "cancelled" if isinstance(event, TurnCancelled) else failure.code if failure else "answered"
+        names = {"hansard.agent": event.agent, "hansard.role": event.role, "hansard.outcome": outcome}
+        seconds = float(getattr(event, "seconds", 0) or 0)
+        self._count(event, names, seconds)
+        about = names | {"hansard.session": recorded.session_id, "hansard.turn": event.turn_id}
+        began = recorded.at - round(seconds * 1_000)
+        parent, request = self._session(recorded), self._requested.get(event.turn_id)
+        if not isinstance(event, TurnAttemptFailed):
+            self._requested.pop(event.turn_id, None)
+            start = request.at if request else began
+            parent = self._span(f"turn {event.role}", parent, start, recorded.at, about, failure)
+        if not isinstance(event, TurnCancelled):
+            about |= {"hansard.attempt": event.attempt}
+            self._span(f"attempt {event.role}", parent, began, recorded.at, about, failure)
+
+    def _count(self, event: Any, names: dict[str, str], seconds: float) -> None:
+        self._attempts.add(1, names)
+        if isinstance(event, TurnCancelled):
+            return
+        self._seconds.record(seconds, names)
+        usage = getattr(event, "usage", None)
+        for counter, amount in ((self._tokens, usage and usage.tokens), (self._cost, usage and usage.cost_micros)):
+            if amount:
+                counter.add(amount, names)
+
+    def _span(self, name: str, parent: Any, start: int, end: int, about: dict[str, Any], failure: Any = None) -> Any:
+        """A span with the times of the record (milliseconds); the context for those below it."""
+        from opentelemetry.trace import Status, StatusCode, set_span_in_context
+
+        span = self._tracer.start_span(name, context=parent, attributes=about, start_time=start * _NANOSECONDS)
+        if failure is not None:
+            span.set_status(Status(StatusCode.ERROR, failure.code))
+        span.end(end * _NANOSECONDS)
+        return set_span_in_context(span)
+
+    def _session(self, recorded: Recorded) -> Any:
+        """The trace of a session, as every process names it."""
+        name = recorded.session_id
+        if name not in self._sessions:
+            first = recorded if recorded.version == 1 else next(iter(self._history(name, upto=1)), recorded)
+            _keep(self._sessions, name, _remote(first.causation.trace or _own(name)))
+        return self._sessions[name]
+
+
+def _own(session_id: str) -> str:
+    """The `traceparent` of a session that nobody's trace led to."""
+    digest = hashlib.sha256(session_id.encode()).hexdigest()
+    return f"00-{digest[:32]}-{digest[32:48]}-01"
+
+
+def _remote(traceparent: str) -> Any:
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+    return TraceContextTextMapPropagator().extract({"traceparent": traceparent})
+
+
+def _keep(kept: "OrderedDict[str, Any]", name: str, value: Any) -> None:
+    kept[name] = value
+    if len(kept) > _KEPT:
+        kept.popitem(last=False)
