@@ -1,6 +1,7 @@
-"""What a worker does with one turn: ask the agent, run the validation, hand the work over.
+"""What a worker does with one turn: ask the agent, run the validation, publish the work.
 
-Each returns the command that records the outcome. Faults of agents, commands and workspaces are outcomes, too.
+Each function returns the command that records the outcome. Failures of agents, commands and workspaces are outcomes,
+too.
 """
 
 from adapters.turns.job import Job, ancestors

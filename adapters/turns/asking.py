@@ -32,13 +32,13 @@ from domain.values.words import thread_name
 History = Callable[[str], Sequence[Recorded]]
 """The events of a session."""
 SHORT: Final = 100_000
-"""Characters that are taken up without a thread of their own."""
+"""Texts up to this length are handled without a separate thread."""
 Build = Callable[[Member, Path], Agent]
-"""Makes the agent that a member of the team is; it keeps what is its own below the folder."""
+"""Creates the agent of a team member; it keeps its own data below the folder."""
 
 
 class Asking:
-    """The team's agents, each built when it is first asked. `folder` is where they keep what is their own."""
+    """The team's agents, each created when it is first asked. `folder` is where they keep their own data."""
 
     def __init__(
         self,
@@ -71,13 +71,13 @@ class Asking:
         return await asyncio.to_thread(self.answer, job, turn.prompt, reply, turn.workspace, attempt)
 
     def _prepared(self, job: Job, agent: Agent) -> Turn:
-        """The question, with the folder to work in where the agent uses one. Blocks."""
+        """The question, with the folder to work in if the agent uses one. Blocks."""
         prompt = self.prompt(job)
         folder = None if isinstance(agent, Scripted | ModelAgent) else checkout(job, self._workspaces)
         return self._turn(job, prompt, folder)
 
     async def forget(self, event: AgentSessionsCleared) -> None:
-        """Drop what agents keep to resume conversations that are over."""
+        """Delete what agents keep to resume conversations that are over."""
         for name, handle in event.agent_sessions.items():
             member = self._team.named(name) or self._team.named(name.rpartition(" (")[0])
             if member is not None:
@@ -86,7 +86,7 @@ class Asking:
 
     def _agent(self, job: Job) -> Agent:
         if job.session.scenario is not None:
-            return Scripted(Scenario())  # the turn brings the session's own scenario
+            return Scripted(Scenario())  # the turn contains the session's own scenario
         member = self._asked(job)
         if member is None:
             raise HansardError(f"This team has nobody called {job.turn.agent!r}, whom the session means.")
@@ -96,7 +96,7 @@ class Asking:
         return self._team.asked(job.turn.agent, job.turn.role, job.session.crew)
 
     def _model(self, job: Job) -> str | None:
-        """What the team file says of the agent; the session's own scenario replaces other agents."""
+        """The agent's entry in the team file; the session's own scenario replaces other agents."""
         if job.session.scenario is not None:
             return None
         member = self._asked(job)
@@ -108,7 +108,7 @@ class Asking:
         return self._agents[member.name]
 
     def prompt(self, job: Job) -> str:
-        """What the agent is asked; once more, with the problem of its last answer, where that could not be read."""
+        """The agent's prompt. If its last answer was unreadable, the prompt names the problem."""
         patch = patch_of(job, self._workspaces) if judged_place(job.request) else ""
         language = self._team.language or "en"
         whole = prompt_of(job.request, language=language, whole=self._whole, patch=patch, before=self.said_before(job))
@@ -116,7 +116,7 @@ class Asking:
         return f"{again(problem, language)}\n\n{whole}" if problem else whole
 
     def said_before(self, job: Job) -> str:
-        """What was said in the conversation before this message."""
+        """The earlier messages of the conversation."""
         return said_before(job.session, job.load, job.request, self._team.language or "en")
 
     def _turn(self, job: Job, prompt: str, folder: Path | None) -> Turn:
@@ -156,7 +156,8 @@ class Asking:
         return self._fencing.grant(workspace_of(job, self._workspaces), folder)
 
     def _thread(self, job: Job) -> str | None:
-        """The conversation to resume: of the agent in this role, or of the agent in any, as the team file says."""
+        """The conversation to resume: of the agent in this role, or of the agent in any role, depending on the team
+        file."""
         turn, threads = job.turn, job.session.agent_sessions
         if turn.tries.new_conversation:
             return None
@@ -172,8 +173,8 @@ class Asking:
         return recap(self._said(job), self._team.language or "en")
 
     def _said(self, job: Job) -> list[Exchange]:
-        """What the agent was asked and answered in this session so far, in its conversation; also what could not be
-        read, of which its next question speaks."""
+        """The agent's questions and answers in this session so far, including unreadable ones, which its next question
+        mentions."""
         member = self._asked(job)
         any_role = member is not None and member.conversation == "agent"
         return [
@@ -188,7 +189,7 @@ class Asking:
     def answer(
         self, job: Job, prompt: str, reply: Reply, folder: Path | None, attempt: RunningAttempt | None = None
     ) -> RecordReply:
-        """The command that records what came back, and what it changed in the folder that was worked in, if any."""
+        """The command that records the reply, and what it changed in the working folder, if any."""
         failure = reply.failure or _wordless(reply, attempt)
         changes = NOTHING
         if job.request.access == "write" and failure is None:
@@ -224,7 +225,7 @@ class Asking:
 
 
 def _wordless(reply: Reply, attempt: RunningAttempt | None) -> Failure | None:
-    """An agent that ends without words after a denial has given no answer that could be read."""
+    """An agent that ends without a text after a denial has given no readable answer."""
     if attempt is None or not attempt.denied or reply.text.strip():
         return None
     return Failure(code="unreadable", detail="The answer has no words: the agent ended after a permission was denied.")

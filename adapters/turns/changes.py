@@ -1,4 +1,4 @@
-"""What a turn changes: files are written, the state of the folder is recorded, merged and published."""
+"""The changes of a turn: files are written, the state of the folder is recorded, merged and published."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -31,7 +31,7 @@ NOTHING = Changes()
 
 
 def keep(job: Job, workspaces: Workspaces, reply: Reply, folder: Path | None, *, model: str | None = None) -> Changes:
-    """Write the files that an agent handed over, and record the state of its folder, if it has one."""
+    """Write the files that an agent sent, and record the state of its folder, if it has one."""
     told = changes(reply.text) if job.request.role == "dev" else ()
     if folder is None and not told and not reply.files:
         return NOTHING
@@ -51,7 +51,7 @@ def keep(job: Job, workspaces: Workspaces, reply: Reply, folder: Path | None, *,
 
 
 def patch_of(job: Job, workspaces: Workspaces) -> str:
-    """All that the session has changed so far; nothing where its workspace is not here."""
+    """Everything that the session has changed so far; empty if its workspace is not on this machine."""
     session = job.session
     if session.base is None or session.changes is None:
         return ""
@@ -62,7 +62,7 @@ def patch_of(job: Job, workspaces: Workspaces) -> str:
 
 
 def base_of(job: Job, workspaces: Workspaces) -> WorkspacePrepared | None:
-    """What the session's workspace began with, where it was made by now and that is not recorded yet."""
+    """The start of the session's workspace, if it exists by now and this is not recorded yet."""
     session = job.session
     if not isinstance(session, Delivery | Orchestration) or session.base is not None:
         return None
@@ -78,9 +78,9 @@ def base_of(job: Job, workspaces: Workspaces) -> WorkspacePrepared | None:
 
 
 def _contents(told: Iterable[FileChange], workspace: Workspace, folder: Path) -> dict[str, str | bytes | None]:
-    """What becomes of each file, None where it goes (behaviour §3.2: patch, fallbackContent or content); changes of one
-    file come one after the other. Raises WorkspaceError for a patch that does not apply, where there is nothing to fall
-    back on."""
+    """The new contents of each file, None if it is removed (behaviour §3.2: patch, fallbackContent or content). Several
+    changes of one file are applied in order. Raises WorkspaceError for a patch that does not apply and has no
+    fallback."""
     found: dict[str, str | bytes | None] = {}
     for change in told:
         whole = change.content if change.content is not None else change.fallback_content
@@ -103,7 +103,7 @@ def _patched(
 
 
 def merge(job: Job, workspaces: Workspaces, command: RecordReply, session: Session) -> RecordReply:
-    """The answer on top of what others have recorded meanwhile; a failure where both changed the same lines."""
+    """The answer, merged with what others have recorded meanwhile; a failure if both changed the same lines."""
     workspace = workspace_of(job, workspaces)
     theirs = session.tree or workspace.base()
     assert command.tree is not None, "only changes can be overtaken"
@@ -118,7 +118,7 @@ def merge(job: Job, workspaces: Workspaces, command: RecordReply, session: Sessi
 
 
 def publish(job: Job, workspaces: Workspaces) -> RecordPackage:
-    """The work as a patch and, in the person's repository, a branch; their checkout stays as it is."""
+    """The work as a patch and, in the person's repository, a branch; the checkout does not change."""
     workspace = workspace_of(job, workspaces)
     base = workspace.base()
     commit = job.session.tree or base

@@ -17,11 +17,11 @@ from domain.session.turns import TurnAttemptFailed, TurnRequested, TurnRetried
 log = logging.getLogger(__name__)
 
 LOOK = 100
-"""So many waiting turns are read at once, of which one is taken."""
+"""How many waiting turns are read at once to take one of them."""
 
 
 class Claiming:
-    """The turns that a worker may take. All but `hold` blocks: call it from a thread, one at a time."""
+    """The turns that a worker may take. Everything except `hold` blocks: call it from a thread, one at a time."""
 
     def __init__(
         self,
@@ -40,12 +40,12 @@ class Claiming:
         """Whether no more turns are wanted."""
 
     def next(self) -> Lease | None:
-        """A lease on the oldest turn that is ours to do."""
+        """A lease on the first turn in the queue that this worker can do."""
         return next(self.take(), None)
 
     def take(self) -> Iterator[Lease]:
-        """Leases on the turns that are ours to do, the oldest first. This worker ends with its machine, so a power cut
-        may undo them."""
+        """Leases on the turns that this worker can do, in the order of the queue. If the machine fails, the worker
+        ends, too, so these leases need not survive a power cut."""
         now = self._clock()
         if not self._turns.waiting(now):
             return
@@ -62,12 +62,12 @@ class Claiming:
                     found = True
                     yield lease
             looks += 1
-            # A turn that waits for its next attempt lies in the part already seen: the second look begins there.
+            # A turn that waits for its next attempt is in the part already read: the second look begins there.
             if self._scan.complete or (self._scan.ended and looks > 1 and not found):
                 return
 
     async def hold(self, lease: Lease, task: "asyncio.Task[None] | None", seconds: float) -> None:
-        """Renew the lease every so many seconds, until this is cancelled. Cancels the task when the lease is lost."""
+        """Renew the lease at this interval, until this is cancelled. Cancels the task when the lease is lost."""
         while True:
             await asyncio.sleep(seconds)
             try:
@@ -80,8 +80,8 @@ class Claiming:
                 return
 
     def take_back(self) -> None:
-        """Release what workers held that no longer live on this machine (an earlier life of ours, say), once everything
-        that they had started is ended."""
+        """Release the turns of workers that are no longer alive on this machine (such as our previous process), after
+        ending everything that they had started."""
         if self._sharing is not None:
             self._sharing.attend()
         for worker in {*self._turns.workers(), *self._presence.others()} - {self._presence.name}:
@@ -102,5 +102,5 @@ class Claiming:
 
 
 def asks(page: Iterable[Recorded]) -> bool:
-    """Whether turns have come to wait."""
+    """Whether turns have started to wait."""
     return any(isinstance(recorded.event, TurnRequested | TurnAttemptFailed | TurnRetried) for recorded in page)

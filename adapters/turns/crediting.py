@@ -1,4 +1,4 @@
-"""The commit message of a turn's changes: what was done, and by whom, in trailers that survive a rebase."""
+"""The commit message for a turn's changes: what was done, and by whom, in trailers that survive a rebase."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from domain.session.turns import TurnRequested
 
 SUBJECT: Final = 72
 _WORDS: Final = 3
-"""An answer's line of fewer words ("Done.") does not say what was done."""
+"""A line with fewer words ("Done.") does not describe the work."""
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _MARKUP: Final = re.compile(r"^[#>*\s-]+")
 _NO_PROSE: Final = ("{", "[", "`", "<", "|", "}", "]")
@@ -29,7 +29,7 @@ def commit_message(request: TurnRequested, session_id: str, answer: str, model: 
 
 
 def _subject(request: TurnRequested, answer: str) -> str:
-    """The first line of the answer that says something, else the first line of the task."""
+    """The first descriptive line of the answer, otherwise the first line of the task."""
     task = request.context.get("task")
     told = next((line for line in _prose(answer) if len(line.split()) >= _WORDS), "")
     words = told or next(_prose(task.head if task else ""), "") or f"Changes by {_plain(request.agent)}"

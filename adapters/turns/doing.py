@@ -1,4 +1,4 @@
-"""What one attempt does, gathered while it runs: the tools that it uses, and the lines that its program prints."""
+"""The activity of one attempt, collected while it runs: the tools that it uses, and its program's output."""
 
 from collections import deque
 from collections.abc import Callable
@@ -9,14 +9,14 @@ from domain.session.turns import ActivitySummary, ToolUse
 from domain.values.base import Blob, Text, Usage
 
 FIRST, LAST = 100, 100
-"""Tools that are kept of an attempt, from its beginning and from its end."""
+"""How many tool calls of an attempt are kept, from its beginning and from its end."""
 TRANSCRIPT_BYTES: Final = 64 * 1024 * 1024
 CUT: Final = "[… the transcript is cut here: it is longer than 64 MiB]"
 _OVER: Final = frozenset({"completed", "failed", "denied"})
 
 
 class Doing:
-    """One attempt. Its user must hold a lock."""
+    """One attempt. Callers must hold a lock."""
 
     def __init__(self, clock: Callable[[], int]) -> None:
         self._clock = clock
@@ -28,17 +28,17 @@ class Doing:
         self._lines: list[str] = []
         self._usages: dict[str, Usage] = {}
         self.was_denied = False
-        """Whether a tool or a permission was."""
+        """Whether a tool or a permission was denied."""
 
     def see(self, seen: Activity) -> None:
-        """A call that has an id is counted at its end; another at once."""
+        """Tool calls with an id are counted at their end, others immediately."""
         if seen.usage is not None:
             self._usages[seen.id or ""] = seen.usage
         self.was_denied = self.was_denied or seen.status == "denied"
         if seen.kind != "tool":
             return
         if seen.id in self._ended:
-            return  # a program that sums up its denials names them again
+            return  # a program that summarizes its denials names them again
         started, since = self._open.pop(seen.id, (None, None)) if seen.id else (None, None)
         use = _merged(started, seen)
         if seen.id and seen.status not in _OVER:
@@ -50,14 +50,14 @@ class Doing:
         self._keep(use.changed(milliseconds=took))
 
     def hear(self, line: str) -> None:
-        """A line of the transcript; what is beyond the limit is left out."""
+        """A line of the transcript; everything beyond the limit is dropped."""
         if self._bytes > TRANSCRIPT_BYTES:
             return
         self._bytes += len(line.encode(errors="replace")) + 1
         self._lines.append(line if self._bytes <= TRANSCRIPT_BYTES else CUT)
 
     def activity(self) -> tuple[ActivitySummary, tuple[Blob, ...]] | None:
-        """All of it, with the calls whose end was not seen; None where there is nothing."""
+        """Everything so far, including calls that have not ended; None if there is nothing."""
         running = [use for use, _ in self._open.values()]
         total = self._total + len(running)
         if not total and not self._lines:
@@ -82,7 +82,7 @@ class Doing:
 
 
 def _merged(started: ToolUse | None, seen: Activity) -> ToolUse:
-    """The call as its beginning and its end describe it."""
+    """The call, from its beginning and its end."""
     known = started or ToolUse()
     return ToolUse(
         tool=seen.tool or known.tool,

@@ -1,4 +1,4 @@
-"""What a message of a conversation continues: the sessions before it, their last result, and what was said."""
+"""What a message of a conversation continues: the sessions before it, their last result, and their messages."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -31,7 +31,7 @@ def earlier_sessions(session: Session, load: Load) -> Iterator[Orchestration]:
 
 
 def last_result(now: Session, load: Load, root: Path) -> Earlier | None:
-    """The newest state of the conversation's work in the same folder; what was reset is no result."""
+    """The newest state of the conversation's work in the same folder; results of reset runs do not count."""
     for session in earlier_sessions(now, load):
         if session.tree is not None and session.workspace == now.workspace and session.status != "reset":
             place = root / (session.home or session.id) / "repo.git"
@@ -40,7 +40,7 @@ def last_result(now: Session, load: Load, root: Path) -> Earlier | None:
 
 
 def said_before(now: Session, load: Load, request: TurnRequested, language: str) -> str:
-    """What was said in the conversation so far, for the agent that hears the message first."""
+    """The messages of the conversation so far, for an agent that joins it."""
     if request.prompt.partition("@")[0] not in _FIRST_PROMPTS:
         return ""
     exchanges = [

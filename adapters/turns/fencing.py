@@ -1,4 +1,4 @@
-"""The fence around a turn: what its programs may use, and what does not exist for them."""
+"""The fence around a turn: what its programs may access, and what is hidden from them."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -10,9 +10,8 @@ _LOG_FILES = ("", "-wal", "-shm")
 
 
 class Fencing:
-    """How programs are fenced on this node. `private` is the folder of what the node keeps, `secrets` are files with
-    keys and passwords. Beside them and the log nothing needs to be named, because a fence shows only what is granted.
-    Raises `NoFence`."""
+    """How programs are fenced on this node. `private` is the folder with the node's own data, `secrets` are files with
+    keys and passwords. Nothing else needs to be named, because a fence only shows what is granted. Raises `NoFence`."""
 
     def __init__(self, sandbox: Sandbox, *, log: Path | None, private: Path, secrets: Iterable[Path] = ()) -> None:
         self._choose = choose(sandbox)
@@ -23,7 +22,7 @@ class Fencing:
         return self._choose(grant)
 
     def grant(self, workspace: Workspace, folder: Path) -> Grant:
-        """What a program in this folder of the workspace may use: the folder's tree, and the objects of its git. The
+        """What a program in this folder of the workspace may access: the folder's tree, and the objects of its git. The
         person's checkout is hidden, unless it is where the agents work."""
         checkout = Path(workspace.repository) if workspace.repository else None
         return Grant(
@@ -34,14 +33,14 @@ class Fencing:
 
 
 def _spellings(path: Path) -> Iterator[Path]:
-    """The path, also without symbolic links."""
+    """The path, and the same path without symbolic links."""
     yield path.absolute()
     if path.resolve() != path.absolute():
         yield path.resolve()
 
 
 def _log(log: Path) -> Iterator[Path]:
-    """Its folder, and its files for when the folder itself is worked in."""
+    """The log's folder, and its files in case the folder itself is worked in."""
     for path in _spellings(log):
         yield path.parent
         yield from (path.with_name(f"{path.name}{ending}") for ending in _LOG_FILES)

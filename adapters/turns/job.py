@@ -1,4 +1,4 @@
-"""A turn in hand: its folder, and the commands that record how it ended."""
+"""A turn in progress: its folder, and the commands that record how it ended."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -20,26 +20,26 @@ from domain.values.base import Blob, HansardError, Text
 from domain.values.time import milliseconds
 
 ENDED: Final = ("success", "cancelled", "done", "reset", "decided")
-"""The status of a session that nobody has to go on with. A failed one may be retried."""
+"""Statuses in which nobody has to continue the session. A failed one may be retried."""
 LANE = 1_000
 """More folders than a lane ever leaves behind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A turn in hand: the lease, what was requested, and the session as it is."""
+    """A turn in progress: the lease, the request, and the current session."""
 
     lease: Lease
     request: TurnRequested
     session: Session
     load: Load = lambda _: None
-    """Another session, as the log has it."""
+    """Another session, from the log."""
     ancestors: Iterable[str] = ()
-    """Of a fork: the session it comes from, the one that comes from, and so on; looked up as far as they are wanted."""
+    """For a fork: its source, the source of that, and so on; looked up as needed."""
 
     @property
     def deadline(self) -> int | None:
-        """The instant after which the turn is stopped, as the session has it now."""
+        """The time at which the turn is stopped, according to the session now."""
         if self.request.deadline is None:
             return None
         if isinstance(self.session, Delivery):
@@ -48,12 +48,12 @@ class Job:
 
     @property
     def preparation(self) -> Preparation:
-        """How the session's workspace is made ready."""
+        """How the session's workspace is prepared."""
         return self.session.preparation if isinstance(self.session, Delivery | Orchestration) else Preparation()
 
     @property
     def workspace_env(self) -> Mapping[str, str]:
-        """Variables that make the workspace win where the checkout would."""
+        """Variables that make the workspace take precedence over the checkout."""
         return self.session.validation_env if isinstance(self.session, Delivery) else {}
 
     @property
@@ -63,8 +63,8 @@ class Job:
 
     @property
     def slot(self) -> int:
-        """How often a folder was left behind: a frozen earlier attempt may still be writing there. An attempt whose end
-        is recorded writes no more, so its folder is used again."""
+        """How often a folder was abandoned: a frozen earlier attempt may still be writing there. An attempt with a
+        recorded end no longer writes, so its folder is used again."""
         turn = self.session.outstanding.get(self.request.turn_id)
         ended = turn.tries.ended if turn is not None else 0
         return self.session.slot + max(0, self.lease.attempt - 1 - ended)
@@ -76,7 +76,7 @@ class Job:
 
 
 def ancestors(store: Store, session: Session) -> Iterator[str]:
-    """Whom a session was forked from, the nearest first."""
+    """The sources of a fork, the nearest first."""
     seen: set[str] = set()
     name = session.forked_from
     while name is not None and name not in seen:
@@ -87,7 +87,7 @@ def ancestors(store: Store, session: Session) -> Iterator[str]:
 
 
 def workspace_of(job: Job, workspaces: Workspaces) -> Workspace:
-    """Blocks: the first time it copies the person's repository."""
+    """Blocks: the first time, it copies the person's repository."""
     session = job.session
     if session.forked_from is not None:
         workspaces.copy(job.ancestors, session.id)

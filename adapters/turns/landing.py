@@ -1,4 +1,5 @@
-"""Landing a result: merged with the branch as it is now, validated there, and only then part of it (contract-2 §12)."""
+"""Landing a result: merge it with the current branch, validate the merge, and only then move the branch (contract-2
+§12)."""
 
 import asyncio
 import time
@@ -22,7 +23,7 @@ from domain.session.turns import Failure
 from domain.values.sentences import Sentence
 
 _TRIES: Final = 3
-"""So often the merge is made again because the branch has moved."""
+"""How often the merge is repeated because the branch has moved."""
 
 
 async def land(
@@ -81,7 +82,7 @@ async def land(
 async def _failed(
     steps: Sequence[ValidationStep], place: CommandPlace, settings: ValidationSettings
 ) -> tuple[str, tuple[str, ...]] | None:
-    """Why the commands failed on the merge: in a few sentences, and the lines that say so."""
+    """Why the commands failed on the merge: a few sentences, and the relevant lines."""
     if not steps:
         return None
     runs, outputs = await outcomes(steps, place, settings)

@@ -1,4 +1,5 @@
-"""What agents do right now: a short ring of frames for each turn, in memory only. What lasts is recorded events."""
+"""What agents are doing right now: a short ring buffer of frames per turn, only in memory. Events record what is
+kept."""
 
 import asyncio
 import threading
@@ -16,9 +17,9 @@ from domain.values.base import Blob, Usage
 from domain.values.time import iso
 
 FRAMES: Final = 1_000
-"""Frames that are kept of a turn; the oldest go first."""
+"""Number of frames that are kept per turn; the oldest are dropped."""
 TURNS: Final = 200
-"""Turns whose frames are kept."""
+"""Number of turns whose frames are kept."""
 
 
 class Frame(Activity):
@@ -29,7 +30,7 @@ class Frame(Activity):
 
 
 class _KeptFrame(NamedTuple):
-    """What a frame is made of, when somebody reads it."""
+    """The contents of a frame, made when it is read."""
 
     seq: int
     at: int
@@ -59,7 +60,7 @@ class RunningAttempt:
 
     @property
     def denied(self) -> bool:
-        """Whether a call of it was denied so far."""
+        """Whether one of its tool calls was denied so far."""
         with self._live.lock:
             return self._doing.was_denied
 
@@ -69,7 +70,7 @@ class RunningAttempt:
             self._doing.hear(line)
 
     def activity(self) -> tuple[ActivitySummary, tuple[Blob, ...]] | None:
-        """What is to be recorded of it so far."""
+        """What would be recorded of it now."""
         with self._live.lock:
             return self._doing.activity()
 
@@ -79,7 +80,7 @@ class RunningAttempt:
             return self._doing.usage()
 
     def so_far(self) -> WorkSoFar:
-        """What is to be recorded where somebody ends it now."""
+        """What is recorded if somebody ends it now."""
         activity, blobs = self.activity() or (None, ())
         seconds = max(0, self._live.clock() - self._began) / 1000
         return WorkSoFar(attempt=self._number, seconds=seconds, usage=self.usage(), activity=activity, blobs=blobs)
@@ -91,7 +92,7 @@ class _Listener(NamedTuple):
 
 
 class Live:
-    """The turns that run in this process, or ran a short while ago. From any thread."""
+    """The turns that run in this process, or ran until recently. From any thread."""
 
     def __init__(self, clock: Callable[[], int]) -> None:
         self.clock, self.lock = clock, threading.RLock()
@@ -103,7 +104,7 @@ class Live:
 
     @contextmanager
     def running(self, turn_id: str, number: int) -> Iterator[RunningAttempt]:
-        """An attempt of the turn that an agent is asked in."""
+        """An attempt at the turn that asks an agent."""
         attempt = self.attempt(turn_id, number)
         with self.lock:
             self._running[turn_id] = attempt
@@ -115,7 +116,7 @@ class Live:
                     del self._running[turn_id]
 
     def so_far(self, turn_id: str) -> WorkSoFar | None:
-        """What the attempt has done that runs here now."""
+        """What the attempt that runs here has done so far."""
         with self.lock:
             attempt = self._running.get(turn_id)
         return attempt.so_far() if attempt else None
@@ -131,7 +132,7 @@ class Live:
             return RunningAttempt(self, ring, turn_id, number)
 
     def frames(self, turn_id: str, *, after: int = 0) -> tuple[Frame, ...]:
-        """The frames with a higher number; none of a turn that does not run here."""
+        """The frames with a higher number; empty for a turn that does not run here."""
         with self.lock:
             kept = [kept for kept in self._rings.get(turn_id, ()) if kept.seq > after]
         return tuple(found.frame() for found in kept)
@@ -143,7 +144,7 @@ class Live:
 
     @contextmanager
     def listening(self, turn_id: str) -> Iterator[asyncio.Event]:
-        """Set, in the loop of the caller, whenever there is a new frame or the turn has ended."""
+        """Set, in the caller's loop, whenever there is a new frame or the turn has ended."""
         listener = _Listener(asyncio.get_running_loop(), asyncio.Event())
         with self.lock:
             self._listeners.setdefault(turn_id, []).append(listener)
@@ -164,13 +165,13 @@ class Live:
                 loop.call_soon_threadsafe(rung.set)
 
     def close(self) -> None:
-        """The stream ends: listeners are woken."""
+        """End the stream: listeners are notified."""
         self.closed = True
         for turn_id in tuple(self._listeners):
             self.wake(turn_id)
 
     def seen(self, page: Sequence[Recorded]) -> None:
-        """What the log brought: turns that have ended."""
+        """New events: turns have ended."""
         for recorded in page:
             if isinstance(recorded.event, Settled):
                 self.wake(recorded.event.turn_id)

@@ -1,4 +1,4 @@
-"""Permission questions of the agents that run here: answered by the rules, by a remembered answer, or by a person."""
+"""Requests for permission by agents that run here: answered by the rules, by a remembered answer, or by a person."""
 
 import asyncio
 import logging
@@ -35,7 +35,7 @@ _STATUS: Final[Mapping[PermissionChoice, Status]] = {"allow": "completed", "deny
 
 
 class Questions:
-    """The questions that wait in this process. All its methods belong to the worker's event loop."""
+    """The requests that wait in this process. All its methods belong to the worker's event loop."""
 
     def __init__(self, rules: PermissionRules, writer: Writer) -> None:
         self.rules, self.writer = rules, writer
@@ -44,7 +44,7 @@ class Questions:
 
     @property
     def turns(self) -> int:
-        """How many turns wait for a person: they hold no slot."""
+        """How many turns wait for a person: they use no slot."""
         return len(self._waiting)
 
     def permit(self, job: Job, attempt: RunningAttempt) -> "TurnPermit":
@@ -52,7 +52,7 @@ class Questions:
         return TurnPermit(self, job, attempt)
 
     def seen(self, page: Sequence[Recorded]) -> None:
-        """New events: answers, and withdrawn questions."""
+        """New events: answers, and withdrawn requests."""
         for recorded in page:
             match recorded.event:
                 case PermissionDecided() as event if event.turn_id in self._waiting:
@@ -92,7 +92,7 @@ class Questions:
             self._answers.pop(request_id, None)
 
     def _answer(self, request_id: str, decision: PermissionChoice) -> None:
-        """It may arrive before the asker knows the question's id."""
+        """The answer may arrive before the asker knows the request's id."""
         future = self._future(request_id)
         if not future.done():
             future.set_result(decision)
@@ -116,7 +116,7 @@ class TurnPermit:
         if verdict == "ask":
             verdict = await self._remembered(wish) or "ask"
         if verdict == "ask" and len(title) > LONGEST_TITLE:
-            verdict = "deny"  # a person cannot judge what is not shown in full
+            verdict = "deny"  # a person cannot judge what is not shown completely
         if verdict == "ask":
             return await self._asked(wish)
         self._attempt.observe(wish.changed(status=_STATUS[verdict]))
@@ -128,7 +128,7 @@ class TurnPermit:
         return session.remembered.get(subject) if session else None
 
     async def _asked(self, wish: Activity) -> PermissionChoice:
-        """A person's answer; no where the question cannot be recorded."""
+        """A person's answer; denied if the request cannot be recorded."""
         lease, questions = self._job.lease, self._questions
         command = RequestPermission(
             turn_id=lease.turn_id,

@@ -1,4 +1,4 @@
-"""Before the first agent: the workspace is made ready, and the validation runs once on it (contract-2 §8, §9)."""
+"""Before the first agent: the workspace is prepared, and the validation runs on it once (contract-2 §8, §9)."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -25,10 +25,10 @@ from domain.session.turns import Failure
 
 
 class Commands(Protocol):
-    """What runs the commands of a delivery."""
+    """Runs the commands of a delivery."""
 
     async def prepare(self, job: Job) -> RecordBaseline:
-        """Make the workspace ready and run each validation command once."""
+        """Prepare the workspace and run each validation command once."""
         ...
 
     async def validate(self, job: Job) -> RecordValidation:
@@ -36,11 +36,11 @@ class Commands(Protocol):
         ...
 
     async def land(self, job: Job) -> RecordLanding:
-        """Merge the result into a branch, once it is validated there."""
+        """Merge the result into a branch if its validation passes there."""
         ...
 
     async def ready(self, job: Job) -> Failure | None:
-        """Make the folder ready in which an agent is asked; why it cannot be."""
+        """Prepare the folder in which an agent is asked. Returns why that failed, if it did."""
         ...
 
 
@@ -90,7 +90,7 @@ class _SourcePlace(TypedDict):
 async def prepare(
     job: Job, *, workspaces: Workspaces, home: Path, fencing: Fencing, settings: ValidationSettings, observe: Observe
 ) -> RecordBaseline:
-    """Make the workspace ready, look for what would be tested instead of it, and run each command once."""
+    """Prepare the workspace, check whether something else would be tested instead, and run each command once."""
     assert isinstance(job.session, Delivery), "only deliveries validate"
     started = time.monotonic()
     place, setup = await ready(
@@ -111,7 +111,7 @@ async def prepare(
 async def validated(
     job: Job, *, workspaces: Workspaces, home: Path, fencing: Fencing, settings: ValidationSettings, observe: Observe
 ) -> RecordValidation:
-    """The validation of an iteration. A folder that is a new one is made ready first."""
+    """The validation of an iteration. A new folder is prepared first."""
     place, setup = await ready(
         job, workspaces=workspaces, home=home, fencing=fencing, settings=settings, observe=observe
     )
@@ -156,7 +156,8 @@ async def _run(step: ValidationStep, place: CommandPlace, settings: ValidationSe
 
 
 def _hidden(step: ValidationStep, place: CommandPlace) -> str:
-    """What the command would have used of the checkout and cannot see, and what to write; empty where nothing."""
+    """What the command would have used from the checkout but cannot see, and what to write instead; empty if
+    nothing."""
     if place.checkout is None:
         return ""
     path = processes.clean_environment(place.env)["PATH"]

@@ -1,4 +1,5 @@
-"""Which workers of this machine are alive: each holds a lock on a file of its name, which ends with its process."""
+"""Which workers of this machine are alive: each holds a lock on a file with its name, which is released with its
+process."""
 
 import fcntl
 import hashlib
@@ -16,7 +17,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 @cache
 def this_machine() -> str:
-    """This machine since it was started: its id and that of its boot. A host name says too little: others may have the
+    """This machine since its start: its id and that of its boot. A host name is not enough: other machines may have the
     same one, and containers share a machine id."""
     machine = next(filter(None, map(_content, _MACHINE_IDS)), "") or str(uuid.getnode())
     return hashlib.sha256(f"{machine}\n{_content(_BOOT_ID)}".encode()).hexdigest()[:12]
@@ -57,7 +58,7 @@ class Presence:
         self._tidy()
 
     def _locked(self) -> IO[str]:
-        """Locked before it gets its name, so that no live worker looks dead."""
+        """The file is locked before it gets its name, so that no live worker looks dead."""
         draft = self._folder / f".{self.name}"
         file = draft.open("w")
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -65,7 +66,7 @@ class Presence:
         return file
 
     def _tidy(self) -> None:
-        """Remove files from before the last boot: they say nothing any more."""
+        """Remove files from before the last boot: they mean nothing any more."""
         for name in self.others():
             if not self._is_ours(name) and self._is_free(name):
                 self.forget(name)
@@ -80,8 +81,8 @@ class Presence:
         return tuple(name for name in names if name != self.name and not name.startswith("."))
 
     def gone(self, name: str) -> bool:
-        """Whether that worker has certainly ended: it has a file here, on this machine, and its lock is free.
-        Without a file it may live with another data folder; then its leases run out by themselves."""
+        """Whether that worker has certainly ended: it has a file here, on this machine, and its lock is free. Without a
+        file, it may be alive with another data folder; then its leases expire by themselves."""
         return self._is_ours(name) and self._is_free(name)
 
     def _is_ours(self, name: str) -> bool:
@@ -91,12 +92,12 @@ class Presence:
         return _is_free(self._folder / name)
 
     def forget(self, name: str) -> None:
-        """Everything that worker left is taken care of."""
+        """Everything that this worker left has been cleaned up."""
         (self._folder / name).unlink(missing_ok=True)
 
 
 def _is_free(file: Path) -> bool:
-    """Whether the file exists and its lock is free; another user's file is not judged."""
+    """Whether the file exists and its lock is free; files of other accounts are not checked."""
     with suppress(OSError), file.open("r+") as opened:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True

@@ -1,4 +1,4 @@
-"""The words of a prompt: what a request names by number or word, spelled out in the language of the team."""
+"""The text of a prompt: what a request names by number or code, spelled out in the language of the team."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -10,9 +10,9 @@ from domain.session.record import Whole
 from domain.session.turns import TurnRequested
 
 DIFF_CHARACTERS: Final = 100_000
-"""Of the diff that a reviewer or a judge reads."""
+"""How much of the diff a reviewer or a judge reads."""
 _JUDGED: Final = {"review_artifact": "changes", "verdict": "results", "verdict_repair": "results"}
-"""Where the prompts of those who judge have what they judge."""
+"""The placeholders with the work, in the prompts of those who judge it."""
 
 
 def judged_place(request: TurnRequested) -> str | None:
@@ -21,7 +21,7 @@ def judged_place(request: TurnRequested) -> str | None:
 
 
 def with_diff(words: str, patch: str) -> str:
-    """What the author says, and then what was really changed."""
+    """The author's text, followed by the actual changes."""
     if not patch:
         return words
     if len(patch) > DIFF_CHARACTERS:
@@ -31,8 +31,8 @@ def with_diff(words: str, patch: str) -> str:
 
 
 def prompt_of(request: TurnRequested, *, language: str, whole: Whole, patch: str = "", before: str = "") -> str:
-    """What the agent is asked, word for word. `patch` is what was changed so far, for those who judge it, `before` what
-    was said earlier in the conversation."""
+    """The exact prompt. `patch` contains the changes so far, for those who judge them; `before` the earlier messages of
+    the conversation."""
     name, _, strategy = request.prompt.partition("@")[0].partition(".")
     chosen = prompts.prompt(name, strategy=strategy or None, language=language)
     words = material(request, whole=whole, patch=patch, before=before)
@@ -40,7 +40,7 @@ def prompt_of(request: TurnRequested, *, language: str, whole: Whole, patch: str
 
 
 def material(request: TurnRequested, *, whole: Whole, patch: str = "", before: str = "") -> dict[str, str]:
-    """What fills the places of the prompt."""
+    """The values of the prompt's placeholders."""
     words = {place: whole(text) for place, text in request.context.items()}
     if before:
         words["task"] = f"{words.get('task', '')}\n\n{before}"
@@ -49,7 +49,7 @@ def material(request: TurnRequested, *, whole: Whole, patch: str = "", before: s
 
 
 def _spelled_out(words: Mapping[str, str], language: str) -> dict[str, str]:
-    """What the request names by number or word, in the language of the prompt."""
+    """What the request names by number or code, in the language of the prompt."""
     spelled = {}
     if number := words.get("phase_number"):
         spelled["phase_name"] = phase_name(int(number), "ko" if language == "ko" else "en")

@@ -1,4 +1,4 @@
-"""Making a working folder ready before anything runs in it: copies, links, set-up, environment (contract-2 §8)."""
+"""Preparing a working folder before anything runs in it: copies, links, set-up, environment (contract-2 §8)."""
 
 import asyncio
 import shutil
@@ -30,7 +30,7 @@ async def ready(
     observe: Observe,
     tree: str | None = None,
 ) -> tuple[CommandPlace, tuple[SetupCommand, ...]]:
-    """The job's folder in the recorded state or `tree`'s, made ready if it is new, and what the set-up came to."""
+    """The job's folder in the recorded state or in `tree`'s, prepared if it is new, and the result of the set-up."""
     preparation = job.preparation
     folder = await asyncio.to_thread(checkout, job, workspaces, tree)
     workspace = await asyncio.to_thread(workspace_of, job, workspaces)
@@ -87,8 +87,8 @@ async def _set_up(
 
 
 def environment(job: Job, top: Path) -> dict[str, str]:
-    """The variables of the repository's settings, and those that make the workspace win. Each part that begins with
-    `./` is a path in the workspace."""
+    """The variables of the repository's settings, and those that make the workspace take precedence. Parts that begin
+    with `./` are paths in the workspace."""
     env = {**job.preparation.env, **job.workspace_env}
     return {name: ":".join(_absolute(part, top) for part in value.split(":")) for name, value in env.items()}
 
@@ -104,7 +104,7 @@ def relative(value: str, top: Path) -> str:
 
 
 def _copy(workspace: Workspace, folder: Path, names: Iterable[str]) -> None:
-    """Copy ignored files and folders of the checkout. Raises WorkspaceError for one that leads out of it."""
+    """Copy ignored files and folders of the checkout. Raises WorkspaceError for one that leads outside."""
     source, top = workspace.source, workspace.tree_of(folder)
     if source is None or source.resolve() == top.resolve():
         return

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 class RecordingSettings(Protocol):
-    """Seconds: how long the lease lasts, and the pause before another try to record."""
+    """Seconds: the length of the lease, and the pause before recording is tried again."""
 
     @property
     def lease(self) -> float: ...
@@ -27,7 +27,7 @@ class RecordingSettings(Protocol):
 
 
 def outcome_of(job: Job, command: Command, worker: str) -> CommandEnvelope:
-    """The outcome of a turn: by its agent where one was asked, else by the worker."""
+    """The outcome of a turn: by its agent if one was asked, otherwise by the worker."""
     lease = job.lease
     return CommandEnvelope(
         lease.session_id,
@@ -39,7 +39,7 @@ def outcome_of(job: Job, command: Command, worker: str) -> CommandEnvelope:
 
 
 def deadline_of(session_id: str, turn_id: str) -> CommandEnvelope:
-    """The end of a turn by its deadline; refused where that has not passed, or was extended meanwhile."""
+    """The end of a turn by its deadline; refused if that has not passed, or was extended meanwhile."""
     return CommandEnvelope(session_id, ExpireTurn(turn_id=turn_id), actor="clock", command_id=f"{turn_id}!deadline")
 
 
@@ -77,6 +77,6 @@ async def record(
 
 
 def _mark_retrieved(recording: "asyncio.Task[CommandAnswer]") -> None:
-    """If the caller was cancelled, nothing else asks for the result, and asyncio would warn about it."""
+    """If the caller was cancelled, nothing else reads the result, and asyncio would warn about it."""
     if not recording.cancelled():
         recording.exception()

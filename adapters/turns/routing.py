@@ -1,4 +1,4 @@
-"""Where a turn is worked on: here, by an external agent, or by another process whose team has the agent."""
+"""Where a turn runs: here, with an external agent, or in another process whose team has the agent."""
 
 import logging
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from domain.values.base import HansardError
 
 Place = Literal["here", "outside", "elsewhere"]
 KNOWN: Final = 50_000
-"""The place of so many turns is remembered, the newest ones."""
+"""For how many turns, the newest ones, the place is remembered."""
 
 log = logging.getLogger(__name__)
 
@@ -23,8 +23,8 @@ class Load(Protocol):
 
 
 def place_of(session: Session, agent: str, role: str, team: Team) -> Place:
-    """Where a question to this agent is asked. A session's own scenario replaces a team, and what a fork recalls
-    is not asked at all; but no other agent replaces one that a session names (K-36)."""
+    """Where a question to this agent is asked. A session's own scenario replaces a team, and answers that a fork reuses
+    are not asked at all; but no other agent replaces one that a session names (K-36)."""
     if session.scenario is not None or session.reuse is not None:
         return "here"
     member = team.asked(agent, role, session.crew)
@@ -34,10 +34,10 @@ def place_of(session: Session, agent: str, role: str, team: Team) -> Place:
 
 
 class Affinity(Protocol):
-    """What is known of other machines."""
+    """What is known about other machines."""
 
     def leaves(self, turn: OpenTurn) -> bool:
-        """Whether another machine is to work on the turn, for now."""
+        """Whether another machine should run the turn, for now."""
 
 
 class Routing:
@@ -56,14 +56,14 @@ class Routing:
         self._known: dict[str, Place] = {}
 
     def place(self, turn: OpenTurn) -> Place:
-        """Whatever is not a question can be done by everybody who has the workspace."""
+        """Everything except questions can be done by any process that has the workspace."""
         place = "here" if turn.work != "ask" else self._known.get(turn.turn_id) or self._found(turn)
         if place != "elsewhere" and self._affinity is not None and self._affinity.leaves(turn):
             return "elsewhere"
         return place
 
     def _found(self, turn: OpenTurn) -> Place:
-        """A session's first event says who is asked; only a fork changes it later."""
+        """A session's first event says who is asked; only a fork changes that later."""
         try:
             session = self._cached(turn.session_id) or self._load(turn.session_id, upto=1)
             if session is not None and place_of(session, turn.agent, turn.role, self._team) != "here":
@@ -73,7 +73,7 @@ class Routing:
         if session is None:
             return "here"
         found = place_of(session, turn.agent, turn.role, self._team)
-        if session.reuse is None:  # else it changes once the fork and its source have parted
+        if session.reuse is None:  # otherwise it changes once the fork has diverged from its source
             self._remember(turn, found)
         return found
 

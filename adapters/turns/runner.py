@@ -1,6 +1,6 @@
-"""Running one turn: the agent is asked, the commands run, or the work is published; a command comes back.
+"""Running one turn: the agent is asked, the commands run, or the work is published. Returns a command.
 
-A fork recalls the answers of its source instead of asking again.
+A fork reuses the answers of its source instead of asking again.
 """
 
 import asyncio
@@ -93,7 +93,7 @@ class TurnRunner:
         self._commands = commands or HostCommands(workspaces, data_dir / "homes", self._fencing, settings, live)
 
     async def do(self, job: Job) -> Command:
-        """The command that records what came of the turn; only a cancellation is raised."""
+        """The command that records the outcome of the turn. Only a cancellation is raised."""
         command = await self._outcome(job)
         if _begins_workspace(job, command):
             with contextlib.suppress(HansardError, OSError):
@@ -106,18 +106,19 @@ class TurnRunner:
             return failed(job, Failure(code="workspace", detail=str(error)), seconds=0.0)
 
     def _bring(self, job: Job) -> None:
-        """Have the workspace here, as it was recorded anywhere. Raises HansardError."""
+        """Make sure that the workspace is here, with everything that was recorded on any machine. Raises
+        HansardError."""
         if self._sharing is not None:
             self._sharing.bring(job.session, job.load)
 
     def _kept(self, job: Job, command: CommandType) -> CommandType:
-        """The command, once other machines can go on after it. Raises HansardError or OSError."""
+        """The command, once other machines could continue after it. Raises HansardError or OSError."""
         if self._sharing is not None:
             self._sharing.keep(job.session, getattr(command, "tree", None))
         return command
 
     def _with_base(self, job: Job, command: Command) -> Command:
-        """The first outcome after the workspace was made says what it began with."""
+        """The first outcome after the workspace was made records its start."""
         base = base_of(job, self._workspaces) if isinstance(command, RecordTurn) else None
         return command if base is None else command.model_copy(update={"prepared": base})
 
@@ -133,7 +134,7 @@ class TurnRunner:
             failure = Failure(code="workspace", detail=str(error))
         except HansardError as error:
             failure = Failure(code="crash", detail=str(error))
-        except Exception as error:  # whatever it is, the turn has failed; else its session would wait for ever
+        except Exception as error:  # whatever happened, the turn has failed; otherwise its session would wait forever
             log.exception("turn %s broke", job.lease.turn_id)
             failure = Failure(code="crash", detail=f"{type(error).__name__}: {error}")
         return failed(job, failure, seconds=now() - started)
@@ -155,7 +156,7 @@ class TurnRunner:
                 return await self._asking.ask(job) if failure is None else failed(job, failure, seconds=0.0)
 
     def prepared(self, job: Job) -> Prepared:
-        """All that an agent needs which is asked elsewhere. Raises HansardError: it cannot be asked."""
+        """Everything that an agent needs that is asked elsewhere. Raises HansardError if it cannot be asked."""
         self._bring(job)
         patch = patch_of(job, self._workspaces) if judged_place(job.request) else ""
         context = material(
@@ -165,23 +166,23 @@ class TurnRunner:
         return Prepared(self._asking.prompt(job), context, folder)
 
     def answered(self, job: Job, reply: Reply) -> RecordReply:
-        """The command that records what came back from there. Raises HansardError: it cannot be kept."""
+        """The command that records the reply from there. Raises HansardError if it cannot be kept."""
         folder = None if job.request.access == "none" else left(job, self._workspaces)
         command = self._asking.answer(job, self._asking.prompt(job), reply, folder)
         return self._kept(job, command.model_copy(update={"prepared": base_of(job, self._workspaces)}))
 
     def merge(self, job: Job, command: RecordReply, session: Session) -> RecordReply:
-        """The answer on top of what others have recorded meanwhile; a failure where both changed the same lines."""
+        """The answer, merged with what others have recorded meanwhile; a failure if both changed the same lines."""
         self._bring(job)
         return self._kept(job, merge(job, self._workspaces, command, session))
 
     async def forget(self, event: AgentSessionsCleared) -> None:
-        """Drop what agents keep to resume conversations that are over."""
+        """Delete what agents keep to resume conversations that are over."""
         await self._asking.forget(event)
 
 
 def _begins_workspace(job: Job, command: Command) -> bool:
-    """Whether it may be the first outcome since the workspace was made. A question without files touches none."""
+    """Whether it may be the first outcome since the workspace was made. A question without files does not use it."""
     if job.session.base is not None or not isinstance(job.session, Delivery | Orchestration):
         return False
     return not isinstance(command, RecordReply) or job.request.access != "none" or command.tree is not None
@@ -207,11 +208,11 @@ def failed(job: Job, failure: Failure, *, seconds: float) -> Command:
 
 
 FREE = Usage(input_tokens=0, cached_tokens=0, output_tokens=0, reasoning_tokens=0, cost_micros=0)
-"""What a recalled answer costs."""
+"""The cost of a reused answer."""
 
 
 def recall(job: Job, reuse: Reuse, store: Store, whole: Whole) -> Command:
-    """The answer that the fork's source recorded to the same question, free; or that there is none."""
+    """The answer that the fork's source recorded to the same question, free of charge; or that there is none."""
     history = store.history(reuse.source)
     found = _answer(job, history, source=reuse.source)
     if found is None:
@@ -224,7 +225,7 @@ def recall(job: Job, reuse: Reuse, store: Store, whole: Whole) -> Command:
 
 
 def _answer(job: Job, history: Sequence[Recorded], *, source: str) -> RecordedCommand | None:
-    """What settled the source's own turn of this name, or else the first in which the same was asked."""
+    """How the source's turn with this name was settled, otherwise the first turn with the same question."""
     asked: dict[str, str] = {}
     for recorded in history:
         if isinstance(recorded.event, TurnRequested):

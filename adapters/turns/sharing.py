@@ -30,13 +30,13 @@ from domain.values.sentences import Sentence
 log = logging.getLogger(__name__)
 
 GRACE_SECONDS: Final = 5.0
-"""So long a turn is left to the living machine that has its workspace, or to one that has the person's folder."""
+"""How long a turn is left to the live machine that has its workspace, or to one that has the person's folder."""
 ATTEND_SECONDS: Final = 5.0
 _PATIENCE: Final = 30.0
-"""How long a store that does not answer is asked again, before the turn fails."""
+"""How long an unresponsive store is retried before the turn fails."""
 _PAUSE: Final = 0.2
 _TOLD_FOR: Final = 1.0
-"""Seconds for which the store is not asked again who has a workspace."""
+"""Seconds for which the holder of a workspace is cached."""
 _REMEMBERED: Final = 10_000
 T = TypeVar("T")
 
@@ -84,14 +84,14 @@ class Sharing:
                 yield each.home or each.id
 
     def waits_for(self, session: Session, load: Load) -> str | None:
-        """The machine without which the session cannot go on, while nobody works on turns there."""
+        """The machine that the session cannot continue without, if nobody runs turns there."""
         _, keeper = self.keeper(session, load)
         return keeper.machine if keeper is not None and keeper.form != "git" and not keeper.alive else None
 
     # -- going on here ---------------------------------------------------------------------------------------------
 
     def bring(self, session: Session, load: Load) -> None:
-        """Have the session's workspace here, with everything that was recorded in it. Raises HansardError."""
+        """Make sure that the session's workspace is here, with everything recorded in it. Raises HansardError."""
         name, keeper = _patiently(lambda: self.keeper(session, load))
         if keeper is None:
             return
@@ -171,7 +171,7 @@ class NearWorkspaces:
         self._known: dict[str, tuple[float, _Found]] = {}
 
     def leaves(self, turn: OpenTurn) -> bool:
-        """Whether another machine is to work on the turn, for now."""
+        """Whether another machine should run the turn, for now."""
         try:
             session, name, keeper = self._look(turn.session_id)
         except (HansardError, ValueError):  # whoever takes it gets the error
@@ -203,7 +203,7 @@ def near(sharing: Sharing | None, load: Load, clock: Callable[[], int]) -> NearW
 
 
 def _has_git(facts: dict[str, object]) -> bool:
-    """Whether the work is in commits alone: a person's folder without git is worked in where it is."""
+    """Whether the work consists of commits only: a person's folder without git is edited in place."""
     return facts["asked"] is None or facts["repository"] is not None
 
 
@@ -212,7 +212,7 @@ def _is_missing(folder: str | None) -> bool:
 
 
 def _name_in(folder: Path) -> str:
-    """The name of this place, given once."""
+    """The name of this place, created once."""
     file = folder / "place"
     folder.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):

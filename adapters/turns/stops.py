@@ -1,4 +1,4 @@
-"""Which limit ended a command, as far as its end and its output tell."""
+"""Which limit ended a command, if its end and its output show it."""
 
 import re
 import signal
@@ -7,15 +7,15 @@ from typing import Final, NamedTuple
 from adapters.processes import Finished, SystemLimits
 
 _BY_SHELL: Final = 128
-"""What a shell, or npm, adds to the number of the signal that ended what it ran."""
+"""What a shell, or npm, adds to the number of the signal that ended its child."""
 
 _LOOKED_AT: Final = 65_536
-"""Characters at the end of each stream: there a program says what it ended of."""
+"""How many characters at the end of each stream are read: there a program says why it ended."""
 
 
 class _Kind(NamedTuple):
-    """`signal` ends whoever reaches the limit; `signs` are the words of who was refused something, or `signals` of who
-    may have been ended by it, or by something else."""
+    """`signal` ends a process that reaches the limit; `signs` are messages of programs that were refused something;
+    `signals` are those that may come from the limit, or from something else."""
 
     name: str
     field: str
@@ -67,7 +67,7 @@ class Reason(NamedTuple):
 
 
 def reason(finished: Finished, seconds: float, limits: SystemLimits) -> Reason | None:
-    """None where no limit is known to have had to do with it. `seconds`: how long it was given."""
+    """None if no limit seems to be involved. `seconds`: its time limit."""
     if finished.ended == "timeout":
         return Reason(_stopped("time", f"{seconds:g} s", "HANSARD_VALIDATION_SECONDS"), certain=True)
     if finished.ended == "disk":

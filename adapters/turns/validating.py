@@ -1,4 +1,4 @@
-"""Validating: the delivery's commands, one after another until one fails, and the report of what they said."""
+"""Validating: runs the delivery's commands one by one until one fails, and reports their output."""
 
 import os
 import tempfile
@@ -28,11 +28,13 @@ from domain.values.base import Text
 
 _ENDS: Mapping[str, Ended] = {"exit": "exited", "timeout": "timeout", "disk": "limit", "not_started": "not_started"}
 _TAIL = 4_000
-_FRESH = {"PYTHONDONTWRITEBYTECODE": "1"}  # it reuses compiled code where second and size of the source are the same
+_FRESH = {
+    "PYTHONDONTWRITEBYTECODE": "1"
+}  # it reuses compiled code if the source has the same size and modification time in seconds
 
 
 class ValidationSettings(Protocol):
-    """What bounds each command: its seconds, how much of its output is kept, the system's limits, whether it may run
+    """The limits of each command: its seconds, how much of its output is kept, the system's limits, whether it may run
     at all, and the fence, in which neither the log nor files with keys exist."""
 
     @property
@@ -55,8 +57,8 @@ class ValidationSettings(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CommandPlace:
-    """Where commands run: the folder, the top of its tree, a home that is kept, variables beside the usual ones, and
-    the fence around all of it. `observe` hears what they print; `checkout` is the person's own folder."""
+    """Where commands run: the folder, the root of its tree, a persistent home, additional variables, and the fence
+    around all of it. `observe` gets their output; `checkout` is the person's own folder."""
 
     folder: Path
     top: Path
@@ -68,7 +70,7 @@ class CommandPlace:
     checkout: Path | None = None
 
     def fence(self, *more: Path) -> Fence:
-        """The fence; `more` are further folders that may be written."""
+        """The fence; `more` are additional writable folders."""
         return self.fencing.around(replace(self.grant, writable=(*self.grant.writable, self.home, *more)))
 
     def also(self, extra: Mapping[str, str]) -> "CommandPlace":
@@ -77,7 +79,7 @@ class CommandPlace:
 
 
 async def validate(job: Job, *, place: CommandPlace, settings: ValidationSettings) -> RecordValidation:
-    """Run the commands until one fails. One whose program cannot be started is no verdict on the work."""
+    """Run the commands until one fails. If a program cannot be started, that is no verdict on the work."""
     assert isinstance(job.session, Delivery), "only deliveries validate"
     started = time.monotonic()
     runs, outputs = await outcomes(job.session.steps, place, settings)
@@ -130,7 +132,7 @@ def _not_started(job: Job, step: ValidationStep, finished: processes.Finished, *
 
 
 def can_start(step: ValidationStep, finished: processes.Finished, folder: Path) -> bool:
-    """Whether the program was started, or is a file of the workspace that is not there yet: the task may add it."""
+    """Whether the program was started, or is a file of the workspace that does not exist yet: the task may add it."""
     if finished.ended != "not_started":
         return True
     program = Path(os.path.normpath(folder / step.argv[0]))
@@ -149,16 +151,16 @@ async def run_step(
     seconds: float | None = None,
     anything: bool = False,
 ) -> processes.Finished:
-    """The law of a validation (rule 8): its exit code counts, whatever it prints; the end of that is kept.
+    """The rule of a validation (rule 8): its exit code counts, whatever it prints; the end of the output is kept.
 
-    `seconds` is its limit where it has another than the validation's; `anything` skips the list of allowed commands.
+    `seconds` is its limit if that differs from the validation's; `anything` skips the list of allowed commands.
     """
     if not anything and not is_allowed(step.argv, settings.commands_allowed):
-        # It may have been recorded when more was allowed, or where other settings hold.
+        # It may have been recorded when more was allowed, or under other settings.
         detail = f"It was not run: {only(settings.commands_allowed)} (HANSARD_COMMANDS_ALLOWED)."
         return processes.Finished(None, "", "", truncated=False, seconds=0.0, ended="not_started", detail=detail)
     place.observe(Activity(kind="notice", text=f"$ {step.command}"))
-    place.home.mkdir(parents=True, exist_ok=True)  # for each command: one may have removed it
+    place.home.mkdir(parents=True, exist_ok=True)  # for each command, because one may have removed it
     output = Speech(place.observe)
     with tempfile.TemporaryDirectory(prefix="hansard-", ignore_cleanup_errors=True) as scratch, ExitStack() as after:
         after.callback(output.flush)
@@ -195,8 +197,8 @@ def _run_of(step: ValidationStep, finished: processes.Finished, settings: Valida
 
 
 def _report(result: ValidationResult, outputs: list[processes.Finished]) -> str:
-    """The validation as an artifact (JSON): every command with its output, of which the middle is left out where the
-    whole is longer than what is kept; `leftOut` are its bytes."""
+    """The validation as an artifact (JSON): every command with its output. The middle of long output is left out;
+    `leftOut` counts its bytes."""
     runs = [
         {
             "stage": run.stage,

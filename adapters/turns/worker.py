@@ -1,7 +1,7 @@
-"""The turn worker: takes waiting turns, has them done, records what came of it.
+"""The turn worker: takes waiting turns, runs them, records the outcomes.
 
-A turn is leased, its answer fenced by the attempt that holds the lease: a crashed or frozen worker loses its turn to
-the next one and cannot answer it any more. Everything a person or a deadline decides meanwhile stops the work at once.
+A turn is leased, and only the attempt that holds the lease may answer: a crashed or frozen worker loses its turn to the
+next one and cannot answer it any more. If a person or a deadline decides otherwise, the work stops at once.
 """
 
 import asyncio
@@ -41,13 +41,13 @@ from domain.values.time import milliseconds
 log = logging.getLogger(__name__)
 
 AT_ONCE: Final = 32
-"""Turns that are claimed in one go, before the first of them begins."""
+"""How many turns are claimed at once, before the first of them begins."""
 LOOK_AFTER: Final = 1.0
-"""Seconds after which dead workers and passed deadlines are looked for, however often the worker is woken."""
+"""Seconds after which dead workers and passed deadlines are checked, however often the worker is woken."""
 
 
 class Worker:
-    """Works on turns until it is stopped. All its methods but `wake` and `seen` belong to one event loop."""
+    """Runs turns until it is stopped. All its methods except `wake` and `seen` belong to one event loop."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class Worker:
     # -- the loop --------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Until `stop`: take over a dead worker's turns, then waiting ones. Afterwards none of ours is left."""
+        """Until `stop`: take over dead workers' turns, then waiting ones. Afterwards no turn is held."""
         self._loop = asyncio.get_running_loop()
         processes.own(self.name)
         processes.keep_free(self._settings.disk_reserve)
@@ -110,14 +110,14 @@ class Worker:
             self._woken.clear()
             try:
                 await self._round()
-            except Exception:  # the outermost loop: without it nothing would ever be worked on again
+            except Exception:  # outermost handler: otherwise no turn would ever run again
                 log.exception("the worker could not take turns; trying again")
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._woken.wait(), timeout=self._settings.poll)
         await self._leave()
 
     def stop(self) -> None:
-        """Let `run` come to its end: it stops the agents and gives the turns back. In the worker's own loop."""
+        """Let `run` finish: it stops the agents and gives the turns back. In the worker's own loop."""
         self._stopping = self._claiming.stopped = True
         self._woken.set()
 
@@ -135,13 +135,13 @@ class Worker:
             self._loop.call_soon_threadsafe(self._woken.set)
 
     def _committed(self, page: Sequence[Recorded]) -> None:
-        """What this process has just recorded: new turns are taken at once. In the writer's thread."""
+        """New events of this process: new turns are taken at once. In the writer's thread."""
         if page and asks(page):
             self._woken_for = max(self._woken_for, page[-1].position)
             self.wake()
 
     def seen(self, page: Sequence[Recorded]) -> None:
-        """What the log brought: new turns to take, settled ones to let go of. From any thread."""
+        """New events of the log: new turns to take, settled ones to stop. From any thread."""
         if self._loop is None or self._loop.is_closed():
             return
         for recorded in page:
@@ -159,7 +159,7 @@ class Worker:
                 self._loop.call_soon_threadsafe(self._wake_at, milliseconds(recorded.event.retry_at))
 
     def _wake_at(self, instant: int) -> None:
-        """Look again when a wait between attempts ends; without this, the next poll would find it."""
+        """Check again when a wait between attempts ends; otherwise only the next poll would find it."""
         assert self._loop is not None, "only what runs is woken"
         self._loop.call_later(max(0, instant - self._clock()) / 1000 + 0.001, self._woken.set)
 
@@ -189,13 +189,13 @@ class Worker:
         self._full = free <= 0
 
     def _claim(self, most: int) -> list[tuple[Lease, Job | Exception]]:
-        """Turns to work on, each with what there is to do, or why it cannot be worked on. Blocks."""
+        """Turns to run, each with its job, or why it cannot be run. Blocks."""
         claimed: list[tuple[Lease, Job | Exception]] = []
         try:
             for lease in islice(self._claiming.take(), most):
                 try:
                     claimed.append((lease, self._job(lease)))
-                except Exception as error:  # its own task raises it: one damaged session holds up no other
+                except Exception as error:  # its own task raises it: one damaged session does not stop others
                     claimed.append((lease, error))
         except Exception:
             if not claimed:
@@ -204,7 +204,7 @@ class Worker:
         return claimed
 
     def _begin(self, lease: Lease, job: Job | Exception) -> None:
-        self._let_go([lease.turn_id])  # it was lost to another attempt, our own: its heart did not beat in time
+        self._let_go([lease.turn_id])  # it was lost to another attempt of ours: its heartbeat was late
         task = asyncio.create_task(self._work(lease, job), name=lease.turn_id)
         self._running[lease.turn_id] = task
         task.add_done_callback(self._done)
@@ -218,14 +218,14 @@ class Worker:
             self._woken.set()
 
     async def _expire(self) -> None:
-        """Deadlines hold whether the turn waits, runs, or the service was down when they passed."""
+        """Deadlines apply whether the turn waits, runs, or the service was down when they passed."""
         for session_id, turn_id in await asyncio.to_thread(self._store.turns.overdue, self._clock()):
             if await self._expired(session_id, turn_id):
                 self._let_go([turn_id])
 
     async def _expired(self, session_id: str, turn_id: str) -> bool:
-        """Whether the turn is over because of its deadline; False when that was extended meanwhile."""
-        with contextlib.suppress(Refused, Unknown, Busy, DamagedEvent):  # one damaged session holds up no other
+        """Whether the turn is over because of its deadline; False if that was extended meanwhile."""
+        with contextlib.suppress(Refused, Unknown, Busy, DamagedEvent):  # one damaged session does not stop others
             await self._writer.do(deadline_of(session_id, turn_id))
             return True
         return False
@@ -254,12 +254,12 @@ class Worker:
             beat.cancel()
 
     def _is_theirs(self, job: Job) -> bool:
-        """Whether the question is for others to ask: a fork has nothing more to recall, say."""
+        """Whether others have to ask the question, for example because a fork has no more answers to reuse."""
         lease = job.lease
         return lease.work == "ask" and place_of(job.session, lease.agent, lease.role, self._team) != "here"
 
     async def _bounded(self, job: Job) -> Command | None:
-        """The job's outcome; None when the deadline ended it, which is then recorded instead."""
+        """The job's outcome; None if the deadline ended it, which is then recorded instead."""
         lease = job.lease
         doing = asyncio.create_task(self.runner.do(job))
         deadline = job.deadline
@@ -273,15 +273,15 @@ class Worker:
                 if await self._expired(lease.session_id, lease.turn_id):
                     return None
                 deadline = (await asyncio.to_thread(self._job, lease)).deadline
-                if deadline is not None:  # it has not moved yet where a person is asked
+                if deadline is not None:  # the deadline has not moved yet while a person is asked
                     deadline = max(deadline, self._clock() + round(self._settings.poll * 1000))
         finally:
             doing.cancel()
             await asyncio.gather(doing, return_exceptions=True)
 
     def _until(self, deadline: int | None) -> float | None:
-        """Seconds to wait for the deadline, after which the clock is checked again. At the deadline itself work is
-        still allowed."""
+        """Seconds until the deadline, after which the clock is checked again. Work exactly at the deadline is still
+        allowed."""
         if deadline is None:
             return None
         return min(self._settings.poll, max(0.001, (deadline + 1 - self._clock()) / 1000))

@@ -1,4 +1,4 @@
-"""How a worker works: its times, limits and fence."""
+"""Settings of a worker: its times, limits and fence."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,8 @@ from domain.delivery.allowing import Prefixes
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """Times in seconds. `slots` turns are worked on at once. `poll` bounds every wait for what may happen unnoticed."""
+    """Times in seconds. `slots` turns run at the same time. `poll` limits every wait for something that may happen
+    unnoticed."""
 
     slots: int = 8
     lease: float = 60.0
@@ -26,6 +27,6 @@ class WorkerSettings:
     commands_allowed: Prefixes = ()
     log: Path | None = None
     keys: tuple[Path, ...] = ()
-    """The file of the log and those with keys, which nothing that is run may see."""
+    """The file of the log and those with keys, which no program may see."""
     room: Room | None = None
     sandbox: Sandbox = "auto"

@@ -14,21 +14,21 @@ from domain.values.base import Forbidden, HansardError, Refused, Stale, Unknown
 from domain.values.sentences import Sentence, from_wire, sentence_of, wire
 
 REFUSED = 0
-"""The status of a receipt that keeps a refusal; which HTTP status that is, the API says."""
+"""The status of a receipt with a refusal; the API chooses the HTTP status."""
 _ERRORS = 400
-"""From here on a status is the API's own, and the body is its problem document."""
+"""From here on, a status is the API's own, and the body is its problem document."""
 
 
 class Busy(HansardError):
-    """More commands wait than the writer takes in; try again."""
+    """More commands wait than the writer accepts; try again."""
 
 
 class KeyReused(HansardError):
-    """The same key came with another request."""
+    """The same key was used with another request."""
 
 
 class Repeated(HansardError):
-    """The first answer under the key was an error that never came to be a command: its status and its very bytes."""
+    """The first answer under the key was an error that never became a command: its status and its exact bytes."""
 
     replayed = True
 
@@ -39,7 +39,7 @@ class Repeated(HansardError):
 
 @dataclass(frozen=True, slots=True)
 class CommandAnswer:
-    """The result of a command, with status and body for the outside; `replayed` when it was answered before."""
+    """The result of a command, with status and body for the API; `replayed` if it was answered before."""
 
     status: int
     body: bytes
@@ -65,7 +65,7 @@ def answer_to(envelope: CommandEnvelope, sessions: Mapping[str, Session], positi
 
 
 def same(first: str, second: str) -> None:
-    """Raises KeyReused where one key comes with two requests."""
+    """Raises KeyReused if one key comes with two requests."""
     if first != second:
         raise KeyReused(Sentence("idempotency_key_reused"))
 
@@ -76,7 +76,7 @@ def receipt_of(envelope: CommandEnvelope, answer: CommandAnswer, at: int) -> Sto
 
 
 def refusal_of(envelope: CommandEnvelope, error: HansardError, at: int) -> Callable[[int], StoredReceipt]:
-    """A refusal is an answer too: the same key is refused in the same words, whatever has happened since."""
+    """A refusal is an answer, too: the same key is refused with the same text, whatever has happened since."""
     receipt = StoredReceipt(_key(envelope), envelope.fingerprint, REFUSED, orjson.dumps(_words(error)), at)
     return lambda _: receipt
 
@@ -97,7 +97,7 @@ def _words(error: HansardError) -> dict[str, Any]:
 
 
 def first_answer(receipt: StoredReceipt) -> CommandAnswer:
-    """The answer that was given under the key; raises the refusal that was, or Repeated."""
+    """The answer that was given under the key; raises the earlier refusal, or Repeated."""
     if receipt.status >= _ERRORS:
         raise Repeated(receipt)
     words = orjson.loads(receipt.body)
@@ -129,7 +129,7 @@ def _first_refusal(words: Mapping[str, Any]) -> HansardError:
 
 
 def fingerprint(*parts: bytes) -> str:
-    """What identifies a request beside its key."""
+    """What identifies a request besides its key."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "big") + part)

@@ -15,7 +15,7 @@ from domain.session.turns import Settled
 
 @dataclass(slots=True, eq=False)
 class Pending:
-    """A command that waits for its answer or error, which go to `future` (of `loop`, if it has one)."""
+    """A command that waits for its answer or error, which goes to `future` (of `loop`, if it has one)."""
 
     envelope: CommandEnvelope
     future: "Future[CommandAnswer] | asyncio.Future[CommandAnswer]"
@@ -34,7 +34,7 @@ class Pending:
         self.sessions = {}
 
     def is_overtaken(self, error: Conflict | Fenced) -> bool:
-        """Whether it is this command's write that was in conflict."""
+        """Whether this command's write was the one in conflict."""
         entries = self.write.entries if self.write is not None else ()
         match error:
             case Conflict():

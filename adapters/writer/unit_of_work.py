@@ -25,7 +25,7 @@ _BETWEEN = (CloseChild, CancelDiscussion)
 
 
 class CommandEnvelope(NamedTuple):
-    """A command with its session, its actor, its key and the version that the caller has seen."""
+    """A command with its session, its actor, its key and the version that the caller saw."""
 
     session_id: str
     command: Command
@@ -43,7 +43,7 @@ class CommandEnvelope(NamedTuple):
 
 @dataclass(slots=True)
 class Loaded:
-    """A session in the batch: `fresh` when just read from the log, `changed` when the batch has moved it on."""
+    """A session in the batch: `fresh` if just read from the log, `changed` if the batch has changed it."""
 
     session: Session | None
     fresh: bool
@@ -80,7 +80,7 @@ class _Step(NamedTuple):
 
 
 class UnitOfWork:
-    """The sessions while a batch is decided: its own changes, then the cache, then the log."""
+    """The sessions while a batch is decided: first the batch's own changes, then the cache, then the log."""
 
     def __init__(
         self,
@@ -91,16 +91,16 @@ class UnitOfWork:
         attempts: Mapping[str, int | None],
         so_far: SoFar = nothing,
     ) -> None:
-        """`attempts` are those that hold the turns which the batch may settle; `so_far` knows what they have done."""
+        """`attempts` are those that hold the turns that the batch may settle; `so_far` knows what they have done."""
         self._so_far = so_far
         self._cache, self._load, self._history, self._clock = cache, load, history, clock
         self._attempts = attempts
         self._sessions: dict[str, Loaded] = {}
 
     def play(self, envelope: CommandEnvelope) -> Effects:
-        """Decide a command and what follows from it; all of it or, with Refused, Stale, Unknown or Fenced, nothing.
+        """Decide a command and what follows from it: all of it or, with Refused, Stale, Unknown or Fenced, nothing.
 
-        Another process may have moved a session on, so a refusal is only given on what the log says now.
+        Another process may have changed a session, so refusals are only based on the current log.
         """
         while True:
             touched: dict[str, Session | None] = {}
@@ -109,7 +109,7 @@ class UnitOfWork:
             except (Refused, Stale, Unknown, Fenced) as error:
                 self._undo(touched)
                 if isinstance(error, Fenced) and getattr(envelope.command, "attempt", None) == error.attempt:
-                    raise  # the command names its attempt: whatever the session is like, it comes late
+                    raise  # the command names its attempt, so it is late whatever the state of the session
                 stale = [name for name in touched if not (self._sessions[name].fresh or self._sessions[name].changed)]
                 if not stale:
                     raise

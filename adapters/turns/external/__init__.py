@@ -1,6 +1,6 @@
 """External agents: they claim turns, renew their leases and submit results (contract §4).
 
-A claim is a lease in the same table as every worker's turns; an answer is recorded as any other agent's.
+A claim is a lease in the same table as every worker's turns; an answer is recorded like any other agent's.
 """
 
 from adapters.turns.external.leases import ExternalTurnSettings, LeaseLost

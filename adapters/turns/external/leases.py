@@ -1,4 +1,4 @@
-"""The leases of external workers: who holds a turn, for how long, and why a lease is lost."""
+"""The leases of external workers: who holds a turn, for how long, and why a lease was lost."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,7 +18,7 @@ Loss = Literal["settled", "cancelled", "waiting", "elsewhere", "deadline", "time
 
 
 class LeaseLost(Refused):
-    """The worker does not hold the turn, or no longer; `reason` says why in one word."""
+    """The worker does not hold the turn, or not any more; `reason` says why in one word."""
 
     def __init__(self, sentence: str, reason: Loss) -> None:
         super().__init__(sentence)
@@ -27,7 +27,7 @@ class LeaseLost(Refused):
 
 @dataclass(frozen=True, slots=True)
 class ExternalTurnSettings:
-    """Times in seconds. `turn` is the longest that an attempt may hold on to a turn."""
+    """Times in seconds. `turn` is the longest that an attempt may hold a turn."""
 
     lease: float = 60.0
     turn: float = 1_800.0
@@ -35,7 +35,7 @@ class ExternalTurnSettings:
 
 class ExternalLeases:
     """The turns that external workers hold. Only the process that leased a turn knows when the attempt began; after a
-    restart its time counts from the beginning."""
+    restart its time starts again."""
 
     def __init__(
         self, *, store: Store, writer: Writer, clock: Callable[[], int], settings: ExternalTurnSettings
@@ -49,7 +49,7 @@ class ExternalLeases:
         return round(self._settings.lease * 1000)
 
     def begins(self, lease: Lease) -> None:
-        """An attempt begins now; attempts without a sign of life for long are forgotten."""
+        """Note that an attempt begins now. Attempts without a heartbeat for a long time are forgotten."""
         oldest = self._clock() - 2_000 * self._settings.turn
         self._since = {each: since for each, since in self._since.items() if since > oldest}
         self._since[lease.turn_id, lease.attempt] = self._clock()
@@ -58,7 +58,7 @@ class ExternalLeases:
         self._since.pop((lease.turn_id, lease.attempt), None)
 
     def seconds(self, job: Job) -> float:
-        """How long the attempt took, from the request where its beginning is not known."""
+        """How long the attempt took; since the request if its beginning is unknown."""
         known = self._since.get((job.lease.turn_id, job.lease.attempt))
         began = self._request(job.lease).at if known is None else known
         return max(0, self._clock() - began) / 1000
@@ -88,17 +88,17 @@ class ExternalLeases:
         return replace(lease, until=max(lease.until, until))
 
     def overstays(self, lease: Lease) -> bool:
-        """Whether the attempt takes longer than any turn may."""
+        """Whether the attempt has taken longer than any turn may."""
         since = self._since.get((lease.turn_id, lease.attempt))
         return since is not None and self._clock() - since > self._settings.turn * 1000
 
     async def check_deadline(self, lease: Lease) -> None:
-        """Raises LeaseLost when the session's deadline has passed; that ends the turn."""
+        """Raises LeaseLost if the session's deadline has passed; that ends the turn."""
         if lease.deadline is None or self._clock() <= lease.deadline:
             return
         try:
             await self._writer.do(deadline_of(lease.session_id, lease.turn_id))
-        except (Refused, Unknown):  # it was extended, or stopped by others: then the lease is gone, too
+        except (Refused, Unknown):  # it was extended, or stopped by others: then the lease is lost, too
             return
         raise LeaseLost(Sentence("turn_deadline_passed", turn=lease.turn_id), "deadline")
 
@@ -109,8 +109,8 @@ class ExternalLeases:
         return _lost(lease.turn_id, status)
 
     def job(self, lease: Lease) -> Job:
-        """The turn, on the state of the workspace at its request: so the folder that is worked in, and what it is
-        compared with, are the same at the claim and at the result, whatever others record meanwhile."""
+        """The turn, on the state of the workspace at its request: the working folder, and the base of its changes, are
+        then the same at the claim and at the result, whatever others record meanwhile."""
         session = before = self._writer.load(lease.session_id)
         if session is not None and session.version != lease.version:  # others have recorded something meanwhile
             before = self._writer.load(lease.session_id, upto=lease.version)

@@ -1,4 +1,4 @@
-"""External workers that wait for a turn: one query serves all of them, and none runs while there are no waiters."""
+"""External workers that wait for a turn: one query serves all of them, and none runs if nobody waits."""
 
 import asyncio
 import logging
@@ -13,12 +13,12 @@ from adapters.turns.routing import Routing
 log = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0
-"""A wake-up may get lost, and a lease runs out without one; a look at the table finds both."""
+"""Notifications may get lost, and leases expire without one; regular checks of the table find both."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnFilter:
-    """The turns that a worker wants: of one of these agents or roles, or any where none is named. Case is ignored."""
+    """The turns that a worker wants: of these agents or roles, or any if none is named. Case is ignored."""
 
     agents: frozenset[str] = frozenset()
     roles: frozenset[str] = frozenset()
@@ -31,7 +31,7 @@ class TurnFilter:
 
 @dataclass(eq=False, slots=True)
 class Waiter:
-    """A worker that waits: for a while if `patient`, else until every open turn was looked at."""
+    """A waiting worker: for a while if `patient`, otherwise until every open turn was checked."""
 
     worker: str
     wanted: TurnFilter
@@ -40,7 +40,7 @@ class Waiter:
 
 
 class TurnQueue:
-    """Who waits for turns, first come, first served. Belongs to one event loop; only `wake` comes from elsewhere."""
+    """The workers that wait for turns, first come, first served. Belongs to one event loop, except for `wake`."""
 
     def __init__(
         self, turns: Turns, routing: Routing, clock: Callable[[], int], lease_ms: int, poll: float = POLL_SECONDS
@@ -64,14 +64,14 @@ class TurnQueue:
             self._loop.call_soon_threadsafe(self._woken.set)
 
     def close(self) -> None:
-        """Let everybody go without a turn."""
+        """Release all waiting workers without a turn."""
         self._closed = True
         for waiter in self._waiters:
             _tell(waiter, None)
         self._woken.set()
 
     async def next(self, worker: str, wanted: TurnFilter, seconds: float) -> Lease | None:
-        """A lease on the oldest turn that fits, as soon as there is one; None after so many seconds."""
+        """A lease on the first turn that fits, as soon as there is one; None after this many seconds."""
         if self._closed:
             return None
         waiter = Waiter(worker, wanted, patient=seconds > 0)
@@ -96,7 +96,7 @@ class TurnQueue:
             self._waiters.remove(waiter)
 
     async def give_back(self, lease: Lease) -> None:
-        """Let a turn wait again whose worker has left."""
+        """Return the turn of a worker that has left to the queue."""
         await asyncio.to_thread(self._turns.give_back, lease)
         self._woken.set()
 
@@ -117,7 +117,9 @@ class TurnQueue:
     async def _look(self, waiters: Sequence[Waiter]) -> None:
         try:
             found = await asyncio.to_thread(self._taken, waiters)
-        except Exception as error:  # the outermost loop: the waiters get the error, and later ones are served again
+        except (
+            Exception
+        ) as error:  # outermost handler: the waiting workers get the error, and later ones are served again
             log.exception("no turns could be given out")
             for waiter in waiters:
                 if waiter in self._waiters and not waiter.told.done():
@@ -134,8 +136,8 @@ class TurnQueue:
             self._woken.set()
 
     def _taken(self, waiters: Sequence[Waiter]) -> dict[Waiter, Lease | None]:
-        """A lease for each waiter that there is a turn for, None for those that there is none for; about the others
-        only another look can tell. In a thread."""
+        """A lease for each waiting worker with a turn, None for those without one; only another check can tell about
+        the others. Runs in a thread."""
         now = self._clock()
         if not self._turns.waiting(now):
             return dict.fromkeys(waiters)
@@ -149,11 +151,11 @@ class TurnQueue:
         return found
 
     def _fitting(self, wanted: TurnFilter, walk: TurnScan, now: int) -> Iterator[OpenTurn]:
-        """The turns that fit a filter; all workers with the same filter share them."""
+        """The turns that match a filter; all workers with the same filter share them."""
         return (turn for turn in walk.look(now) if wanted.fits(turn) and self._routing.place(turn) == "outside")
 
     def _take(self, turns: Iterator[OpenTurn], worker: str, now: int) -> Lease | None:
-        """A lease on the first of these turns that is still free."""
+        """A lease on the first of these turns that is still available."""
         taken = (self._turns.take(turn.turn_id, worker, now=now, lease_ms=self._lease_ms) for turn in turns)
         return next((lease for lease in taken if lease is not None), None)
 

@@ -1,4 +1,4 @@
-"""The desk at which external agents get their turns and hand in what came of them."""
+"""Hands out turns to external agents and accepts their results."""
 
 import asyncio
 import time
@@ -24,12 +24,12 @@ from domain.values.base import HansardError, Invalid, Refused, Unknown
 from domain.values.sentences import Sentence, sentence_of
 
 TRIES = 5
-"""So often an answer is merged into what others have recorded meanwhile."""
+"""How often an answer is merged with what others have recorded meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A turn that was given out: what is asked, and the lease on it."""
+    """A claimed turn: the question, and the lease on it."""
 
     job: Job
     asked: Prepared
@@ -49,7 +49,7 @@ class ResultKey:
 
 
 class ExternalTurns:
-    """Where external workers come. Belongs to one event loop; only `seen` is called from elsewhere."""
+    """The service for external workers. Belongs to one event loop, except for `seen`."""
 
     def __init__(
         self,
@@ -69,12 +69,12 @@ class ExternalTurns:
         self._handing_in: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def seen(self, page: Sequence[Recorded]) -> None:
-        """What happened, from the follower's thread."""
+        """New events, from the follower's thread."""
         if any(isinstance(recorded.event, TurnRequested) for recorded in page):
             self._queue.wake()
 
     def close(self) -> None:
-        """Waiters get no turn; leases that were given out stay valid."""
+        """Waiting workers get no turn; existing leases stay valid."""
         self._queue.close()
 
     def waiting(self) -> int:
@@ -84,8 +84,8 @@ class ExternalTurns:
     # -- claiming --------------------------------------------------------------------------------------------------
 
     async def claim(self, worker: str, wanted: TurnFilter, seconds: float) -> Offer | None:
-        """The oldest turn that fits, as soon as there is one; None after so many seconds. Cancelled, it is as if
-        nobody had claimed."""
+        """The first turn that fits, as soon as there is one; None after this many seconds. If cancelled, no turn is
+        claimed."""
         until = time.monotonic() + seconds
         while True:
             lease = await self._queue.next(worker, wanted, max(0.0, until - time.monotonic()))
@@ -102,7 +102,7 @@ class ExternalTurns:
             await self._settle(offer)
 
     def _prepared(self, lease: Lease) -> "Offer | CommandEnvelope":
-        """What the turn asks; where it cannot be asked, the envelope that records why."""
+        """The question of the turn; if it cannot be asked, the envelope that records why."""
         job = self._leases.job(lease)
         started = time.monotonic()
         try:
@@ -134,9 +134,9 @@ class ExternalTurns:
     async def result(
         self, worker: str, turn_id: str, attempt: int | None, reply: Reply, receipted: ResultKey
     ) -> CommandAnswer:
-        """The answer to what was handed in, recorded once. Raises Unknown, Refused (LeaseLost), Stale or KeyReused, and
+        """The answer to a submitted result, recorded once. Raises Unknown, Refused (LeaseLost), Stale or KeyReused, and
         Invalid for files that cannot be written; then nothing has changed."""
-        session_id = turn_id.rpartition(".")[0]  # one after the other: they merge with each other
+        session_id = turn_id.rpartition(".")[0]  # one after the other, because they are merged with each other
         lock = self._handing_in.setdefault(session_id, asyncio.Lock())
         async with lock:
             if receipted.key is not None and await asyncio.to_thread(self._store.receipt, receipted.key) is not None:
@@ -166,8 +166,8 @@ class ExternalTurns:
         return answer
 
     def _command(self, job: Job, reply: Reply) -> RecordReply:
-        """What is recorded. A reply that asks for an impossible change has failed, like any agent's; a refused file can
-        be sent again."""
+        """What is recorded. A reply with an impossible change has failed, like any agent's; a refused file can be sent
+        again."""
         known = replace(
             reply, seconds=self._leases.seconds(job), agent_session=reply.agent_session or job.request.agent_session
         )
@@ -182,7 +182,7 @@ class ExternalTurns:
         return self._runner.answered(job, replace(known, failure=failure))
 
     async def _recorded(self, job: Job, command: RecordReply, worker: str, receipted: ResultKey) -> CommandAnswer:
-        """What others have recorded meanwhile is merged first: under a key even that refusal would be the answer."""
+        """Other changes are merged first: under an idempotency key, even that refusal would be kept as the answer."""
         for _ in range(TRIES):
             command = await asyncio.to_thread(self._merged, job, command)
             envelope = outcome_of(job, command, worker)._replace(
