@@ -162,7 +162,8 @@ def test_a_log_moves_to_postgresql_and_back_and_repeats_its_first_answers(cluste
         assert (again.returncode, "already holds a log" in again.stderr) == (4, True), again
         if target == cluster.url("postgres"):
             assert hansard(cluster, tmp_path, "key", "new", "ada", "--scope", "read").returncode == 0
-    assert "ada:" in (tmp_path / "elsewhere" / "keys" / "keys").read_text()
+    listed = hansard(cluster, tmp_path, "key", "list", HANSARD_DATABASE=f"sqlite:///{back}")
+    assert "ada  read" in listed.stdout
     for database in (cluster.url("postgres"), f"sqlite:///{back}"):
         assert begun(database) == first
     exported = [hansard(cluster, tmp_path, "export", "--database", str(place)).stdout for place in (file, back)]

@@ -46,6 +46,7 @@ CREATE INDEX IF NOT EXISTS turns_due ON turns (deadline) WHERE state IN ('queued
 
 _OBJECTS: Final = "SELECT type, name FROM sqlite_schema WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'"
 _OURS: Final = {(kind.lower(), name) for kind, name in re.findall(r"CREATE (TABLE|INDEX) IF NOT EXISTS (\w+)", SCHEMA)}
+_NEEDED: Final = {("table", name) for name in ("events", "texts", "receipts", "turns")}
 _OF_BEFORE: Final = {("index", "turns_open")}
 """What a log has that no newer version has opened yet."""
 
@@ -109,7 +110,7 @@ class SqliteRows(SqlRows):
             found = connection.execute("PRAGMA integrity_check").fetchall()
             there = set(connection.execute(_OBJECTS).fetchall())
         unknown = (f"it has a {kind} that is not ours: {name}" for kind, name in sorted(there - _OURS - _OF_BEFORE))
-        missing = (f"the {kind} {name} is missing" for kind, name in sorted(_OURS - there) if kind == "table")
+        missing = (f"the {kind} {name} is missing" for kind, name in sorted(_NEEDED - there))
         return [*(row[0] for row in found if row[0] != "ok"), *unknown, *missing]
 
     def api_keys(self) -> Iterator[Sequence[Any]]:
