@@ -1,4 +1,4 @@
-"""What the URL of a shared database says, without its password and without the driver."""
+"""Parses the URL of a shared database, without its password and without the driver."""
 
 from typing import NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -7,7 +7,7 @@ SCHEMES = ("postgresql://", "postgres://")
 
 
 class Address(NamedTuple):
-    """Where a log is that many machines may use."""
+    """The address of a log that many machines may use."""
 
     user: str
     host: str
@@ -26,17 +26,17 @@ class Address(NamedTuple):
 
 
 def is_shared(url: str) -> bool:
-    """Whether the database is one that many machines may use."""
+    """Whether many machines may use the database."""
     return url.startswith(SCHEMES)
 
 
 def address_of(url: str) -> Address:
-    """Raises ValueError if it is not such a URL."""
+    """Raises ValueError if this is not such a URL."""
     parts = urlsplit(url)
     if not is_shared(url) or parts.fragment:
         raise ValueError("expected postgresql://user:password@host/database")
     asked = {name: values[-1] for name, values in parse_qs(parts.query).items()}
-    hosts = parts.netloc.rpartition("@")[2]  # several may be named, with commas: then `port` does not parse
+    hosts = parts.netloc.rpartition("@")[2]  # several hosts may be named, with commas: then `port` does not parse
     host, _, port = ("", "", "") if not hosts else _split(hosts)
     user = unquote(parts.username or "") or asked.get("user", "")
     database = unquote(parts.path.removeprefix("/")) or asked.get("dbname", "") or user

@@ -1,7 +1,7 @@
-"""One transaction of the log: events are numbered and chained, and stored with all that belongs to them.
+"""One transaction of the log: events are numbered, chained, and stored together with everything that belongs to them.
 
-Stores implement the `ApplicationRecorder` of the eventsourcing library. `insert_events` is the only way in: commands
-and imports use it, too.
+Stores implement the `ApplicationRecorder` of the eventsourcing library. Everything is written through `insert_events`,
+including commands and imports.
 """
 
 import time
@@ -23,7 +23,7 @@ from domain.session.record import Recorded
 from domain.session.redaction import TextRedacted
 
 KNOWN = 10_000
-"""Streams whose last hash is remembered."""
+"""For how many streams the last hash is cached."""
 Head = tuple[int, bytes]
 """A version of a stream and the hash of its row."""
 
@@ -52,7 +52,7 @@ class StreamHeads:
 
 
 class AppendBatch:
-    """The rows of one transaction; `position` is the last one given."""
+    """The rows of one transaction; `position` is the last assigned one."""
 
     def __init__(self, known: StreamHeads, position: int, hash_of: Callable[[str, int], bytes | None]) -> None:
         self._known, self._hash_of = known, hash_of
@@ -61,7 +61,7 @@ class AppendBatch:
         self.rows: list[Row] = []
 
     def add(self, event: StoredEvent) -> int:
-        """The position of the event. Raises Conflict where the version before it is missing."""
+        """The position of the event. Raises Conflict if the version before it is missing."""
         stream, version = str(event.originator_id), event.originator_version
         row = Row(self.position + 1, stream, version, event.topic, event.state, b"")
         digest = row.chained(self._previous(stream, version))
@@ -85,7 +85,7 @@ class AppendBatch:
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """A text that is taken out of the log, and out of these versions of a stream."""
+    """A text that is removed from the log, and from these versions of a stream."""
 
     digest: str
     stream: str
@@ -95,7 +95,7 @@ class Redaction:
 @dataclass(frozen=True, slots=True)
 class Attachments:
     """What is stored in the transaction of some events. Each receipt comes with the number of events before it in the
-    batch, and is made from the position of the last of them."""
+    batch, and is built from the position of the last of them."""
 
     texts: Sequence[tuple[str, str]] = ()
     receipts: Sequence[tuple[int, Callable[[int], StoredReceipt]]] = ()
@@ -111,7 +111,7 @@ NO_ATTACHMENTS = Attachments()
 
 
 class EventRecorder(ApplicationRecorder, ABC):
-    """What all stores do alike; each of them inserts and selects rows in its own way."""
+    """What all stores have in common; each of them inserts and selects rows in its own way."""
 
     @abstractmethod
     def insert_events(
@@ -161,11 +161,11 @@ class EventRecorder(ApplicationRecorder, ABC):
         return None
 
     def attend(self, name: str, role: Literal["server", "worker"]) -> None:
-        """Say that this process is there."""
+        """Report that this process is alive."""
         self._attending[name] = Node(name, role, time.time_ns() // 1_000_000)
 
     def leave(self, name: str) -> None:
-        """It is there no longer."""
+        """Report that this process has ended."""
         self._attending.pop(name, None)
 
     def nodes(self) -> list[Node]:
@@ -177,7 +177,7 @@ class EventRecorder(ApplicationRecorder, ABC):
         return {}
 
     def listen(self, woken: Callable[[], None]) -> None:
-        """Other processes cannot be heard."""
+        """Other processes cannot notify this one."""
 
     def subscribe(self, gt: int | None = None, topics: Sequence[str] = ()) -> Subscription[ApplicationRecorder]:
         raise NotImplementedError("Follow the log with projections.engine.follow: one way for every store.")

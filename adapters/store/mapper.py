@@ -35,7 +35,8 @@ def encode(entry: NewEvent) -> StoredEvent:
 
 
 def decode(row: StoredEvent, position: int) -> Recorded:
-    """The event of a row. Raises DamagedEvent for a topic or version of another Hansard, and data that does not fit."""
+    """The event of a row. Raises DamagedEvent for a topic or version of another Hansard, or for data that does not
+    fit."""
     try:
         found = _envelope(row)
     except _UNFIT as error:
@@ -58,7 +59,7 @@ def decode_all(rows: Sequence[tuple[int, str, int, str, bytes]]) -> list[Recorde
 
 
 _UNFIT = (Unknown, ValueError, LookupError, TypeError, AttributeError)
-"""How a row fails to become an event."""
+"""What is raised if a row cannot become an event."""
 
 
 def _why(error: Exception) -> str:
@@ -74,17 +75,17 @@ def _why(error: Exception) -> str:
 
 
 def _envelope(row: StoredEvent) -> dict[str, Any]:
-    """A row's content, with the event in today's form."""
+    """A row's content, with the event in its current form."""
     try:
         found = _reader(row.topic)(row.state)
     except ValidationError:
-        return _older(row)  # perhaps of another version: then that is what has to be said
+        return _older(row)  # perhaps of another version: then report that instead
     return found if found.get("v", 1) == version_of(row.topic) else _older(row)
 
 
 @cache
 def _reader(topic: str) -> Callable[[bytes], dict[str, Any]]:
-    """From a row's bytes to its envelope with today's event in it, in one pass: half the time of two."""
+    """From a row's bytes to its envelope with the current event, in one pass, which takes half the time of two."""
     fields = {
         "v": NotRequired[int],
         "trace": NotRequired[str],
@@ -107,7 +108,7 @@ def _older(row: StoredEvent) -> dict[str, Any]:
 
 
 # -- older versions --------------------------------------------------------------------------------------------------
-# The data of an older event is turned into today's before it is read; its row in the log does not change. An event's
+# The data of an old event is converted when it is read; its row in the log does not change. An event's
 # version is the `v` of its envelope, 1 without one. A topic with n steps here is at version n + 1.
 
 Data = dict[str, Any]
@@ -115,7 +116,7 @@ Step = Callable[[Data], Data]
 """From one version of a topic's data to the next. Pure; it gets its own copy of the top level."""
 
 STEPS: Final[Mapping[str, tuple[Step, ...]]] = {}
-"""By topic, oldest first. A step never changes once somebody's log may hold an event that needs it."""
+"""By topic, oldest first. A step never changes once a log may contain an event that needs it."""
 
 
 def version_of(topic: str, steps: Mapping[str, tuple[Step, ...]] = STEPS) -> int:
@@ -124,7 +125,7 @@ def version_of(topic: str, steps: Mapping[str, tuple[Step, ...]] = STEPS) -> int
 
 
 def upcast(topic: str, version: int, data: Data, steps: Mapping[str, tuple[Step, ...]] = STEPS) -> Data:
-    """Today's data. Raises Unknown for a version that only a newer Hansard can have written."""
+    """The current data. Raises Unknown for a version that only a newer Hansard can have written."""
     newest = version_of(topic, steps)
     if not isinstance(version, int) or not 1 <= version <= newest:
         raise Unknown(f"{topic!r} is there in version {version!r}, this Hansard reads up to {newest}.")
@@ -137,7 +138,7 @@ def upcast(topic: str, version: int, data: Data, steps: Mapping[str, tuple[Step,
 
 
 def blanked(state: bytes, digest: str) -> bytes:
-    """The state of an event that no longer quotes the text; the same bytes where it never did."""
+    """The state of an event without the quoted text; the same bytes if it never quoted it."""
     found = orjson.loads(state)
     return orjson.dumps(found) if _blank(found, digest) else state
 
@@ -155,7 +156,7 @@ def _blank(value: Any, digest: str) -> bool:
 
 
 def whole(texts: Texts, text: Text) -> str:
-    """All of a text. Raises Broken where it is missing; the beginning in the event never passes for the whole."""
+    """All of a text. Raises Broken if it is missing; the beginning in the event never replaces the whole."""
     if text.digest is None:
         return text.head
     found = texts.text(text.digest)

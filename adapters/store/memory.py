@@ -1,4 +1,4 @@
-"""The twin: a store in memory that passes the same tests as the others. Several may share one `MemoryLog`."""
+"""A store in memory that passes the same tests as the others. Several stores may share one `MemoryLog`."""
 
 import threading
 from collections import ChainMap
@@ -21,7 +21,7 @@ from domain.session.redaction import REDACTED
 
 @dataclass(slots=True, weakref_slot=True)
 class MemoryLog:
-    """What is stored; `lock` makes one transaction at a time."""
+    """The stored data; `lock` allows one transaction at a time."""
 
     rows: list[Row] = field(default_factory=list)
     streams: dict[str, list[Row]] = field(default_factory=dict)
@@ -231,7 +231,7 @@ class MemoryRows:
 
 
 def _redact(log: MemoryLog, redaction: Redaction) -> None:
-    """Take the text out of the log, and its beginning out of the events that quote it."""
+    """Remove the text from the log, and its beginning from the events that quote it."""
     if redaction.digest in log.texts:
         log.texts[redaction.digest] = REDACTED
     stream = log.streams[redaction.stream]

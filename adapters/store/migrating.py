@@ -1,7 +1,7 @@
 """Moving a log to another store: everything with its positions, hashes and receipts, all or nothing.
 
-Open turns are asked again: who works on one in the old log has no lease in the new one. Attempts go on counting, so
-that a late answer never passes for that of a new attempt.
+Open turns are asked again: a worker in the old log has no lease in the new one. Attempts keep counting, so that a late
+answer is never taken for that of a new attempt.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +18,7 @@ Page = tuple[Table, Sequence[Sequence[Any]]]
 
 
 class NotEmpty(Broken):
-    """The target of a migration already holds something."""
+    """The target of a migration is not empty."""
 
 
 class Moving(StoreError):
@@ -26,7 +26,7 @@ class Moving(StoreError):
 
 
 class MigrationTarget(Protocol):
-    """A store that takes over another one's tables."""
+    """A store that imports the tables of another one."""
 
     def take_over(self, pages: Iterable[Page]) -> None:
         """Store all rows in one transaction. Raises NotEmpty, or what `pages` raises; then nothing is stored."""
@@ -42,7 +42,7 @@ class Migrated(NamedTuple):
 
 
 def migrate(source: SealedLog, target: MigrationTarget) -> Migrated:
-    """Raises NotEmpty, Moving or StoreError, and then the target holds nothing."""
+    """Raises NotEmpty, Moving or StoreError, and then the target is empty."""
     counts = dict.fromkeys(COLUMNS, 0)
 
     def counted() -> Iterator[Page]:

@@ -27,7 +27,7 @@ from domain.values.base import Blob, DomainEvent, HansardError
 
 PAGE = 500
 NODE_SECONDS: Final = 15.0
-"""A process that was not seen for so long is gone."""
+"""A process that was not seen for this long counts as gone."""
 
 
 class StoreError(HansardError):
@@ -35,7 +35,7 @@ class StoreError(HansardError):
 
 
 class Broken(StoreError):
-    """It will not answer until somebody repairs the file or its place."""
+    """It will not answer until somebody repairs the file or its folder."""
 
 
 class DamagedEvent(Broken, ValueError):
@@ -53,7 +53,7 @@ class DamagedEvent(Broken, ValueError):
 
 
 class Conflict(StoreError, IntegrityError):
-    """Another process wrote first: `streams` have moved on, `keys` already have a receipt."""
+    """Another process wrote first: `streams` have newer versions, `keys` already have a receipt."""
 
     def __init__(self, sentence: str = "", *, streams: Iterable[str] = (), keys: Iterable[str] = ()) -> None:
         self.streams, self.keys = frozenset(streams), frozenset(keys)
@@ -62,7 +62,7 @@ class Conflict(StoreError, IntegrityError):
 
 
 class Fenced(StoreError):
-    """The attempt that answers the turn does not hold its lease, or no longer."""
+    """The attempt that answers the turn does not hold its lease, or not any more."""
 
     def __init__(self, turn_id: str, attempt: int) -> None:
         super().__init__(f"Turn {turn_id} is not held by attempt {attempt}; its answer changes nothing.")
@@ -95,7 +95,7 @@ class StoredReceipt:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Everything that one command changes, stored whole or not at all. `receipt` gets the last position."""
+    """Everything that one command changes, stored as a whole or not at all. `receipt` gets the last position."""
 
     entries: Sequence[NewEvent] = ()
     blobs: Sequence[Blob] = ()
@@ -132,7 +132,7 @@ class Rows(Protocol):
     """The log without decoding, for proofs, copies and exports."""
 
     def frozen(self) -> AbstractContextManager["Rows"]:
-        """Rows of one moment, whatever is written meanwhile."""
+        """Consistent rows, whatever is written meanwhile."""
 
     def events(self, streams: Sequence[str] | None = None, *, after: int = 0, page: int = ...) -> Iterator[Row]:
         """The events after a position, of all sessions or of some. Raises StoreError for an unsound row."""
@@ -162,7 +162,7 @@ class Rows(Protocol):
         """What the storage itself finds wrong."""
 
     def last_given(self) -> int:
-        """The newest position that was ever given, whether or not its event still exists."""
+        """The newest position that was ever assigned, whether or not its event still exists."""
 
     def open_turns(self) -> dict[str, tuple[Any, ...]]:
         """Session, version, work, agent, role, time and deadline of each turn not settled in the lease table."""
@@ -185,7 +185,7 @@ class Log(Texts, Protocol):
     def rows(self) -> Rows: ...
 
     def head(self) -> int:
-        """The newest position, 0 of an empty log."""
+        """The newest position, 0 for an empty log."""
 
     def history(self, session_id: str, *, after: int = 0, upto: int | None = None) -> list[Recorded]:
         """The events of a session with versions `after`+1 … `upto`."""
@@ -217,24 +217,24 @@ class Store(Log, Protocol):
 
     @property
     def clock(self) -> Callable[[], int]:
-        """Milliseconds since 1970 by the clock that judges leases and deadlines."""
+        """Milliseconds since 1970, by the clock that leases and deadlines use."""
 
     @property
     def vault(self) -> Vault | None:
-        """None where files of the one machine are enough."""
+        """None if files on the single machine are enough."""
 
     @property
     def shares(self) -> Shares | None:
-        """None where all workspaces are on the one machine."""
+        """None if all workspaces are on the single machine."""
 
     def listen(self, woken: Callable[[], None]) -> None:
-        """Call this soon after another process has written, where the store can tell. A hint: it may get lost."""
+        """Call this soon after another process has written, if the store can tell. Only a hint: it may get lost."""
 
     def attend(self, name: str, role: Literal["server", "worker"]) -> None:
-        """Say that this process is there; again every few seconds."""
+        """Report that this process is alive; repeat every few seconds."""
 
     def leave(self, name: str) -> None:
-        """It is there no longer."""
+        """Report that this process has ended."""
 
     def nodes(self) -> list[Node]:
         """The processes that were there in the last `NODE_SECONDS`, as far as the store knows of others."""

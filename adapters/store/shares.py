@@ -1,7 +1,7 @@
-"""The port of shared workspaces: where each one is, and its commits, so that another machine can go on with it.
+"""The port of shared workspaces: where each one is, and its commits, so that another machine can continue it.
 
-A machine is known by the place in which it keeps its workspaces. A workspace is shared as packs of git: one of the
-commit that it began with, for all sessions that began there, then one for every later state.
+A machine is identified by the folder in which it keeps its workspaces. A workspace is shared as git packs: one of its
+start commit, for all sessions that started from it, then one for every later state.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,9 +18,9 @@ class WorkspaceKeeper(NamedTuple):
     machine: str
     form: ShareForm
     facts: str
-    """What the workspace says of itself, as it is written down beside its repository."""
+    """The workspace's own facts, as they are saved next to its repository."""
     alive: bool
-    """Whether a process there works on turns now."""
+    """Whether a process there runs turns now."""
 
 
 class StoredState(NamedTuple):
@@ -31,25 +31,25 @@ class StoredState(NamedTuple):
 
 
 class Shares(Protocol):
-    """What machines tell each other of workspaces. Raises StoreError."""
+    """What machines share about workspaces. Raises StoreError."""
 
     def attend(self, place: str, machine: str) -> None:
-        """A process of this place works on turns; again every few seconds."""
+        """A process of this place runs turns; repeat every few seconds."""
 
     def leave(self, place: str) -> None:
-        """It does no longer."""
+        """It has stopped."""
 
     def keeper(self, workspace: str) -> WorkspaceKeeper | None:
-        """Who has this workspace; None where nobody said so."""
+        """Who has this workspace; None if unknown."""
 
     def keep(self, workspace: str, *, place: str, form: ShareForm, facts: str) -> None:
         """It is there now."""
 
     def has_base(self, commit: str) -> bool:
-        """Whether the store has the commit, as the beginning of workspaces."""
+        """Whether the store has the commit, as the start of workspaces."""
 
     def put_base(self, commit: str, parts: Iterable[bytes]) -> None:
-        """Store its pack, unless somebody else was faster."""
+        """Store its pack, unless another process was faster."""
 
     def base(self, commit: str) -> Iterator[bytes]:
         """Its pack, in parts."""

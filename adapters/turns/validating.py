@@ -30,7 +30,7 @@ _ENDS: Mapping[str, Ended] = {"exit": "exited", "timeout": "timeout", "disk": "l
 _TAIL = 4_000
 _FRESH = {
     "PYTHONDONTWRITEBYTECODE": "1"
-}  # it reuses compiled code if the source has the same size and modification time in seconds
+}  # it reuses compiled code if size and time (in seconds) of the source are the same
 
 
 class ValidationSettings(Protocol):

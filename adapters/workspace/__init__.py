@@ -1,8 +1,8 @@
 """Where a session's agents work, and what they have changed there.
 
-Git looks at the agents' folders only through a repository of our own outside of them (`repo.git`): its configuration,
-hooks and attributes are ours, so nothing that an agent plants in its folder is ever executed by us (agents rule 7).
-The agents get a `.git` of their own for comfort; we make it, move it in, and never read it.
+Git only looks at the agents' folders through our own repository outside of them (`repo.git`): its configuration, hooks
+and attributes are ours, so we never execute anything that an agent puts into its folder (agents rule 7). Agents get
+their own `.git` for convenience; we create it, move it in, and never read it.
 
 Everything here blocks: call it from a thread.
 """

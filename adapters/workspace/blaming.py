@@ -1,4 +1,4 @@
-"""Which commit each line of a file comes from, and what the commits since then added and took away."""
+"""Which commit each line of a file comes from, and which lines the commits since then added and removed."""
 
 import tempfile
 from collections import Counter
@@ -25,12 +25,12 @@ _PLAIN: Final = (
 
 
 def commit_of(folder: Path, revision: str) -> str:
-    """Raises WorkspaceError for what names no commit."""
+    """Raises WorkspaceError if this is not a commit."""
     return line(in_theirs(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"], folder))
 
 
 def blamed(folder: Path, path: str, commit: str) -> list[BlamedLine]:
-    """The lines of a file as a commit has it. Raises WorkspaceError for a file that it does not have."""
+    """The lines of a file in a commit. Raises WorkspaceError if the file is not in it."""
     said = in_theirs(["blame", "--porcelain", "-w", "--ignore-revs-file=", commit, "--", path], folder)
     found: list[BlamedLine] = []
     origins: dict[str, str] = {}
@@ -48,7 +48,7 @@ def blamed(folder: Path, path: str, commit: str) -> list[BlamedLine]:
 
 
 def shared_base(folder: Path, commits: Sequence[str]) -> str | None:
-    """The last commit that all of these come from; commits that are not here any more are left out."""
+    """The last commit that all of these descend from; commits that are not here any more are ignored."""
     here = [commit for commit in dict.fromkeys(commits) if _has(folder, commit)]
     with suppress(WorkspaceError):
         return line(in_theirs(["merge-base", "--octopus", *here], folder)) if here else None
@@ -71,8 +71,8 @@ def commits_since(
     *,
     known: Collection[str],
 ) -> list[CommitLines]:
-    """The commits that lead to `head`, oldest first, with how often each adds and takes away the wanted lines. Of very
-    many only those that are known. What was read before is in `kept`."""
+    """The commits that lead to `head`, oldest first, with how often each adds and removes the wanted lines. If there
+    are very many, only the known ones. Earlier results are in `kept`."""
     span = [head] if base is None else [head, f"^{base}"]
     order = ["--topo-order", "--reverse", f"--max-count={MOST_COMMITS + 1}"]
     commits = in_theirs(["rev-list", *order, *span], folder).decode().split()
@@ -125,7 +125,7 @@ def _counted(commit: CommitLines, patch: Iterable[str], wanted: Collection[str])
 
 
 def reachable(folder: Path, head: str, base: str | None) -> frozenset[str]:
-    """The commits that lead to `head` and not to `base`; none where `head` is not here any more."""
+    """The commits that lead to `head` but not to `base`; none if `head` is not here any more."""
     with suppress(WorkspaceError):
         span = [head] if base is None else [head, "--not", base]
         said = in_theirs(["rev-list", f"--max-count={MOST_COMMITS}", *span], folder)
@@ -134,8 +134,8 @@ def reachable(folder: Path, head: str, base: str | None) -> frozenset[str]:
 
 
 def lines_in(folders: Sequence[Path], commit: str, wanted: Collection[str]) -> frozenset[str] | None:
-    """Those of the lines, given without the blanks around them, that a file of the commit has; read in the first of the
-    repositories that has the commit. None where none has it."""
+    """Which of the lines (without surrounding blanks) a file of the commit contains, read from the first of the
+    repositories that has the commit. None if none has it."""
     for folder in folders:
         with suppress(WorkspaceError), tempfile.TemporaryFile() as said:
             in_theirs(["cat-file", "-e", f"{commit}^{{commit}}"], folder)

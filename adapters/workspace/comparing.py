@@ -11,13 +11,13 @@ from adapters.workspace.repository import Repository
 from domain.session.workspace import ChangedFile, FileStatus, WorkspaceChanges
 
 MOST_FILES: Final = 1_000
-"""So many files and commits are listed; of the other files only the number."""
+"""How many files and commits are listed; the other files are only counted."""
 _STATUSES: Final[dict[str, FileStatus]] = {"A": "added", "D": "deleted", "R": "renamed"}
 _PLAIN: Final = ("-r", "-z", "--find-renames", "--no-ext-diff", "--no-textconv", "--no-color")
 
 
 def compared(repository: Repository, before: str, after: str) -> WorkspaceChanges:
-    """Raises WorkspaceError where one of them is not recorded."""
+    """Raises WorkspaceError if one of them is not recorded."""
     with repository.knowing(before, after):
         listed = repository.run("rev-list", "--reverse", "--topo-order", f"{before}..{after}").decode().split()
         listing = repository.run("diff-tree", *_PLAIN, "--name-status", before, after)
@@ -66,7 +66,7 @@ def _number(word: str) -> int | None:
 
 
 def kept_patch(root: Path, sessions: Iterable[str], before: str, after: str) -> str | None:
-    """A unified diff out of the first of these sessions' workspaces that has both states; None where none has."""
+    """A unified diff from the first of these sessions' workspaces that has both states; None if none has."""
     for name in sessions:
         place = root / name / "repo.git"
         if place.parent.parent == root and place.is_dir():
@@ -76,7 +76,7 @@ def kept_patch(root: Path, sessions: Iterable[str], before: str, after: str) -> 
 
 
 def offered(root: Path, session: str, commit: str) -> tuple[Path, str] | None:
-    """The repository, and the ref in it, from which a session's commit can be fetched; None where it is not here."""
+    """The repository, and the ref in it, from which a session's commit can be fetched; None if it is not here."""
     place, ref = root / session / "repo.git", f"refs/hansard/{commit}"
     if place.parent.parent != root or not place.is_dir():
         return None

@@ -1,4 +1,5 @@
-"""Which folders of a person can be worked in: said before anybody is paid, and once more when one is taken over."""
+"""Which of a person's folders can be worked in: checked before any agent costs money, and again when the folder is
+opened."""
 
 import os
 import stat
@@ -11,20 +12,20 @@ from adapters.workspace.paths import WorkspaceError
 from domain.values.sentences import Sentence
 
 EXAMPLES: Final = "examples"
-"""The folder among our own data that holds repositories for people to work in."""
+"""The folder inside our own data that contains repositories for people to work in."""
 _SKIPPED: Final = {name.rstrip("/") for name in NEVER_RECORDED if name.endswith("/")} | {".git"}
 
 
 class Room(NamedTuple):
-    """How much a folder without git may hold: all of it is copied, and looked through after every turn."""
+    """The limits of a folder without git: all of it is copied, and scanned after every turn."""
 
     files: int
     bytes: int
 
 
 def check(folder: Path, *, ours: Path, room: Room | None = None, private: Sequence[Path] = ()) -> None:
-    """Raises WorkspaceError for a folder that cannot be worked in; its text describes the folder, without a full stop.
-    `ours` is where Hansard keeps its own data, whatever links lead there. `private` files take no room."""
+    """Raises WorkspaceError for an unsuitable folder; its text describes the folder, without a full stop. `ours` is
+    where Hansard keeps its own data, whatever links lead there. `private` files do not count."""
     folder = _existing(folder)
     if folder == Path(folder.anchor):
         raise WorkspaceError(Sentence("folder_is_root"))
@@ -39,13 +40,13 @@ def _existing(folder: Path) -> Path:
     try:
         if folder.is_dir():
             return folder.resolve()
-    except OSError:  # a name that is too long, a folder above that is closed to us
+    except OSError:  # the name is too long, or a folder above is not accessible
         pass
     raise WorkspaceError(Sentence("folder_missing"))
 
 
 def _check_not_ours(folder: Path, ours: Path) -> None:
-    """By what the folders are, not by what they are called: a file system may know several names of one."""
+    """Compares the folders themselves, not their names: a file system may have several names for one folder."""
     if _identity(ours) in _identities(folder) and ours / EXAMPLES not in folder.parents:
         raise WorkspaceError(Sentence("folder_is_ours"))
 
@@ -75,7 +76,8 @@ def _check_size(folder: Path, room: Room, private: Sequence[Path]) -> None:
 
 
 def _sizes(folder: Path, private: Sequence[Path]) -> Iterator[int]:
-    """Bytes of each entry below, folders too, less our own files. No link is followed; what is unreadable is empty."""
+    """Size of each entry below, including folders, without our own files. Links are not followed; unreadable entries
+    are empty."""
     ours = tuple(os.fspath(place) for path in private if folder in (place := path.resolve()).parents)
     todo = [os.fspath(folder)]
     while todo:

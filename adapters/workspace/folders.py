@@ -1,4 +1,4 @@
-"""Folders that agents have had in their hands: looking without following links, setting right, deleting."""
+"""Folders that agents have worked in: scanning without following links, restoring access, deleting."""
 
 import os
 import shutil
@@ -27,7 +27,7 @@ def plain_files(tree: Path, paths: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _mode(path: bytes | str | Path) -> int:
-    """0 when there is nothing."""
+    """0 if there is nothing."""
     try:
         return os.lstat(path).st_mode
     except OSError:
@@ -45,8 +45,8 @@ def existing_folder(path: Path) -> Path:
 
 
 def tame(folder: Path) -> None:
-    """Give ourselves back the right to enter and read what is in there, which agents may have taken, and remove pipes
-    and sockets: no state records them, and opening one may block forever."""
+    """Restore our rights to enter and read the contents, which agents may have removed, and delete pipes and sockets:
+    no state records them, and opening one may block forever."""
     folder.chmod(stat.S_IMODE(_mode(folder)) | stat.S_IRWXU)
     todo = [os.fspath(folder)]
     while todo:
@@ -58,7 +58,7 @@ def tame(folder: Path) -> None:
 
 
 def open_up(folder: Path) -> None:
-    """The same for the folders alone, in a fraction of the time; whether files can be read is not looked at."""
+    """The same for folders only, in a fraction of the time; whether files are readable is not checked."""
     folder.chmod(stat.S_IMODE(_mode(folder)) | stat.S_IRWXU)
     todo = [os.fspath(folder)]
     while todo:
@@ -73,7 +73,7 @@ def open_up(folder: Path) -> None:
 
 
 def make_readable(tree: Path, paths: Iterable[bytes]) -> None:
-    """Give ourselves back the right to read these files."""
+    """Restore our right to read these files."""
     for path in paths:
         place = os.fsdecode(os.fsencode(tree) + b"/" + path)
         with suppress(OSError):
@@ -95,7 +95,7 @@ def _tame_one(path: str, mode: int) -> None:
 
 
 def bytes_in(folder: Path) -> int:
-    """What the files in a folder take, links not followed; of what cannot be read nothing."""
+    """The size of the files in a folder, without following links; unreadable ones count nothing."""
     found, todo = 0, [os.fspath(folder)]
     while todo:
         for path in _listed(todo.pop()):

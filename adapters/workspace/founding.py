@@ -1,4 +1,4 @@
-"""How a workspace begins: a repository of our own, with what the person's folder held then."""
+"""How a workspace begins: our own repository with the contents of the person's folder at that time."""
 
 import json
 import os
@@ -17,15 +17,15 @@ from adapters.workspace.repository import Index, Repository
 from domain.values.sentences import Sentence
 
 SOURCE: Final = "source"
-"""The index of a folder that is worked in as it is."""
+"""The index of a folder that is edited in place."""
 
 _ATTRIBUTES: Final = "* -text !eol !crlf !ident !filter !diff !merge !working-tree-encoding !whitespace\n"
-"""Beats every `.gitattributes`: contents are recorded and restored byte for byte, and no diff is hidden."""
+"""Overrides every `.gitattributes`: contents are recorded and restored byte for byte, and no diff is hidden."""
 NEVER_RECORDED: Final = (
     *("__pycache__/", "*.pyc", ".pytest_cache/", ".mypy_cache/", ".ruff_cache/", ".hypothesis/"),
     *("node_modules/", ".venv/"),
 )
-"""Patterns as git ignores by them."""
+"""Patterns in the form that git uses to ignore files."""
 _EXCLUDED: Final = "".join(f"{pattern}\n" for pattern in NEVER_RECORDED)
 _PATTERN: Final = re.compile(r"[\\*?\[\] ]")
 """Characters that need escaping in such a line."""
@@ -35,7 +35,7 @@ _BARE: Final = "must be run in a work tree"
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a folder lies in the person's git repository."""
+    """The place of a folder in the person's git repository."""
 
     top: Path
     prefix: str
@@ -44,7 +44,7 @@ class _Place:
 
 
 class Earlier(NamedTuple):
-    """The result of an earlier session: its repository, the commit, and the branch that it was handed over as."""
+    """The result of an earlier session: its repository, the commit, and the branch that it was published as."""
 
     repository: Path
     commit: str
@@ -52,8 +52,8 @@ class Earlier(NamedTuple):
 
 
 def found(home: Path, asked: str | None, private: Sequence[Path] = (), earlier: Earlier | None = None) -> None:
-    """Make `repo.git`, complete or not at all. `private`: our own files, which are left out of a folder. A person's
-    folder without git is worked in as it is: nothing `earlier` has to be brought there."""
+    """Create `repo.git`, completely or not at all. `private`: our own files, which are left out of a folder. A person's
+    folder without git is edited in place, so nothing `earlier` has to be added."""
     home.mkdir(parents=True, exist_ok=True)
     place = None if asked is None else place_of(Path(asked))
     with tempfile.TemporaryDirectory(prefix="new-", dir=home) as made:
@@ -79,7 +79,7 @@ def found(home: Path, asked: str | None, private: Sequence[Path] = (), earlier: 
 
 
 def _go_on(repository: Repository, facts: dict[str, str | bool | None], earlier: Earlier) -> None:
-    """Start with the earlier result, unless what was found has all of it already: merged or squashed."""
+    """Start with the earlier result, unless the folder already contains all of it: merged or squashed."""
     ref = f"refs/hansard/{earlier.commit}"
     Repository(earlier.repository).run("update-ref", ref, earlier.commit)
     repository.run("fetch", "--quiet", "--no-tags", "--update-shallow", str(earlier.repository), f"{ref}:{ref}")
@@ -90,8 +90,8 @@ def _go_on(repository: Repository, facts: dict[str, str | bool | None], earlier:
 
 
 def clone_with(repository: Repository, facts: Mapping[str, Any]) -> bool:
-    """Copy the person's repository, as `found` does, where it is on this machine and has the commit that the workspace
-    began with."""
+    """Copy the person's repository, like `found`, if it is on this machine and has the commit that the workspace
+    started from."""
     if facts["repository"] is None:
         return False
     try:
@@ -109,7 +109,7 @@ def clone_with(repository: Repository, facts: Mapping[str, Any]) -> bool:
 
 
 def begin_shallow(repository: Repository, start: str) -> None:
-    """A repository for commits that come from elsewhere; their names have the form of `start`."""
+    """A repository for commits from elsewhere; their ids have the format of `start`."""
     form = "sha256" if len(start) == _SHA256 else "sha1"
     new = ["init", "--quiet", "--bare", "--template=", f"--object-format={form}", str(repository.path)]
     git(new, cwd=repository.path.parent)
@@ -127,7 +127,7 @@ def _has(repository: Repository, start: str, commit: str) -> bool:
 
 
 def given_git(repository: Repository) -> Path:
-    """The git directory that agents get a copy of; made on first use, complete or not at all."""
+    """The git directory that agents get a copy of; created on first use, completely or not at all."""
     kept = repository.path / "given"
     if kept.exists():
         return kept
@@ -144,16 +144,16 @@ def given_git(repository: Repository) -> Path:
 
 
 def settle(made: Path, place: Path) -> None:
-    """Put what is complete in its place."""
+    """Move the complete directory to its place."""
     try:
         made.rename(place)
     except OSError:
-        if not place.exists():  # else another process was faster, and its word counts
+        if not place.exists():  # otherwise another process was faster, and its version counts
             raise
 
 
 def _begin(repository: Repository, folder: Path | None, private: Sequence[Path]) -> str:
-    """A new repository that starts with what the folder holds, less our own files; empty without a folder."""
+    """A new repository that starts with the contents of the folder, without our own files; empty without a folder."""
     git(["init", "--quiet", "--bare", "--template=", str(repository.path)], cwd=repository.path.parent)
     repository.write("info/attributes", _ATTRIBUTES)
     repository.write("info/exclude", _EXCLUDED + (_ours(folder.resolve(), private) if folder else ""))
@@ -164,17 +164,17 @@ def _begin(repository: Repository, folder: Path | None, private: Sequence[Path])
 
 
 def _ours(folder: Path, private: Iterable[Path]) -> str:
-    """The lines by which git passes over our own files that are kept in the folder itself."""
+    """The lines that make git ignore our own files if they are in the folder itself."""
     below = (path.resolve() for path in private)
     names = (path.relative_to(folder).as_posix() for path in below if folder in path.parents)
     return "".join("/" + _PATTERN.sub(r"\\\g<0>", name) + "*\n" for name in names)
 
 
 def _copy(repository: Repository, place: _Place) -> str:
-    """A repository that starts with the commit that is checked out there; with nothing when there is none yet."""
+    """A repository that starts with the commit that is checked out there, or empty if there is none yet."""
     try:
         _clone(repository, place)
-    except WorkspaceError:  # perhaps their git has just tidied up, and the files that are copied vanish
+    except WorkspaceError:  # git may have just cleaned up, so that files vanish while they are copied
         _clone(repository, place, "--no-local")
     repository.run("config", "--remove-section", "remote.origin")
     repository.write("info/exclude", _EXCLUDED)
@@ -191,7 +191,7 @@ def _clone(repository: Repository, place: _Place, *more: str) -> None:
 
 
 def _head(repository: Repository) -> str | None:
-    """The commit that was checked out; None when there was none yet."""
+    """The checked-out commit; None if there is none yet."""
     try:
         return line(repository.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}"))
     except WorkspaceError:
@@ -201,7 +201,7 @@ def _head(repository: Repository) -> str | None:
 
 
 def _branch(place: _Place) -> str | None:
-    """The branch that is checked out; None for a detached head."""
+    """The checked-out branch; None for a detached head."""
     try:
         return line(in_theirs(["symbolic-ref", "--quiet", "--short", "HEAD"], place.top))
     except WorkspaceError:
@@ -209,7 +209,7 @@ def _branch(place: _Place) -> str | None:
 
 
 def place_of(folder: Path) -> _Place | None:
-    """None when the folder is in no git repository. Raises WorkspaceError, worded as by `check`."""
+    """None if the folder is in no git repository. Raises WorkspaceError, worded as by `check`."""
     question = ["--show-toplevel", "--show-prefix", "--git-path", "index", "--git-path", "info/exclude"]
     try:
         said = in_theirs(["rev-parse", "--path-format=absolute", *question], folder)
@@ -224,7 +224,7 @@ def place_of(folder: Path) -> _Place | None:
 
 
 def _is_dirty(repository: Repository, place: _Place, start: str) -> bool:
-    """Whether the checkout differs from its commit, judged with a copy of its index and none of its settings. An
+    """Whether the checkout differs from its commit, determined with a copy of its index and none of its settings. An
     index that we cannot read counts as a difference."""
     with tempfile.TemporaryDirectory(prefix="index-", dir=repository.path) as private:
         index = Index(repository, Path(private) / "index")

@@ -1,7 +1,7 @@
-"""Running git: with settings of ours, without prompts, hooks or the network.
+"""Running git: with our own settings, without prompts, hooks or the network.
 
-It carries no owner's mark (`adapters/processes`): it ends by itself, and killed it would leave a lock behind, perhaps
-in the person's repository.
+It carries no owner's mark (`adapters/processes`): it ends by itself, and killing it would leave a lock, perhaps in the
+person's repository.
 """
 
 import os
@@ -42,7 +42,7 @@ _SETTINGS: Final = (
 
 
 def authored_by(agent: str) -> dict[str, str]:
-    """The environment in which a commit is an agent's: `Grace via Hansard <grace@hansard.invalid>`."""
+    """The environment that makes an agent the author of a commit: `Grace via Hansard <grace@hansard.invalid>`."""
     name = " ".join(_UNFIT.sub(" ", agent).split()) or "Agent"
     local = _NO_ADDRESS.sub("-", name.casefold()).strip("-.") or "agent"
     return {"GIT_AUTHOR_NAME": f"{name} via Hansard", "GIT_AUTHOR_EMAIL": f"{local}@hansard.invalid"}
@@ -56,7 +56,7 @@ def git(
     given: bytes | IO[bytes] = b"",
     output: IO[bytes] | int = subprocess.PIPE,
 ) -> bytes:
-    """What git says; WorkspaceError with its complaint. `given` is its input: bytes, or a file."""
+    """The output of git; WorkspaceError with its error message. `given` is its input: bytes, or a file."""
     return answered(args, cwd=cwd, env=env, given=given, output=output, codes=(0,)).stdout or b""
 
 
@@ -69,7 +69,7 @@ def answered(
     output: IO[bytes] | int = subprocess.PIPE,
     codes: Collection[int],
 ) -> subprocess.CompletedProcess[bytes]:
-    """Git's answer with its exit code, one of `codes`; WorkspaceError with its complaint for any other."""
+    """The output of git with its exit code, one of `codes`; WorkspaceError with its error message for any other."""
     command, whole = [*args], _environment(OURS if env is None else env)
     settings = [word for setting in _SETTINGS for word in ("-c", setting)]
     try:
@@ -101,19 +101,19 @@ def in_theirs(
     output: IO[bytes] | int = subprocess.PIPE,
     codes: Collection[int] = (0,),
 ) -> bytes:
-    """Git in the person's repository: their own settings count (`safe.directory`), but nothing of them is executed."""
+    """Git in the person's repository: their own settings apply (`safe.directory`), but nothing of them is executed."""
     env = {name: os.environ[name] for name in ("HOME", "XDG_CONFIG_HOME") if name in os.environ}
     return answered(args, cwd=folder, env=env, given=given, output=output, codes=codes).stdout or b""
 
 
 def note_on(folder: Path, ref: str, commit: str) -> bytes | None:
-    """The note on a commit; None where there is none."""
+    """The note on a commit; None if there is none."""
     listed = in_theirs(["notes", f"--ref={ref}", "list", commit], folder, codes=(0, 1))
     return in_theirs(["cat-file", "blob", line(listed)], folder) if listed.strip() else None
 
 
 def branch_at(folder: Path, branch: str) -> str | None:
-    """The commit of a branch in the person's repository; None where there is no such branch."""
+    """The commit of a branch in the person's repository; None if there is no such branch."""
     try:
         return line(in_theirs(["rev-parse", "--verify", "--quiet", f"refs/heads/{branch}"], folder))
     except WorkspaceError:
@@ -121,7 +121,7 @@ def branch_at(folder: Path, branch: str) -> str | None:
 
 
 def _environment(env: Mapping[str, str]) -> dict[str, str]:
-    """No prompt, no network, no lock for looking."""
+    """No prompts, no network, no locks for reading."""
     quiet = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1"}
     return {"PATH": os.environ.get("PATH", os.defpath), **quiet, **AUTHOR, **env}
 

@@ -1,4 +1,5 @@
-"""Merging a result into a branch of the person's repository: tried in our own repository, then moved forward there."""
+"""Merging a result into a branch of the person's repository: first tried in our own repository, then the branch is
+moved."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,11 +14,11 @@ _QUIET = ("--quiet", "--no-write-fetch-head", "--no-auto-maintenance", "--no-tag
 
 
 class CheckoutInTheWay(WorkspaceError):
-    """The branch is checked out, and uncommitted changes there would be overwritten."""
+    """The branch is checked out, and the merge would overwrite uncommitted changes there."""
 
 
 def tip(repository: Repository, theirs: Path, branch: str) -> str:
-    """The commit of their branch, which our repository has from now on."""
+    """The commit of their branch, fetched into our repository."""
     try:
         git(["check-ref-format", "--branch", branch], cwd=repository.path)
     except WorkspaceError:
@@ -31,8 +32,8 @@ def tip(repository: Repository, theirs: Path, branch: str) -> str:
 
 
 def integrate(repository: Repository, *, onto: str, commit: str, message: str) -> str:
-    """A merge commit on both, also where one follows the other: `onto` gets one commit for each result. `onto` itself
-    where it has all of it already. Raises MergeConflict."""
+    """A merge commit of both, even if one is an ancestor of the other: `onto` gets one commit per result. Returns
+    `onto` itself if it already contains everything. Raises MergeConflict."""
     found = merge(repository, ours=onto, theirs=commit, message=message)
     if found != commit:
         return found
@@ -41,8 +42,8 @@ def integrate(repository: Repository, *, onto: str, commit: str, message: str) -
 
 
 def advance(repository: Repository, theirs: Path, branch: str, *, before: str, after: str) -> bool:
-    """Move their branch from one commit to the next; False where it has moved meanwhile. A checkout of the branch
-    moves with it. Raises CheckoutInTheWay, and then nothing has moved."""
+    """Move their branch from one commit to the next; False if it has moved meanwhile. If it is checked out, the
+    checkout moves with it. Raises CheckoutInTheWay, and then nothing has changed."""
     repository.run("update-ref", f"refs/hansard/{after}", after)
     in_theirs(["fetch", *_QUIET, "--", str(repository.path), f"refs/hansard/{after}"], theirs)
     ref = f"refs/heads/{branch}"

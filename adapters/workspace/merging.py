@@ -1,4 +1,4 @@
-"""Patches of single files as agents write them, and two states of a workspace in one."""
+"""Agents' patches of single files, and merging two states of a workspace."""
 
 import tempfile
 from collections import defaultdict
@@ -11,14 +11,14 @@ from adapters.workspace.repository import Repository
 from domain.values.sentences import Sentence
 
 LARGEST: Final = 16_777_216
-"""Bytes of a file that may be patched."""
+"""Maximum size of a file that can be patched."""
 _FILE: Final = "file"
 _NOWHERE: Final = "/dev/null"
 
 
 def patched(path: str, before: bytes | None, patch: str) -> bytes | None:
-    """The file after a unified diff of it; None before or after: there is none. Names in the diff are not looked at,
-    line counts are recomputed. Raises WorkspaceError where it does not apply, or speaks of other files, too."""
+    """The file after applying a unified diff; None before or after: it does not exist. Names in the diff are ignored,
+    line counts are recomputed. Raises WorkspaceError if it does not apply, or if it also covers other files."""
     with tempfile.TemporaryDirectory(prefix="hansard-patch-") as made:
         folder = Path(made)
         place = folder / _FILE
@@ -39,7 +39,7 @@ def patched(path: str, before: bytes | None, patch: str) -> bytes | None:
 
 
 def _alone(new: bool, patch: str) -> str:
-    """The hunks under a head of ours."""
+    """The hunks below our own header."""
     lines = patch.rstrip("\n").split("\n")
     start = next((number for number, line in enumerate(lines) if line.startswith("@@")), None)
     if start is None:
@@ -52,7 +52,7 @@ def _alone(new: bool, patch: str) -> str:
 
 
 def _why(error: Exception) -> str:
-    """What git complains of last, without the name that only we know."""
+    """The last error message of git, without our temporary file name."""
     if isinstance(error, UnicodeEncodeError):
         return "it is not valid text."
     told = str(error).rpartition("error: ")[2].removeprefix(f"{_FILE}: ")
@@ -63,7 +63,7 @@ def _why(error: Exception) -> str:
 
 
 _NAMED: Final = 10
-"""So many files are named; of the others only the number."""
+"""How many files are named; the others are only counted."""
 
 
 class MergeConflict(WorkspaceError):
@@ -75,10 +75,11 @@ class MergeConflict(WorkspaceError):
 
 
 def merge(repository: Repository, *, ours: str, theirs: str, message: str) -> str:
-    """A commit that has both, or the one of them that has the other already. Nothing is written but objects, no
-    driver or filter runs: our git directory has none, and attributes of ours that beat the project's.
+    """A commit that contains both, or one of the two if it already contains the other. Only objects are written, and no
+    driver or filter runs: our git directory has none, and our attributes override the project's.
 
-    WorkspaceError names the files where there is no telling which of the two is meant."""
+    WorkspaceError names the files for which it is unclear which of the two is meant.
+    """
     with repository.knowing(ours, theirs):
         base = line(repository.answered("merge-base", ours, theirs, codes=(0, 1)).stdout)
         if base in (ours, theirs):

@@ -12,7 +12,7 @@ from domain.provenance.notes import REF, Note, NotedTurn, merged, note_of, writt
 from domain.provenance.work import TurnWork
 
 MOST: Final = 1_000
-"""Commits of a result that get a note."""
+"""How many commits of a result get a note."""
 _TRIES: Final = 3
 _NAMES: Final = ("Session", "Turn", "Agent", "Model", "Iteration")
 _FORM: Final = "%x00".join(
@@ -21,8 +21,8 @@ _FORM: Final = "%x00".join(
 
 
 def write_notes(kept: Repository, base: str, commit: str, repository: Path) -> None:
-    """Say on each commit of a result, in the person's repository, which of its lines the agent wrote. A note that is
-    there already is added to, and one that cannot be read stays as it is."""
+    """Add a note to each commit of a result, in the person's repository, about the lines that the agent wrote. Existing
+    notes are extended; unreadable ones are left as they are."""
     for name, note in _notes(kept, base, commit):
         for _ in range(_TRIES):
             with suppress(WorkspaceError):  # somebody else wrote a note at the same time

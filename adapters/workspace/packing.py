@@ -1,7 +1,7 @@
-"""A workspace as packs of git: what another machine needs to go on with it, and how it takes that in.
+"""A workspace as git packs: what another machine needs to continue it, and how that is imported.
 
-The commit that the work began with goes as a shallow pack, without its history: the same for all workspaces that began
-there. Every later state goes as a pack of what those before it do not have.
+The start commit becomes a shallow pack, without its history, which is the same for all workspaces that start from it.
+Every later state becomes a pack of what the earlier ones do not contain.
 """
 
 import json
@@ -18,7 +18,7 @@ from adapters.workspace.paths import WorkspaceError
 from adapters.workspace.repository import Repository
 
 PART: Final = 1_048_576
-"""Bytes of a pack that are handed over at once."""
+"""Size of the pieces in which a pack is transferred."""
 
 
 class TooLarge(WorkspaceError):
@@ -26,7 +26,7 @@ class TooLarge(WorkspaceError):
 
 
 class SharedRepository:
-    """The repository of a workspace, given away and taken in. `home` is the workspace's folder."""
+    """The repository of a workspace, exported and imported. `home` is the workspace's folder."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -39,23 +39,23 @@ class SharedRepository:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What was written down when the workspace was made: `start` is the commit that it began with."""
+        """The facts that were saved when the workspace was made: `start` is the commit that it started from."""
         found: dict[str, Any] = json.loads((self._git.path / "hansard.json").read_text(encoding="utf-8"))
         return found
 
     def known(self) -> dict[int, str]:
-        """The numbered states that are here, given away or taken in. Those of a copy's original do not count."""
+        """The numbered states that were exported or imported here. Those of a copy's original do not count."""
         said = self._git.run("for-each-ref", "--format=%(refname:lstrip=3) %(objectname)", self._states).decode()
         return {int(number): commit for number, commit in map(str.split, said.splitlines())}
 
     def know(self, number: int, commit: str) -> None:
-        """The state is here and has this number."""
+        """Note that the state is here and has this number."""
         self._git.run("update-ref", f"{self._states}/{number}", commit)
 
     # -- giving ----------------------------------------------------------------------------------------------------
 
     def base_pack(self, limit: int) -> Iterator[bytes]:
-        """The commit that the work began with, without those before it. Raises TooLarge before the first part."""
+        """The start commit without its history. Raises TooLarge before the first part."""
         start = self.facts["start"]
         listing = ["rev-list", "--objects", "--no-object-names", "--no-walk", start]
         if int(line(self._git.run("rev-list", "--objects", "--disk-usage", "--no-walk", start))) > limit:
@@ -63,7 +63,7 @@ class SharedRepository:
         yield from self._pack(self._git.run(*listing), (), limit)
 
     def state_pack(self, commit: str, limit: int) -> Iterator[bytes]:
-        """What the known states and the base do not have. Raises TooLarge before the first part."""
+        """What the known states and the base do not contain. Raises TooLarge before the first part."""
         others = {self.facts["start"], *self.known().values()}
         revisions = "".join([f"{commit}\n", *(f"^{other}\n" for other in sorted(others))])
         yield from self._pack(revisions.encode(), ("--revs", "--thin"), limit)
@@ -80,8 +80,8 @@ class SharedRepository:
     # -- taking ----------------------------------------------------------------------------------------------------
 
     def begin(self, facts: dict[str, Any], base: Iterable[bytes]) -> None:
-        """Make the repository: with all of the person's history where their repository is here, else with the base
-        alone, which is asked for only then. Complete or not at all."""
+        """Create the repository: with all of the person's history if their repository is here, otherwise with the base
+        alone, which is only requested then. Completely or not at all."""
         self.home.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="new-", dir=self.home) as made:
             repository = Repository(Path(made) / "repo.git")
@@ -94,7 +94,7 @@ class SharedRepository:
             settle(repository.path, self._git.path)
 
     def take(self, number: int, commit: str, parts: Iterable[bytes]) -> None:
-        """Take in a state. Those with lower numbers have to be here."""
+        """Import a state. Those with lower numbers must already be here."""
         with suppress(WorkspaceError):
             self._git.check(commit)
             return self.know(number, commit)
@@ -110,6 +110,6 @@ class SharedRepository:
 
 
 def _cut(repository: Repository, commit: str) -> None:
-    """The commits before it are not here, and git has to know that."""
+    """The commits before it are not here, which git has to know."""
     if b"\nparent " in repository.run("cat-file", "commit", commit).partition(b"\n\n")[0]:
         repository.write("shallow", f"{commit}\n")

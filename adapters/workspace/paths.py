@@ -1,4 +1,4 @@
-"""Paths from outside, and the error of everything that a workspace refuses."""
+"""Paths from outside, and the error for everything that a workspace refuses."""
 
 import re
 import unicodedata
@@ -10,8 +10,8 @@ from domain.values.sentences import Sentence
 
 
 def confine(path: str) -> str:
-    """The path, normalised, when it stays below the folder that it is relative to (promise S14): not absolute, no
-    `..`, drive, backslash or control character, no `.git` by any spelling that some file system takes for it."""
+    """The normalized path, if it stays below its base folder (promise S14): not absolute, no `..`, drive, backslash or
+    control character, and no `.git` in any spelling that some file system accepts."""
     parts = [part for part in path.split("/") if part not in ("", ".")]
     if not parts:
         raise WorkspaceError(Sentence("path_names_no_file", path=path))
@@ -39,7 +39,7 @@ class WorkspaceError(HansardError):
 
 @contextmanager
 def in_a_sentence() -> Iterator[None]:
-    """What the system refuses, as a refusal of ours."""
+    """Turns errors of the system into errors of ours."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Handing a result over as a branch of the person's repository, under a name that is free."""
+"""Publishes a result as a branch of the person's repository, under an unused name."""
 
 from pathlib import Path
 from typing import Final
@@ -8,12 +8,12 @@ from adapters.workspace.paths import WorkspaceError
 from adapters.workspace.workspace import Workspace
 
 _BRANCHES: Final = 9
-"""So many names are tried for a branch."""
+"""How many names are tried for a branch."""
 
 
 def hand_over(workspace: Workspace, commit: str, branch: str) -> str | None:
-    """Publish as this branch, or as `…-2` and so on where another one is in the way; the name that it got. None where
-    the source has no repository."""
+    """Publish as this branch, or as `…-2` and so on if another one has the name. Returns the name, or None if the
+    source has no repository."""
     for name in (branch, *(f"{branch}-{number}" for number in range(2, _BRANCHES + 1))):
         try:
             published = workspace.publish(commit, name)

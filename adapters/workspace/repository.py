@@ -1,4 +1,4 @@
-"""A git directory that only we write: its configuration, hooks and attributes are ours."""
+"""A git directory that only we write to: its configuration, hooks and attributes are ours."""
 
 import fcntl
 import os
@@ -18,11 +18,11 @@ from adapters.workspace.paths import WorkspaceError
 from domain.values.sentences import Sentence
 
 PATCH_BYTES: Final = 4_194_304
-"""A patch is cut here, at a line's end, with a last line that says so."""
+"""A patch is cut here, at the end of a line, with a last line that says so."""
 
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _PATTERN: Final = re.compile(r"[\\*?\[\] ]")
-"""What means more than itself in a line of an exclude file."""
+"""Characters with a special meaning in a line of an exclude file."""
 _LITERALLY: Final = r"\\\g<0>"
 
 
@@ -41,7 +41,7 @@ class Repository:
         env: Mapping[str, str] | None = None,
         output: IO[bytes] | int = subprocess.PIPE,
     ) -> bytes:
-        """What git says. It sees `tree` as its working tree, and nothing of that tree's own `.git`."""
+        """The output of git. It uses `tree` as its working tree, and ignores that tree's own `.git`."""
         whole = self._environment(tree, index) | dict(env or {})
         return git(args, cwd=tree or self.path, env=whole, given=given, output=output)
 
@@ -57,7 +57,7 @@ class Repository:
         (self.path / name).write_text(text, encoding="utf-8")
 
     def exclude(self, paths: Iterable[str]) -> None:
-        """Pass over these paths of the top from now on."""
+        """Ignore these paths of the top level from now on."""
         lines = "".join(f"/{_PATTERN.sub(_LITERALLY, path)}\n" for path in paths)
         for name in ("info/exclude", "given/info/exclude"):
             if (self.path / name).is_file():
@@ -65,7 +65,7 @@ class Repository:
                     file.write(lines)
 
     def check(self, state: str) -> None:
-        """Raises WorkspaceError when the state is not recorded in here."""
+        """Raises WorkspaceError if the state is not recorded here."""
         try:
             if not _COMMIT.fullmatch(state):
                 raise WorkspaceError("not an id")
@@ -75,7 +75,7 @@ class Repository:
 
     @contextmanager
     def knowing(self, *states: str) -> Iterator[None]:
-        """Work on these states. They are looked up only when it fails: mostly they are known."""
+        """Work on these states. They are only checked if it fails, because they are nearly always known."""
         for state in states:
             if not _COMMIT.fullmatch(state):
                 self.check(state)
@@ -87,14 +87,14 @@ class Repository:
             raise
 
     def record(self, tree: str, *, message: str, parents: Collection[str], author: str = "") -> str:
-        """The tree as a commit on its parents, by an agent where one is named."""
+        """The tree as a commit on its parents, by an agent if one is named."""
         text = message.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace")
         on = [word for parent in parents for word in ("-p", parent)]
         env = authored_by(author) if author else {}
         return line(self.run("commit-tree", tree, *on, "-F", "-", given=text, env=env))
 
     def follow(self, tree: str, *, message: str, parent: str | None, author: str = "") -> str:
-        """The tree as a commit on its parent; the parent itself when nothing is different."""
+        """The tree as a commit on its parent; the parent itself if nothing changed."""
         if parent is None:
             return self.record(tree, message=message, parents=(), author=author)
         with self.knowing(parent):
@@ -110,7 +110,7 @@ class Repository:
         return tuple(name.decode(errors="replace") for name in names.split(b"\0") if name)
 
     def patch(self, before: str, after: str) -> str:
-        """A unified diff; of a binary file it only says that it differs. At most `PATCH_BYTES`."""
+        """A unified diff; for a binary file, it only says that it differs. At most `PATCH_BYTES`."""
         plain = ["--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--submodule=short"]
         form = ["-p", "-r", "--full-index", "--src-prefix=a/", "--dst-prefix=b/", *plain]
         with tempfile.TemporaryFile() as whole, self.knowing(before, after):
@@ -140,14 +140,14 @@ class Repository:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """What git remembers of one folder."""
+    """What git remembers about one folder."""
 
     repository: Repository
     path: Path
 
     def record(self, tree: Path) -> None:
-        """Take in the files as they are. Never `git add`: it would run git inside of nested repositories. Only what
-        differs from what was recorded last is looked at."""
+        """Add the files as they are. Never with `git add`, which would run git inside nested repositories. Only files
+        that differ from the last recorded ones are read."""
         changed, others = self._changed(tree), self._new_files(tree)
         make_readable(tree, (*changed, *others))
         present = set(plain_files(tree, changed))
@@ -175,7 +175,7 @@ class Index:
         return not self._run("diff-index", "--cached", "-z", "--name-only", commit, tree=tree)
 
     def clean(self, tree: Path) -> None:
-        """Delete all that it does not know, also what the project ignores."""
+        """Delete everything unknown, including files that the project ignores."""
         self._run("clean", "-ffdqx", tree=tree)
 
     def entries(self) -> list[bytes]:
@@ -186,11 +186,11 @@ class Index:
         return line(self._run("write-tree"))
 
     def has_new(self, tree: Path, *ignored: str) -> bool:
-        """Whether there are files that it does not know."""
+        """Whether there are unknown files."""
         return bool(self._run("ls-files", "-z", "--others", "--exclude-standard", *ignored, tree=tree))
 
     def new(self, tree: Path) -> tuple[str, ...]:
-        """The files and folders that it does not know and that the project does not ignore."""
+        """The files and folders that are unknown and not ignored by the project."""
         found = self._run("ls-files", "-z", "--others", "--exclude-standard", "--directory", tree=tree)
         return tuple(os.fsdecode(path) for path in found.split(b"\0") if path)
 
@@ -199,15 +199,15 @@ class Index:
         return bool(self._run("diff-index", "--name-only", "--ignore-submodules=all", commit, tree=tree))
 
     def _changed(self, tree: Path) -> list[bytes]:
-        """The files it knows, without submodules, that may be others now, or gone."""
+        """The known files, without submodules, that may have changed or disappeared."""
         if not self.path.exists():
             return []
         said = self._run("diff-files", "-z", "--name-only", "--no-renames", "--ignore-submodules=all", tree=tree)
         return list(dict.fromkeys(path for path in said.split(b"\0") if path))
 
     def _new_files(self, tree: Path) -> list[bytes]:
-        """The files that it does not know and that the project does not ignore, also inside of repositories that an
-        agent has made."""
+        """The files that are unknown and not ignored by the project, also inside repositories that an agent has
+        created."""
         said = self._run("ls-files", "-z", "--others", "--exclude-standard", tree=tree)
         new = [path for path in said.split(b"\0") if path]
         files = [path for path in new if not path.endswith(b"/")]
@@ -221,7 +221,7 @@ class Index:
 
 
 def _commit(state: str) -> str:
-    """The state, as git is to read it: a commit, nothing else that has an id."""
+    """The state in a form that git only reads as a commit, and never as anything else with an id."""
     return f"{state}^{{commit}}"
 
 
@@ -241,8 +241,8 @@ class LatestSnapshot:
         return os.pread(self.file, _LONGEST, 0).decode().strip() or None
 
     def go_on(self, state: str) -> str:
-        """The state again, from now on the latest."""
-        os.pwrite(self.file, state.encode(), 0)  # always as long as the one before, so never cut
+        """Mark the state as the latest one again."""
+        os.pwrite(self.file, state.encode(), 0)  # always as long as the previous one, so never cut off
         return state
 
 

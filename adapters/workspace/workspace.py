@@ -27,7 +27,7 @@ from domain.values.sentences import Sentence
 _SETTLING: Final = 2.0
 """Seconds after which an index is younger than the files it tells of, as git counts."""
 _TRIES: Final = 5
-"""How often a folder is read while others write in it."""
+"""How often a folder is read while others write to it."""
 SLOT: Final = re.compile(r"tree-[0-9]+")
 
 
@@ -39,17 +39,17 @@ class Workspace:
     asked: str | None
     """The folder that the session was started with."""
     repository: str | None
-    """The top of the git repository that it lies in."""
+    """The root of the git repository that contains it."""
     prefix: str
-    """Where it lies in there, as a path with a slash behind it; empty at the top."""
+    """Its path in there, with a slash at the end; empty at the root."""
     dirty: bool
-    """The repository had uncommitted changes: they are not in the start state."""
+    """The repository had uncommitted changes, which are not in the start state."""
     start: str
     branch: str | None = None
     """The branch that was checked out when the session began."""
 
     def base(self) -> str:
-        """The state everything began with."""
+        """The state that everything started from."""
         return self.start
 
     @in_a_sentence()
@@ -73,10 +73,11 @@ class Workspace:
 
     @in_a_sentence()
     def snapshot(self, folder: Path, *, message: str, parent: str | None, author: str = "") -> str:
-        """Record what the folder holds, as a commit on `parent`; `parent` itself when nothing is different.
+        """Record the contents of the folder as a commit on `parent`; `parent` itself if nothing changed.
 
-        A folder that is worked in as it is may have changed under several hands since: there the parent is the
-        latest snapshot, so that each contains all that came before."""
+        Several agents may have changed a folder that is edited in place: there, the parent is the latest snapshot, so
+        that each snapshot contains all earlier ones.
+        """
         tree = self.tree_of(folder)
         if self.in_place is None:
             open_up(tree)
@@ -84,23 +85,24 @@ class Workspace:
         with trail(self._git.path / "trail") as so_far:
             parent = so_far.latest() or parent or self.start
             for _ in range(_TRIES - 1):
-                with suppress(WorkspaceError):  # somebody is writing the very file that git reads
+                with suppress(WorkspaceError):  # another process is writing the file that git reads
                     return so_far.go_on(self._recorded(tree, SOURCE, message=message, parent=parent, author=author))
             return so_far.go_on(self._recorded(tree, SOURCE, message=message, parent=parent, author=author))
 
     def merge(self, *, ours: str, theirs: str, message: str) -> str:
-        """A commit that has what both have: one of the two where it follows the other (in a folder that is worked in
-        as it is, the later one always does), else a new one on both. No working tree is touched.
+        """A commit with the contents of both: one of the two if it descends from the other (in a folder that is edited
+        in place, the later one always does), otherwise a new one on both. No working tree is changed.
 
-        WorkspaceError names the files of which both changed the same lines."""
+        WorkspaceError names the files in which both changed the same lines.
+        """
         return merge(self._git, ours=ours, theirs=theirs, message=message)
 
     def patch(self, before: str, after: str) -> str:
-        """A unified diff; of a binary file it only says that it differs. At most `PATCH_BYTES`."""
+        """A unified diff; for a binary file, it only says that it differs. At most `PATCH_BYTES`."""
         return self._git.patch(before, after)
 
     def changes(self, after: str) -> WorkspaceChanges:
-        """All that differs from the start state: commits, oldest first, and files with their lines."""
+        """Everything that differs from the start state: commits, oldest first, and files with their lines."""
         return compared(self._git, self.start, after)
 
     def changed_files(self, before: str, after: str) -> tuple[str, ...]:
@@ -109,8 +111,8 @@ class Workspace:
 
     @in_a_sentence()
     def write_files(self, folder: Path, files: Mapping[str, str | bytes | None]) -> tuple[str, ...]:
-        """Write these contents (None: remove the file), all or, when one path is not allowed, none; the normalised
-        paths."""
+        """Write these contents (None: remove the file), all of them or, if one path is not allowed, none. Returns the
+        normalized paths."""
         tree = self.tree_of(folder)
         contents = {
             confine(path): encoded(path, text) if isinstance(text, str) else text for path, text in files.items()
@@ -131,15 +133,15 @@ class Workspace:
 
     @in_a_sentence()
     def read_file(self, folder: Path, path: str) -> bytes | None:
-        """The content of a file that may be patched, None if there is none."""
+        """The content of a file that can be patched, None if there is none."""
         with opened_folder(self.tree_of(folder), self.prefix) as root:
             place = confine(path)
             check_place(root, place)
             return read(root, place, LARGEST)
 
     def publish(self, commit: str, branch: str) -> bool:
-        """Create the branch in the person's repository, or move it forward; False when the source has none. Their
-        checkout, index and current branch stay as they are; a branch that is checked out anywhere is refused."""
+        """Create the branch in the person's repository, or move it forward; False if the source has none. Their
+        checkout, index and current branch do not change; a branch that is checked out anywhere is refused."""
         if self.repository is None:
             return False
         self._git.check(commit)
@@ -155,21 +157,21 @@ class Workspace:
         return True
 
     def write_notes(self, commit: str) -> None:
-        """Say in the person's repository which lines of a published result the agents wrote."""
+        """Record in the person's repository which lines of a published result the agents wrote."""
         if self.repository is not None:
-            with suppress(WorkspaceError):  # the branch is there; its trailers say the same in fewer words
+            with suppress(WorkspaceError):  # the branch exists; its trailers contain the same information in short form
                 write_notes(self._git, self.start, commit, Path(self.repository))
 
     def tip(self, branch: str) -> str:
-        """The commit of a branch of the person's repository. Raises WorkspaceError where there is none."""
+        """The commit of a branch of the person's repository. Raises WorkspaceError if there is none."""
         return tip(self._git, self._theirs(), branch)
 
     def integrate(self, *, onto: str, commit: str, message: str) -> str:
-        """A merge commit on both; `onto` where it has all of it already. Raises MergeConflict."""
+        """A merge commit of both; `onto` if it already contains everything. Raises MergeConflict."""
         return integrate(self._git, onto=onto, commit=commit, message=message)
 
     def advance(self, branch: str, *, before: str, after: str) -> bool:
-        """Move a branch of the person's repository; False where it moved meanwhile. Raises CheckoutInTheWay."""
+        """Move a branch of the person's repository; False if it moved meanwhile. Raises CheckoutInTheWay."""
         return advance(self._git, self._theirs(), branch, before=before, after=after)
 
     def _theirs(self) -> Path:
@@ -179,12 +181,12 @@ class Workspace:
 
     @property
     def in_place(self) -> Path | None:
-        """The person's own folder, when that is where the agents work: a folder without git."""
+        """The person's own folder, if the agents work there: a folder without git."""
         return Path(self.asked) if self.asked is not None and self.repository is None else None
 
     @property
     def source(self) -> Path | None:
-        """The top of the person's checkout; None for a fresh folder."""
+        """The root of the person's checkout; None for a new folder."""
         return Path(self.repository or self.asked) if self.asked is not None else None
 
     def is_ready(self, folder: Path) -> bool:
@@ -193,7 +195,7 @@ class Workspace:
 
     @in_a_sentence()
     def mark_ready(self, folder: Path) -> None:
-        """The folder has been set up: what is new in it never becomes part of the work."""
+        """Mark the folder as set up: its new files never become part of the work."""
         tree = self.tree_of(folder)
         with self._git.index(SOURCE if self.in_place else tree.name) as index:
             self._git.exclude(index.new(tree))
@@ -227,7 +229,7 @@ class Workspace:
             return self._git.follow(index.written(), message=message, parent=parent, author=author)
 
     def _give_git(self, folder: Path, commit: str, index: Path) -> None:
-        """A repository for the agents, made where they cannot reach it and only then moved in."""
+        """A repository for the agents, created where they cannot reach it and only then moved in."""
         with tempfile.TemporaryDirectory(prefix="git-", dir=self.home) as made:
             inside = Repository(Path(made) / ".git")
             shutil.copytree(given_git(self._git), inside.path)
@@ -238,7 +240,7 @@ class Workspace:
 
     @property
     def objects(self) -> Path:
-        """Where the git of the working trees finds what was recorded."""
+        """Where the git of the working trees finds the recorded states."""
         return self._git.path / "objects"
 
     def tree_of(self, folder: Path) -> Path:
@@ -257,5 +259,5 @@ class Workspace:
 
 
 def mark_of(tree: Path) -> Path:
-    """The file that says that a working folder has been set up."""
+    """The file that marks a working folder as set up."""
     return tree.with_name(f"ready-{tree.name}")

@@ -1,4 +1,4 @@
-"""The workspaces of all sessions, each in a folder of its own."""
+"""The workspaces of all sessions, each in a separate folder."""
 
 import json
 import re
@@ -21,8 +21,8 @@ _SESSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
 class Workspaces:
-    """The workspaces of all sessions, each in a folder of its own below `root`. `room` is how much of a folder without
-    git is taken over; None is any amount. `log` and what lies beside it are never part of the work."""
+    """The workspaces of all sessions, each in a separate folder below `root`. `room` limits the size of folders without
+    git; None: no limit. `log` and the files next to it are never part of the work."""
 
     def __init__(self, root: Path, room: Room | None = None, log: Path | None = None) -> None:
         self.root, self._room = root.resolve(), room
@@ -30,8 +30,8 @@ class Workspaces:
 
     @in_a_sentence()
     def copy(self, ancestors: Iterable[str], session_id: str) -> None:
-        """What a fork inherits: every recorded state of the nearest of those it comes from that has any (a fork that
-        did nothing itself has none); nothing where nobody has, or where it was copied before."""
+        """What a fork inherits: every recorded state of the nearest of its sources that has any (a fork that did
+        nothing itself has none). Does nothing if none has, or if it was already copied."""
         ours = self._home(session_id) / "repo.git"
         if ours.exists():
             return
@@ -53,11 +53,11 @@ class Workspaces:
 
     @in_a_sentence()
     def shared(self, session_id: str) -> SharedRepository:
-        """The session's repository, to be given to other machines or taken from them."""
+        """The session's repository, to export it to other machines or import it from them."""
         return SharedRepository(self._home(session_id))
 
     def names(self) -> tuple[str, ...]:
-        """Of which sessions working folders are there, sorted."""
+        """Which sessions have working folders, sorted."""
         found = (path for path in self.root.glob("*/tree-*") if SLOT.fullmatch(path.name))
         return tuple(sorted({path.parent.name for path in found}))
 
@@ -68,12 +68,12 @@ class Workspaces:
 
     @in_a_sentence()
     def put_away(self, session_id: str) -> None:
-        """Delete the working folders of an idle session. Its recorded states stay, and a folder comes
-        back as it was recorded when it is wanted again; what the project ignores is gone."""
+        """Delete the working folders of an idle session. Its recorded states stay, and a folder is restored from them
+        when it is needed again; files that the project ignores are lost."""
         for tree in self._trees(session_id):
             gone = tree.with_name(f"gone-{secrets.token_hex(4)}")
             mark_of(tree).unlink(missing_ok=True)
-            tree.rename(gone)  # a new one is built from scratch, not from what is left of this one
+            tree.rename(gone)  # a new one is created from scratch, not from what is left of this one
             delete(gone)
 
     def _trees(self, session_id: str) -> tuple[Path, ...]:
@@ -81,7 +81,7 @@ class Workspaces:
         return tuple(path for path in home.glob("tree-*") if SLOT.fullmatch(path.name) and is_real_folder(path))
 
     def _home(self, session_id: str) -> Path:
-        """The session's folder. Raises WorkspaceError for a name that would lead elsewhere."""
+        """The session's folder. Raises WorkspaceError for an id that would lead elsewhere."""
         if not _SESSION.fullmatch(session_id):
             raise WorkspaceError(Sentence("workspace_name_invalid", id=session_id))
         return self.root / session_id
@@ -90,10 +90,10 @@ class Workspaces:
     def open(
         self, session_id: str, source: Path | None, earlier: Callable[[], Earlier | None] = lambda: None
     ) -> "Workspace":
-        """The session's workspace, founded on first use; its start state is the source as it was then, or the result
-        that an earlier session had."""
+        """The session's workspace, created on first use; its start state is the source at that time, or the result of
+        an earlier session."""
         home = self._home(session_id)
-        if (home / "repo.git").exists():  # it may have come from another machine, where the source is
+        if (home / "repo.git").exists():  # it may have come from another machine, which has the source
             asked = None if source is None else str(source.resolve())
         else:
             asked = None if source is None else str(existing_folder(source))
@@ -104,7 +104,7 @@ class Workspaces:
         return workspace
 
     def _found(self, home: Path, asked: str | None, earlier: Earlier | None) -> None:
-        """Raises WorkspaceError with what cannot be worked in or taken over: git's own words are never all of it."""
+        """Raises WorkspaceError with what cannot be worked in or copied, never with git's message alone."""
         if asked is not None:
             try:
                 check(Path(asked), ours=self.root, room=self._room, private=self._private)

@@ -1,4 +1,4 @@
-"""Writing below a folder in which an agent may be changing things at the same time: no link is ever followed (S14)."""
+"""Writing below a folder in which an agent may be changing things at the same time: links are never followed (S14)."""
 
 import os
 import secrets
@@ -16,7 +16,7 @@ _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 @contextmanager
 def opened_folder(tree: Path, prefix: str) -> Iterator[int]:
-    """A descriptor of the working folder, which is made if need be; no symbolic link below `tree` is followed."""
+    """A descriptor of the working folder, which is created if necessary; no symbolic link below `tree` is followed."""
     with ExitStack() as opened:
         here = os.open(tree, _FOLDER)
         opened.callback(os.close, here)
@@ -78,7 +78,7 @@ def read(root: int, path: str, most: int) -> bytes | None:
 
 
 def remove(root: int, path: str) -> None:
-    """The file is gone, whether it was there or not."""
+    """Remove the file, whether it exists or not."""
     *folders, name = path.split("/")
     with ExitStack() as opened, suppress(FileNotFoundError):
         for folder in folders:
@@ -87,7 +87,7 @@ def remove(root: int, path: str) -> None:
 
 
 def write(root: int, path: str, data: bytes) -> None:
-    """Atomically; an existing file keeps its mode."""
+    """Written atomically; an existing file keeps its mode."""
     *folders, name = path.split("/")
     with ExitStack() as opened:
         try:

@@ -1,4 +1,4 @@
-"""The database's clock: leases and deadlines are judged by it, whatever the clock of a machine says."""
+"""The database's clock: leases and deadlines use it, whatever the clock of a machine says."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ from adapters.store.postgres.connection import PostgresConnection
 
 
 class DatabaseClock:
-    """A clock of this process that is set by the database's whenever somebody asks it anyway."""
+    """A clock of this process that is set to the database's during other queries."""
 
     def __init__(self, own: Callable[[], int]) -> None:
         self._own, self._ahead = own, 0
@@ -15,7 +15,7 @@ class DatabaseClock:
         return self._own() + self._ahead
 
     def read(self, connection: PostgresConnection) -> None:
-        """Set it by the database's. The answer took as long as the question, as far as one can know."""
+        """Set it to the database's. Assumes that the query and its answer took equally long."""
         before = self._own()
         [there] = connection.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint").fetchone() or (0,)
         self._ahead = there - (before + self._own()) // 2

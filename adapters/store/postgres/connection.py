@@ -1,7 +1,7 @@
 """Connections to PostgreSQL that give up in time, so that no caller waits long for an unreachable database.
 
-A server that is gone answers with an error, one that is frozen does not answer at all; both end a statement within
-`PATIENCE` seconds, and for a moment nobody else tries.
+A stopped server answers with an error, a frozen one does not answer at all. Both end a statement within `PATIENCE`
+seconds, and for a moment nobody else tries.
 """
 
 import queue
@@ -26,9 +26,9 @@ from domain.values.sentences import Sentence
 PATIENCE: Final = 3.0
 """Seconds for one statement, or for opening a connection."""
 _FREE_SECONDS: Final = 2.5
-"""How long a connection is waited for while others use all of them."""
+"""How long callers wait for a connection if all are in use."""
 _PAUSE: Final = 0.5
-"""After a connection could not be opened, or did not answer, nobody tries for so many seconds."""
+"""After a connection could not be opened, or did not answer, nobody tries for this many seconds."""
 _DAMAGED: Final = ("XX001", "XX002")
 _SESSION: Final = {
     "search_path": "hansard",
@@ -38,7 +38,7 @@ _SESSION: Final = {
     "statement_timeout": "5s",
     "idle_in_transaction_session_timeout": "5s",
 }
-"""The last three let go of what a frozen process holds: nobody else waits for it longer."""
+"""The last three release what a frozen process holds: nobody else waits for it longer."""
 _TCP: Final = {"keepalives_idle": "5", "keepalives_interval": "2", "keepalives_count": "2", "tcp_user_timeout": "5000"}
 
 
@@ -54,7 +54,7 @@ def _parts(url: str) -> dict[str, Any]:
 
 
 def name_of(url: str) -> str:
-    """The database as people are shown it: without password and options. Raises StoreError for no URL."""
+    """The database's display name: without password and options. Raises StoreError if it is not a URL."""
     try:
         return str(address_of(url))
     except ValueError:
@@ -62,7 +62,7 @@ def name_of(url: str) -> str:
 
 
 class PatientConnection(psycopg.Connection[TupleRow]):
-    """A connection that is closed once a statement takes too long."""
+    """A connection that is closed if a statement takes too long."""
 
     patience = PATIENCE
 
@@ -74,14 +74,14 @@ class PatientConnection(psycopg.Connection[TupleRow]):
         except psycopg.OperationalError as error:
             if error.sqlstate is not None:
                 raise
-            self.close()  # nothing came back: whatever follows would wait as long
+            self.close()  # no answer: whatever follows would wait as long
             if isinstance(error, psycopg.errors._WaitTimeout):
                 raise psycopg.OperationalError(f"no answer for {self.patience:g} seconds") from error
             raise
 
 
 class PostgresConnection:
-    """What the common SQL sees of a connection: places are `?` or `:name`."""
+    """The interface that the common SQL uses: parameters are `?` or `:name`."""
 
     def __init__(self, raw: PatientConnection) -> None:
         self.raw = raw
@@ -92,12 +92,12 @@ class PostgresConnection:
 
 @lru_cache
 def _translated(sql: str) -> str:
-    """Our places as psycopg's."""
+    """Our parameters in psycopg's format."""
     return re.sub(r"(?<!:):([a-z_]+)", r"%(\1)s", sql).replace("?", "%s")
 
 
 class Outage:
-    """A database that does not answer, as all connections to it know; for a moment nobody tries."""
+    """An unresponsive database, as known to all its connections; for a moment nobody tries."""
 
     def __init__(self) -> None:
         self._until = 0.0
@@ -206,7 +206,7 @@ class Connections:
         self._slots.put(connection)
 
     def _failed(self, error: psycopg.Error, *, lost: bool) -> StoreError:
-        """The failure in our words."""
+        """The failure as an error of ours."""
         detail = " ".join(str(error).split()).rstrip(".")
         if error.sqlstate in _DAMAGED:
             return Broken(Sentence("database_damaged", database=self.name, detail=detail))

@@ -1,4 +1,4 @@
-"""What can be said of a database before it is used: whom it lets in, and whether it may hold a log."""
+"""Checks a database before it is used: who can log in, and whether it may hold a log."""
 
 from typing import NamedTuple
 
@@ -8,14 +8,14 @@ from adapters.store.postgres.schema import check_format, check_promises, has_log
 
 
 class DatabaseFacts(NamedTuple):
-    """A database that may hold a log. `head` is the log's newest position, None where it has no log yet."""
+    """A database that may hold a log. `head` is the log's newest position, None if it has no log yet."""
 
     version: str
     head: int | None
 
 
 def inspect(url: str) -> DatabaseFacts:
-    """Look without changing anything. Raises StoreError."""
+    """Check without changing anything. Raises StoreError."""
     connections = Connections(url, size=1, read_only=True)
     try:
         with connections.lent() as connection:
@@ -31,14 +31,14 @@ def inspect(url: str) -> DatabaseFacts:
 
 
 def lets_in_without_password(url: str) -> bool:
-    """Whether a program without the password, but on this account and machine, would be let in. Raises StoreError
-    where the database does not answer at all."""
+    """Whether a program without the password, but on this account and machine, could log in. Raises StoreError if the
+    database does not answer at all."""
     connections = Connections(url, size=1, read_only=True, password="", passfile="/nonexistent")
     try:
         with connections.lent():
             return True
     except StoreError:
-        inspect(url)  # with the password it answers: so it asks for it
+        inspect(url)  # it answers with the password, so it asks for it
         return False
     finally:
         connections.close()

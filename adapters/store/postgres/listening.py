@@ -1,4 +1,4 @@
-"""Being woken by what other processes write: a hint beside the poll, never a need."""
+"""Notifications when other processes write: a hint in addition to polling, never required."""
 
 import threading
 from collections.abc import Callable
@@ -13,7 +13,7 @@ _PAUSE: Final = 1.0
 
 
 class Listening:
-    """Calls `woken` in a thread of its own, until `stop`."""
+    """Calls `woken` in a separate thread, until `stop`."""
 
     def __init__(self, url: str, woken: Callable[[], None]) -> None:
         self._connections, self._woken = Connections(url, size=1), woken
@@ -36,7 +36,7 @@ class Listening:
     def _listen(self) -> None:
         with self._connections.lent() as connection:
             connection.execute(f"LISTEN {CHANNEL}")
-            self._woken()  # something may have come before
+            self._woken()  # something may have been written before
             while not self._stopped.is_set():
                 for _ in connection.raw.notifies(timeout=_LOOK_SECONDS, stop_after=1):
                     self._woken()

@@ -117,9 +117,7 @@ class TurnQueue:
     async def _look(self, waiters: Sequence[Waiter]) -> None:
         try:
             found = await asyncio.to_thread(self._taken, waiters)
-        except (
-            Exception
-        ) as error:  # outermost handler: the waiting workers get the error, and later ones are served again
+        except Exception as error:  # outermost handler: waiting workers get the error, later ones are served again
             log.exception("no turns could be given out")
             for waiter in waiters:
                 if waiter in self._waiters and not waiter.told.done():
