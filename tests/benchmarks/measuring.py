@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import socket
 import sqlite3
 import subprocess
@@ -148,14 +149,26 @@ def posts(port: int, paths: Sequence[str], body: bytes, *, total: int) -> Posts:
     return Posts(rate, spent[len(spent) // 2] * 1_000, spent[len(spent) * 99 // 100] * 1_000)
 
 
+class Place(NamedTuple):
+    """Where a server listens, and its process."""
+
+    port: int
+    pid: int
+
+    def cpu_seconds(self) -> float:
+        """What it has had of a core so far (Linux): other work on the machine says nothing about it."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 @contextlib.contextmanager
-def bare_handler(kind: Literal["h11", "uvloop"]) -> Iterator[int]:
-    """The same framework with nothing behind it, on plain Python or on what we are served by; the port."""
+def bare_handler(kind: Literal["h11", "uvloop"]) -> Iterator[Place]:
+    """The same framework with nothing behind it, on plain Python or on what we are served by."""
     port = free_port()
     process = subprocess.Popen([sys.executable, "-c", BARE, str(port), kind], cwd=ROOT)
     try:
         until(lambda: _listens(port), what="the bare handler")
-        yield port
+        yield Place(port, process.pid)
     finally:
         process.kill()
         process.wait()

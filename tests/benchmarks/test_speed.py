@@ -22,13 +22,22 @@ from domain.session.turns import RecordReply
 from domain.values.base import Text
 from domain.values.budget import BudgetLimits
 from tests.api.server import delivery, serving, start
-from tests.benchmarks.measuring import Posts, Tell, bare_handler, commits_a_second, posts, resident_bytes, together
+from tests.benchmarks.measuring import (
+    Place,
+    Posts,
+    Tell,
+    bare_handler,
+    commits_a_second,
+    posts,
+    resident_bytes,
+    together,
+)
 
 pytestmark = pytest.mark.benchmark
 
 CALLERS = 64
 HTTP_SHARE = 0.08
-"""Of a bare handler's speed on uvloop, at least so much is left to commands."""
+"""Of a bare handler's speed on uvloop, by the seconds of one core, at least so much is left to commands."""
 SCENARIO = {"replies": {"planner": [{"text": "late", "delayMs": 86_400_000}]}}
 MORE = ExtendBudget(add_minutes=1, reason="more")
 
@@ -101,19 +110,24 @@ def test_http_keeps_up_with_a_bare_handler(tmp_path: Path, tell: Tell) -> None:
         serving(tmp_path, worker_slots=CALLERS) as server,
     ):
         paths = [f"/api/sessions/{start(server.client, delivery(scenario=SCENARIO))}/budget" for _ in range(CALLERS)]
-        rounds = {port: list[Posts]() for port in (fast, plain, server.port)}
+        places = (fast, plain, Place(server.port, server.pid))
+        rounds, costs = [list[Posts]() for _ in places], [list[float]() for _ in places]
         for total in (1_280, *[3_200] * 5):  # in turns, so that the machine treats all alike; the first is to warm up
-            for place, found in rounds.items():
-                found.append(posts(place, paths, body, total=total))
+            for place, found, cost in zip(places, rounds, costs, strict=True):
+                before = place.cpu_seconds()
+                found.append(posts(place.port, paths, body, total=total))
+                cost.append((place.cpu_seconds() - before) / total)
         few = [posts(server.port, paths[:16], body, total=1_600) for _ in range(3)]
-    uvloop, h11, rate = (statistics.median(each.rate for each in found[1:]) for found in rounds.values())
-    slow, slowest = (min(each.slow for each in found) for found in (few, rounds[server.port]))
+    uvloop, h11, rate = (statistics.median(each.rate for each in found[1:]) for found in rounds)
+    uvloop_cost, h11_cost, our_cost = (statistics.median(cost[1:]) for cost in costs)
+    slow, slowest = (min(each.slow for each in found) for found in (few, rounds[-1]))
     tell(
         f"HTTP: {rate:,.0f} commands/s on {CALLERS} lines;"
         f" bare handler {uvloop:,.0f}/s on uvloop ({rate / uvloop:.0%}), {h11:,.0f}/s on h11 ({rate / h11:.0%});"
-        f" p99 {slow:.0f} ms on 16 lines, {slowest:.0f} ms on {CALLERS}"
+        f" p99 {slow:.0f} ms on 16 lines, {slowest:.0f} ms on {CALLERS};"
+        f" of a core {our_cost * 1e6:.0f} µs each: {uvloop_cost / our_cost:.0%} and {h11_cost / our_cost:.0%}"
     )
-    assert rate > uvloop * HTTP_SHARE
+    assert uvloop_cost / our_cost > HTTP_SHARE
 
 
 def test_late_answers_do_not_hold_up_the_others(tmp_path: Path, tell: Tell) -> None:
