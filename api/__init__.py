@@ -1,1 +1,1 @@
-"""The ways in: HTTP, the page, the command line. Drives, and puts the other three together."""
+"""The entry points: HTTP, the page, the command line. Composes the other three packages."""

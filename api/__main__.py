@@ -1,4 +1,4 @@
-"""`hansard`, or `python -m api`: the command line, which lives in `api/cli`."""
+"""`hansard`, or `python -m api`: the command line, which is implemented in `api/cli`."""
 
 import gc
 import os
@@ -12,8 +12,8 @@ _STREAMS: Final = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 
 
 def main() -> int:
-    """Carry out this process's command line; the exit code."""
-    # Python's own 700 would have it look for garbage hundreds of times in modules that are only just being imported.
+    """Run this process's command line. Returns the exit code."""
+    # With Python's default of 700, garbage collection would run hundreds of times while modules are being imported.
     gc.set_threshold(_ALLOCATIONS)
     _stand_in()
     from api.cli.main import main
@@ -22,13 +22,13 @@ def main() -> int:
 
 
 def _stand_in() -> None:
-    """The null device in the place of each stream that the caller has closed, under its own number: else the next
-    file that is opened, the log say, would get that number, and what somebody prints to it."""
+    """Open the null device in place of each stream that the caller has closed, with its number: otherwise the next
+    opened file, such as the log, would get that number, and everything printed to it."""
     for number, (name, mode) in enumerate(_STREAMS):
         try:
             os.fstat(number)
         except OSError:
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest that is free is this one
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest free number is this one
             setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
 
 

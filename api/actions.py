@@ -1,4 +1,4 @@
-"""Use cases: what a person or a program can have done, however the wish comes in (HTTP, a form, the example).
+"""Use cases: everything that a person or a program can do, through HTTP, a form, or the example.
 
 Each action turns an `ApiCall` into an `Intent`: a command for one session. `api.http.commands.perform` carries it out.
 """
@@ -68,14 +68,14 @@ async def start(call: ApiCall) -> Intent:
     if starter is None:
         raise Invalid({"/kind": Sentence("not_one_of", choices=list(STARTERS))})
     may_name_workspace(call)
-    looks_at_folders = "workspace" in body  # perhaps on a slow disk
+    looks_at_folders = "workspace" in body  # the disk may be slow
     made = partial(starter, body, call.system, call.actor)
     command = await asyncio.to_thread(made) if looks_at_folders else made()
     return Intent(starting.new_id(str(kind)), command, starts=True, status=202)
 
 
 def may_name_workspace(call: ApiCall) -> None:
-    """Raises Problem 403: only the account's own key may name any folder of this machine."""
+    """Raises Problem 403: only keys with the scope `admin` may name any folder of this machine."""
     if call.fields.get("workspace") is not None and not call.is_admin and not call.system.settings.root_folders:
         raise Problem(403, Sentence("roots_needed"), scope="admin")
 
@@ -121,7 +121,7 @@ async def cancel(call: ApiCall) -> Intent:
 
 
 async def retry(call: ApiCall) -> Intent:
-    """Ask the turn that waits for its next attempt, or whose last attempt has failed, again."""
+    """Ask a turn again that waits for its next attempt, or whose last attempt has failed."""
     body = read(Retry, call.fields)
     return Intent(addressed(call), RetryTurn(reason=body.reason), status=202)
 
@@ -140,7 +140,7 @@ async def extend(call: ApiCall) -> Intent:
 
 
 def _extension(kind: str, body: Extend) -> Command:
-    """Raises Invalid for amounts that this kind does not have; a kind without a budget refuses any."""
+    """Raises Invalid for amounts that this kind does not have; a kind without a budget refuses all of them."""
     amounts = body.model_dump(exclude={"reason"}, exclude_none=True)
     if kind not in _AMOUNTS:
         return ExtendBudget(reason=body.reason)
@@ -151,7 +151,7 @@ def _extension(kind: str, body: Extend) -> Command:
 
 
 def _unfit(kind: str, amounts: Collection[str], names: Sequence[str]) -> Invalid:
-    """What the kind takes, at each field that it does not."""
+    """What the kind accepts, reported at each field that it does not have."""
     fit = [to_camel(name) for name in names]
     strange = [f"/{to_camel(name)}" for name in amounts if name not in names]
     if not strange:
@@ -182,7 +182,8 @@ def _continuation(call: ApiCall, session_id: str) -> Command:
 
 
 def _check_allowed(call: ApiCall, session: Session | None, action: str, command: Command) -> None:
-    """Raises Refused for what a parent does not allow now; only here is known that its discussion can be decided."""
+    """Raises Refused for what a parent does not allow now; only here it is known whether its discussion can be
+    decided."""
     if session is None or not session.open_children or call.version not in (None, session.version):
         return
     actions = allowed(session, call.system.sessions.get)
@@ -205,7 +206,7 @@ def _reset(call: ApiCall, session_id: str, reason: str) -> Command:
 
 
 async def decide(call: ApiCall) -> Intent:
-    """Decide a review or debate, named itself or by the parent that waits for it."""
+    """Decide a review or debate, named directly or through the parent that waits for it."""
     body = read(Decision, call.fields)
     session_id = await asyncio.to_thread(_waiting, call, addressed(call))
     _require_seen(call, session_id, body)
@@ -216,9 +217,9 @@ async def decide(call: ApiCall) -> Intent:
 
 
 def _waiting(call: ApiCall, session_id: str) -> str:
-    """The one child that waits for a decision; else the session itself, which decides or refuses in its own words.
+    """The only child that waits for a decision; otherwise the session itself, which decides or refuses.
 
-    The writer answers a key that was used before, and a parent that has moved on from `If-Match`.
+    The writer handles repeated keys, and parents that have changed since `If-Match`.
     """
     session = call.system.sessions.get(session_id)
     if session is None or isinstance(session, Discussion) or call.version not in (None, session.version):
@@ -229,14 +230,14 @@ def _waiting(call: ApiCall, session_id: str) -> str:
 
 
 def _require_seen(call: ApiCall, session_id: str, body: Decision) -> None:
-    """Raises Invalid: where several people decide, each says what they have seen."""
+    """Raises Invalid: if several people decide, each must say what they have seen."""
     session = call.system.sessions.get(session_id) if body.seen is None else None
     if isinstance(session, Discussion) and session.choices and session.decisions and session.decisions.approvers > 1:
         raise Invalid({"/seen": Sentence("decision_without_seen", kind=session.kind)})
 
 
 async def fork(call: ApiCall) -> Intent:
-    """Another way on from a version of a session; the source is untouched."""
+    """Continue differently from a version of a session; the source does not change."""
     body = read(Fork, call.fields)
     fork_id = starting.new_id(kind_of(call.session))
     command = await asyncio.to_thread(_fork, call, body, fork_id)
@@ -244,7 +245,7 @@ async def fork(call: ApiCall) -> Intent:
 
 
 def _fork(call: ApiCall, body: Fork, fork_id: str) -> Command:
-    """A decision is taken over whole: a version in the middle of one means the version at its end."""
+    """A fork copies all events of a command: a version between them means the version after them."""
     system, source_id = call.system, call.session
     now = system.sessions.get(source_id) if kind_of(source_id) in KINDS else None
     if now is None:

@@ -1,4 +1,5 @@
-"""What a person may do with a session now, its discussions included: who waits for a decision only they can say."""
+"""What a person may do with a session now. Includes its discussions, because only they know who waits for a
+decision."""
 
 from collections.abc import Callable
 
@@ -10,14 +11,15 @@ Read = Callable[[str], Session | None]
 
 
 def waiting_child(session: Session, read: Read) -> str | None:
-    """The one review or debate of the session that waits for a person; None where there is none, or several."""
+    """The only review or debate of the session that waits for a person; None if there is none, or if there are
+    several."""
     children = (read(child) for child in session.open_children)
     waiting = [child.id for child in children if isinstance(child, Discussion) and child.choices]
     return waiting[0] if len(waiting) == 1 else None
 
 
 def allowed(session: Session, read: Read) -> tuple[str, ...]:
-    """The allowed actions: `decision` of a parent too, where it would reach the one child that waits."""
+    """The allowed actions. A parent allows `decision`, too, if that would reach the only child that waits."""
     doors = allowed_actions(session)
     if "decision" in doors or waiting_child(session, read) is None:
         return doors

@@ -1,4 +1,4 @@
-"""Use cases about what a session changes: its scope, its way into a branch, and the fixes that a review asked for."""
+"""Use cases about a session's changes: its scope, landing, and the fixes that a review requested."""
 
 import asyncio
 from pathlib import Path
@@ -36,7 +36,7 @@ async def land(call: ApiCall) -> Intent:
 
 
 def _land(call: ApiCall, session_id: str, onto: str | None) -> Command:
-    """A delivery's own commands have to pass; of an orchestration those of the repository."""
+    """A delivery's own commands must pass; for an orchestration, those of the repository."""
     session = call.system.sessions.get(session_id)
     onto = onto or (session.base.base_branch if session and session.base else None)
     if onto is None:
@@ -48,14 +48,14 @@ def _land(call: ApiCall, session_id: str, onto: str | None) -> Command:
 
 
 def addressed(call: ApiCall) -> str:
-    """The session of the path. Raises Unknown for what is none: nobody commands the stream of a channel."""
+    """The session in the path. Raises Unknown if it is not a session: channels take no commands from outside."""
     if kind_of(call.session) not in KINDS:
         raise Unknown(Sentence("session_not_found", id=call.session))
     return call.session
 
 
 def fix_task(review: Session | None) -> str:
-    """The task of a delivery that fixes what a review of its own found, or does again what was sent back. Raises
+    """The task of a delivery that fixes the findings of a standalone review, or redoes work that was sent back. Raises
     Invalid."""
     if isinstance(review, Delivery) and review.sent_back is not None:
         return _again(review, review.sent_back)
@@ -68,7 +68,7 @@ def fix_task(review: Session | None) -> str:
 
 
 def _again(delivery: Delivery, sent_back: WorkSentBack) -> str:
-    """What the author reads about work that did not fit its branch any more."""
+    """What the author reads about work that no longer fits its branch."""
     why = "\n".join([sent_back.detail, *(f"- {line}" for line in sent_back.reasons)]).strip()
     parts = [
         f"This task was done once, but the result does not fit {sent_back.onto} as it is now. Do it again from here.",

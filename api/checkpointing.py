@@ -1,4 +1,4 @@
-"""Signed checkpoints that are put elsewhere by themselves: into a file or folder, or on a command's standard input."""
+"""Sends signed checkpoints automatically: to a file or folder, or to a command's standard input."""
 
 import asyncio
 import logging
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from adapters.store import Log
 
 SECONDS: Final = 60.0
-"""So long the command may take."""
+"""How long the command may take."""
 AGAIN_SECONDS: Final = 30.0
-"""After so long, a checkpoint that could not be put there is tried again."""
+"""How long after a failure a checkpoint is tried again."""
 
 _log = logging.getLogger(__name__)
 
 
 def command_of(place: str) -> list[str] | None:
-    """The command that a place names: several words, or one that is a program; None where it is a path."""
+    """The command in a setting: several words, or the name of a program; None if it is a path."""
     words = shlex.split(place)
     if len(words) > 1 or (words and "/" not in words[0] and shutil.which(words[0])):
         return words
@@ -36,9 +36,9 @@ def command_of(place: str) -> list[str] | None:
 
 
 class Checkpointer:
-    """Puts a checkpoint to `place` after every so many events of the log. What is damaged is not signed, but logged.
+    """Sends a checkpoint to `place` after a number of events. A damaged log is not signed; the damage is logged.
 
-    The log is read once when this begins, then only what is new.
+    The log is read once when this begins, then only new events.
     """
 
     def __init__(self, store: "Log", key: "Ed25519PrivateKey", place: str, every: int) -> None:
@@ -49,7 +49,7 @@ class Checkpointer:
         self._task = asyncio.create_task(self._run())
 
     def seen(self, page: Sequence[Recorded]) -> None:
-        """There are events; called in the thread that follows the log."""
+        """There are new events; called in the thread that follows the log."""
         if page:
             self._loop.call_soon_threadsafe(self._woken.set)
 
@@ -62,7 +62,7 @@ class Checkpointer:
             self._woken.clear()
             try:
                 await self._round()
-            except Exception as error:  # the outermost loop: what fails now is tried again
+            except Exception as error:  # outermost handler: what fails now is tried again
                 _log.warning("no checkpoint could be put to %s: %s", self._place, error)
                 await asyncio.sleep(AGAIN_SECONDS)
                 continue
@@ -83,7 +83,7 @@ class Checkpointer:
 
 
 def _write(place: str, size: int, note: str) -> None:
-    """Into a folder as a file of its own, else in place of the one before; never half of it."""
+    """Into a folder as a separate file, otherwise replacing the previous one; never only half of it."""
     path = Path(place).expanduser()
     target = path / f"checkpoint-{size:012}.txt" if path.is_dir() else path
     half = target.with_name(f".{target.name}.half")

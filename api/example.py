@@ -100,7 +100,7 @@ def scenario() -> dict[str, Any]:
 
 
 def start_request(folder: Path) -> dict[str, Any]:
-    """The body of the request that starts the example in a repository made by `make_repository`."""
+    """The body of the request that starts the example in a repository from `make_repository`."""
     return {
         "kind": "delivery",
         "title": "Example: the basket forgets its first price",
@@ -134,7 +134,7 @@ def _make(folder: Path) -> Path:
 
 
 async def run_example(inside: System) -> str:
-    """Start the example in a repository of its own; the id of its session."""
+    """Start the example in its own repository. Returns the id of its session."""
     session_id = starting.new_id("delivery")
     folder = await make_repository(inside.settings.node_dir / "examples" / session_id / "shop")
     body = DeliveryStart.model_validate(start_request(folder))

@@ -1,4 +1,4 @@
-"""The processes of a log: this one says regularly that it is there, and lists those that do."""
+"""The processes of a log: reports regularly that this one is alive, and lists the others."""
 
 import asyncio
 import contextlib
@@ -21,17 +21,17 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ThisNode:
-    """This process, as the others know it."""
+    """This process, as the others see it."""
 
     store: Store
     name: str
     role: Literal["server", "worker"]
     workers: Path | None = None
-    """Where the workers of this machine are known, if the store knows of no other process."""
+    """Lists the workers of this machine if the store knows no other processes."""
 
     @contextlib.asynccontextmanager
     async def attending(self) -> AsyncIterator[None]:
-        """Be one of the live processes for as long as the block lasts."""
+        """Report this process as alive for the duration of the block."""
         task = asyncio.create_task(self._attend())
         try:
             yield
@@ -53,7 +53,7 @@ class ThisNode:
             await asyncio.sleep(_EVERY_SECONDS)
 
     def listed(self) -> list[dict[str, Any]]:
-        """The live processes, for the wire. Raises HansardError."""
+        """The live processes, for JSON. Raises HansardError."""
         beside = () if self.workers is None else present(self.workers)
         now = self.store.clock()
         workers = [Node(name, "worker", now) for name in beside if f".{os.getpid()}." not in name]
@@ -62,5 +62,5 @@ class ThisNode:
 
 
 def server_name() -> str:
-    """A name for this process that no other one has on any machine."""
+    """A name for this process that is unique across machines."""
     return f"{os.uname().nodename}.{this_machine()}.{os.getpid()}"

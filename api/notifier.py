@@ -1,4 +1,4 @@
-"""Notifications: whatever begins to wait for a person is sent to the team's command or webhook, each thing once."""
+"""Notifications: everything that starts to wait for a person is sent to the team's command or webhook, once."""
 
 import asyncio
 import logging
@@ -15,14 +15,14 @@ from projections.sessions import inbox
 from projections.views.sessions import WaitingItem
 
 KEPT_MS: Final = 7 * 24 * 3_600_000
-"""So long a receiver may be away."""
+"""How long a receiver may be unreachable."""
 BACKOFF: Final = (5, 30, 120, 600, 3_600)
 """Seconds between tries; the last one repeats."""
 LEASE_MS: Final = 120_000
 AGAIN_SECONDS: Final = 30.0
-"""After a fault of our own, the next try."""
+"""Seconds until the next try after an error of our own."""
 GOODBYE_SECONDS: Final = 5.0
-"""So long a process that ends still tries to send what is due."""
+"""How long a process that ends still tries to send what is due."""
 
 _REMINDER: Final = ".reminder"
 
@@ -46,18 +46,18 @@ class Notifier:
         self._task = asyncio.create_task(self._run())
 
     def seen(self, page: Sequence[Recorded]) -> None:
-        """There are events; called in the thread that follows the log."""
+        """There are new events; called in the thread that follows the log."""
         if page:
             self._loop.call_soon_threadsafe(self._woken.set)
 
     async def stop(self) -> None:
-        """What is due now is tried once more; the rest is kept."""
+        """Try to send what is due now once more; the rest is kept."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         try:
             async with asyncio.timeout(GOODBYE_SECONDS):
                 await self._round()
-        except Exception as error:  # the process ends all the same; the outbox keeps what is due
+        except Exception as error:  # the process ends anyway; the outbox keeps what is due
             _log.info("notifications are left for the next start: %r", error)
 
     async def _run(self) -> None:
@@ -65,7 +65,7 @@ class Notifier:
             self._woken.clear()
             try:
                 await self._round()
-            except Exception:  # the outermost loop: an outbox that cannot be used now is tried again
+            except Exception:  # outermost handler: an outbox that cannot be used now is tried again
                 _log.exception("notifications could not be sent")
                 await asyncio.sleep(AGAIN_SECONDS)
                 continue
@@ -106,7 +106,7 @@ class Notifier:
         ]
 
     def _reminder(self, one: Notification) -> bytes:
-        """What still waits, as it is now; nothing once it does not."""
+        """What still waits, in its current form; empty if it no longer does."""
         with self._views.reading() as db:
             found = inbox.begun_after(db, one.position - 1, 1)
         if not found or found[0][0] != one.position:

@@ -1,4 +1,4 @@
-"""The owner: the account that runs Hansard, the key that it gets at the first start, and where keys are kept."""
+"""The owner: the account that runs Hansard, its key from the first start, and where keys are kept."""
 
 import getpass
 import hashlib
@@ -22,16 +22,16 @@ _STRANGE: Final = re.compile(r"[^\w.@-]+")
 
 
 def account() -> str:
-    """The name of the account, as names of keys are spelled."""
+    """The name of the account, in the form of key names."""
     try:
         found = getpass.getuser()
-    except (KeyError, OSError):  # an id without a name, as in containers
+    except (KeyError, OSError):  # a user id without a name, as in containers
         found = f"uid{os.getuid()}"
     return _STRANGE.sub("-", found).strip("-.@_")[:100] or "owner"
 
 
 def actor() -> str:
-    """Who acts in the record when the account works on the log directly."""
+    """The actor in the record if the account works on the log directly."""
     return f"person:{account()}"
 
 
@@ -46,7 +46,8 @@ def owner_file(settings: Settings) -> Path:
 
 
 def owners_key(settings: Settings) -> Path:
-    """The file with the owner's key, which is made where it is missing; whole, even if two make it at once."""
+    """The file with the owner's key, created if it is missing; always complete, even if two processes create it at
+    once."""
     path = owner_file(settings)
     if not path.exists():
         private_folder(path.parent)
@@ -75,7 +76,8 @@ def take_over(vault: Vault, settings: Settings) -> None:
 
 
 def _own(vault: Vault, settings: Settings, known: StoredKey | None) -> None:
-    """The owner's key, as its file has it. A file is made where there is none; then the key of a lost file ends."""
+    """The owner's key, from its file. If there is no file, a new one is created, and the key of the lost file is
+    revoked."""
     path = owner_file(settings)
     made = not path.exists()
     digest = _digest_in(owners_key(settings))
@@ -95,7 +97,7 @@ def _digest_in(path: Path) -> str:
 
 
 def key_for(address: str, settings: Settings) -> str:
-    """The key to show a server: HANSARD_API_KEY, else on this machine the owner's; empty where there is none."""
+    """The key to send to a server: HANSARD_API_KEY, otherwise the owner's on this machine; empty if there is none."""
     named = os.environ.get("HANSARD_API_KEY", "").strip()
     if named or not is_loopback(urlsplit(address).hostname or ""):
         return named
@@ -143,7 +145,7 @@ def _runs(pid: int) -> bool:
 
 
 def _began(pid: int) -> str:
-    """When the process began, in the kernel's ticks: ids are given again. Empty where the system does not say."""
+    """When the process began, in kernel ticks, because ids are reused. Empty if the system does not report it."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""Where things are on this machine. Imports little: a command that only lists sessions wants nothing else."""
+"""Default paths on this machine. Imports little, so that a command that only lists sessions starts fast."""
 
 import hashlib
 import os
@@ -18,12 +18,12 @@ def state_home() -> Path:
 
 
 def default_log() -> Path:
-    """The log where none is named."""
+    """The default path of the log."""
     return data_home() / "hansard.db"
 
 
 def node_folder(place: str, name: str) -> Path:
-    """What belongs to this machine of the log at a place. Each log has its own."""
+    """The folder for what belongs to this machine, for the log at a place. Each log has its own."""
     return state_home() / f"{name}-{hashlib.sha256(place.encode()).hexdigest()[:12]}"
 
 

@@ -1,4 +1,4 @@
-"""The repository's own settings, `hansard.toml`, as far as the person has trusted them."""
+"""The repository's own settings, `hansard.toml`, as far as the person trusts them."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -13,12 +13,12 @@ from domain.values.sentences import Sentence
 
 
 def root_of(folder: Path) -> Path:
-    """The top of the checkout that a folder belongs to; the folder itself outside of git."""
+    """The root of the checkout that contains a folder; outside of git, the folder itself."""
     return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
 
 
 def within_roots(path: Path, settings: Settings) -> None:
-    """Raises Invalid for a folder outside of those that `HANSARD_ROOTS` names, wherever its links lead."""
+    """Raises Invalid for a folder outside of `HANSARD_ROOTS`, also through links."""
     roots, place = settings.root_folders, path.resolve()
     if roots and not any(place.is_relative_to(root.resolve()) for root in roots):
         raise Invalid({"/workspace": Sentence("path_outside_roots", roots=", ".join(map(str, roots)))})
@@ -48,7 +48,7 @@ def trusted_project(folder: str | None, settings: Settings) -> Project:
 
 
 def team_of(folder: Path, settings: Settings) -> Path | None:
-    """The team file that the repository's settings name, where they are trusted and can be read."""
+    """The team file that the repository's settings name, if they are trusted and it can be read."""
     root = root_of(folder)
     with suppress(Invalid):
         return trust_of(settings).effective(root, read_project(folder)).team_file(root)
@@ -68,7 +68,7 @@ def preparation_of(project: Project) -> Preparation:
 
 
 def grant(folder: Path, settings: Settings, *, by: str) -> dict[str, object]:
-    """Trust the settings of a checkout as they are now; what they are. Raises Invalid, OSError."""
+    """Trust the settings of a checkout as they are now, and return them. Raises Invalid, OSError."""
     project, root = read_project(folder), root_of(folder)
     trust_of(settings).grant(root, project, by=by)
     workspace = project.workspace

@@ -1,4 +1,4 @@
-"""Who wrote the lines of a file: the repository's history and the log's, put together and kept for the next time."""
+"""Who wrote the lines of a file: combines the history of the repository with the log, and caches the result."""
 
 import threading
 from collections import OrderedDict
@@ -31,7 +31,7 @@ KEPT_ANSWERS: Final = 32
 
 @dataclass
 class _Session:
-    """A session's authors at a version, and the lines of theirs that its base had already, where that was asked."""
+    """A session's authors at a version, and which of their lines its base already had, if that was asked."""
 
     version: int
     authors: SessionAuthors
@@ -76,7 +76,7 @@ class _Lineage:
         return self._older[base]
 
     def _contested(self, session: str) -> Collection[str]:
-        """Lines that the base had already; all of them where the base is nowhere to be found."""
+        """Lines that the base already had; all of them if the base cannot be found."""
         kept = self._sessions[session]
         if kept.contested is None:
             work = self.works.sessions[session]
@@ -112,7 +112,7 @@ class _Lineage:
 
 
 class Provenance:
-    """Answers, kept while neither the repository nor the log has anything new. Safe for many threads."""
+    """Answers, cached until the repository or the log changes. Safe for many threads."""
 
     def __init__(self, store: Log, workspaces: Path) -> None:
         self._store, self._workspaces = store, workspaces

@@ -1,4 +1,4 @@
-"""The API as commands read it inside their own process: no pages, no rules, nothing that only a server needs."""
+"""The API for commands in the same process that only read: no pages, no rules, nothing that only a server needs."""
 
 from typing import Final
 
@@ -36,7 +36,7 @@ READS: Final[tuple[PathHandler, ...]] = (
 
 
 def reader(settings: Settings, *, actor: str) -> Starlette:
-    """The application that only reads. Raises HansardError: it cannot start."""
+    """The read-only application. Raises HansardError if it cannot start."""
     return application(
         System(settings, actor=actor),
         routes(READS, ()),

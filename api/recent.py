@@ -1,4 +1,4 @@
-"""What was made last, so that it is not made again for the same question."""
+"""A cache of recent results."""
 
 import threading
 from collections import OrderedDict
@@ -9,7 +9,8 @@ T = TypeVar("T")
 
 
 class Recent(Generic[T]):
-    """The answers to the newest questions. Safe for many threads; two that ask at once may both make the answer."""
+    """The answers to the latest questions. Safe for many threads; two that ask at the same time may both compute the
+    answer."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -17,7 +18,7 @@ class Recent(Generic[T]):
         self._kept: OrderedDict[Hashable, T] = OrderedDict()
 
     def of(self, question: Hashable, make: Callable[[], T]) -> T:
-        """The answer, made where it is not kept."""
+        """The answer, computed if it is not cached."""
         with self._lock:
             if question in self._kept:
                 self._kept.move_to_end(question)

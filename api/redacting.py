@@ -1,4 +1,4 @@
-"""Redaction: a long text is taken out of the log, out of the events that quote it, and out of the views."""
+"""Redaction: a long text is removed from the log, from the events that quote it, and from the views."""
 
 import asyncio
 import hashlib
@@ -13,7 +13,7 @@ from domain.values.sentences import Sentence
 
 
 async def redact(system: System, digest: str, *, reason: str, actor: str) -> dict[str, object]:
-    """Remove the text, and record it in every session that mentions it. Raises Unknown where there is none."""
+    """Remove the text, and record that in every session that mentions it. Raises Unknown if there is no such text."""
     quoting = await asyncio.to_thread(_quoting, system, digest)
     if not quoting:
         raise Unknown(Sentence("text_gone", digest=digest))
@@ -25,7 +25,7 @@ async def redact(system: System, digest: str, *, reason: str, actor: str) -> dic
 
 
 def _quoting(system: System, digest: str) -> dict[str, tuple[RedactedEvent, ...]]:
-    """By session the events that quote the text, as they will be; also sessions that only mention it."""
+    """By session, the events that quote the text in their new form; includes sessions that only mention it."""
     if system.store.text(digest) in (None, REDACTED):
         return {}
     found: dict[str, tuple[RedactedEvent, ...]] = {}

@@ -1,4 +1,5 @@
-"""Settings: from flags, else from `HANSARD_…` in the environment, else defaults that fit one person on one machine."""
+"""Settings: from flags, otherwise from `HANSARD_…` in the environment, otherwise defaults for one person on one
+machine."""
 
 import ipaddress
 import os
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from adapters.turns.worker_settings import WorkerSettings
 
 MOST_ROUNDS = 1_000
-"""More rounds no setting allows."""
+"""No setting allows more rounds than this."""
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Limit = Annotated[int, Field(ge=0, le=2**62)]
 """0: none."""
@@ -28,7 +29,8 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def _absolute(file: str) -> Path:
-    """The file, whatever becomes the working directory. Raises ValueError if there is no home folder."""
+    """The absolute path, independent of later changes of the working directory. Raises ValueError without a home
+    folder."""
     try:
         return Path(file).expanduser().absolute()
     except RuntimeError as error:
@@ -158,12 +160,12 @@ class Settings(BaseSettings):
 
     @property
     def log_file(self) -> Path | None:
-        """The file of the log; None where it is in a database that many machines may use."""
+        """The file of the log; None if it is in a database that many machines may use."""
         return None if is_shared(self.database) else Path(self.database.removeprefix("sqlite:///"))
 
     @property
     def log_name(self) -> str:
-        """The log as people are shown it."""
+        """The display name of the log."""
         return str(self.log_file or address_of(self.database))
 
     @property
@@ -178,8 +180,8 @@ class Settings(BaseSettings):
 
     @property
     def node_dir(self) -> Path:
-        """What belongs to this machine: views, workspaces, agents' homes and keys. Never below the log's folder, so
-        that finding a workspace does not reveal the log. Each log has its own."""
+        """The folder for what belongs to this machine: views, workspaces, agents' homes and keys. Never below the log's
+        folder, so that finding a workspace does not reveal the log. Each log has its own."""
         if self.data_dir is not None:
             return self.data_dir.expanduser().absolute()
         file = self.log_file

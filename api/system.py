@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class Core:
-    """The log, its team and its writer: what every process that works on turns has. Raises HansardError."""
+    """The log, its team and its writer: what every process that runs turns needs. Raises HansardError."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -62,7 +62,7 @@ class Core:
         self.sharing = self._sharing()
 
     def worker(self) -> "Worker":
-        """A worker on turns. It is woken through `seen`."""
+        """A worker that runs turns. It is woken through `seen`."""
         from adapters.turns.worker import Worker
 
         return Worker(
@@ -77,7 +77,7 @@ class Core:
         )
 
     def _sharing(self) -> "Sharing | None":
-        """The workspaces of this machine and others; None where there is only one machine."""
+        """The workspaces of this machine and others; None if there is only one machine."""
         shares = self.store.shares
         if shares is None:
             return None
@@ -88,7 +88,7 @@ class Core:
         return Sharing(self.store, shares, workspaces, limit=self.settings.share_bytes)
 
     def missing_machine(self, session: "Session") -> str | None:
-        """The machine without which the session cannot go on, while no worker runs there."""
+        """The machine that the session cannot continue without, if no worker runs there."""
         if self.sharing is None or not session.outstanding:
             return None
         try:
@@ -98,14 +98,14 @@ class Core:
 
 
 _REPORTS: Final = 16
-"""Reports that are kept until their view goes on; some have a row for every session."""
+"""Reports that are cached until their view changes; some have a row for every session."""
 UNAUTHENTICATED: Final = "unauthenticated"
-"""Who acts where no key is asked for."""
+"""The actor if no key is required."""
 
 
 class System(Core):
-    """Everything a request needs. `actor` is who acts where no one else can reach the application: then no key is
-    asked for. Raises HansardError: it cannot start."""
+    """Everything a request needs. `actor` is used if nobody else can reach the application, because then no key is
+    required. Raises HansardError if it cannot start."""
 
     def __init__(self, settings: Settings, *, actor: str | None = None) -> None:
         super().__init__(settings)
@@ -118,7 +118,7 @@ class System(Core):
         self.follower = Follower(self.store, self.views, PROJECTIONS, poll_seconds=settings.poll_seconds)
         self.follower.is_busy = lambda: self.writer.waiting() > 0
         self.catch_up_seconds: float | None = None
-        """How long the start waits for views that are behind; for as long as it takes unless a server says less."""
+        """How long the start waits for views that are behind; without limit unless a server sets one."""
         self.snapshots = Snapshots(self.store, self.views, self.store.rows.hash_of)
         self.writer.nearest = self.snapshots.nearest
         self.sessions = Sessions(self.store, self.snapshots)
@@ -172,7 +172,7 @@ class System(Core):
             await asyncio.to_thread(self._close)
 
     async def _begin_readers(self, *, work: bool) -> "Notifier | None":
-        """Start what reads all of the views, once they have it."""
+        """Start everything that reads all of the views, once these are complete."""
         await self.follower.has_begun()
         if self._mirror:
             self.follower.listen(self._mirror.seen)
@@ -200,7 +200,7 @@ class System(Core):
         return self._external.waiting() if self._external else 0
 
     def external_turns(self) -> "ExternalTurns":
-        """The turns of external agents; made for the first one that asks. Call it in the loop."""
+        """The turns of external agents; created on first use. Call it in the loop."""
         if self._external is None:
             from adapters.turns import TurnRunner
             from adapters.turns.external import ExternalTurns, ExternalTurnSettings
@@ -239,7 +239,7 @@ class System(Core):
         return SharedLogins(vault, self._keys, self.settings)
 
     async def _notifier(self) -> "Notifier | None":
-        """What tells people that something waits; None where the team names no receiver."""
+        """The notifier; None if the team file names no receiver."""
         if self.team.notify is None:
             return None
         from adapters.notify import Outbox, Receivers
@@ -253,7 +253,7 @@ class System(Core):
         return notifier
 
     async def _checkpointer(self) -> "Checkpointer | None":
-        """What puts signed checkpoints elsewhere; None where nobody asked for it."""
+        """The sender of checkpoints; None if it is not configured."""
         if not self.settings.checkpoint_to:
             return None
         from adapters.proof.checkpoints import signing_key
@@ -266,7 +266,7 @@ class System(Core):
         return checkpointer
 
     def _telemetry(self) -> "Telemetry | None":
-        """Traces and metrics, where the environment says where to send them."""
+        """Traces and metrics, if the environment says where to send them."""
         if not exports_telemetry(os.environ):
             return None
         from api.telemetry import exporting

@@ -1,7 +1,7 @@
 """Traces and metrics for OpenTelemetry, made from the events of the log: commands, turns, and their attempts.
 
-Nothing of it runs where the environment names no endpoint. A session is one trace: that of the caller who sent a
-`traceparent` with its start, else one of its own. Spans have the times of the record.
+Nothing of it runs unless the environment names an endpoint. A session is one trace: that of the caller who sent a
+`traceparent` with its start, otherwise its own. Spans have the times of the record.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from domain.session.turns import Settled, TurnAttemptFailed, TurnCancelled, Turn
 from domain.values.base import HansardError
 
 _KEPT: Final = 10_000
-"""Sessions and turns that are remembered."""
+"""Number of sessions and turns that are remembered."""
 _NANOSECONDS: Final = 1_000_000
 _log = logging.getLogger(__name__)
 History = Callable[..., list[Recorded]]

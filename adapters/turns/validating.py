@@ -28,9 +28,7 @@ from domain.values.base import Text
 
 _ENDS: Mapping[str, Ended] = {"exit": "exited", "timeout": "timeout", "disk": "limit", "not_started": "not_started"}
 _TAIL = 4_000
-_FRESH = {
-    "PYTHONDONTWRITEBYTECODE": "1"
-}  # it reuses compiled code if size and time (in seconds) of the source are the same
+_FRESH = {"PYTHONDONTWRITEBYTECODE": "1"}  # it reuses compiled code if size and time in seconds are the same
 
 
 class ValidationSettings(Protocol):

@@ -1,4 +1,4 @@
-"""An ASGI application around one `System`: one function from the request to its answer, errors as problems among it."""
+"""An ASGI application around one `System`: a single function handles a request, including errors as problems."""
 
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -20,20 +20,20 @@ from domain.values.base import HansardError
 
 Handler = Callable[[Request], Awaitable[Response]]
 PathHandler = tuple[str, Handler]
-"""A path, as Starlette spells it, and what answers there."""
+"""A path in Starlette's notation, and its handler."""
 OnError = Callable[[Request, Exception], Awaitable[Response]]
 _PACKED: Final = 1_000
-"""Bytes of an answer from which on it is compressed, where the client takes that."""
+"""Answers from this size on are compressed, if the client accepts that."""
 
 
 class _Methods:
-    """One path, a handler for each method: so that a 405 names all of them in `Allow`."""
+    """One path with a handler for each method, so that a 405 names all of them in `Allow`."""
 
     def __init__(self, path: str, get: Handler | None, post: Handler | None) -> None:
         self._path, self._get, self._post = path, get, post
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As any ASGI application, for whoever takes a route by itself."""
+        """As an ASGI application, for callers that use a route directly."""
         response = await self.answer(Request(scope, receive, send), scope["method"])
         await response(scope, receive, send)
 
@@ -45,7 +45,7 @@ class _Methods:
 
 
 def routes(gets: Iterable[PathHandler], posts: Iterable[PathHandler]) -> list[Route]:
-    """A route for each path, with HEAD where there is GET. Those of commands come first: each is tried in turn."""
+    """A route for each path, with HEAD if there is GET. Those of commands come first, because each is tried in turn."""
     get, post = dict(gets), dict(posts)
     return [
         Route(
@@ -58,7 +58,7 @@ def routes(gets: Iterable[PathHandler], posts: Iterable[PathHandler]) -> list[Ro
 
 
 class _Application(Starlette):
-    """Starlette without its layers of middleware, each of which would cost a command several calls."""
+    """Starlette without its middleware layers, each of which would cost a command several calls."""
 
     guard: Guard
     on_error: OnError
@@ -77,20 +77,20 @@ class _Application(Starlette):
             request = Request(scope, receive, send)
             endpoint = self._endpoint(scope)
             response = await endpoint.answer(request, scope["method"])
-        except UnknownHost as error:  # no page of ours is shown under another's name
+        except UnknownHost as error:  # no page of ours is shown under another host name
             response = problem(error)
         except HTTPException as error:
             response = await self.on_http_exception(request, error)
         except HansardError as error:
             response = await self.on_error(request, error)
-        except Exception as error:  # answered, and then the server's to log
+        except Exception as error:  # answered, and then left for the server to log
             broken, response = error, await self.on_error(request, error)
         await _send(response, scope, receive, send)
         if broken is not None:
             raise broken
 
     def _endpoint(self, scope: Scope) -> _Methods:
-        """What answers at the path. Raises HTTPException: nothing does, or not by this method."""
+        """The handler of the path. Raises HTTPException if there is none, or none for this method."""
         scope["router"] = self.router
         for route in self.router.routes:
             match, found = route.matches(scope)
@@ -106,7 +106,7 @@ class _Application(Starlette):
 
 
 async def _send(response: Response, scope: Scope, receive: Receive, send: Send) -> None:
-    """The answer with our headers, compressed where it is long; never a stream of events."""
+    """The answer with our headers, compressed if it is long; never a stream of events."""
     if type(response).__call__ is not Response.__call__:
         await _packed(response)(scope, receive, with_headers(send))
         return

@@ -1,4 +1,4 @@
-"""Performing an action: its command goes to the writer, and the answer follows the commit."""
+"""Carrying out an action: its command goes to the writer, and the answer follows the commit."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from domain.values.base import Command, HansardError
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A command for a session. `starts`: the session is new; `ok`: the answer says `{"ok": true}` too."""
+    """A command for a session. `starts`: the session is new; `ok`: the answer also contains `{"ok": true}`."""
 
     session_id: str
     command: Command
@@ -29,7 +29,7 @@ Action = Callable[[ApiCall], Awaitable[Intent]]
 
 
 async def perform(call: ApiCall, action: Action) -> Response:
-    """Do it, once for each key. Raises HansardError for what is refused and not kept."""
+    """Run it, only once per key. Raises HansardError for refusals that are not kept."""
     try:
         intent = await action(call)
         envelope = _envelope(call, intent)
@@ -39,7 +39,7 @@ async def perform(call: ApiCall, action: Action) -> Response:
 
 
 def _envelope(call: ApiCall, intent: Intent) -> CommandEnvelope:
-    """The command under the call's key, bound to the version that it names of the session that it addresses."""
+    """The command with the call's key, bound to the version of the session that the call names."""
     return CommandEnvelope(
         session_id=intent.session_id,
         command=intent.command,

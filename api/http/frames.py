@@ -1,4 +1,4 @@
-"""Frames: events ready to be sent, each encoded once, and the pieces of them that clients at one place are handed."""
+"""Frames: events encoded once, ready to be sent, and the pieces of them that clients at the same position share."""
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
@@ -9,14 +9,15 @@ import orjson
 from domain.session.record import Recorded
 
 PIECE_BYTES: Final = 64 * 1024
-"""What is handed out at a time is not much more: it is all that a client which stops reading can hold on to."""
+"""Pieces are not much larger than this: a client that stops reading can hold on to one piece."""
 SHARED: Final = 256
 SHARED_BYTES: Final = 16 * 1024 * 1024
-"""Pieces kept for the next client at the same place: the tabs that open a session all begin at the same one."""
+"""Number of pieces kept for the next client at the same position: tabs that open a session all start at the same
+one."""
 
 
 class SseFrame(NamedTuple):
-    """An event, ready to be sent, and what it is chosen by."""
+    """An event, ready to be sent, and the fields by which it is filtered."""
 
     position: int
     session_id: str
@@ -33,7 +34,7 @@ class SseFrame(NamedTuple):
 
 
 class Interest(NamedTuple):
-    """Which events a client wants: all of the log unless narrowed; of a session those above a version."""
+    """Which events a client wants: the whole log unless filtered; for a session, those after a version."""
 
     session_id: str | None = None
     kind: str | None = None
@@ -50,7 +51,7 @@ class Interest(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Frames on end: all that was wanted up to a position, and the version of the last of them, 0 without any.
+    """Consecutive frames: all that was wanted up to a position, and the version of the last of them, 0 without any.
 
     It stays valid: any client at its start can get it at any time.
     """
@@ -61,7 +62,7 @@ class Piece(NamedTuple):
 
 
 def pieces(frames: Iterable[SseFrame], interest: Interest, end: int) -> Iterator[Piece]:
-    """The wanted frames, piece after piece. `end` is the position up to which these are all."""
+    """The wanted frames, piece by piece. `end` is the position up to which these are complete."""
     chosen: list[bytes] = []
     size = version = 0
     for frame in frames:
@@ -76,7 +77,7 @@ def pieces(frames: Iterable[SseFrame], interest: Interest, end: int) -> Iterator
 
 
 class Pieces:
-    """What was handed out last, within bounds of number and bytes."""
+    """The latest pieces, limited by number and size."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[Interest, int], Piece] = OrderedDict()
@@ -90,7 +91,7 @@ class Pieces:
         self._bytes = 0
 
     def keep(self, interest: Interest, position: int, found: Piece) -> None:
-        """Only what leads on: that there is nothing new yet does not stay true."""
+        """Only pieces with progress are kept: that there is nothing new may change at any time."""
         if found.position <= position or (interest, position) in self._kept:
             return
         self._kept[interest, position] = found

@@ -1,4 +1,4 @@
-"""Who may come in, by host, key and origin; and what every answer carries."""
+"""Checks requests by host, key and origin, and adds the common headers to responses."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -17,10 +17,10 @@ from api.settings import Settings
 from domain.values.sentences import Sentence
 
 Given = Mapping[bytes, str]
-"""The headers of a request by their names in small letters; of several with one name the first."""
+"""The headers of a request by lower-case name; of several with the same name, the first one."""
 OPEN: Final = frozenset({"/healthz", "/readyz", "/login"})
 ASSETS: Final = "/assets/"
-"""Sheets and scripts are the same for everybody, and the page that asks for a key needs some."""
+"""Styles and scripts are the same for everybody, and the sign-in page needs some of them."""
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 HEADERS: Final = {
     "Content-Security-Policy": (
@@ -29,23 +29,23 @@ HEADERS: Final = {
         "trusted-types hansard"
     ),
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",  # with none at all, browsers would say `Origin: null` of our own forms, too
+    "Referrer-Policy": "same-origin",  # with no-referrer, browsers would send `Origin: null` for our own forms, too
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 _CHECK_SECONDS: Final = 0.5
-"""How often the key of an open stream is looked at."""
+"""How often the key of an open stream is checked."""
 CHALLENGE: Final = {"WWW-Authenticate": "Bearer"}
 _RAW: Final = tuple((name.lower().encode(), value.encode()) for name, value in HEADERS.items())
 
 
 class UnknownHost(Problem):
-    """Asked for under another's name."""
+    """The request has an unknown Host."""
 
 
 class Guard:
-    """The guard: 421 for a foreign Host, 401 without a key, 403 across origins. `entry` are the keys that
-    let in, or who everybody is taken for where none is asked for."""
+    """The guard: 421 for a foreign Host, 401 without a key, 403 across origins. `entry` are the keys that are accepted,
+    or the name of every caller if no key is required."""
 
     def __init__(self, settings: Settings, entry: Logins | str) -> None:
         self._entry = entry
@@ -53,7 +53,7 @@ class Guard:
         self._hosts = {"127.0.0.1", "localhost", "[::1]", settings.host.lower()} | more
 
     def let_in(self, scope: Connection, receive: Receive) -> Receive:
-        """Note who asks and what they may; from where the request is received then. Raises Problem."""
+        """Note who the caller is and what they may do. Returns where to receive the request from. Raises Problem."""
         headers = {name: value.decode("latin-1") for name, value in reversed(scope["headers"])}
         host = headers.get(b"host", "")
         if _name(host) not in self._hosts:
@@ -68,21 +68,21 @@ class Guard:
         return receive
 
     def _is_kept(self, headers: Given) -> bool:
-        """Whether the key, or the sign-in, is still good."""
+        """Whether the key, or the sign-in, is still valid."""
         try:
             return isinstance(self._entry, str) or bool(_owner(self._entry, headers))
         except Problem:
             return False
 
     def _scope(self, actor: str) -> Scope | None:
-        """What the caller may do: everything where no key is asked for, nothing without one."""
+        """What the caller may do: everything if no key is required, nothing without one."""
         if isinstance(self._entry, str):
             return "admin"
         key = self._entry.keys.named(actor.removeprefix("person:"))
         return key.scope if key else None
 
     def _actor(self, path: str, headers: Given) -> str:
-        """The actor of the request; "" where none is needed."""
+        """The actor of the request; "" if none is needed."""
         if isinstance(self._entry, str):
             return self._entry
         try:
@@ -94,7 +94,7 @@ class Guard:
 
 
 def _is_open(path: str) -> bool:
-    """Whether anybody may ask for it. A path that climbs out of the assets is none of theirs."""
+    """Whether the path is open to everybody. Paths that lead out of the assets are not."""
     return path in OPEN or (path.startswith(ASSETS) and ".." not in path.split("/"))
 
 
@@ -113,7 +113,7 @@ def _owner(logins: Logins, headers: Given) -> str:
 
 
 def _while(is_kept: Callable[[], bool], receive: Receive) -> Receive:
-    """What the client sends, as long as its key is kept; then it counts as gone, which ends its stream."""
+    """What the client sends, as long as its key is valid; then it counts as disconnected, which ends its stream."""
 
     async def receiving() -> Message:
         waiting = asyncio.ensure_future(receive())
@@ -136,7 +136,7 @@ def _name(host: str) -> str:
 
 
 def _check_origin(headers: Given, scheme: str, host: str) -> None:
-    """No page of another origin may command us, whatever it can make a browser send."""
+    """No page of another origin may send commands, whatever it can make a browser do."""
     site = headers.get(b"sec-fetch-site")
     if site is not None:
         if site not in ("same-origin", "none"):
@@ -148,7 +148,7 @@ def _check_origin(headers: Given, scheme: str, host: str) -> None:
 
 
 def _place(origin: str) -> tuple[str, str] | None:
-    """Scheme and host; None for what is no origin."""
+    """Scheme and host; None if this is not an origin."""
     try:
         return urlsplit(origin)[:2]
     except ValueError:
@@ -156,7 +156,7 @@ def _place(origin: str) -> tuple[str, str] | None:
 
 
 def careful(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """What an answer says, and what every answer of ours does."""
+    """The headers of an answer, with those that every answer has."""
     names = {name for name, _ in headers}
     return headers + [header for header in _RAW if header[0] not in names]
 

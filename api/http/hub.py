@@ -1,6 +1,6 @@
 """The hub of all event streams: the newest events, encoded once for every client, and their subscribers.
 
-Nothing is queued for anybody: a client is a cursor, and clients at the same place are handed the same bytes.
+There are no queues: a client is a cursor, and clients at the same position get the same bytes.
 """
 
 import asyncio
@@ -18,26 +18,26 @@ from domain.values.base import HansardError
 KEPT: Final = 4_096
 KEPT_BYTES: Final = 16 * 1024 * 1024
 MISSED_BEATS: Final = 2
-"""A connection that took nothing for so many heartbeats is cut: its client comes back to where it was, or never."""
+"""A connection that read nothing for this many heartbeats is closed; its client can reconnect and continue."""
 LEAVE_SECONDS: Final = 0.3
-"""At shutdown a connection that has not taken its goodbye after so many seconds is cut."""
+"""At shutdown, a connection that has not read its last message after this many seconds is closed."""
 
 
 class Wire(Protocol):
-    """What a client is at the end of."""
+    """The connection to a client."""
 
     def push(self, data: bytes) -> bool:
-        """Send at once; False, and nothing sent, if that is not possible now."""
+        """Send at once; returns False, with nothing sent, if that is not possible now."""
 
     def cut(self) -> None:
-        """Drop the connection without waiting for anything."""
+        """Drop the connection immediately."""
 
 
 @dataclass(eq=False, slots=True)
 class Reader:
-    """One client of the hub: what it wants, how far it is, and how long its wire has taken nothing.
+    """A client of the hub: its filter, its position, and how long it has read nothing.
 
-    While it rests it knows everything and waits to be rung; the hub may push to it then.
+    While it rests, it is up to date and waits to be woken; the hub may push events to it then.
     """
 
     interest: Interest
@@ -67,7 +67,7 @@ class Reader:
 
 
 class Hub:
-    """Belongs to one event loop; only `seen` is called from elsewhere. Heartbeats in seconds."""
+    """Belongs to one event loop, except for `seen`. Heartbeats in seconds."""
 
     def __init__(self, heartbeat: float) -> None:
         self._heartbeat = heartbeat
@@ -123,14 +123,14 @@ class Hub:
                     reader.rung.set()
 
     def _pushed(self, reader: Reader) -> bool:
-        """Whether a client that rested knows everything again without being woken: most do, most of the time."""
+        """Whether a resting client is up to date again without being woken: usually, most are."""
         if not reader.resting or reader.rung.is_set():
             return False
         found = self.take(reader.interest, reader.position)
         if found is None or found.position < self.position or (found.data and not reader.wire.push(found.data)):
             return False
         reader.told(found)
-        with suppress(HansardError):  # then the client is woken, and reads it from its own stream
+        with suppress(HansardError):  # otherwise the client is woken, and reads it from its own stream
             return not self.has_ended(reader)
         return False
 
@@ -148,7 +148,7 @@ class Hub:
         return found
 
     async def find(self, interest: Interest, position: int, search: Callable[[], list[Piece]]) -> Piece:
-        """What `take` does not know, searched for in a thread, once for all who ask meanwhile or soon."""
+        """What `take` does not have, searched in a thread, once for all clients that ask now or soon."""
         key = (interest, position)
         if key not in self._finding:
             self._finding[key] = asyncio.create_task(asyncio.to_thread(search))
@@ -160,7 +160,7 @@ class Hub:
         return found[0]
 
     def has_ended(self, reader: Reader) -> bool:
-        """Whether a client knows all of a session that has come to rest; found out once for all its clients."""
+        """Whether a client has everything of a session that has ended; determined once for all its clients."""
         session_id = reader.interest.session_id
         if session_id is None:
             return False
@@ -201,7 +201,7 @@ class Hub:
                 reader.wire.cut()
 
     def close(self) -> None:
-        """Let every stream take its leave."""
+        """Let every stream end politely."""
         if self.closed:
             return
         self.closed = True

@@ -1,8 +1,8 @@
-"""Idempotency keys: an answer that was given once under a key is given again, byte for byte (contract §3).
+"""Idempotency keys: the first answer under a key is returned again, byte for byte (contract §3).
 
-The writer keeps the answer of every command that reaches it, in the transaction of its events. Kept here is what never
-reaches it: refused bodies, unknown sessions, and endpoints that are no commands on a session. The receipt is looked up
-only when something went wrong, so that a successful command costs no look-up of its own.
+The writer keeps the answer of every command that reaches it, in the transaction of its events. This module keeps the
+answers that never reach it: rejected bodies, unknown sessions, and endpoints that are not commands to a session. The
+receipt is only looked up after an error, so that a successful command costs no separate look-up.
 """
 
 import asyncio
@@ -27,18 +27,18 @@ from domain.values.strict import JSON
 Handler = Callable[[Request], Awaitable[Response]]
 
 LASTING: Final = frozenset({400, 404, 409, 422})
-"""The errors that are the answer to a request. Others concern its envelope or our momentary state."""
+"""The errors that are answers to a request. Others concern its envelope or the momentary state of the server."""
 KEPT_BYTES: Final = 1_048_576
 """A longer answer of an endpoint that writes nothing is computed again instead of kept."""
 _NOTHING: Final = 204
-"""That there is nothing is no answer for good: it may be asked again."""
+""""Nothing there" is not a final answer: the client may ask again."""
 _ANSWERING: Final[WeakValueDictionary[tuple[asyncio.AbstractEventLoop, str], asyncio.Lock]] = WeakValueDictionary()
-"""A lock for each key that is being answered, by its event loop; gone with the last request that wants it."""
+"""A lock for each key in progress, by event loop; removed with the last request for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApiCall:
-    """A POST on its way in, from a program or a page's form: who sends what to which path, under which key."""
+    """An incoming POST, from a program or a page's form: who sends what to which path, with which key."""
 
     system: System
     actor: str
@@ -51,35 +51,35 @@ class ApiCall:
     trace: str = ""
     """The caller's `traceparent`."""
     is_admin: bool = False
-    """Whether the caller's key has every scope, or none is asked for."""
+    """Whether the caller's key has every scope, or no key is required."""
 
     @property
     def fields(self) -> dict[str, JSON]:
-        """The body. Raises Malformed or Problem for what is no JSON object."""
+        """The body. Raises Malformed or Problem if it is not a JSON object."""
         return read_object(self.raw)
 
     @property
     def version(self) -> int | None:
-        """The version that the command is bound to. Raises Problem for what is none."""
+        """The version that the command is bound to. Raises Problem if it is not a version."""
         return version_of(self.if_match)
 
     @property
     def owned_key(self) -> str | None:
-        """A key belongs to its sender."""
+        """Each sender has separate keys."""
         return None if self.key is None else f"{self.actor} {self.key}"
 
     @property
     def fingerprint(self) -> str:
-        """What identifies the request beside its key."""
+        """What identifies the request besides its key."""
         return fingerprint(b"POST", self.path.encode(), self.raw)
 
     def receipt(self) -> StoredReceipt | None:
-        """What was answered before under the key."""
+        """The earlier answer under the key."""
         return None if self.owned_key is None else self.system.store.receipt(self.owned_key)
 
 
 async def call_of(request: Request) -> ApiCall:
-    """The call that a request makes. Raises Problem for a body or key that cannot be taken."""
+    """The call of a request. Raises Problem for an invalid body or key."""
     raw = await raw_body(request)
     return ApiCall(
         system=system(request),
@@ -95,20 +95,21 @@ async def call_of(request: Request) -> ApiCall:
 
 
 async def refusal(call: ApiCall, error: HansardError) -> Response:
-    """The answer to a call that never reached the writer, kept under its key. Raises the error where it is not one
-    that lasts."""
+    """The answer to a call that never reached the writer, kept under its key. Raises the error if it is only
+    temporary."""
     if call.key is None or isinstance(error, KeyReused) or of(error).status not in LASTING:
         raise error
     return await _first(call, problem(of(error)))
 
 
 def kept(handler: Handler) -> Handler:
-    """An endpoint that writes nothing: its answers are kept here, good or bad; requests under one key wait in line."""
+    """An endpoint that writes nothing: its answers are kept here, good or bad. Requests with the same key wait for each
+    other."""
     return _keeping(handler, whole=False)
 
 
 def once(handler: Handler) -> Handler:
-    """An endpoint that gives something out: never twice under a key, however long the answer is."""
+    """An endpoint that hands something out: never twice under a key, however long the answer is."""
     return _keeping(handler, whole=True)
 
 
@@ -133,7 +134,7 @@ def _keeping(handler: Handler, *, whole: bool) -> Handler:
 
 
 async def _outcome(handler: Handler, request: Request) -> Response:
-    """What the endpoint answers, a lasting error among it. Raises those that do not last."""
+    """The answer of the endpoint, including lasting errors. Raises temporary ones."""
     try:
         return await handler(request)
     except HansardError as error:
@@ -143,7 +144,7 @@ async def _outcome(handler: Handler, request: Request) -> Response:
 
 
 async def _first(call: ApiCall, answer: Response, *, whole: bool = False) -> Response:
-    """Keep the answer; where another was kept under the key before, that is the one."""
+    """Keep the answer; if the key already has one, that one counts."""
     assert call.owned_key is not None, "only answers under a key are kept"
     body = bytes(answer.body)
     receipt = StoredReceipt(
@@ -161,7 +162,7 @@ async def _first(call: ApiCall, answer: Response, *, whole: bool = False) -> Res
 
 
 def _entered(store: Store, receipt: StoredReceipt) -> StoredReceipt:
-    """The receipt that holds for the key: the first."""
+    """The receipt that counts for the key: the first."""
     known = store.receipt(receipt.key)
     if known is not None:
         return known
@@ -173,7 +174,7 @@ def _entered(store: Store, receipt: StoredReceipt) -> StoredReceipt:
 
 
 def _again(receipt: StoredReceipt) -> Response:
-    """The first answer, once more."""
+    """The first answer, again."""
     if not 200 <= receipt.status < 300:
         try:
             first_answer(receipt)

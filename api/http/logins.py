@@ -13,7 +13,7 @@ from api.http.keys import Keys
 
 LONGEST_COOKIE: Final = 1_000
 GUESSES: Final = 10
-"""Wrong keys that an address may show in a row."""
+"""How many wrong keys an address may send in a row."""
 _PER_GUESS: Final = 6.0
 """Seconds after which one more is allowed."""
 _ADDRESSES: Final = 10_000
@@ -29,7 +29,7 @@ class Logins:
         self._links: dict[str, str] = {}
         self.guesses = Guesses(now)
         self.cookie = f"hansard_{hashlib.sha256(self._secret).hexdigest()[:8]}"
-        """Its name: browsers keep one jar for all ports of a machine, and there may be several servers on it."""
+        """Its name: browsers share cookies between all ports of a machine, and there may be several servers."""
 
     def link(self, name: str) -> str:
         """A token that signs in once, for the owner of a key."""
@@ -38,7 +38,7 @@ class Logins:
         return token
 
     def redeem(self, token: str) -> str | None:
-        """Whose token it is, the first time it is shown."""
+        """The owner of the token, the first time it is used."""
         return self._links.pop(token, None)
 
     def issue(self, name: str) -> str:
@@ -47,7 +47,7 @@ class Logins:
         return f"{spelt}.{until}.{self._signed(name, until)}"
 
     def name_of(self, value: str) -> str | None:
-        """Whose cookie it is; None if it is invalid, expired, or its key is gone."""
+        """The owner of the cookie; None if it is invalid or expired, or its key is gone."""
         spelt, _, rest = value.partition(".")
         until, _, signature = rest.partition(".")
         try:
@@ -66,7 +66,7 @@ class Logins:
 
 
 class Guesses:
-    """How many wrong keys each address has shown of late."""
+    """How many wrong keys each address has sent recently."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now

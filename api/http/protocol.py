@@ -1,8 +1,8 @@
-"""A connection of our server: uvicorn's on httptools, strict about heads and time, and lent to event streams.
+"""A server connection: uvicorn's on httptools, strict about headers and time, and available to event streams directly.
 
-A request has to be there, head and body, `patience` seconds after its beginning (P25): uvicorn would wait for ever. Its
-head may have so many lines and bytes; whatever is no HTTP/1 at all is answered at once. Streams write to the connection
-themselves: else each event would cost a hundred calls a client.
+A request must arrive, headers and body, within `patience` seconds of its beginning (P25): uvicorn would wait forever.
+Lines and size of its head are limited, and anything that is not HTTP/1 is answered at once. Streams write to the
+connection directly: otherwise each event would cost a hundred calls per client.
 """
 
 import asyncio
@@ -23,11 +23,11 @@ MOST_HEADERS: Final = 100
 HEAD_BYTES: Final = 65_536
 VERSIONS: Final = ("1.0", "1.1")
 LINGER_SECONDS: Final = 0.5
-"""How long a client that was refused may take to hear it: closing at once would take back what it has not read."""
+"""How long a rejected client may take to read the answer: closing at once would discard what it has not read."""
 
 
 class HttpProtocol(HttpToolsProtocol):
-    """HTTP/1 by httptools, whatever other parsers are installed: what runs is what was tested."""
+    """HTTP/1 with httptools, whatever other parsers are installed, because this one was tested."""
 
     def __init__(self, *given: Any, patience: float = 30.0, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -64,7 +64,7 @@ class HttpProtocol(HttpToolsProtocol):
             self._waiting = None
 
     def _too_slow(self) -> None:
-        if self.flow.read_paused:  # it is we who do not read on
+        if self.flow.read_paused:  # we have stopped reading ourselves
             self._waiting = self.loop.call_later(self._patience, self._too_slow)
         else:
             self._refuse(Problem(408, Sentence("request_too_slow", number=self._patience)))
@@ -75,7 +75,7 @@ class HttpProtocol(HttpToolsProtocol):
         requests = self._requests
         try:
             self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade as upgrade:  # we know no other protocol, and go on with this one
+        except httptools.HttpParserUpgrade as upgrade:  # we support no other protocol, and continue with this one
             rest = data[upgrade.args[0] :]
             if rest:
                 self._feed(rest)
@@ -99,7 +99,7 @@ class HttpProtocol(HttpToolsProtocol):
             raise ValueError("too many headers")
 
     def on_headers_complete(self) -> None:
-        """Raises ValueError, which the parser hands on as an error of its own."""
+        """Raises ValueError, which the parser passes on as its own error."""
         self._in_head, self._head = False, 0
         size, hosts, version = len(self.url), 0, self.parser.get_http_version()
         for name, value in self.headers:
@@ -128,7 +128,8 @@ class HttpProtocol(HttpToolsProtocol):
         self._refuse(Problem(400, Sentence("malformed_http")))
 
     def _refuse(self, error: Problem) -> None:
-        """Say why, as the last word on this connection. A request before it that is complete is answered instead."""
+        """Report the reason and end this connection. If an earlier request on it is complete, that is answered
+        instead."""
         self._deaf = True
         self._at_ease()
         cycle = self.cycle
@@ -161,7 +162,7 @@ class HttpProtocol(HttpToolsProtocol):
     # -- as a wire -------------------------------------------------------------------------------------------------
 
     def push(self, data: bytes) -> bool:
-        """A chunk of the response that is being sent (RFC 9112 §7.1), if the other end keeps up."""
+        """A chunk of the response (RFC 9112 §7.1), if the other end keeps reading."""
         if self.flow.write_paused or self.transport.is_closing() or not self.cycle.chunked_encoding:
             return False
         self.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
@@ -173,7 +174,7 @@ class HttpProtocol(HttpToolsProtocol):
 
 
 class _Unchunked(RequestResponseCycle):
-    """A client of HTTP/1.0 knows no chunks: where nobody says how long an answer is, it ends with the connection."""
+    """A client of HTTP/1.0 does not support chunks: an answer of unknown length ends with the connection."""
 
     async def send(self, message: "ASGISendEvent") -> None:
         self.chunked_encoding = False

@@ -1,4 +1,4 @@
-"""Reading requests strictly: body, headers and query into values, or a problem that names the field (contract §3)."""
+"""Parsing requests strictly: body, headers and query become values, or a problem that names the field (contract §3)."""
 
 import asyncio
 import hashlib
@@ -31,9 +31,9 @@ def system(request: Request) -> System:
 
 
 async def raw_body(request: Request) -> bytes:
-    """The body, at most `max_body_bytes` of it: 413 past that; 415 for a body that does not say it is JSON in UTF-8.
+    """The body, at most `max_body_bytes`: 413 above that; 415 unless it is declared as JSON in UTF-8.
 
-    It is received once and kept for later calls.
+    It is received once and cached for later calls.
     """
     known: bytes | None = getattr(request.state, "raw", None)
     if known is not None:
@@ -46,9 +46,9 @@ async def raw_body(request: Request) -> bytes:
 
 
 async def received(request: Request, limit: int, what: str) -> bytes:
-    """What is sent, read once. Raises Problem: 413 past `limit` bytes, as soon as that shows; 408 where it breaks off.
+    """The data, read once. Raises Problem: 413 above `limit` bytes, as soon as that is known; 408 if it ends too early.
 
-    Every command comes through here: Starlette's own stream of a body would cost it a generator.
+    Every command uses this: Starlette's own stream of a body would cost it a generator.
     """
     if _announced(request) > limit:
         raise _too_large(request, limit, what)
@@ -67,19 +67,19 @@ async def received(request: Request, limit: int, what: str) -> bytes:
 
 
 def _too_large(request: Request, limit: int, what: str) -> Problem:
-    """A client that waits for 100-continue will not send the rest; its next bytes would be taken for it."""
+    """A client that waits for 100-continue will not send the rest; its next bytes would be mistaken for it."""
     close = {"Connection": "close"} if "expect" in request.headers else {}
     return Problem(413, Sentence("too_large", what=what, number=limit), headers=close)
 
 
 def _announced(request: Request) -> int:
-    """Bytes of the body as its `Content-Length` says; 0 where none does."""
+    """Size of the body according to `Content-Length`; 0 without one."""
     length = request.headers.get("content-length", "")
     return int(length) if LENGTH.fullmatch(length) else 0
 
 
 def _check_type(request: Request) -> None:
-    """Raises Problem for anything but JSON, and for JSON in another encoding than the one we read."""
+    """Raises Problem for anything but JSON, and for JSON in another encoding than UTF-8."""
     media, _, parameters = request.headers.get("content-type", "").partition(";")
     if media.strip().lower() != "application/json":
         raise Problem(415, Sentence("send_json"))
@@ -101,7 +101,7 @@ def read_object(raw: bytes) -> dict[str, JSON]:
 
 
 def read(model: type[M], found: Mapping[str, JSON]) -> M:
-    """The body as a value: strict about types, closed to unknown fields. 422 with a pointer for each field."""
+    """The body as a value: strict about types, no unknown fields. 422 with a pointer for each field."""
     try:
         return model.model_validate(found, by_name=False)
     except ValidationError as error:
@@ -116,7 +116,7 @@ def idempotency_key(request: Request) -> str | None:
 
 
 def version_of(tag: str | None) -> int | None:
-    """The version that an `If-Match` binds a command to. Raises Problem for what is no version."""
+    """The version that an `If-Match` binds a command to. Raises Problem if it is not a version."""
     if tag is None or tag.strip() == "*":
         return None
     found = ETAG.fullmatch(tag.strip())
@@ -126,7 +126,7 @@ def version_of(tag: str | None) -> int | None:
 
 
 def has_it_already(request: Request, tag: str) -> bool:
-    """Whether the client holds this state: `If-None-Match` names it, or any, strongly or weakly."""
+    """Whether the client has this state: `If-None-Match` names it, or any, strongly or weakly."""
     held = request.headers.get("if-none-match", "")
     return held.strip() == "*" or tag in (found.strip().removeprefix("W/") for found in held.split(","))
 
@@ -150,7 +150,7 @@ def limit(request: Request, *, default: int = 50, most: int = MOST) -> int:
 
 
 def only(request: Request, *names: str) -> None:
-    """Refuse query parameters that this endpoint does not know, or that are given twice: no filter may be ignored."""
+    """Refuse query parameters that are unknown or repeated: no filter may be ignored."""
     given: set[str] = set()
     for name, value in request.query_params.multi_items():
         if name not in names:
@@ -166,7 +166,7 @@ def only(request: Request, *names: str) -> None:
 
 
 async def read_after(request: Request) -> None:
-    """Wait until the views have reached the position in `Read-After`; 503 when that takes too long."""
+    """Wait until the views have reached the position in `Read-After`; 503 if that takes too long."""
     text = request.headers.get("read-after")
     if text is None:
         return
@@ -184,7 +184,7 @@ async def read_after(request: Request) -> None:
 
 
 async def reached(request: Request, position: int) -> None:
-    """Wait until the views have reached a position of the log; 503 when that takes too long."""
+    """Wait until the views have reached a position of the log; 503 if that takes too long."""
     found = system(request)
     if not await found.follower.wait_for(position, found.settings.read_after_seconds):
         detail = Sentence("views_behind", number=position, newest=found.follower.position)
@@ -192,8 +192,8 @@ async def reached(request: Request, position: int) -> None:
 
 
 async def caught_up(request: Request, position: int) -> None:
-    """As `reached`, where nobody asked for that position: views that cannot be written now (a full disk, say) answer
-    from what they have."""
+    """Like `reached`, but for a position that the caller did not ask for: if the views cannot be written now (for
+    example, because of a full disk), they answer from what they have."""
     if system(request).follower.failing is None:
         await reached(request, position)
 
@@ -203,7 +203,7 @@ def answer_headers(**more: Any) -> dict[str, str]:
 
 
 def unless_known(request: Request, content: bytes, media_type: str) -> Response:
-    """Content that changes only with the software: 304 for those who have it already."""
+    """Content that only changes with the software: 304 for clients that already have it."""
     tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
     headers = {"ETag": tag, "Cache-Control": "no-cache"}
     if has_it_already(request, tag):
@@ -212,7 +212,7 @@ def unless_known(request: Request, content: bytes, media_type: str) -> Response:
 
 
 def traceparent(request: Request) -> str:
-    """The caller's place in a trace (W3C Trace Context); nothing where the header is not one: it never fails a call."""
+    """The caller's place in a trace (W3C Trace Context); empty for an invalid header, which never fails a call."""
     found = request.headers.get("traceparent", "").strip().lower()
     sound = _TRACEPARENT.fullmatch(found)
     return found if sound and sound[1].strip("0") and sound[2].strip("0") else ""

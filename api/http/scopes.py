@@ -1,4 +1,4 @@
-"""What a key allows: the scope that each route asks for."""
+"""What a key allows: the scope that each route requires."""
 
 from typing import Final
 
@@ -38,7 +38,7 @@ _NEEDS: Final[dict[str, Scope]] = {
     "/": "operate",
     "/chat": "operate",
     "/chat/{origin:path}": "operate",
-    # Their forms say which command it is; that command's own scope is asked for.
+    # Their forms name a command, and the scope of that command is then required.
     "/decisions": "read",
     "/sessions/{id}": "read",
 }
@@ -47,7 +47,8 @@ _POLICIES: Final = "/api/policies/"
 
 
 def needed(method: str, path: str) -> Scope | None:
-    """The scope that a route asks for; None where everybody may come in. What the table lacks is the admin's."""
+    """The scope that a route requires; None if it is open to everybody. Routes that are missing here require
+    `admin`."""
     if path in _OPEN or path.startswith("/assets/"):
         return None
     if method != "POST" or path.startswith(_POLICIES):
@@ -56,7 +57,7 @@ def needed(method: str, path: str) -> Scope | None:
 
 
 def check_scope(request: Request, method: str, path: str) -> None:
-    """Raises Problem 403: the caller's key does not have the scope that the route asks for."""
+    """Raises Problem 403 if the caller's key does not have the scope that the route requires."""
     scope, held = needed(method, path), getattr(request.state, "scope", None)
     if scope is not None and (held is None or scope not in _ALLOWS[held]):
         raise Problem(403, Sentence("scope_needed", needed=scope, held=held or ""), scope=scope)

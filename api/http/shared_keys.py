@@ -1,4 +1,4 @@
-"""API keys that all nodes of a log know: in the store, looked up often, and remembered while it is away."""
+"""API keys that all nodes of a log share: stored in the log, read often, and cached while the store is unavailable."""
 
 import hashlib
 import secrets
@@ -14,11 +14,11 @@ from api.http.logins import Logins
 from api.settings import Settings
 
 _EVERY_SECONDS: Final = 0.4
-"""A key that was revoked elsewhere is known to be within a second, with its streams."""
+"""After this time at the latest, a key that was revoked elsewhere is refused, and its streams end."""
 
 
 class SharedKeys(Keys):
-    """The keys of a store. Between `start` and `stop` they are looked up again and again, in a thread."""
+    """The keys of a store. Between `start` and `stop`, a thread reads them regularly."""
 
     def __init__(self, vault: Vault, now: Callable[[], float] = time.time) -> None:
         super().__init__(now=now)
@@ -43,11 +43,11 @@ class SharedKeys(Keys):
             try:
                 self.look()
             except StoreError:
-                continue  # whoever was known a moment ago still is
+                continue  # keys that were valid a moment ago stay valid
 
 
 class SharedLogins(Logins):
-    """Sign-ins that hold on every node."""
+    """Sign-ins that are valid on every node."""
 
     def __init__(self, vault: Vault, keys: SharedKeys, settings: Settings) -> None:
         self._vault = vault
@@ -64,7 +64,7 @@ class SharedLogins(Logins):
 
 
 def _former(settings: Settings) -> bytes:
-    """The secret of sign-ins that was kept in a file before: they hold on."""
+    """The secret of sign-ins from the file of earlier versions, so that these stay valid."""
     try:
         return (settings.node_dir / "login.secret").read_bytes()
     except OSError:
@@ -72,13 +72,13 @@ def _former(settings: Settings) -> bytes:
 
 
 def key_of(stored: StoredKey) -> Key:
-    """A scope that a newer version knows admits to nothing but reading."""
+    """A scope that only a newer version knows allows nothing but reading."""
     scope: Scope = next((each for each in SCOPES if each == stored.scope), "read")
     return Key(stored.name, stored.digest, scope, stored.expires)
 
 
 def stored(key: Key) -> StoredKey:
-    """The key as the store has it."""
+    """The key as it is in the store."""
     return StoredKey(key.name, key.digest, key.scope, key.expires)
 
 

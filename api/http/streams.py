@@ -1,7 +1,8 @@
-"""Server-sent events: history and live on one path. The id is the position in the log; nothing is missed or repeated.
+"""Server-sent events: history and live events on one path. The id is the position in the log; nothing is missed or
+repeated.
 
-Every client is a cursor. New events come from the hub, encoded once for all; a client further behind reads the log
-itself. A stream ends politely: for a finished session with `event: end`, at shutdown with `retry:`, and where the log
+Every client is a cursor. New events come from the hub, encoded once for all; a client further back reads the log
+itself. A stream ends politely: for a finished session with `event: end`, at shutdown with `retry:`, and if the log
 cannot be read with `event: problem`.
 """
 
@@ -32,9 +33,9 @@ ALIVE: Final = b": alive\n\n"
 END: Final = b"event: end\ndata: {}\n\n"
 PROBLEM: Final = b"event: problem\ndata: %b\n\n"
 LATER: Final = b"retry: 30000\n\n"
-"""A returning client finds it again, so not at once."""
+"""Clients return to the same server, so they should wait a moment."""
 WIRE: Final = "hansard.wire"
-"""The extension of the scope by which our server lends its connection to a stream."""
+"""The ASGI extension through which our server gives a stream direct access to its connection."""
 HEADERS: Final = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-cache, no-transform"),
@@ -42,7 +43,7 @@ HEADERS: Final = [
 ]
 
 PAGES: Final = ("application/json", "application/*", "*/*")
-"""What an `Accept` may say of a page, the closest first."""
+"""Media ranges of `Accept` that include a page, the most specific first."""
 WEIGHT: Final = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
 
 Read = Callable[[int, int | None], list[Recorded]]
@@ -50,7 +51,7 @@ Read = Callable[[int, int | None], list[Recorded]]
 
 
 def wants_stream(request: Request) -> bool:
-    """Whether `Accept` names events, and JSON does not weigh more (RFC 9110 §12.5.1)."""
+    """Whether `Accept` names events, and JSON does not have a larger weight (RFC 9110 §12.5.1)."""
     weights = _weights(",".join(request.headers.getlist("accept")))
     events = weights.get("text/event-stream", 0.0)
     page = next((weights[media] for media in PAGES if media in weights), 0.0)
@@ -58,7 +59,7 @@ def wants_stream(request: Request) -> bool:
 
 
 def _weights(accept: str) -> dict[str, float]:
-    """What may be answered, and how welcome each is, from 0 (not at all) to 1."""
+    """The accepted media types with their weights, from 0 (not at all) to 1."""
     found = {}
     for item in accept.split(",")[:50]:
         media, *parameters = item.lower().split(";")
@@ -126,7 +127,7 @@ def _position_of(inside: System, session_id: str, version: int) -> int:
 
 
 class EventStream(Response):
-    """A plain ASGI response that writes frames until the client goes, the session ends or the server closes."""
+    """A plain ASGI response that writes frames until the client disconnects, the session ends or the server closes."""
 
     def __init__(
         self,
@@ -210,7 +211,7 @@ class EventStream(Response):
 
 
 class _Borrowed:
-    """The wire of a server that does not lend it: everything goes through `send`."""
+    """The connection of a server without direct access: everything goes through `send`."""
 
     def __init__(self) -> None:
         task = asyncio.current_task()
