@@ -132,6 +132,8 @@ class HttpProtocol(HttpToolsProtocol):
         instead."""
         self._deaf = True
         self._at_ease()
+        if self.transport.is_closing():  # an answer before this one is still on its way
+            return
         cycle = self.cycle
         if cycle is not None and not cycle.response_complete:
             if not cycle.more_body and not cycle.response_started:
