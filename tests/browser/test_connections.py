@@ -128,7 +128,7 @@ def test_a_hidden_page_notifies_of_what_begins_to_wait_once_one_asked_for_it(sit
     waits = waiting_review(server.client, "a new question")
     page.wait_for_function("(name) => noticed.some(([, , tag]) => tag === name)", arg=waits, timeout=PATIENCE_MS)
     noticed = page.evaluate("() => noticed.map(([title, body, tag]) => [title, tag])")
-    assert noticed == [["Needs you: a new question", waits]]
+    assert noticed == [["Waiting for you: a new question", waits]]
     hide(page, hidden=False)
     asking.click()
     expect(asking).to_have_attribute("aria-pressed", "false")
