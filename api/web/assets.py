@@ -1,6 +1,6 @@
-"""One style sheet and one script for every page, put together at the start from their parts; GET /assets/{name}.
+"""One style sheet and one script for all pages, put together from their parts at the start; GET /assets/{name}.
 
-Their names hold a digest of their content, so that a browser may keep them for ever.
+Their names contain a digest of their content, so that browsers may cache them forever.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ SCRIPTS: Final = (
     "session",
     "app",
 )
-"""Modules in the order in which they need each other."""
+"""Modules in the order of their dependencies."""
 CSS, JS = "text/css; charset=utf-8", "text/javascript; charset=utf-8"
 FOR_EVER: Final = "public, max-age=31536000, immutable"
 
@@ -43,7 +43,7 @@ _EXPORT: Final = re.compile(r"^export ((?:async )?function|const) (\w+)", re.MUL
 
 
 def bundled(modules: dict[str, str]) -> str:
-    """Modules as one: each a function of its own whose exports are the names that later ones use."""
+    """Modules as one script: each is a function whose exports are the names that later ones use."""
     return "\n".join(_closed(name, source) for name, source in modules.items())
 
 
@@ -69,7 +69,7 @@ _SCRIPT = _named("js", bundled({name: _read(f"{name}.js") for name in SCRIPTS}))
 SHEET, SCRIPT = f"/assets/{_SHEET[0]}", f"/assets/{_SCRIPT[0]}"
 _HASHED: Final = {_SHEET[0]: (_SHEET[1], CSS), _SCRIPT[0]: (_SCRIPT[1], JS)}
 _OTHERS: Final = {"reference.css": (_read("reference.css").encode(), CSS)}
-"""What the reference alone shows; content and type by name, so that no path ever leads elsewhere."""
+"""Files that only the reference page uses; content and type by name, so that no path ever leads elsewhere."""
 
 
 async def show_asset(request: Request) -> Response:

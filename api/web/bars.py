@@ -1,4 +1,4 @@
-"""Bars that lie, one below the other, each with its name and its figure as text."""
+"""Horizontal bars, one below the other, each with its name and its figure as text."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from api.web.svg import element, svg, text
 
 WIDTH, STEP, THICK = 400, 44, 16
 FIGURES = 60
-"""Room for the figures at the right; a name is above its bar, where most fit."""
+"""Space for the figures at the right; a name is above its bar, where most names fit."""
 COLUMNS = 50
 """Letters of a name, of which those as wide as high count twice."""
 
@@ -25,7 +25,7 @@ class Bar(NamedTuple):
 
 
 def bars(title: str, found: Sequence[Bar], most: float) -> Markup:
-    """A drawing of all of them; one of `most` is as long as there is room."""
+    """A drawing of all bars; a bar of `most` takes the whole width."""
     room = WIDTH - FIGURES
     parts: list[Markup] = []
     for place, bar in enumerate(found):

@@ -28,12 +28,12 @@ from projections.views.sessions import ConversationView
 LISTED: Final = 100
 """Conversations in the list."""
 LONG: Final = 8_000
-"""Characters of a message that are shown."""
+"""How many characters of a message are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatSent:
-    """What became of a message that started nothing: what it may mean, or why not. The empty one: nothing was sent."""
+    """The result of a message that started nothing: what it may mean, or why not. Empty if nothing was sent."""
 
     status: int = 200
     words: str = ""
@@ -52,7 +52,7 @@ async def show(request: Request) -> Response:
 
 
 async def shown(request: Request, sent: ChatSent) -> Response:
-    """The page, after a message that started nothing with what is said of it."""
+    """The page, after a message that started nothing, with the reason."""
     inside, say = system(request), language_of(request)
     origin = request.path_params.get("origin", "")
     await caught_up(request, await asyncio.to_thread(inside.store.head))
@@ -78,7 +78,7 @@ async def shown(request: Request, sent: ChatSent) -> Response:
 
 
 def _thread(db: Database, inside: System, origin: str, language: Language) -> dict[str, Any]:
-    """Raises Unknown for a conversation in which nothing was said."""
+    """Raises Unknown for a conversation without messages."""
     channel = inside.sessions.get(channel_id(origin))
     told = conversations.told(db, origin, inside.sessions.get, channel if isinstance(channel, Channel) else None)
     if told is None:
@@ -100,7 +100,7 @@ def _thread(db: Database, inside: System, origin: str, language: Language) -> di
 def _messages(
     db: Database, told: ConversationView, sessions: Mapping[str, Orchestration], language: Language
 ) -> list[dict[str, Any]]:
-    """What was said, each request of a person followed by what the team made of it."""
+    """The messages, each request of a person followed by the team's answer."""
     answers = {line.session_id: line for line in told.messages if line.author == "team"}
     found: list[dict[str, Any]] = []
     for line in told.messages:
@@ -118,7 +118,7 @@ def _messages(
 
 
 def _card(db: Database, session: Orchestration) -> dict[str, Any] | None:
-    """A run: what it is, who is at work, what came of it."""
+    """A run: what it is, who is working, and its result."""
     item = overview.item(db, session.id)
     changed = session.changes.files if session.changes else ()
     if item is None:

@@ -1,4 +1,4 @@
-"""`/compare?a=&b=`: two sessions beside each other, from their first difference on, and in figures."""
+"""`/compare?a=&b=`: two sessions side by side, from their first difference on, and in figures."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ from projections.record.marks import tone_of
 from projections.sessions import overview
 
 FORKS: Final = 50
-"""Forks of a session that are listed."""
+"""How many forks of a session are listed."""
 
 
 async def show(request: Request) -> Response:
@@ -60,7 +60,7 @@ async def show(request: Request) -> Response:
 
 
 def _read(inside: System, session_id: str, at: int | None) -> Session | None:
-    """None where none is named. Raises Unknown."""
+    """None if none is named. Raises Unknown."""
     if not session_id:
         return None
     found = inside.sessions.get(session_id) if kind_of(session_id) in KINDS else None
@@ -113,7 +113,7 @@ def _told(recorded: Recorded, standing: Standing) -> dict[str, Any]:
 
 
 def _figures(sides: Sequence[Standing]) -> list[dict[str, Any]]:
-    """Each figure of both, and the second less the first; what neither has is left out."""
+    """Each figure of both, and the difference; figures that neither has are left out."""
     a, b = (_counted(standing) for standing in sides)
     rows = []
     for name, shown in _SHOWN.items():
@@ -204,11 +204,11 @@ _MORE: Final[Mapping[str, tuple[tuple[str, str, int], ...]]] = {
     "delivery": (("addIterations", "compare_budget", 20),),
     "orchestration": (("addRounds", "session_more_rounds", 50),),
 }
-"""Fields of a larger budget, with their words and the most that can be added."""
+"""Fields of a larger budget, with their labels and the most that can be added."""
 
 
 def _forkable(session: Session) -> dict[str, Any]:
-    """What a fork of it may differ in."""
+    """What can be different in a fork of it."""
     return {
         "id": session.id,
         "version": session.version,

@@ -1,5 +1,5 @@
-"""Errors for people: a page where a browser asks for one, the problem in the reader's language for the page's script;
-every other client, and every API request, gets the problem itself."""
+"""Errors for people: a page if a browser asks for one, the problem in the reader's language for the page's script. All
+other clients, and all API requests, get the problem itself."""
 
 import orjson
 from starlette.requests import Request
@@ -19,13 +19,13 @@ async def on_error(request: Request, error: Exception) -> Response:
 
 
 async def on_http_exception(request: Request, error: Exception) -> Response:
-    """404 and 405 of the router: the title of their page says it all."""
+    """404 and 405 of the router: the title is enough for their page."""
     answer = await problems.on_http_exception(request, error)
     return _said(request, answer, shown=answer.status_code not in (404, 405))
 
 
 def _said(request: Request, problem: Response, *, shown: bool = True) -> Response:
-    """The same status and headers; only the body is another. `shown`: a page tells more than its title."""
+    """The same status and headers, only with another body. `shown`: the page contains more than its title."""
     paged = "text/html" in request.headers.get("accept", "")
     if request.url.path.startswith("/api/") or not (paged or scripted(request)):
         return problem
@@ -56,8 +56,8 @@ def _page(request: Request, say: Words, problem: Response, detail: str) -> Respo
 
 
 def _once_more(request: Request, problem: Response) -> dict[str, str]:
-    """A link on another site brings no cookie: the browser is to come again from here, with it. It then says that it
-    comes from the same site, and is not sent again."""
+    """A link on another site carries no cookie: the browser is told to load the address again, from here, with the
+    cookie. It then says that it comes from the same site, and is not redirected again."""
     foreign = request.headers.get("sec-fetch-site") == "cross-site" and request.method == "GET"
     return {"Refresh": "0"} if problem.status_code == 401 and foreign else {}
 

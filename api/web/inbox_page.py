@@ -18,14 +18,14 @@ from projections.sessions import inbox, overview
 from projections.views.sessions import WaitingItem
 
 ITEMS, BUDGETS = 20, 50
-"""Decisions on a page; sessions out of budget below the first."""
+"""How many decisions a page shows; sessions out of budget follow below the first page."""
 WORDS, SYNTHESIS = 600, 2_000
-"""Characters of a reason and of a synthesis; the session has the whole."""
+"""How many characters of a reason and of a synthesis are shown; the session has all of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class InboxPage:
-    """Those that wait, and on the first page those that more budget would lead on."""
+    """What waits, and on the first page the sessions that would continue with more budget."""
 
     items: tuple[dict[str, Any], ...]
     exhausted: tuple[dict[str, Any], ...]
@@ -40,7 +40,7 @@ async def decisions(request: Request) -> Response:
 
 
 async def again(request: Request, sent: Sent) -> Response:
-    """The page once more, with an answer that was refused."""
+    """The page again, with a refused answer."""
     return page(await _shown(request, sent), status=sent.status, key=sent.key)
 
 
@@ -59,7 +59,7 @@ async def _shown(request: Request, sent: Sent) -> str:
 
 
 def inbox_page(db: Database, cursor: str | None) -> InboxPage:
-    """Raises Invalid for a cursor that was not given out."""
+    """Raises Invalid for a cursor that was not returned from here."""
     found = inbox.page(db, needs=("decision", "permission", "scope", "checkpoint"), limit=ITEMS, cursor=cursor)
     exhausted = overview.waiting(db, BUDGETS, needs=("budget", "partial")) if cursor is None else ()
     return InboxPage(
@@ -71,7 +71,7 @@ def inbox_page(db: Database, cursor: str | None) -> InboxPage:
 
 
 def _item(item: WaitingItem) -> dict[str, Any]:
-    """As the inbox has it, with what was found in a sentence and the synthesis as HTML that is safe."""
+    """An item of the inbox, with the findings as a sentence and the synthesis as safe HTML."""
     found, feedback = item.wire(), item.feedback
     words = (feedback and (feedback.error or feedback.summary)) or item.summary or ""
     return found | {

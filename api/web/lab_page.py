@@ -1,4 +1,4 @@
-"""`/lab`: recorded discussions judged again by other thresholds. No agent is asked, nothing is written."""
+"""`/lab`: judge recorded discussions again with other thresholds. No agent is asked, nothing is written."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ RULES: Final = {"agreement": "agreement", "stability": "stability", "stall": "st
 LOOKED, LISTED = 200, 40
 """Discussions among which those of the profile are looked for, and those that are judged again."""
 MOST_CHARACTERS: Final = 2_000_000
-"""Of the discussions that are judged again, at most."""
+"""Maximum number of discussions that are judged again."""
 
 
 async def show(request: Request) -> Response:
@@ -49,7 +49,7 @@ async def show(request: Request) -> Response:
 
 
 def _percent(request: Request, name: str) -> float | None:
-    """A slider's place as a share; None where it was not moved."""
+    """A slider's position from 0 to 1; None if it was not moved."""
     given = request.query_params.get(name, "")
     if not given:
         return None
@@ -69,7 +69,7 @@ def _discussion(inside: System, session_id: str) -> Discussion | None:
 
 
 def _chosen(inside: System, name: str, ids: list[str]) -> Discussion | None:
-    """The one that is named, else the newest that has rounds. Raises Unknown."""
+    """The named one, otherwise the newest with rounds. Raises Unknown."""
     if name:
         found = _discussion(inside, name)
         if found is None:
@@ -126,8 +126,8 @@ def _recorded(told: LabTalk, metrics: Any) -> dict[str, Any]:
 
 
 def _shown(told: LabTalk, outcome: LabOutcome) -> dict[str, Any]:
-    """`against` says whether it would have ended earlier, later or the same; `overruled` that a person then chose
-    otherwise than the last judgement until there suggests."""
+    """`against` says whether it would have ended earlier, later or at the same point; `overruled` that the person
+    decided against the last judgement up to there."""
     return {
         "reason": outcome.reason,
         "round": outcome.round,
@@ -145,7 +145,7 @@ def _other(name: str, told: LabTalk, profile: Profile) -> dict[str, Any]:
 
 
 def _of_profile(inside: System, ids: list[str], own: Profile) -> Iterator[tuple[str, LabTalk]]:
-    """The newest discussions that were judged by the same profile, as many as may be read at once."""
+    """The newest discussions that were judged with the same profile, up to the limit."""
     left, found = MOST_CHARACTERS, 0
     for session_id in ids:
         session = _discussion(inside, session_id)

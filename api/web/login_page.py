@@ -1,4 +1,4 @@
-"""`/login`: a key for a cookie, where the server keeps keys; who one is, and the way out."""
+"""`/login`: exchanges a key for a cookie, if the server uses keys; shows who is signed in, and signs out."""
 
 import asyncio
 import re
@@ -18,9 +18,9 @@ from domain.values.words import Words
 
 HOME: Final = "/"
 LONGEST: Final = 4_000
-"""Characters of an address that is gone back to."""
+"""Maximum length of an address to return to."""
 _OURS: Final = re.compile(r"/(?![/\\])[!-~]*")
-"""A place on this server: what begins with two slashes would be another's."""
+"""A path on this server: one that begins with two slashes would be on another one."""
 
 
 async def show(request: Request) -> Response:
@@ -73,7 +73,7 @@ async def sign_out(request: Request) -> Response:
 
 
 def asked(request: Request, say: Words) -> str:
-    """The form in place of a page that wants a key; what was sent there has to be sent again."""
+    """The form in place of a page that requires a key; data that was sent there has to be sent again."""
     path, query = quote(request.scope["path"]), request.url.query
     seen = request.method in ("GET", "HEAD")
     return _shown(request, say, back=_ours(f"{path}?{query}" if query else path) if seen else HOME)
@@ -93,6 +93,6 @@ def _away(to: str) -> Response:
 
 
 def _give(request: Request, answer: Response, logins: Logins, value: str, seconds: int) -> None:
-    """No script reads the cookie; other sites' pages can send it with no command."""
+    """Scripts cannot read the cookie, and pages of other sites cannot send commands with it."""
     secure = request.url.scheme == "https"
     answer.set_cookie(logins.cookie, value, max_age=seconds, secure=secure, httponly=True, samesite="strict")

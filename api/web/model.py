@@ -1,6 +1,6 @@
-"""What the templates are filled with: values made of a session at a version and of the views, without clock or request.
+"""The values in the templates: made from a session at a version and from the views, without clock or request.
 
-Every text is cut here, so that the size of a page is bounded whatever agents say.
+Every text is cut here, so that the size of a page is bounded whatever agents write.
 """
 
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from projections.sessions import inbox, overview
 from projections.views.sessions import SessionItem, WaitingItem
 
 SESSIONS, SECTION = 25, 50
-"""Sessions on a page of the list, and in each of the sections above it."""
+"""How many sessions a page of the list shows, and each of the sections above it."""
 REASON = 200
-"""Characters of the reason for which a session waits."""
+"""How many characters of the reason for a wait are shown."""
 STATUSES: Final = tuple(get_args(Status))
-"""Statuses that can always be chosen; those that sessions have besides are added."""
+"""Statuses that can always be selected; other statuses that sessions have are added."""
 
 RUNNING: Final = ("running", "active", "reviewing", "debating", "synthesizing")
 """Statuses in which somebody is at work (contract §2)."""
@@ -49,8 +49,8 @@ ICONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class HomePage:
-    """The list of sessions. Sections above the list are empty where something is looked for; `needs` counts all that
-    waits, of which `waiting` are those that wait longest."""
+    """The list of sessions. The sections above the list are empty during a search; `needs` counts everything that
+    waits, and `waiting` are the longest waits."""
 
     needs: int
     waiting: tuple[dict[str, Any], ...]
@@ -75,7 +75,7 @@ def home_page(
     repository: str | None,
     cursor: str | None,
 ) -> HomePage:
-    """Raises Invalid for a cursor or words that cannot be looked for."""
+    """Raises Invalid for an unknown cursor, or a text that cannot be searched."""
     searching = bool(kind or status or q or label or owner or repository)
     sections = not searching and cursor is None
     waiting = inbox.page(db, limit=SECTION).items if sections else ()
@@ -115,7 +115,7 @@ def _running(db: Database) -> list[SessionItem]:
 
 
 def _waiting(db: Database, item: WaitingItem) -> dict[str, Any]:
-    """What waits, under the title of the session that a discussion was asked for by."""
+    """What waits, with the title of the session that requested the discussion."""
     parent = overview.item(db, item.parent) if item.parent else None
     words = (item.feedback and (item.feedback.error or item.feedback.summary)) or item.summary or ""
     return {
@@ -150,7 +150,7 @@ def money(micros: int | None) -> str:
 
 
 def badge(status: str, *, exhausted: bool) -> str:
-    """The state as a person sees it: a delivery that ran out of budget has failed, yet waits for somebody (K-46)."""
+    """The state as people see it: a delivery that ran out of budget has failed, but waits for somebody (K-46)."""
     return "exhausted" if exhausted and status == "failed" else status
 
 

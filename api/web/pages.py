@@ -1,4 +1,4 @@
-"""`/`: what needs somebody, what runs, what was."""
+"""`/`: what needs attention, what is running, and earlier sessions."""
 
 import asyncio
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from domain.session.record import kind_of
 from domain.values.sentences import Sentence
 
 LOOKED = ("kind", "status", "q", "label", "owner", "repository", "cursor")
-"""What the list is looked through by."""
+"""The filters of the list."""
 
 
 async def home(request: Request) -> Response:
@@ -28,7 +28,7 @@ async def home(request: Request) -> Response:
 
 
 async def again(request: Request, starting: tuple[Filled, ...], *, status: int, key: str) -> Response:
-    """The page once more, with a form that was refused."""
+    """The page again, with a refused form."""
     return page(await _shown(request, starting), status=status, key=key)
 
 

@@ -1,6 +1,6 @@
 """Sessions to try: S4's six (§9.6) and those that show checkpoints, strategies and a stall. All agents are scripted.
 
-Each is the body of a request that starts it; `POST /api/sessions` takes it as it is. Its scenario says who answers.
+Each is the body of a start request for `POST /api/sessions`. Its scenario contains the answers.
 """
 
 import json
@@ -11,13 +11,13 @@ Json = dict[str, Any]
 Kind = Literal["delivery", "orchestration", "review", "debate"]
 
 PACE = 150
-"""Milliseconds of silence before each answer, so that one can watch."""
+"""Milliseconds of silence before each answer, so that people can watch."""
 A_MINUTE_AND_MORE = 75_000
 """More milliseconds than a one-minute budget has."""
 
 
 class DemoSession(NamedTuple):
-    """`rests` is the status at which the session ends or waits for a person."""
+    """`rests` is the status in which the session ends or waits for a person."""
 
     kind: Kind
     body: Json
@@ -156,7 +156,7 @@ def _perspectives() -> Json:
 
 
 def _stalled() -> Json:
-    """Everybody says something else each time: nothing is agreed, nothing settles."""
+    """All agents say something different each time: no agreement, no stability."""
     replies = {
         "critic": [
             _said("Copying blocks every writer for hours.", "CHALLENGE", concerns=["Writers wait."], suggestions=[]),

@@ -1,4 +1,4 @@
-"""Templates into pages: the environment they are read with, and the languages they can be had in."""
+"""Renders templates into pages: the template environment, and the languages of pages."""
 
 import secrets
 from collections.abc import Callable
@@ -25,10 +25,11 @@ from projections.sessions import inbox
 Link = Callable[..., str]
 
 _APART: Final = frozenset({"error.html", "login.html"})
-"""Pages that say nothing of the log: they are shown to strangers, too, and where it cannot be read."""
+"""Pages without data from the log: strangers see them, too, and they work if the log cannot be read."""
 
 KEY: Final = secrets.token_hex(16)
-"""The placeholder for the key of a page's forms: one page is made for many tabs, each of which has a key of its own."""
+"""The placeholder for the key of a page's forms: one page is rendered for many tabs, each of which has a separate
+key."""
 
 
 def _printed(value: Any) -> Any:
@@ -37,8 +38,8 @@ def _printed(value: Any) -> Any:
 
 
 def _compiled() -> FileSystemBytecodeCache | None:
-    """Templates as they were compiled for an earlier start, in a folder that only this user can write."""
-    with suppress(RuntimeError):  # Jinja found no such folder: then they are compiled again
+    """Templates compiled at an earlier start, in a folder that only this user can write."""
+    with suppress(RuntimeError):  # Jinja found no such folder: they are compiled again
         return FileSystemBytecodeCache()
     return None
 
@@ -55,13 +56,13 @@ _TEMPLATES = Environment(
 
 
 def warm() -> None:
-    """Compile every template, which takes half a second in all, before somebody waits for a page."""
+    """Compile every template, which takes half a second in total, before somebody waits for a page."""
     for name in _TEMPLATES.list_templates(extensions=["html"]):
         _TEMPLATES.get_template(name)
 
 
 def language_of(request: Request) -> Words:
-    """`?lang=` beats what the browser prefers. Raises Problem for a language that the catalogue lacks."""
+    """`?lang=` overrides the browser's preference. Raises Problem for a language that the catalogue lacks."""
     asked = request.query_params.get("lang")
     if not asked:
         return words(preferred(request.headers.get("accept-language", "")))
@@ -72,13 +73,13 @@ def language_of(request: Request) -> Words:
 
 
 def scripted(request: Request) -> bool:
-    """Whether a page's own script asks: it names JSON, as browsers that are to show a page name HTML."""
+    """Whether a page's own script asks: it names JSON, while browsers name HTML."""
     accepted = request.headers.get("accept", "")
     return "application/json" in accepted and "text/html" not in accepted
 
 
 def explicit(request: Request) -> Language | None:
-    """The language that the address itself names; links keep it."""
+    """The language in the address itself; links keep it."""
     asked = request.query_params.get("lang")
     return next((language for language in LANGUAGES if asked == language), None)
 
@@ -106,13 +107,13 @@ def render(request: Request, say: Words, template: str, **more: Any) -> str:
 
 
 def _stale(request: Request) -> int | None:
-    """The position that pages are of, while the views cannot follow the log."""
+    """The position of the views while they cannot follow the log."""
     follower = system(request).follower
     return None if follower.failing is None else follower.position
 
 
 def _needs(request: Request) -> int:
-    """How much waits for a person."""
+    """How many items wait for a person."""
     with system(request).views.reading() as db:
         return sum(inbox.counts(db).values())
 

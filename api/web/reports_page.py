@@ -25,12 +25,12 @@ from projections.views.sessions import ReportAnswer
 
 Row = Mapping[str, Any]
 ROWS, BARS, CELL = 200, 20, 120
-"""Rows of the table, bars of the drawing, characters of a cell; the CSV has all."""
+"""Limits of rows in the table, bars in the drawing, and characters in a cell; the CSV has everything."""
 ASKED: Final = ("from", "to", "kind", "label")
 
 
 class Drawn(NamedTuple):
-    """What of a report is drawn: bars of one figure, rows with the same names added up."""
+    """What is drawn of a report: bars of one figure; rows with the same name are added up."""
 
     names: tuple[str, ...]
     figure: str
@@ -43,7 +43,7 @@ def _column(name: str) -> Callable[[Row], float | None]:
 
 
 def _share_used(row: Row) -> float | None:
-    """How much of what was granted is used: iterations of a delivery, rounds of the other kinds."""
+    """The used share of what was granted: iterations of a delivery, rounds of the other kinds."""
     for what in ("Iterations", "Rounds"):
         used, granted = row[f"used{what}"], row[f"granted{what}"]
         if granted:
@@ -119,7 +119,7 @@ def _filters(asked: Mapping[str, str | None]) -> Filters:
 
 
 def report_page(report: Report, found: ReportAnswer, say: Words) -> ReportPage:
-    """The newest rows first where they are of sessions, else as they come."""
+    """The newest rows first if they are sessions, otherwise in the given order."""
     rows: Sequence[Row] = found.rows
     shown = rows[::-1] if "sessionId" in report.columns else rows
     totals: Row = found.totals
@@ -147,7 +147,7 @@ def _is(value: Any, kind: type) -> bool:
 
 
 def _table(name: str, columns: Sequence[str], rows: Sequence[Row], say: Words) -> FigureTable:
-    """Without the columns of which nothing is known, but for the first, which says what a row is about."""
+    """Without columns that have no known values, except the first, which identifies a row."""
     used = [column for column in columns if column == columns[0] or any(row.get(column) is not None for row in rows)]
     return FigureTable(
         name=name,
@@ -162,7 +162,7 @@ def _is_figure(rows: Sequence[Row], column: str) -> bool:
 
 
 def cell(column: str, value: Any, say: Words) -> str:
-    """A value as a reader wants it: times as clocks, rates in percent, what is not known as a dash."""
+    """A value for readers: times as clocks, rates in percent, unknown values as a dash."""
     match value:
         case None:
             return say("reports_not_told") if column == "model" else "–"
@@ -201,7 +201,7 @@ _GROUPS: Final = MappingProxyType(
 
 
 def _chart(drawn: Drawn, rows: Sequence[Row], say: Words) -> Markup | None:
-    """None where there is nothing to be drawn."""
+    """None if there is nothing to draw."""
     found: dict[str, float] = {}
     for place, row in enumerate(rows):
         value = drawn.of(row)

@@ -1,4 +1,4 @@
-"""Sentences of refusal as a reader says them: by code and parameters, never by their English text."""
+"""Refusals as sentences for readers: built from code and parameters, never from their English text."""
 
 from collections.abc import Mapping
 from typing import Any, Final

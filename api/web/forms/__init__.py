@@ -1,1 +1,1 @@
-"""Commands as plain forms: for browsers without script, and for a click that comes before the script does."""
+"""Commands as plain forms: for browsers without scripts, and for clicks before the script has loaded."""

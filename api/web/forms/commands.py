@@ -1,6 +1,6 @@
-"""POST on the pages themselves: a command from a form. 303 where it was done; else the page again, with what was typed
-and what was wrong, under the status that a program would get. The page's script, which asks for JSON, gets only
-that: `{"to"}`, or `{"words", "errors"}`."""
+"""POST on the pages themselves: a command from a form. 303 if it succeeded; otherwise the page again, with what was
+typed and what was wrong, and with the status that a program would get. The page's script, which asks for JSON, only
+gets `{"to"}`, or `{"words", "errors"}`."""
 
 import asyncio
 import re
@@ -32,15 +32,15 @@ from domain.values.sentences import Sentence
 
 KEY: Final = re.compile("[0-9a-f]{32}")
 LONGEST: Final = 200
-"""Characters of a session's name or state."""
+"""Maximum length of a session's name or state."""
 TRIES: Final = 3
 ENVELOPE: Final = frozenset({"key", "door", "session", "version", "state", "really"})
 """Fields that say which command it is and what its sender saw."""
 
 
 class FormCommand(NamedTuple):
-    """A command of a session's page. `again`: a busy session is not too new for it, while its state is the one seen;
-    `ends`: it is asked twice; `bound`: to the version seen."""
+    """A command of a session's page. `again`: it also applies to newer versions of a busy session, as long as its state
+    is the one seen; `ends`: needs confirmation; `bound`: to the version seen."""
 
     action: Action
     fields: tuple[str, ...]
@@ -56,7 +56,7 @@ SUBSTITUTES: Final = (
     "substitute.budget.addRounds",
     "substitute.budget.addIterations",
 )
-"""What a fork may differ in, by the place in its body."""
+"""What a fork may change, by the place in its body."""
 DOORS: Final = {
     "decision": FormCommand(actions.decide, ("decision", "rationale", "seen")),
     "permission": FormCommand(actions.permit, ("requestId", "decision", "remember"), bound=False),
@@ -79,7 +79,7 @@ NUMBERS: Final = frozenset(
 
 
 class Asked(NamedTuple):
-    """A command as its form says it: to whom, seen at which version and in which state."""
+    """A command from a form: for which session, and the version and state that its sender saw."""
 
     name: str
     door: FormCommand
@@ -92,7 +92,7 @@ class Asked(NamedTuple):
 
     @property
     def body(self) -> dict[str, Any]:
-        """An empty field says nothing."""
+        """An empty field counts as missing."""
         typed = {name: self.values[name].strip() for name in self.door.fields if name in self.values}
         return nested({name: _value(name, text) for name, text in typed.items() if text})
 
@@ -162,7 +162,7 @@ def nested(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _asked(found: dict[str, str], here: str) -> Asked:
-    """Raises Problem 400 for what none of our forms says: then somebody else made it."""
+    """Raises Problem 400 for anything that our forms do not send: then somebody else made it."""
     name, session = found.get("door", ""), found.get("session") or here
     door = DOORS.get(name)
     if door is None:
@@ -194,7 +194,7 @@ def _known(found: dict[str, str], names: set[str]) -> None:
 
 
 async def _carried_out(request: Request, asked: Asked) -> FormOutcome | Sent:
-    """What was done, or what is to be said of what was not."""
+    """Reports success, or what was wrong."""
     check_scope(request, "POST", f"/api/sessions/{{id}}/{asked.name}")
     say = language_of(request)
     if asked.door.ends and not asked.really:
@@ -211,9 +211,9 @@ async def _carried_out(request: Request, asked: Asked) -> FormOutcome | Sent:
 
 
 async def _knocked(request: Request, asked: Asked) -> FormOutcome:
-    """Bound to the version seen. One that only ends or extends is bound to the newest while the state is the one that
-    was seen: on a busy session the number alone says little. Each try has a key of its own: the writer remembers
-    refusals, too."""
+    """Bound to the version seen. A command that only ends or extends is bound to the newest version if the state is
+    still the one that was seen: on a busy session, the version alone means little. Each try has a separate key, because
+    the writer remembers refusals, too."""
     path, version = f"/api/sessions/{quote(asked.session, safe='')}/{asked.name}", asked.version
     for attempt in range(TRIES):
         newest = await asyncio.to_thread(_as_seen, request, asked) if asked.door.again and asked.state else None
@@ -227,14 +227,14 @@ async def _knocked(request: Request, asked: Asked) -> FormOutcome:
 
 
 def _as_seen(request: Request, asked: Asked) -> int | None:
-    """The session's version, while its state is the one that was seen."""
+    """The session's version, if its state is still the one that was seen."""
     known = kind_of(asked.session) in KINDS
     session = system(request).sessions.get(asked.session) if known else None
     return session.version if session is not None and badge_of(session) == asked.state else None
 
 
 def _kept(key: str, status: int) -> str:
-    """The key for the next try: another, unless the server may have done it and could not say so."""
+    """The key for the next try: a new one, unless the server may have succeeded without being able to say so."""
     return key if status >= 500 else ""
 
 
@@ -254,7 +254,7 @@ def _json(status: int, body: Mapping[str, Any]) -> Response:
 
 
 def _to(request: Request, *path: str, **query: str | None) -> Response:
-    """See other: what is reloaded from here on commands nothing."""
+    """See other: reloading the resulting page sends no command."""
     location = linker(explicit(request))(*path, **query)
     if scripted(request):
         return _json(200, {"to": location})

@@ -1,4 +1,5 @@
-"""A form performs the same actions as the API, as the JSON it represents: one reader, one rule, one answer."""
+"""A form performs the same actions as the API, through the JSON that it represents: one parser, one rule, one
+answer."""
 
 import hashlib
 from collections.abc import Mapping
@@ -30,7 +31,7 @@ class FormOutcome(NamedTuple):
 
 
 def key_of(key: str, *parts: object) -> str:
-    """The idempotency key of a form that says this: sent twice it is one command, changed and sent again another."""
+    """The idempotency key for this content: the same form sent twice is one command, a changed form another one."""
     return f"form-{hashlib.sha256(orjson.dumps([key, *parts])).hexdigest()}"
 
 
@@ -44,7 +45,7 @@ async def hand_over(
     session: str = "",
     version: int | None = None,
 ) -> FormOutcome:
-    """Perform an action in the name of the form's sender, as the API would at this path."""
+    """Perform an action for the sender of the form, like the API at this path."""
     inside, raw = system(request), orjson.dumps(body)
     call = ApiCall(
         system=inside,

@@ -1,4 +1,4 @@
-"""What a browser sends of a form: read as strictly as JSON is, or refused whole."""
+"""Parses a browser's form data as strictly as JSON, or refuses all of it."""
 
 import re
 from typing import Final
@@ -12,18 +12,18 @@ from domain.values.sentences import Sentence
 
 TYPE: Final = "application/x-www-form-urlencoded"
 MOST: Final = 64
-"""Fields of a form."""
+"""Maximum number of fields in a form."""
 SPELT: Final = 3
-"""Bytes that one byte may take here: `%ED%95%9C` is as much as three of JSON's."""
+"""How many bytes one byte may take here: `%ED%95%9C` takes as much space as three bytes of JSON."""
 
 _BROKEN = re.compile("%(?![0-9A-Fa-f]{2})")
 
 
 async def fields(request: Request) -> dict[str, str]:
-    """The fields by their names, each once, with `\\n` between lines.
+    """The fields by name, each once, with `\\n` between lines.
 
-    Raises Problem: 413 past `max_body_bytes` percent-encoded, 415 for anything but such a form, 408 for one that
-    breaks off, 400 for one that is not what a browser would send.
+    Raises Problem: 413 above `max_body_bytes` (percent-encoded), 415 for anything but such a form, 408 for one that
+    ends too early, 400 for one that no browser would send.
     """
     _check_type(request)
     return parsed(await received(request, SPELT * system(request).settings.max_body_bytes, "form"))
@@ -39,7 +39,7 @@ def _check_type(request: Request) -> None:
 
 
 def parsed(raw: bytes) -> dict[str, str]:
-    """Raises Problem 400 for what is not percent-encoded UTF-8, or says a thing twice."""
+    """Raises Problem 400 if it is not percent-encoded UTF-8, or repeats a field."""
     try:
         text = raw.decode("ascii")
         if _BROKEN.search(text):

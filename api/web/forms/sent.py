@@ -1,4 +1,4 @@
-"""A form that was refused: what was typed and what was wrong with it, for the page that is shown again."""
+"""A refused form: what was typed and what was wrong with it, for the page that is shown again."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,8 @@ class Sent:
     words: str = ""
     status: int = 200
     key: str = ""
-    """With which the same may be sent again: the server may have done it, and could not say so."""
+    """The key with which the same form may be sent again: the server may have succeeded without being able to say
+    so."""
 
     def to(self, door: str, session: str) -> bool:
         """Whether it is this form that was sent."""
@@ -36,7 +37,7 @@ NOTHING: Final = Sent()
 
 
 def placed(told: Mapping[str, Any], names: Collection[str]) -> tuple[dict[str, str], str]:
-    """Sentences by field, `/filePaths/1` at the field `filePaths`, counted as people do; and what is about no field."""
+    """Sentences by field, with `/filePaths/1` at the field `filePaths`, counted from 1; and those about no field."""
     at: dict[str, list[str]] = {}
     elsewhere = []
     for error in told.get("errors", ()):

@@ -1,4 +1,4 @@
-"""What is typed into the form that starts a session, as the body of the request; the page's script does the same."""
+"""The contents of the form that starts a session, as the body of the request; the page's script does the same."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _NUMBER: Final = re.compile("-?[0-9]{1,16}")
 
 
 def body_of(form: Form, values: Mapping[str, str], say: Words) -> tuple[dict[str, Any], dict[str, str]]:
-    """The body, and by field what cannot be read. What belongs to a switch is sent only while it is on."""
+    """The body, and unreadable values by field. Fields that depend on a switch are only sent while it is on."""
     body: dict[str, Any] = {"kind": form.kind}
     errors: dict[str, str] = {}
     for field in (*form.fields, *form.more):
@@ -34,7 +34,7 @@ def body_of(form: Form, values: Mapping[str, str], say: Words) -> tuple[dict[str
 
 
 def read(field: Field, typed: str) -> Any:
-    """None for nothing. An invalid number is sent as it is, and the endpoint reports it."""
+    """None for an empty field. An invalid number is passed on, and the endpoint reports it."""
     typed = typed.strip()
     if not typed:
         return None

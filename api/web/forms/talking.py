@@ -25,7 +25,7 @@ MEANT: Final[dict[str, tuple[str, Action]]] = {
     "continue": ("/api/orchestrate/continue", actions.continue_latest),
     "reset": ("/api/orchestrate/reset", actions.reset_latest),
 }
-"""What a message may have been meant to be, by what the form says."""
+"""What a message may have been meant to be, according to the form."""
 
 
 async def say_something(request: Request) -> Response:
@@ -58,13 +58,13 @@ async def _carried_out(request: Request, found: dict[str, str], origin: str) -> 
 
 
 def _body(found: dict[str, str], origin: str) -> dict[str, str]:
-    """An empty field says nothing."""
+    """An empty field counts as missing."""
     typed = {name: found.get(name, "").strip() for name in ("prompt", "workspace", "triage")}
     return {"origin": origin} | {name: value for name, value in typed.items() if value or name == "prompt"}
 
 
 def _said(say: Words, outcome: FormOutcome, found: dict[str, str]) -> ChatSent | None:
-    """None where it was taken."""
+    """None if it was accepted."""
     told, typed = outcome.told, {name: found.get(name, "") for name in FIELDS}
     action = told.get("action")
     if action == "unclear":
