@@ -1,6 +1,7 @@
-"""The port of the lease table: turns that wait, who works on which, and the fence around settling one.
+"""The port of the lease table: waiting turns, who works on which, and the fence around settling one.
 
-Claims and heartbeats are leases, not facts, and leave no event. Asking is at least once, recording exactly once.
+Claims and heartbeats are leases, not facts, and leave no event. A turn is asked at least once and recorded exactly
+once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,7 @@ from domain.values.time import milliseconds
 TurnState = Literal["queued", "running", "held", "done", "cancelled"]
 """A held turn was imported: it is not run, but can be cancelled."""
 TurnSource = Literal["live", "adopted", "imported"]
-"""A history that was adopted by a fork, or imported, settled its turns elsewhere."""
+"""The turns of a history that a fork copied, or that was imported, were settled elsewhere."""
 
 # -- what events mean for the table ----------------------------------------------------------------------------------
 
@@ -32,7 +33,7 @@ class NewTurn(NamedTuple):
     deadline: int | None
     requested_at: int
     long: bool = True
-    """Short ones come first: questions to agents that change nothing, and publishing."""
+    """Short turns come first: questions to agents that change nothing, and publishing."""
     asked_by: str = ""
     """The actor of the command. The session's owner is the one of its first turn, or its parent's."""
     root: str = ""
@@ -56,8 +57,8 @@ class TurnEnd(NamedTuple):
 class TurnAgain(NamedTuple):
     """A turn that is asked again: by `agent`, not before `not_before`, until `deadline`.
 
-    After a failed attempt (`attempt` says which) only the holder of the lease may say so; a person's retry also brings
-    back a turn that has failed.
+    After a failed attempt (`attempt` says which), only the holder of the lease may do this; a person's retry also
+    brings back a failed turn.
     """
 
     turn_id: str
@@ -70,9 +71,9 @@ class TurnAgain(NamedTuple):
 TurnChange = NewTurn | TurnEnd | TurnAgain
 _LONG: Final = ("prepare", "validate", "land")
 STEP: Final = 600_000
-"""How far a turn goes back in the queue, in milliseconds, for each turn that its owner has open, for each that its
-session has open, and for being a long one. Who has many waits behind whoever has few, but not for ever: a new turn of
-another owner never comes before one whose rank has passed."""
+"""How far a turn moves back in the queue, in milliseconds: for each open turn of its owner, for each open turn of its
+session, and for being long. An owner with many turns waits for those with few, but not forever: a new turn of another
+owner never comes before one whose rank has passed."""
 COUNTED: Final = 1_000
 """More open turns of one owner make no difference."""
 
@@ -155,7 +156,8 @@ class Lease:
 
 
 class TurnPlace(NamedTuple):
-    """Where a turn is in the queue. Its rank is when it was requested, later by its owner's other turns (`STEP`)."""
+    """The place of a turn in the queue. Its rank is the time of its request, plus `STEP` for each other open turn of
+    its owner."""
 
     rank: int
     turn_id: str
@@ -212,13 +214,13 @@ class Turns(Protocol):
         including those that cannot be claimed now."""
 
     def heartbeat(self, lease: Lease, *, until: int) -> bool:
-        """Keep a turn; False when it is lost: settled, cancelled, or leased to another attempt."""
+        """Keep a turn; False if it is lost: settled, cancelled, or leased to another attempt."""
 
     def give_back(self, lease: Lease) -> bool:
-        """Let the turn wait again at once; False when the lease is lost."""
+        """Return the turn to the queue at once; False if the lease is lost."""
 
     def release(self, worker: str) -> int:
-        """Give back every turn of a worker that is dead or stops; how many."""
+        """Give back every turn of a worker that is dead or stops. Returns how many."""
 
     def workers(self) -> tuple[str, ...]:
         """The workers that hold turns now."""
@@ -230,7 +232,7 @@ class Turns(Protocol):
         """The lease on a turn that somebody works on."""
 
     def attempts(self, turn_ids: Sequence[str]) -> dict[str, int | None]:
-        """The attempt that holds each of these turns, None where none does."""
+        """The attempt that holds each of these turns, None if none does."""
 
     def status(self, turn_id: str) -> TurnStatus | None:
         """The state of a turn; None if it was never requested."""

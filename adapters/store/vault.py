@@ -1,9 +1,9 @@
-"""The port of keys: who may use the log, where several machines have to agree on it."""
+"""The port of keys: who may use the log, shared by several machines."""
 
 from typing import Final, NamedTuple, Protocol
 
 REVOKED: Final = "revoked:"
-"""Before the digest of a key that may not come back from a file: in the table of secrets, which every log has."""
+"""Prefix for the digest of a key that must not come back from a file: in the table of secrets, which every log has."""
 
 
 class StoredKey(NamedTuple):
@@ -21,10 +21,10 @@ class Vault(Protocol):
     def all_keys(self) -> list[StoredKey]: ...
 
     def add(self, key: StoredKey) -> bool:
-        """False where the name has a key already."""
+        """False if the name already has a key."""
 
     def remove(self, name: str) -> bool:
-        """False where the name has no key."""
+        """False if the name has no key."""
 
     def bar(self, digest: str) -> None:
         """A key with this digest does not come back from a file."""
@@ -39,4 +39,4 @@ class Vault(Protocol):
         """A token with this digest signs in once, as the owner of a key."""
 
     def take_link(self, digest: str) -> str | None:
-        """Whose token it is, the first time it is asked for."""
+        """The owner of the token, the first time it is used."""

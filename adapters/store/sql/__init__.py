@@ -1,1 +1,1 @@
-"""The log in SQL that SQLite and PostgreSQL both understand: reading it, and the lease table."""
+"""SQL that both SQLite and PostgreSQL understand: reading the log, and the lease table."""

@@ -1,4 +1,4 @@
-"""What the common SQL needs of a connection: statements with `?` or `:name` where values go."""
+"""The connection that the common SQL needs: statements with `?` or `:name` as parameters."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -9,7 +9,7 @@ NO_LIMIT: Final = 2**62
 
 
 class SqlResult(Protocol):
-    """What a statement found or did."""
+    """The result of a statement."""
 
     @property
     def rowcount(self) -> int: ...
@@ -19,10 +19,10 @@ class SqlResult(Protocol):
 
 
 class SqlConnection(Protocol):
-    """A connection, or what stands for one."""
+    """A connection, or an object with the same methods."""
 
     def execute(self, sql: str, values: Values = (), /) -> SqlResult: ...
 
 
 Access = Callable[[], AbstractContextManager[SqlConnection]]
-"""A connection for as long as it is needed. Errors of the database leave it as StoreError."""
+"""Lends a connection. Errors of the database are raised as StoreError."""

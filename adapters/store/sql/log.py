@@ -1,4 +1,4 @@
-"""Reading the log in SQL, with whatever connection a store gives."""
+"""Reading the log with SQL, on the connections of a store."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -63,7 +63,7 @@ class SqlLog(ABC):
         return decode_all(rows)
 
     def head(self) -> int:
-        """The newest position, 0 of an empty log."""
+        """The newest position, 0 for an empty log."""
         with self._reading() as connection:
             return int(connection.execute("SELECT coalesce(max(position), 0) FROM events").fetchone()[0])
 
@@ -153,7 +153,7 @@ def as_text(content: str | bytes) -> str:
 
 
 def marks(values: Sequence[object]) -> str:
-    """A place for each value."""
+    """A parameter for each value."""
     return ",".join("?" * len(values))
 
 

@@ -1,4 +1,4 @@
-"""Taking a text out of the log: the text itself, and its beginning in the events that quote it."""
+"""Removing a text from the log: the text itself, and its beginning in the events that quote it."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ _OF_EVENT = "WHERE stream = ? AND version = ?"
 
 
 def redact(connection: SqlConnection, redactions: Sequence[Redaction], content: str | bytes) -> None:
-    """In the transaction that records it. `content` takes the place of the text, in the type of the table."""
+    """In the transaction that records it. `content` replaces the text, in the column type of the table."""
     for redaction in redactions:
         connection.execute("UPDATE texts SET content = ? WHERE digest = ?", (content, redaction.digest))
         for version in redaction.versions:

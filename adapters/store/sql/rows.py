@@ -14,7 +14,7 @@ PAGE = 1_000
 
 
 class SqlRows:
-    """What the rows of every such store answer alike."""
+    """What the rows of all SQL stores have in common."""
 
     elements: ClassVar[str]
     """The elements of a JSON array."""

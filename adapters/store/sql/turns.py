@@ -1,4 +1,4 @@
-"""The lease table in SQL. Rows change in the transaction of the events that say so."""
+"""The lease table in SQL. Rows change in the same transaction as the events that change them."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -24,7 +24,7 @@ from adapters.store.turns import (
 
 _LEASE: Final = "turn_id, stream, version, work, agent, role, attempt, worker, lease_until, deadline"
 _UNSETTLED: Final = "state IN ('queued', 'running')"
-"""Word for word the condition of the index `turns_ranked`: without it SQLite reads all turns there ever were."""
+"""Exactly the condition of the index `turns_ranked`: otherwise SQLite reads all turns that ever existed."""
 _FREE: Final = "work <> 'wait' AND (lease_until IS NULL OR lease_until <= :now)"
 """Of the unsettled turns those that may be claimed: queued, waited long enough after a failed attempt (then
 `lease_until` is the end of the wait), or running on a lease that ran out. A person's decision is nobody's to claim."""
@@ -159,7 +159,7 @@ def apply(connection: SqlConnection, changes: Sequence[TurnChange]) -> list[tupl
 
 
 def check_held(applied: Sequence[tuple[TurnChange, SqlResult]]) -> None:
-    """Raise Fenced where a change did not find the turn as it has to be. Before the commit."""
+    """Raise Fenced if a change did not find the turn in the expected state. Before the commit."""
     for change, done in applied:
         match change:
             case TurnEnd(fenced=True) if done.rowcount != 1:
@@ -206,6 +206,6 @@ def _ask_again(connection: SqlConnection, change: TurnAgain) -> SqlResult:
 
 
 def _in_order(columns: str, which: str, *, limit: str) -> str:
-    """A query for unsettled turns in their order: the two halves of the index, merged, so that nothing is sorted."""
+    """A query for open turns in order: the two halves of the index, merged, so that nothing needs to be sorted."""
     queued, running = (f"SELECT {columns} FROM turns WHERE {half} AND {which}" for half in (_QUEUED, _RUNNING))
     return f"{queued} UNION ALL {running} ORDER BY rank, turn_id LIMIT {limit}"

@@ -30,8 +30,8 @@ _COLUMNS: Final = ["position", "stream", "version", "topic", "state", "hash"]
 
 
 def check_ownership(path: Path, busy_seconds: float) -> None:
-    """Raise Broken for another program's database, which is not changed; a file that is missing or empty may become a
-    log. Raises sqlite3.Error."""
+    """Raise Broken for another program's database, which is not changed; a missing or empty file may become a log.
+    Raises sqlite3.Error."""
     if not path.is_file() or not path.stat().st_size:
         return
     uri = f"{path.absolute().as_uri()}?mode=ro"
@@ -54,7 +54,7 @@ def refuse_foreign(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def connect_durably(path: Path, busy_seconds: float, *pragmas: str) -> sqlite3.Connection:
-    """A connection for any thread, with further pragmas. Raises StoreError where the file would not be durable."""
+    """A connection for any thread, with additional pragmas. Raises StoreError if the file would not be durable."""
     connection = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
     try:
         _write_ahead(connection, busy_seconds)
@@ -84,7 +84,8 @@ def _write_ahead(connection: sqlite3.Connection, busy_seconds: float) -> None:
 
 
 def is_file_error(error: BaseException) -> bool:
-    """Whether it is the file, the disk or another process (a bare DatabaseError: damaged), not a wrong statement."""
+    """Whether the file, the disk or another process is the cause (a bare DatabaseError: damaged), not a wrong
+    statement."""
     return isinstance(error, sqlite3.OperationalError) or type(error) is sqlite3.DatabaseError
 
 
@@ -99,7 +100,7 @@ def is_damaged(error: BaseException) -> bool:
 
 
 def store_error(error: BaseException, sentence: str) -> StoreError:
-    """The failure of a file in our words."""
+    """The failure of a file as an error of ours."""
     return Broken(sentence) if is_permanent(error) else StoreError(sentence)
 
 
@@ -109,7 +110,7 @@ def _code(error: BaseException) -> int:
 
 
 def opening_failure(what: str, path: Path, error: Exception) -> str:
-    """Why a file is not open. Where that is because nothing can be written there, also what can be done."""
+    """Why a file cannot be opened. If nothing can be written there, also what to do."""
     why = getattr(error, "strerror", None) or error
     sentence = f"{what} {path} cannot be opened: {why}."
     if path.exists():
@@ -157,17 +158,17 @@ class WriteHealth:
         self._damaged = False
 
     def failed(self, error: BaseException, sentence: str) -> StoreError:
-        """Remember why, unless others only were at it; the error to raise."""
+        """Remember the reason, unless others were only busy. Returns the error to raise."""
         found = store_error(error, sentence)
         if _code(error) not in _PASSING:
             self.failure, self._damaged = found, is_damaged(error)
         return found
 
     def succeeded(self) -> None:
-        """Something was written. That says nothing about what is damaged elsewhere in the file."""
+        """A write succeeded. That says nothing about damage elsewhere in the file."""
         if not self._damaged:
             self.failure = None
 
     def appended(self) -> None:
-        """Events were written: it works again."""
+        """Events were written: the store works again."""
         self.failure, self._damaged = None, False

@@ -87,7 +87,7 @@ class SqliteRows(SqlRows):
 
     @contextmanager
     def frozen(self) -> Iterator["SqliteRows"]:
-        """All that is read with these rows is of one moment, whatever is written meanwhile."""
+        """A consistent snapshot for all reads with these rows, whatever is written meanwhile."""
         with self._connection() as connection:
             connection.execute("BEGIN")
 
@@ -147,7 +147,7 @@ class SqliteRows(SqlRows):
 
 
 def _forget_sign_ins(copy: sqlite3.Connection) -> None:
-    """With the secret that signs them, whoever has the copy could sign in. Revoked keys stay revoked."""
+    """With the secret that signs sign-ins, anyone with the copy could sign in. Revoked keys stay revoked."""
     if copy.execute("SELECT 1 FROM sqlite_schema WHERE name = 'secrets'").fetchone():
         copy.execute("PRAGMA secure_delete = ON")
         copy.execute("DELETE FROM secrets WHERE name NOT LIKE 'revoked:%'")

@@ -1,6 +1,6 @@
-"""A log that is only read: evidence must not change, not by a byte.
+"""A log that is only read: evidence must not change, not even by a byte.
 
-The ordinary store creates missing tables and turns the file to WAL; this one does neither.
+The ordinary store creates missing tables and switches the file to WAL; this one does neither.
 """
 
 import os
@@ -36,7 +36,7 @@ class Sealed(SqlLog):
 
 @contextmanager
 def sealed(path: Path) -> Iterator[Sealed]:
-    """The log in this file. Raises StoreError where it is none."""
+    """The log in this file. Raises StoreError if there is none."""
     with closing(_connected(path)) as connection:
         log = Sealed(path, connection)
         with log._reading():
@@ -57,7 +57,7 @@ def _connected(path: Path) -> sqlite3.Connection:
 def read_only(path: Path) -> sqlite3.Connection:
     """A database that is only read. Raises what is in `UNREADABLE`.
 
-    A file that was put away, beside which nothing can be written, is read as it is: nothing can be writing it.
+    A file in a folder that cannot be written is read as it is: nothing can be writing it.
     """
     try:
         return _opened(path, "mode=ro")
