@@ -17,21 +17,8 @@ from api.http.idempotency import ApiCall
 from api.http.problems import Problem
 from api.http.requests import read
 from api.routes import forks, starting
-from api.routes.bodies import (
-    AnswerPermission,
-    Cancel,
-    DebateStart,
-    Decision,
-    DeliveryStart,
-    Empty,
-    Extend,
-    Fork,
-    Message,
-    OrchestrationStart,
-    Origin,
-    Retry,
-    ReviewStart,
-)
+from api.routes.bodies import DebateStart, DeliveryStart, OrchestrationStart, ReviewStart
+from api.routes.command_bodies import AnswerPermission, Cancel, Decision, Empty, Extend, Fork, Message, Origin, Retry
 from api.system import System
 from domain.channel import ContinueLatest, ReceiveMessage, ResetLatest, channel_id
 from domain.delivery.commands import ExtendBudget

@@ -20,7 +20,7 @@ def waiting_child(session: Session, read: Read) -> str | None:
 
 def allowed(session: Session, read: Read) -> tuple[str, ...]:
     """The allowed actions. A parent allows `decision`, too, if that would reach the only child that waits."""
-    doors = allowed_actions(session)
-    if "decision" in doors or waiting_child(session, read) is None:
-        return doors
-    return ("decision", *doors)
+    endpoints = allowed_actions(session)
+    if "decision" in endpoints or waiting_child(session, read) is None:
+        return endpoints
+    return ("decision", *endpoints)

@@ -1,13 +1,18 @@
 """Use cases about a session's changes: its scope, landing, and the fixes that a review requested."""
 
 import asyncio
+import hashlib
 from pathlib import Path
+from uuid import uuid4
 
+from adapters.store.mapper import blanked
+from adapters.writer.writer import CommandEnvelope
 from api.http.commands import Intent
 from api.http.idempotency import ApiCall
 from api.http.requests import read
 from api.projects import read_project
-from api.routes.result_bodies import Land, ScopeAnswer
+from api.routes.results import Land, ScopeAnswer
+from api.system import System
 from domain.delivery.commands import DecideScope
 from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
@@ -16,6 +21,7 @@ from domain.orchestration.state import Orchestration
 from domain.session.children import fix_feedback
 from domain.session.landings import LandSession, WorkSentBack
 from domain.session.record import kind_of
+from domain.session.redaction import REDACTED, RedactedEvent, RedactText
 from domain.session.state import Session
 from domain.values.base import Command, Invalid, Text, Unknown
 from domain.values.sentences import Sentence
@@ -77,3 +83,32 @@ def _again(delivery: Delivery, sent_back: WorkSentBack) -> str:
         f"What was changed the first time:\n\n{delivery.patch.shown()}" if delivery.patch else "",
     ]
     return "\n\n".join(filter(None, parts))
+
+
+# Redaction: a long text is removed from the log, from the events that quote it, and from the views.
+
+
+async def redact(system: System, digest: str, *, reason: str, actor: str) -> dict[str, object]:
+    """Remove the text, and record that in every session that mentions it. Raises Unknown if there is no such text."""
+    quoting = await asyncio.to_thread(_quoting, system, digest)
+    if not quoting:
+        raise Unknown(Sentence("text_gone", digest=digest))
+    for stream, events in quoting.items():
+        command = RedactText(digest=digest, reason=reason, events=events)
+        await system.writer.do(CommandEnvelope(stream, command, actor, command_id=str(uuid4())))
+    await asyncio.to_thread(system.follower.rebuild)
+    return {"digest": digest, "sessions": list(quoting), "events": sum(map(len, quoting.values()))}
+
+
+def _quoting(system: System, digest: str) -> dict[str, tuple[RedactedEvent, ...]]:
+    """By session, the events that quote the text in their new form; includes sessions that only mention it."""
+    if system.store.text(digest) in (None, REDACTED):
+        return {}
+    found: dict[str, tuple[RedactedEvent, ...]] = {}
+    needle = digest.encode()
+    for row in system.store.rows.events():
+        if needle in row.state:
+            state = blanked(row.state, digest)
+            event = RedactedEvent(version=row.version, hash=hashlib.sha256(state).hexdigest())
+            found[row.stream] = (*found.get(row.stream, ()), *((event,) if state != row.state else ()))
+    return found

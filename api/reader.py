@@ -6,7 +6,7 @@ from starlette.applications import Starlette
 
 from api.http import problems
 from api.http.application import PathHandler, application, routes
-from api.routes import blame, results, session_turns, views
+from api.routes import results, session_turns, views
 from api.settings import Settings
 from api.system import System
 
@@ -28,7 +28,7 @@ READS: Final[tuple[PathHandler, ...]] = (
     ("/api/sessions/{a}/diff/{b}", views.show_diff),
     ("/api/conversations", results.list_conversations),
     ("/api/conversations/{origin}", results.show_conversation),
-    ("/api/blame", blame.show_blame),
+    ("/api/blame", results.show_blame),
     ("/api/decisions", views.list_decisions),
     ("/api/events", views.list_log),
     ("/api/message", views.show_channel),

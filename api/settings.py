@@ -17,7 +17,7 @@ from domain.delivery.allowing import prefixes
 
 if TYPE_CHECKING:
     from adapters.fence import Sandbox
-    from adapters.turns.worker_settings import WorkerSettings
+    from adapters.turns.fencing import WorkerSettings
 
 MOST_ROUNDS = 1_000
 """No setting allows more rounds than this."""
@@ -198,7 +198,7 @@ class Settings(BaseSettings):
 
     def worker(self, sandbox: "Sandbox" = "auto") -> "WorkerSettings":
         from adapters.processes import SystemLimits
-        from adapters.turns.worker_settings import WorkerSettings
+        from adapters.turns.fencing import WorkerSettings
         from adapters.workspace import Room
 
         return WorkerSettings(

@@ -10,7 +10,7 @@ from adapters.agents.permissions import Permit, deny
 from adapters.agents.prompts.places import Exchange
 from adapters.fence import Fence, Grant, Unfenced
 from domain.session.turns import Access, Failure, FenceLevel
-from domain.values.base import Usage
+from domain.values.base import Usage, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +97,22 @@ class Agent(Protocol):
     async def forget(self, handle: str) -> None:
         """Delete what was kept to resume this conversation; does nothing if there is nothing."""
         ...
+
+
+# The external agent: Hansard does not call it; its worker claims turns over HTTP (contract §4).
+
+
+class ExternalSettings(Value):
+    """There are no settings: anyone with a suitable key of this server may claim its turns."""
+
+
+class External:
+    """The adapter of an agent whose own worker claims its turns."""
+
+    async def ask(self, turn: Turn) -> Reply:
+        """Always a failure: such a turn must not be asked here."""
+        detail = f"{turn.agent} is an external agent: its turns are claimed at POST /api/turns/claim."
+        return Reply(agent_session=turn.agent_session, failure=Failure(code="refused", detail=detail))
+
+    async def forget(self, handle: str) -> None:
+        """Nothing is kept here."""

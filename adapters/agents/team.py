@@ -9,12 +9,10 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from adapters.agents.acp import AcpAgent, AcpSettings
 from adapters.agents.command import CommandAgent, CommandSettings
-from adapters.agents.decisions import TeamDecisions
-from adapters.agents.external import External, ExternalSettings
 from adapters.agents.model import SPEAKS, ModelAgent, ModelSettings
 from adapters.agents.parsing import BadTeam, dotted, parsed, place_of, scenario_of
-from adapters.agents.permissions import PermissionRules
-from adapters.agents.port import Agent, Limits
+from adapters.agents.permissions import PermissionRules, TeamDecisions
+from adapters.agents.port import Agent, External, ExternalSettings, Limits
 from adapters.agents.presets import NAMES, preset
 from adapters.agents.scripted import Scenario, Scripted
 from adapters.fence import Sandbox

@@ -18,13 +18,13 @@ from adapters.agents.team import Team
 from adapters.store import DamagedEvent, Lease, Store
 from adapters.turns import Job, TurnRunner, ancestors, deadline_of
 from adapters.turns.claiming import Claiming, asks
+from adapters.turns.fencing import WorkerSettings
 from adapters.turns.live import Live
 from adapters.turns.permitting import Questions
 from adapters.turns.presence import Peers, Presence
 from adapters.turns.recording import record
 from adapters.turns.routing import Routing, place_of
 from adapters.turns.sharing import Sharing, near
-from adapters.turns.worker_settings import WorkerSettings
 from adapters.workspace import Workspaces
 from adapters.writer.writer import Busy, Writer
 from domain.session.forks import Diverge

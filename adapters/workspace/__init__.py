@@ -8,8 +8,8 @@ Everything here blocks: call it from a thread.
 """
 
 from adapters.workspace.fitness import Room, check
+from adapters.workspace.git import WorkspaceError, confine
 from adapters.workspace.merging import patched
-from adapters.workspace.paths import WorkspaceError, confine
 from adapters.workspace.repository import PATCH_BYTES
 from adapters.workspace.workspace import Workspace
 from adapters.workspace.workspaces import Workspaces

@@ -7,8 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final
 
-from adapters.workspace.git import in_theirs, line
-from adapters.workspace.paths import WorkspaceError
+from adapters.workspace.git import WorkspaceError, in_theirs, line
 from domain.provenance.claims import BlamedLine, CommitLines
 from domain.provenance.patches import hunks
 from domain.provenance.work import normal

@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from adapters.workspace.paths import WorkspaceError
+from adapters.workspace.git import WorkspaceError
 from adapters.workspace.repository import Repository
 from domain.session.workspace import ChangedFile, FileStatus, WorkspaceChanges
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from adapters.workspace.founding import NEVER_RECORDED, place_of
-from adapters.workspace.paths import WorkspaceError
+from adapters.workspace.git import WorkspaceError
 from domain.values.sentences import Sentence
 
 EXAMPLES: Final = "examples"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from adapters.workspace.paths import WorkspaceError
+from adapters.workspace.git import WorkspaceError
 from domain.values.sentences import Sentence
 
 

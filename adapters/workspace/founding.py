@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from adapters.workspace.git import AUTHOR, git, in_theirs, line
+from adapters.workspace.git import AUTHOR, WorkspaceError, git, in_theirs, line
 from adapters.workspace.merging import merge
-from adapters.workspace.paths import WorkspaceError
 from adapters.workspace.repository import Index, Repository
 from domain.values.sentences import Sentence
 

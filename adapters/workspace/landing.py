@@ -4,9 +4,8 @@ moved."""
 from collections.abc import Iterator
 from pathlib import Path
 
-from adapters.workspace.git import branch_at, git, in_theirs, line
+from adapters.workspace.git import WorkspaceError, branch_at, git, in_theirs, line
 from adapters.workspace.merging import merge
-from adapters.workspace.paths import WorkspaceError
 from adapters.workspace.repository import Repository
 from domain.values.sentences import Sentence
 

@@ -5,8 +5,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Final
 
-from adapters.workspace.git import OURS, git, line
-from adapters.workspace.paths import WorkspaceError
+from adapters.workspace.git import OURS, WorkspaceError, git, line
 from adapters.workspace.repository import Repository
 from domain.values.sentences import Sentence
 

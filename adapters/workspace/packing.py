@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from adapters.workspace.founding import begin_shallow, clone_with, settle
-from adapters.workspace.git import line
-from adapters.workspace.paths import WorkspaceError
+from adapters.workspace.git import WorkspaceError, in_theirs, line, note_on
 from adapters.workspace.repository import Repository
+from domain.provenance.notes import REF, Note, NotedTurn, merged, note_of, written_lines
+from domain.provenance.work import TurnWork
 
 PART: Final = 1_048_576
 """Size of the pieces in which a pack is transferred."""
@@ -113,3 +114,48 @@ def _cut(repository: Repository, commit: str) -> None:
     """The commits before it are not here, which git has to know."""
     if b"\nparent " in repository.run("cat-file", "commit", commit).partition(b"\n\n")[0]:
         repository.write("shallow", f"{commit}\n")
+
+
+# Notes on a result's commits in the person's repository: which lines an agent wrote.
+
+MOST: Final = 1_000
+"""How many commits of a result get a note."""
+_TRIES: Final = 3
+_NAMES: Final = ("Session", "Turn", "Agent", "Model", "Iteration")
+_FORM: Final = "%x00".join(
+    ["%H", "%P", *(f"%(trailers:key=Hansard-{name},valueonly,separator=%x20)" for name in _NAMES)]
+)
+
+
+def write_notes(kept: Repository, base: str, commit: str, repository: Path) -> None:
+    """Add a note to each commit of a result, in the person's repository, about the lines that the agent wrote. Existing
+    notes are extended; unreadable ones are left as they are."""
+    for name, note in _notes(kept, base, commit):
+        for _ in range(_TRIES):
+            with suppress(WorkspaceError):  # somebody else wrote a note at the same time
+                add_note(repository, name, note)
+                break
+
+
+def _notes(kept: Repository, base: str, commit: str) -> Iterator[tuple[str, Note]]:
+    said = kept.run("log", "--reverse", "--no-merges", f"--max-count={MOST}", f"--format={_FORM}", f"{base}..{commit}")
+    for words in said.decode(errors="replace").splitlines():
+        name, parents, *trailers = words.split("\0")
+        if len(trailers) != len(_NAMES) or not all(trailers[:2]) or not parents:
+            continue
+        writer = NotedTurn(*trailers)
+        lines = written_lines(TurnWork(writer.session, writer.turn, kept.patch(parents.split()[0], name)))
+        if lines:
+            yield name, note_of(name, [(writer, lines)])
+
+
+def add_note(repository: Path, commit: str, note: Note) -> None:
+    """Raises WorkspaceError."""
+    there = note_on(repository, REF, commit)
+    theirs = None if there is None else there.decode(errors="surrogateescape")
+    text = note.text() if theirs is None else merged(theirs, note)
+    if text is None or text == theirs:
+        return
+    blob = line(in_theirs(["hash-object", "-w", "--stdin"], repository, given=text.encode(errors="surrogateescape")))
+    force = [] if theirs is None else ["--force"]
+    in_theirs(["notes", f"--ref={REF}", "add", *force, "-C", blob, commit], repository)

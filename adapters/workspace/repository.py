@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from adapters.workspace.folders import make_readable, plain_files
-from adapters.workspace.git import OURS, answered, authored_by, git, line
-from adapters.workspace.paths import WorkspaceError
+from adapters.workspace.git import OURS, WorkspaceError, answered, authored_by, git, line
 from domain.values.sentences import Sentence
 
 PATCH_BYTES: Final = 4_194_304

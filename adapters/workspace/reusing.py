@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from adapters.workspace.folders import delete, tame
-from adapters.workspace.paths import WorkspaceError
+from adapters.workspace.git import WorkspaceError
 from adapters.workspace.repository import Index, Repository
 
 LARGE: Final = 262_144

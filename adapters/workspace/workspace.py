@@ -13,11 +13,10 @@ from typing import Final
 from adapters.workspace.comparing import compared
 from adapters.workspace.folders import delete, existing_folder, is_real_folder, open_up
 from adapters.workspace.founding import SOURCE, given_git
-from adapters.workspace.git import git, in_theirs
+from adapters.workspace.git import WorkspaceError, branch_at, confine, git, in_a_sentence, in_theirs
 from adapters.workspace.landing import advance, integrate, tip
 from adapters.workspace.merging import LARGEST, merge
-from adapters.workspace.noting import write_notes
-from adapters.workspace.paths import WorkspaceError, confine, in_a_sentence
+from adapters.workspace.packing import write_notes
 from adapters.workspace.repository import Repository, trail
 from adapters.workspace.reusing import Resting, take_over
 from adapters.workspace.writing import check_place, encoded, opened_folder, read, remove, write
@@ -261,3 +260,28 @@ class Workspace:
 def mark_of(tree: Path) -> Path:
     """The file that marks a working folder as set up."""
     return tree.with_name(f"ready-{tree.name}")
+
+
+# Publishes a result as a branch of the person's repository, under an unused name.
+
+_BRANCHES: Final = 9
+"""How many names are tried for a branch."""
+
+
+def hand_over(workspace: Workspace, commit: str, branch: str) -> str | None:
+    """Publish as this branch, or as `…-2` and so on if another one has the name. Returns the name, or None if the
+    source has no repository."""
+    for name in (branch, *(f"{branch}-{number}" for number in range(2, _BRANCHES + 1))):
+        try:
+            published = workspace.publish(commit, name)
+        except WorkspaceError:
+            at = branch_at(Path(workspace.repository or "."), name)
+            if at == commit:
+                return name
+            if at is None or name.endswith(f"-{_BRANCHES}"):
+                raise
+        else:
+            if published:
+                workspace.write_notes(commit)
+            return name if published else None
+    return None

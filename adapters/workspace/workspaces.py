@@ -12,8 +12,8 @@ from typing import Final
 from adapters.workspace.fitness import Room, check
 from adapters.workspace.folders import bytes_in, delete, existing_folder, is_real_folder
 from adapters.workspace.founding import Earlier, found
+from adapters.workspace.git import WorkspaceError, in_a_sentence
 from adapters.workspace.packing import SharedRepository
-from adapters.workspace.paths import WorkspaceError, in_a_sentence
 from adapters.workspace.workspace import SLOT, Workspace, mark_of
 from domain.values.sentences import Sentence
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from adapters.workspace.paths import WorkspaceError
+from adapters.workspace.git import WorkspaceError
 from domain.values.sentences import Sentence
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW

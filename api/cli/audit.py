@@ -112,7 +112,7 @@ def _views(store: "Log", path: Path) -> str | None:
     from adapters.store.sqlite.connection import is_damaged
     from adapters.store.sqlite.sealed import UNREADABLE, read_only
     from adapters.store.sqlite.views import SqliteViews, is_unavailable
-    from projections.engine.dump import dump
+    from projections.engine.catalogue import dump
     from projections.engine.follow import Follower
 
     log = _Frozen(store)

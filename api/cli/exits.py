@@ -56,7 +56,7 @@ class Failed(Exception):
 def in_words(text: str) -> str:
     """A sentence of ours in the terminal's language; any other text as it is."""
     from api.web import sentences
-    from api.web.words import words
+    from api.web.sentences import words
     from domain.values.words import of_environment
 
     return sentences.in_words(words(of_environment(os.environ)), text)

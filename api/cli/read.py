@@ -190,7 +190,7 @@ def _show(found: Json) -> None:
     if not rows:
         say("No matching data. Run a session with `hansard example`.")
         return
-    from api.web.words import words
+    from api.web.sentences import words
 
     names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
     headings = [words("en").of("reports_column", name).upper() for name in names]

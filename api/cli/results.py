@@ -4,7 +4,9 @@ import asyncio
 import os
 import shutil
 import subprocess
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
 
@@ -13,7 +15,6 @@ from cyclopts import Parameter
 from api.cli import exits
 from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed
-from api.cli.noting import note_squash
 from api.cli.options import HERE, AsJson, Id, Json, Where
 from api.cli.terminal import paint, put, put_document, put_json, say, visible
 
@@ -243,3 +244,30 @@ def _git(
     if "not a git repository" in done.stderr:
         raise Failed(f"{folder} is not in a git repository.", code=exits.USAGE)
     raise Failed(f"git {words[0]}: {' '.join(done.stderr.split())[-500:] or done.returncode}")
+
+
+# The note on a squashed commit: which of its lines agents wrote.
+
+
+async def note_squash(api: Api, top: Path, commit: str, paths: Iterable[str]) -> None:
+    """Say in `refs/notes/ai` what the record knows of the commit's lines; nothing where it knows nothing."""
+    from adapters.workspace.git import WorkspaceError
+    from adapters.workspace.packing import add_note
+    from domain.provenance.notes import NotedTurn, note_of
+
+    found = defaultdict[NotedTurn, dict[str, list[int]]](dict)
+    for path in paths:
+        with suppress(Failed):  # the server may have no such repository
+            for line in await api.values("/api/blame", repository=str(top), path=path, revision=commit):
+                if line["session"] is not None and line["commit"] == commit:
+                    writer = NotedTurn(
+                        session=line["session"],
+                        turn=line["turn"],
+                        agent=line["agent"],
+                        model=line["model"] or "",
+                        iteration=str(line["iteration"] or ""),
+                    )
+                    found[writer].setdefault(path, []).append(line["line"])
+    if found:
+        with suppress(WorkspaceError):  # the commit is there; the note is not worth failing for
+            add_note(top, commit, note_of(commit, list(found.items())))

@@ -226,15 +226,19 @@ def _announce(system: "System", settings: "Settings", sockets: list[socket.socke
         name = "127.0.0.1" if settings.host in _EVERY_ADDRESS else host
         token = system.logins.link(account())
         say(f"  open  http://{name}:{sockets[0].getsockname()[1]}/login?once={token}  (one-time sign-in link)")
-    say(f"  log   {settings.log_name}")
-    if system.team.example:
-        say("  team  the scripted example team, which does no real work; set yours with HANSARD_TEAM or --team")
-    else:
-        say(f"  team  {settings.team} ({counted(len(system.team.agents), 'agent')})")
-    _announce_fence(system.sandbox)
+    _announce_work(system, settings)
     if settings.host in _EVERY_ADDRESS and not settings.allowed_hosts:
         say("  names  only this machine's own host names are accepted; add others with HANSARD_ALLOWED_HOSTS")
     say("Press Ctrl-C to stop.")
+
+
+def _announce_work(process: "System | WorkerProcess", settings: "Settings") -> None:
+    say(f"  log   {settings.log_name}")
+    if process.team.example:
+        say("  team  the scripted example team, which does no real work; set yours with HANSARD_TEAM or --team")
+    else:
+        say(f"  team  {settings.team} ({counted(len(process.team.agents), 'agent')})")
+    _announce_fence(process.sandbox)
 
 
 def _announce_fence(sandbox: "Sandbox") -> None:
@@ -294,10 +298,5 @@ async def worker(
 
 def _announce_worker(process: "WorkerProcess", settings: "Settings") -> None:
     say(f"Hansard is running turns, up to {settings.worker_slots} at once, as {process.name}")
-    say(f"  log   {settings.log_name}")
-    if process.team.example:
-        say("  team  the scripted example team, which does no real work; set yours with HANSARD_TEAM or --team")
-    else:
-        say(f"  team  {settings.team} ({counted(len(process.team.agents), 'agent')})")
-    _announce_fence(process.sandbox)
+    _announce_work(process, settings)
     say("Press Ctrl-C to stop.")

@@ -11,7 +11,7 @@ from api.cli import exits
 from api.cli.client import Api, path_of, resolve
 from api.cli.options import Json
 from api.http.keys import Scope
-from api.routes import bodies
+from api.routes import bodies, command_bodies
 
 LONGEST_PATCH: Final = 200_000
 """Characters of a patch; the rest can be read turn by turn."""
@@ -44,23 +44,23 @@ class WaitArguments(NamedSession):
     seconds: Annotated[StrictInt, Field(ge=0, le=600)] = Field(default=45, description="longest wait")
 
 
-class DecideArguments(NamedSession, bodies.Decision):
+class DecideArguments(NamedSession, command_bodies.Decision):
     """A decision on a review or debate, or for the session that waits for it."""
 
 
-class CancelArguments(NamedSession, bodies.Cancel):
+class CancelArguments(NamedSession, command_bodies.Cancel):
     """Cancel a session."""
 
 
-class RetryArguments(NamedSession, bodies.Retry):
+class RetryArguments(NamedSession, command_bodies.Retry):
     """Retry a turn."""
 
 
-class BudgetArguments(NamedSession, bodies.Extend):
+class BudgetArguments(NamedSession, command_bodies.Extend):
     """More budget."""
 
 
-class PermissionArguments(NamedSession, bodies.AnswerPermission):
+class PermissionArguments(NamedSession, command_bodies.AnswerPermission):
     """The answer to an agent."""
 
 
@@ -160,7 +160,7 @@ TOOLS: Final = (
         "message",
         "Say something to the team in a conversation (`origin`): a new request, or words to continue or reset.",
         "operate",
-        bodies.Message,
+        command_bodies.Message,
         _message,
     ),
     AgentTool("list_sessions", "List sessions, newest first.", "read", ListSessions, _list),

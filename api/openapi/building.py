@@ -11,7 +11,8 @@ from api.http.problems import TITLES
 from api.openapi import shapes
 from api.openapi.components import COMPOSED, PROBLEMS, composed
 from api.openapi.examples import EXAMPLES
-from api.openapi.operations import ANY_OBJECT, HTML, JSON, OPERATIONS, TAGS, Operation
+from api.openapi.operation import ANY_OBJECT, HTML, JSON, Operation
+from api.openapi.operations import OPERATIONS, TAGS
 from api.openapi.parameters import NAME, header, header_parameters, in_path, query
 from api.openapi.schemas import PLACE, Wanted, schemas, used
 
@@ -57,12 +58,12 @@ class Endpoint(NamedTuple):
 
 def build(commands: Sequence[Route], views: Sequence[Route]) -> dict[str, Any]:
     """The document for these endpoints: POST and GET, each a path and its handler."""
-    doors = [*_doors("get", views), *_doors("post", commands)]
-    references, components = schemas(_models(doors))
+    endpoints = [*_endpoints("get", views), *_endpoints("post", commands)]
+    references, components = schemas(_models(endpoints))
     components |= composed(references, components)
     paths: dict[str, dict[str, Any]] = {}
-    for door in doors:
-        paths.setdefault(NAME.sub(r"{\1}", door.path), {})[door.method] = _operation(door, references)
+    for endpoint in endpoints:
+        paths.setdefault(NAME.sub(r"{\1}", endpoint.path), {})[endpoint.method] = _operation(endpoint, references)
     responses = {f"Problem{status}": _problem(status) for status in TITLES}
     return {
         "openapi": "3.1.1",
@@ -75,7 +76,7 @@ def build(commands: Sequence[Route], views: Sequence[Route]) -> dict[str, Any]:
         },
         "servers": [{"url": "/", "description": "the server that this document comes from"}],
         "security": [{}, {"bearer": []}],
-        "tags": _tags(doors),
+        "tags": _tags(endpoints),
         "paths": paths,
         "components": {
             "schemas": used(components, by=[paths, responses]),
@@ -89,7 +90,7 @@ def build(commands: Sequence[Route], views: Sequence[Route]) -> dict[str, Any]:
     }
 
 
-def _doors(method: str, routes: Iterable[Route]) -> list[Endpoint]:
+def _endpoints(method: str, routes: Iterable[Route]) -> list[Endpoint]:
     return [Endpoint(method, path, handler, _about(method, path, handler)) for path, handler in dict(routes).items()]
 
 
@@ -109,32 +110,34 @@ def _about(method: str, path: str, handler: Callable[..., Any]) -> Operation:
     )
 
 
-def _models(doors: Iterable[Endpoint]) -> list[Wanted]:
-    taken: list[Wanted] = [(door.about.body, "validation") for door in doors if isinstance(door.about.body, type)]
+def _models(endpoints: Iterable[Endpoint]) -> list[Wanted]:
+    taken: list[Wanted] = [
+        (endpoint.about.body, "validation") for endpoint in endpoints if isinstance(endpoint.about.body, type)
+    ]
     given: list[Wanted] = [
-        (door.about.answer, "serialization") for door in doors if isinstance(door.about.answer, type)
+        (endpoint.about.answer, "serialization") for endpoint in endpoints if isinstance(endpoint.about.answer, type)
     ]
     return [*taken, *given, *COMPOSED, (shapes.ProblemDetails, "serialization")]
 
 
-def _tags(doors: Iterable[Endpoint]) -> list[dict[str, str]]:
-    used = dict.fromkeys(door.about.tag for door in doors)
+def _tags(endpoints: Iterable[Endpoint]) -> list[dict[str, str]]:
+    used = dict.fromkeys(endpoint.about.tag for endpoint in endpoints)
     ordered = [*(tag for tag in TAGS if tag in used), *sorted(tag for tag in used if tag not in TAGS)]
     return [{"name": tag, "description": TAGS.get(tag, tag)} for tag in ordered]
 
 
-def _operation(door: Endpoint, references: dict[Wanted, dict[str, Any]]) -> dict[str, Any]:
-    about = door.about
-    found: dict[str, Any] = {"operationId": to_camel(door.name), "tags": [about.tag], "summary": about.summary}
+def _operation(endpoint: Endpoint, references: dict[Wanted, dict[str, Any]]) -> dict[str, Any]:
+    about = endpoint.about
+    found: dict[str, Any] = {"operationId": to_camel(endpoint.name), "tags": [about.tag], "summary": about.summary}
     if about.description:
         found["description"] = about.description
-    if parameters := _parameters(door):
+    if parameters := _parameters(endpoint):
         found["parameters"] = parameters
     if about.body is not None:
         body = _reference(about.body, "validation", references)
-        example = {"example": EXAMPLES[door.name]} if door.name in EXAMPLES else {}
+        example = {"example": EXAMPLES[endpoint.name]} if endpoint.name in EXAMPLES else {}
         found["requestBody"] = {"required": True, "content": {JSON: {"schema": body, **example}}}
-    found["responses"] = _responses(door, references)
+    found["responses"] = _responses(endpoint, references)
     if about.open:
         found["security"] = [{}]
     return found
@@ -148,42 +151,42 @@ def _reference(model: Any, mode: Any, references: dict[Wanted, dict[str, Any]]) 
     return dict(references[(model, mode)])
 
 
-def _parameters(door: Endpoint) -> list[dict[str, Any]]:
-    names: tuple[str, ...] = getattr(door.handler, "parameters", ())
-    found = [*in_path(door.path), *(query(door.name, name) for name in names)]
-    if door.method == "post":
+def _parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
+    names: tuple[str, ...] = getattr(endpoint.handler, "parameters", ())
+    found = [*in_path(endpoint.path), *(query(endpoint.name, name) for name in names)]
+    if endpoint.method == "post":
         found.append(header("IdempotencyKey"))
-        found += [header("IfMatch")] if door.bound else []
-    if _waits(door):
+        found += [header("IfMatch")] if endpoint.bound else []
+    if _waits(endpoint):
         found.append(header("ReadAfter"))
-    if door.about.tagged:
+    if endpoint.about.tagged:
         found.append(header("IfNoneMatch"))
-    if door.about.stream:
+    if endpoint.about.stream:
         found.append(header("LastEventId"))
     return found
 
 
-def _waits(door: Endpoint) -> bool:
-    return hasattr(door.handler, "parameters")
+def _waits(endpoint: Endpoint) -> bool:
+    return hasattr(endpoint.handler, "parameters")
 
 
-def _responses(door: Endpoint, references: dict[Wanted, dict[str, Any]]) -> dict[str, Any]:
-    about = door.about
+def _responses(endpoint: Endpoint, references: dict[Wanted, dict[str, Any]]) -> dict[str, Any]:
+    about = endpoint.about
     content: dict[str, Any] = {about.media: {"schema": _answer(about, references)}}
     if about.other:
         content[about.other] = {"schema": {"type": "string"}}
     if about.stream:
         content["text/event-stream"] = {"schema": STREAM}
     good: dict[str, Any] = {"description": _goodness(about), "content": content}
-    if headers := _headers(door):
+    if headers := _headers(endpoint):
         good["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in headers}
     found: dict[str, Any] = {str(about.status): good}
     if about.nothing:
         found["204"] = {"description": about.nothing}
     if about.tagged:
         found["304"] = {"description": "Not modified since `If-None-Match`."}
-    found |= {str(status): {"$ref": f"#/components/responses/Problem{status}"} for status in _refusals(door)}
-    if door.name == "ready":
+    found |= {str(status): {"$ref": f"#/components/responses/Problem{status}"} for status in _refusals(endpoint)}
+    if endpoint.name == "ready":
         found["503"] = {"description": "Not ready, and why.", "content": content}
     return found
 
@@ -200,22 +203,22 @@ def _goodness(about: Operation) -> str:
     return "OK."
 
 
-def _headers(door: Endpoint) -> tuple[str, ...]:
-    receipt = door.about.answer in RECEIPTS
-    tag = ("ETag",) if door.about.tagged or receipt else ()
-    location = ("Location",) if door.about.status == 202 else ()
-    replayed = ("Idempotency-Replayed",) if receipt or door.about.answer is shapes.MessageAnswer else ()
+def _headers(endpoint: Endpoint) -> tuple[str, ...]:
+    receipt = endpoint.about.answer in RECEIPTS
+    tag = ("ETag",) if endpoint.about.tagged or receipt else ()
+    location = ("Location",) if endpoint.about.status == 202 else ()
+    replayed = ("Idempotency-Replayed",) if receipt or endpoint.about.answer is shapes.MessageAnswer else ()
     return (*tag, *location, *replayed)
 
 
-def _refusals(door: Endpoint) -> list[int]:
+def _refusals(endpoint: Endpoint) -> list[int]:
     """The problems an endpoint can answer with."""
-    found = {*door.about.refuses, 421, 500} | (set() if door.about.open else {401})
-    if door.method == "post":
+    found = {*endpoint.about.refuses, 421, 500} | (set() if endpoint.about.open else {401})
+    if endpoint.method == "post":
         found |= {400, 403, 408, 413, 415, 422}
-        found |= {404, 409, 412, 503} if door.of_session else set()
-    if _waits(door):
-        found |= {400, 422, 503} | ({404} if "{" in door.path else set())
+        found |= {404, 409, 412, 503} if endpoint.of_session else set()
+    if _waits(endpoint):
+        found |= {400, 422, 503} | ({404} if "{" in endpoint.path else set())
     return sorted(found)
 
 

@@ -1,50 +1,16 @@
 """The description of each endpoint, by the name of its handler; path, parameters and models say the rest."""
 
-from dataclasses import dataclass
 from functools import partial
 
-from pydantic import BaseModel
-
 from api.openapi import shapes
-from api.routes import bodies, result_bodies
+from api.openapi.operation import ANY_OBJECT, CSV, HTML, MARKDOWN, PLAIN, Operation
+from api.routes import command_bodies, results
 from api.routes.policies import POLICIES, lab
 from api.routes.turns import bodies as turn_bodies
 from projections.views import past, record, sessions, turns
 
-JSON = "application/json"
-MARKDOWN = "text/markdown"
-HTML = "text/html"
-PLAIN = "text/plain"
-CSV = "text/csv"
-ANY_OBJECT = "object"
-"""Instead of a model: any JSON object."""
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """`body` and `answer` are models or names of components, `refuses` statuses beyond the usual.
-
-    `stream`: events too. `tagged`: with an `ETag` that is asked about. `open`: needs no key.
-    `nothing`: the meaning of 204, if used. `other`: another format on request.
-    """
-
-    tag: str
-    summary: str
-    description: str = ""
-    body: type[BaseModel] | str | None = None
-    answer: type[BaseModel] | str | None = None
-    media: str = JSON
-    status: int = 200
-    stream: bool = False
-    tagged: bool = False
-    open: bool = False
-    nothing: str = ""
-    other: str = ""
-    refuses: tuple[int, ...] = ()
-
-
 _command = partial(Operation, "Sessions", answer=shapes.Receipt)
-_to_the_latest = partial(Operation, "Messages", body=bodies.Origin, answer=shapes.Done, refuses=(409, 412, 503))
+_to_the_latest = partial(Operation, "Messages", body=command_bodies.Origin, answer=shapes.Done, refuses=(409, 412, 503))
 _events = partial(Operation, answer="EventPage", stream=True)
 
 OPERATIONS: dict[str, Operation] = {
@@ -56,26 +22,26 @@ OPERATIONS: dict[str, Operation] = {
         status=202,
         refuses=(409, 412, 503),
     ),
-    "cancel_session": _command("End a session", body=bodies.Cancel),
+    "cancel_session": _command("End a session", body=command_bodies.Cancel),
     "retry_turn": _command(
         summary="Retry a turn",
         description="A turn that waits for its next attempt is retried now; a failed turn is retried once more. "
         "Everything before it stays.",
-        body=bodies.Retry,
+        body=command_bodies.Retry,
         status=202,
     ),
     "answer_permission": _command(
         summary="Allow or deny what an agent asks for",
         description="An agent waits for permission to use a tool; `requestId` is that of `turn.permission_requested`. "
         "Only the first answer counts; others are rejected.",
-        body=bodies.AnswerPermission,
+        body=command_bodies.AnswerPermission,
     ),
     "trust_project": Operation(
         tag="Sessions",
         summary="Trust the settings of a repository",
         description="The set-up, environment, network and team in its `hansard.toml` take effect from now on. "
         "Changes need to be trusted again.",
-        body=result_bodies.TrustProject,
+        body=results.TrustProject,
         answer=shapes.TrustedSettings,
     ),
     "redact_text": Operation(
@@ -84,34 +50,34 @@ OPERATIONS: dict[str, Operation] = {
         description="For a secret that has leaked into a prompt, a reply or a transcript. The text and its beginning "
         "in the events that quote it are replaced for good; each session that mentions it records "
         "`session.text_redacted`, and `verify` names it. Copies elsewhere are not touched.",
-        body=bodies.Redact,
+        body=command_bodies.Redact,
         answer=shapes.RedactionAnswer,
         refuses=(404, 503),
     ),
     "extend_budget": _command(
         summary="Add budget to a session",
         description="Recorded as a person's command. A delivery that ran out of budget continues.",
-        body=bodies.Extend,
+        body=command_bodies.Extend,
     ),
     "decide": _command(
         summary="Decide a review or a debate",
         description="The id of the review or debate, or of the session that waits for it; `version` is of the "
         "review or debate. Its view lists the `choices`. Only the first decision counts; others are "
         "rejected.",
-        body=bodies.Decision,
+        body=command_bodies.Decision,
     ),
     "decide_scope": _command(
         summary="Allow or deny changes outside the scope",
         description='For deliveries in a repository with `[scope] outside = "ask"`. Allowed paths may be changed '
         "from then on; the developer has to undo changes to denied ones in another iteration. The wait"
         " uses no budget.",
-        body=result_bodies.ScopeAnswer,
+        body=results.ScopeAnswer,
     ),
     "land_session": _command(
         summary="Merge the result into a branch",
         description="Merged with the current branch and validated; the branch moves only if that passes. The "
         "result is the event `session.landed` or `session.sent_back`.",
-        body=result_bodies.Land,
+        body=results.Land,
         status=202,
     ),
     "fork_session": _command(
@@ -119,21 +85,21 @@ OPERATIONS: dict[str, Operation] = {
         description="The history up to `atVersion` (to the end of the decision that it is part of) is shared; the "
         "source is unchanged. Recorded answers are reused, free, until the histories diverge; then the"
         " agents are asked, or with `stop` the fork is held until it is continued.",
-        body=bodies.Fork,
+        body=command_bodies.Fork,
         status=202,
     ),
     "continue_session": _command(
         summary="Continue an orchestration or a held fork",
         description="From a checkpoint or when out of rounds, with a new round limit; the planner is asked again "
         "only if there is no valid plan. A held fork continues with the agents.",
-        body=bodies.Empty,
+        body=command_bodies.Empty,
     ),
-    "reset_session": _command("End an orchestration", body=bodies.Cancel),
+    "reset_session": _command("End an orchestration", body=command_bodies.Cancel),
     "receive_message": Operation(
         tag="Messages",
         summary="Send a message to the team",
         description="A request starts an orchestration or is queued; a phrase for continue or reset does that.",
-        body=bodies.Message,
+        body=command_bodies.Message,
         answer=shapes.MessageAnswer,
         refuses=(412, 503),
     ),

@@ -46,7 +46,7 @@ _EVENTS_LIMIT: tuple[str, Schema] = (
     "maximum number of events",
     {"type": "integer", "minimum": 1, "maximum": 500, "default": 200},
 )
-AT_DOORS: dict[tuple[str, str], tuple[str, Schema]] = {
+AT_ENDPOINTS: dict[tuple[str, str], tuple[str, Schema]] = {
     ("list_events", "after"): ("only events after this version of the session", _WHOLE),
     ("show_activity", "after"): ("only frames after this number", _WHOLE),
     ("list_events", "limit"): _EVENTS_LIMIT,
@@ -101,7 +101,7 @@ def header(key: str) -> dict[str, Any]:
 
 def query(handler: str, name: str) -> dict[str, Any]:
     """A query parameter of an endpoint; a string unless described."""
-    description, schema = AT_DOORS.get((handler, name)) or QUERY.get(name, (name, _WORDS))
+    description, schema = AT_ENDPOINTS.get((handler, name)) or QUERY.get(name, (name, _WORDS))
     return {"name": name, "in": "query", "required": False, "description": description, "schema": schema}
 
 

@@ -8,13 +8,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api import actions, changing
+from api.changing import redact
 from api.http.commands import perform
 from api.http.idempotency import call_of, kept
 from api.http.requests import answer_headers, read
 from api.projects import grant, within_roots
-from api.redacting import redact
-from api.routes.bodies import Redact
-from api.routes.result_bodies import TrustProject
+from api.routes.command_bodies import Redact
+from api.routes.results import TrustProject
 
 
 async def start_session(request: Request) -> Response:

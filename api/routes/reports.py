@@ -11,8 +11,8 @@ from starlette.responses import Response
 
 from api.http.problems import Problem
 from api.http.requests import answer_headers, number, system
-from api.routes.policies.instants import instant
-from api.routes.views import answer, door
+from api.routes.policies.answers import instant
+from api.routes.views import answer, endpoint
 from api.system import System
 from domain.kinds import KINDS
 from domain.values.base import Invalid
@@ -36,7 +36,7 @@ def _asked(request: Request) -> int:
     return head if as_of is None else as_of
 
 
-@door("format", "from", "to", "kind", "label", "asOf", behind=_asked)
+@endpoint("format", "from", "to", "kind", "label", "asOf", position=_asked)
 def show_report(request: Request) -> Response:
     """GET /api/reports/{name}: rows and totals; `format=csv`: the rows"""
     found = reports.find(request.path_params["name"])

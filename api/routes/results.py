@@ -1,12 +1,20 @@
 """GET: what a session has changed, and what was said in a conversation (contract-2 §12, §13)."""
 
+import posixpath
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
 from adapters.store.mapper import whole
+from adapters.workspace import WorkspaceError
 from adapters.workspace.comparing import kept_patch
+from api.http.problems import Problem
 from api.http.requests import answer_headers, system
-from api.routes.views import answer, door, record_of, session_of
+from api.routes.bodies import Body, Short
+from api.routes.views import answer, endpoint, record_of, session_of
 from domain.channel import Channel, channel_id
 from domain.delivery.state import Delivery
 from domain.orchestration.state import Orchestration
@@ -15,14 +23,14 @@ from domain.session.turns import TurnAnswered
 from domain.values.base import Unknown
 from domain.values.sentences import Sentence
 from projections.record.outcome import result_of
-from projections.sessions import conversations
+from projections.sessions import conversations, overview
 from projections.views.record import ChangesView
 from projections.views.session import ResultView
 
 DIFF = "text/x-diff"
 
 
-@door("version", "turnId")
+@endpoint("version", "turnId")
 def show_changes(request: Request) -> Response:
     """GET /api/sessions/{id}/changes: as JSON, or as a unified diff with `Accept: text/x-diff`"""
     session = session_of(request)
@@ -88,14 +96,14 @@ def _newest(request: Request) -> int:
     return system(request).store.head()
 
 
-@door(behind=_newest)
+@endpoint(position=_newest)
 def list_conversations(request: Request) -> Response:
     """GET /api/conversations: the newest first"""
     with system(request).reading() as db:
         return answer(conversations.listed(db))
 
 
-@door(behind=_newest)
+@endpoint(position=_newest)
 def show_conversation(request: Request) -> Response:
     """GET /api/conversations/{origin}: what was said, and the last result"""
     inside, origin = system(request), request.path_params["origin"]
@@ -105,3 +113,64 @@ def show_conversation(request: Request) -> Response:
     if found is None:
         raise Unknown(Sentence("conversation_not_found", origin=origin))
     return answer(found)
+
+
+# The bodies of requests about what a session changed, and about its checkout.
+
+
+class ScopeAnswer(Body):
+    """Whether changes outside the scope may stay."""
+
+    request_id: Short = Field(description="the request that is answered; `scopeRequest` of the session has it")
+    decision: Literal["allow", "deny"]
+
+
+class Land(Body):
+    """Merge the result into a branch, once it is validated there."""
+
+    onto: Annotated[str, Field(min_length=1, max_length=250, pattern=r"^[^\s\x00-\x1f~^:?*\[\\]+$")] | None = Field(
+        default=None, description="the branch; without it the one that the session began with"
+    )
+
+
+class TrustProject(Body):
+    """Trust what `hansard.toml` of a checkout sets up, as it is now."""
+
+    workspace: Annotated[str, Field(min_length=1, max_length=4_096, pattern=r"^/[^\x00]*$")] = Field(
+        description="absolute path of the checkout"
+    )
+
+
+# GET /api/blame: which turn wrote each line of a file.
+
+
+@endpoint("repository", "path", "revision")
+def show_blame(request: Request) -> Response:
+    """GET /api/blame: the lines of a file as a commit has it, by default the one that is checked out"""
+    top, sessions = _repository(request)
+    path, revision = _path(request), request.query_params.get("revision") or "HEAD"
+    try:
+        found = system(request).provenance.blame(top, path, revision, sessions)
+    except WorkspaceError as error:
+        raise Unknown(f"{path} is not in {revision}: {error}") from error
+    return Response(found, headers=answer_headers(), media_type="application/json")
+
+
+def _repository(request: Request) -> tuple[Path, list[tuple[str, int]]]:
+    """A repository that sessions have worked on, and these, oldest first, with their versions."""
+    repository = request.query_params.get("repository", "")
+    with system(request).reading() as db:
+        known = overview.worked_on(db)
+    top = Path(repository).resolve()
+    inside = {folder for folder in {folder for folder, _, _ in known} if Path(folder).resolve().is_relative_to(top)}
+    if not repository or not inside:
+        raise Unknown(f"No session has worked on the repository {repository!r}.")
+    return top, [(name, version) for folder, name, version in known if folder in inside]
+
+
+def _path(request: Request) -> str:
+    path = posixpath.normpath(request.query_params.get("path", "") or ".")
+    if path == "." or path.startswith(("../", "/", "-")) or "\0" in path:
+        detail = "should be the path of a file within the repository"
+        raise Problem(422, f"path: {detail}", errors=[{"pointer": "/path", "detail": detail}])
+    return path

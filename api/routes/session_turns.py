@@ -11,7 +11,7 @@ from adapters.store import Store
 from adapters.store.mapper import whole
 from api.http.requests import answer_headers, limit, number, only, read_after, system
 from api.http.streams import ALIVE, END, HEADERS, RETRY, wants_stream
-from api.routes.views import answer, door, record_of, session_of
+from api.routes.views import answer, endpoint, record_of, session_of
 from api.system import System
 from domain.session.record import Whole
 from domain.session.state import Session
@@ -23,7 +23,7 @@ from projections.record.turns import TurnEntry
 from projections.views.turns import ActivityFrame, ActivityList, TurnList
 
 
-@door("version", "limit", "cursor")
+@endpoint("version", "limit", "cursor")
 def list_turns(request: Request) -> Response:
     """GET /api/sessions/{id}/turns"""
     session = session_of(request)
@@ -37,7 +37,7 @@ def list_turns(request: Request) -> Response:
     return answer(TurnList(items=items, next_cursor=str(page[most - 1].version) if len(page) > most else None))
 
 
-@door("version")
+@endpoint("version")
 def show_turn(request: Request) -> Response:
     """GET /api/sessions/{id}/turns/{turnId}"""
     session = session_of(request)
@@ -63,7 +63,7 @@ async def show_activity(request: Request) -> Response:
 show_activity.parameters = ("after", "version")  # type: ignore[attr-defined]  # the OpenAPI document reads it
 
 
-@door("after", "version")
+@endpoint("after", "version")
 def _list_activity(request: Request) -> Response:
     session = session_of(request)
     after = number(request, "after", default=0) or 0
@@ -71,7 +71,7 @@ def _list_activity(request: Request) -> Response:
     return answer(ActivityList(items=tuple(frame for frame in frames if frame.seq > after), next_cursor=None))
 
 
-@door("version")
+@endpoint("version")
 def show_transcript(request: Request) -> Response:
     """GET /api/sessions/{id}/turns/{turnId}/transcript: what the agent's program printed"""
     session = session_of(request)

@@ -14,7 +14,7 @@ from api.allowed import allowed
 from api.http.problems import of_field
 from api.http.requests import MOST, answer_headers, caught_up, has_it_already, limit, number, only, read_after, system
 from api.http.streams import stream_log, stream_session, wants_stream
-from api.routes.turns.telling import told
+from api.routes.turns.handlers import told
 from domain.channel import Channel, channel_id
 from domain.kinds import KINDS, STATUSES, TOPICS, allowed_actions
 from domain.replay import first_difference
@@ -41,17 +41,17 @@ def answer(found: object, **headers: str) -> Response:
     return Response(body, headers=answer_headers(**headers), media_type="application/json")
 
 
-def door(*names: str, behind: Callable[[Request], int] | None = None) -> Callable[[Reader], Handler]:
+def endpoint(*names: str, position: Callable[[Request], int] | None = None) -> Callable[[Reader], Handler]:
     """A GET endpoint with these query parameters. It reads in a thread, so that other requests do not wait; the
-    views are to have come to the position `behind` before, where one is given."""
+    views are to have come to `position` before, where one is given."""
 
     def decorate(reader: Reader) -> Handler:
         @wraps(reader)
         async def opened(request: Request) -> Response:
             only(request, *names)
             await read_after(request)
-            if behind is not None:
-                await caught_up(request, await asyncio.to_thread(behind, request))
+            if position is not None:
+                await caught_up(request, await asyncio.to_thread(position, request))
             return await asyncio.to_thread(reader, request)
 
         opened.parameters = names  # type: ignore[attr-defined]  # the OpenAPI document reads it
@@ -64,7 +64,7 @@ def _head(request: Request) -> int:
     return system(request).store.head()
 
 
-@door("kind", "status", "q", "label", "owner", "repository", "limit", "cursor")
+@endpoint("kind", "status", "q", "label", "owner", "repository", "limit", "cursor")
 def list_sessions(request: Request) -> Response:
     """GET /api/sessions"""
     query = request.query_params
@@ -92,7 +92,7 @@ def _one_of(request: Request, name: str, known: Collection[str]) -> None:
         raise of_field(name, detail)
 
 
-@door("version", "include")
+@endpoint("version", "include")
 def show_session(request: Request) -> Response:
     """GET /api/sessions/{id}"""
     session = session_of(request)
@@ -119,7 +119,7 @@ def _allowed(request: Request, session: Session) -> tuple[str, ...]:
     return allowed(session, system(request).sessions.get)
 
 
-@door("after", "cursor", "limit")
+@endpoint("after", "cursor", "limit")
 def list_events(request: Request) -> Response:
     """GET /api/sessions/{id}/events: a page, or with Accept: text/event-stream history, then live"""
     if wants_stream(request):
@@ -133,7 +133,7 @@ def list_events(request: Request) -> Response:
     return answer(EventPage(items=items, next_cursor=str(history[-1].version) if full else None))
 
 
-@door("needs", "limit", "cursor", behind=_head)
+@endpoint("needs", "limit", "cursor", position=_head)
 def list_decisions(request: Request) -> Response:
     """GET /api/decisions: everything that waits for a person, oldest first; `needs` filters by what it waits for"""
     query = request.query_params
@@ -142,7 +142,7 @@ def list_decisions(request: Request) -> Response:
         return answer(inbox.page(db, needs=needs, limit=limit(request), cursor=query.get("cursor")))
 
 
-@door("after", "cursor", "limit", "kind", "type")
+@endpoint("after", "cursor", "limit", "kind", "type")
 def list_log(request: Request) -> Response:
     """GET /api/events: the whole log by position"""
     query = request.query_params
@@ -158,7 +158,7 @@ def list_log(request: Request) -> Response:
     return answer(EventPage(items=items, next_cursor=str(page[-1].position) if len(page) == most else None))
 
 
-@door("version")
+@endpoint("version")
 def show_worklog(request: Request) -> Response:
     """GET /api/sessions/{id}/worklog: Markdown, in the language of Accept-Language, else as recorded"""
     session = session_of(request)
@@ -168,7 +168,7 @@ def show_worklog(request: Request) -> Response:
     return Response(text, headers=headers, media_type="text/markdown; charset=utf-8")
 
 
-@door("version")
+@endpoint("version")
 def show_budget(request: Request) -> Response:
     """GET /api/sessions/{id}/budget: how it was used over time"""
     session = session_of(request)
@@ -176,7 +176,7 @@ def show_budget(request: Request) -> Response:
     return answer(BudgetPage(items=tuple(point.view() for point in points), next_cursor=None))
 
 
-@door()
+@endpoint()
 def list_artifacts(request: Request) -> Response:
     """GET /api/sessions/{id}/artifacts"""
     session = session_of(request)
@@ -184,7 +184,7 @@ def list_artifacts(request: Request) -> Response:
     return answer(ArtifactPage(items=tuple(artifact.view() for artifact in made), next_cursor=None))
 
 
-@door()
+@endpoint()
 def show_artifact(request: Request) -> Response:
     """GET /api/sessions/{id}/artifacts/{artifactId}: the whole text, and the patch where there is one"""
     session, artifact_id = session_of(request), request.path_params["artifact"]
@@ -198,7 +198,7 @@ def show_artifact(request: Request) -> Response:
     return answer(ArtifactView(**dict(found.view()), content=whole(store, content), patch=whole_patch))
 
 
-@door("version", "wish")
+@endpoint("version", "wish")
 def show_explanation(request: Request) -> Response:
     """GET /api/sessions/{id}/explain: why it is in this state; with `wish`, what another state lacks"""
     session = session_of(request)
@@ -212,7 +212,7 @@ def show_explanation(request: Request) -> Response:
     return answer(explain.explain(history, session, wished=wish))
 
 
-@door()
+@endpoint()
 def show_replay(request: Request) -> Response:
     """GET /api/sessions/{id}/replay: the history decided again with today's rules; the first difference, or null"""
     session = session_of(request)
@@ -223,7 +223,7 @@ def show_replay(request: Request) -> Response:
     return answer(ReplayAnswer(session_id=session.id, version=session.version, difference=found))
 
 
-@door("atA", "atB")
+@endpoint("atA", "atB")
 def show_diff(request: Request) -> Response:
     """GET /api/sessions/{a}/diff/{b}: where two sessions diverge; with `atA` and `atB`, at those versions"""
     sides = []
@@ -243,7 +243,7 @@ def _event(request: Request, event_id: str) -> Recorded | None:
     return found[0] if found else None
 
 
-@door("origin")
+@endpoint("origin")
 def show_channel(request: Request) -> Response:
     """GET /api/message: what an origin is busy with, and the messages that wait"""
     origin = request.query_params.get("origin", "")

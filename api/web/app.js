@@ -193,9 +193,9 @@ async function fetchPage() {
 
 /** Which command it is, and what its sender sees: a command is bound to that version. */
 function envelope(form, button) {
-  const [, , , session, door] = form.dataset.command.split("/");
+  const [, , , session, verb] = form.dataset.command.split("/");
   const { version, state } = document.body.dataset;
-  const found = { door, session: decodeURIComponent(session), really: "yes", version: form.dataset.bound ?? version };
+  const found = { verb, session: decodeURIComponent(session), really: "yes", version: form.dataset.bound ?? version };
   if ("again" in form.dataset) found.state = state;
   if (button?.name) found[button.name] = button.value;
   return found;

@@ -30,8 +30,8 @@ from domain.session.state import Session
 from domain.values.base import Unknown
 from domain.values.sentences import Sentence
 from domain.values.words import Words
-from projections.record.beside import EventPair, beside
 from projections.record.describe import describe
+from projections.record.diff import EventPair, beside
 from projections.record.marks import tone_of
 from projections.sessions import overview
 

@@ -12,7 +12,7 @@ from api.web.forms.sent import NOTHING, Sent
 from api.web.rendering import language_of, page, render
 from api.web.session.standing import tame
 from api.web.shown import cut
-from domain.discussion.suggestion import suggested
+from domain.discussion.seen import suggested
 from projections.engine.ports import Database
 from projections.sessions import inbox, overview
 from projections.views.sessions import WaitingItem

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from api.http.logins import Logins
 from api.http.problems import Problem
 from api.http.requests import answer_headers, only, system
-from api.web.forms.reading import fields
+from api.web.forms.passing import fields
 from api.web.rendering import explicit, language_of, linker, page, render
 from domain.values.sentences import Sentence
 from domain.values.words import Words

@@ -90,7 +90,7 @@ export function replaying({ find, address, load, apply, renew, list, where, star
     button.disabled = true;
     place.textContent = "";
     try {
-      const told = await sent(button.form, { door: "fork", atVersion: where.shown });
+      const told = await sent(button.form, { verb: "fork", atVersion: where.shown });
       if (told.to) location.assign(told.to);
       else place.textContent = Object.values(told.errors).join("; ") || told.words;
     } catch {

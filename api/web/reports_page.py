@@ -13,10 +13,10 @@ from starlette.responses import Response
 from api.http.problems import of_field
 from api.http.requests import caught_up, only, system
 from api.routes.reports import LONGEST_LABEL, make, span
-from api.web.bars import Bar, bars
 from api.web.model import clock
 from api.web.rendering import language_of, linker, page, render
 from api.web.shown import cut
+from api.web.svg import Bar, bars
 from domain.kinds import KINDS
 from domain.values.sentences import Sentence
 from domain.values.words import Words

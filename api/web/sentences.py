@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from domain.values.sentences import Sentence, from_wire, in_language
-from domain.values.words import Words
+from domain.values.words import Language, Words
+from domain.values.words import words as of_rooms
 
 _GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "kind": ("kind",),
     "status": ("status", "session_state"),
     "state": ("status", "session_state"),
-    "actions": ("door",),
+    "actions": ("verb",),
     "choice": ("choice",),
     "choices": ("choice", "listed"),
     "reason": ("amount",),
@@ -52,3 +53,13 @@ def _with_allowed(say: Words, told: Mapping[str, Any]) -> str:
 def _name(say: Words, groups: tuple[str, ...], value: str) -> str:
     names = (say.of(group, value) for group in groups)
     return next((name for name in names if name != value), value)
+
+
+# The words of the page: its own, and the names of what is recorded.
+
+ROOMS: Final = ("projections.record", "api.web")
+
+
+def words(language: Language) -> Words:
+    """Everything that the page says, in one language."""
+    return of_rooms(language, *ROOMS)

@@ -47,7 +47,7 @@ class Form(NamedTuple):
     """What one kind is started with: at once to be seen, and folded away."""
 
     kind: str
-    door: str
+    verb: str
     fields: tuple[Field, ...]
     more: tuple[Field, ...]
 
@@ -210,7 +210,7 @@ def command(form: Form, values: Values) -> str:
             words += _option(field, value, values)
         else:
             argument = ["--", shlex.quote(value)] if value.startswith("-") else [shlex.quote(value)]
-    line = " ".join(("hansard", form.door, *words, *argument))
+    line = " ".join(("hansard", form.verb, *words, *argument))
     return _with_stdin(line, scenario) if scenario else line
 
 

@@ -9,9 +9,9 @@ from typing import Literal
 
 from domain.convergence import Ending, Profile, Round, course
 from domain.discussion.findings import counted
+from domain.discussion.seen import suggested
 from domain.discussion.state import Discussion, RoundContribution
 from domain.discussion.strategies import STRATEGIES
-from domain.discussion.suggestion import suggested
 from domain.values.base import Value
 
 Against = Literal["earlier", "same", "later", "unknown"]

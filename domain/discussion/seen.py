@@ -3,6 +3,7 @@ findings."""
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from domain.discussion.events import (
@@ -13,6 +14,7 @@ from domain.discussion.events import (
     RoundAdded,
     Synthesized,
 )
+from domain.session.children import Choice
 from domain.values.base import DomainEvent, Text
 
 
@@ -44,3 +46,20 @@ def _shown(event: DomainEvent) -> list[Any] | None:
 
 def _text(text: Text) -> list[Any]:
     return [text.length, text.digest or text.head]
+
+
+# What the last judgement of a discussion suggests to the person who decides, to show who was overruled (K-32).
+
+_SUGGESTS: Mapping[str, Choice] = {
+    "NEEDS_FIX": "apply_fix",
+    "PASS": "skip",
+    "CHALLENGE": "revise",
+    "APPROVE": "accept",
+}
+
+
+def suggested(feedback: Mapping[str, Any] | None) -> Choice | None:
+    """The choice that this feedback suggests; None if it is unreadable or the discussion was interrupted."""
+    if feedback is None or feedback.get("problem") or feedback.get("error"):
+        return None
+    return _SUGGESTS.get(str(feedback.get("verdict")))

@@ -13,7 +13,7 @@ from domain.session.state import Session
 from domain.values.time import iso
 from projections.record.markdown import one_line
 from projections.record.outcome import result_of
-from projections.views.approval import ApprovalView, approval_view, vote_views
+from projections.views.base import ApprovalView, approval_view, vote_views
 from projections.views.session import (
     AgentStatus,
     AgentView,

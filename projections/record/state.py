@@ -17,9 +17,8 @@ from projections.engine.ports import Histories
 from projections.engine.snapshots import Snapshot, Snapshots, digest_of, read_as
 from projections.record.artifacts import Artifact, artifact_of
 from projections.record.budget import BudgetLine
-from projections.record.entries import Entry, entry_of
 from projections.record.trail import Trail
-from projections.record.turns import Turns, follow
+from projections.record.turns import Entry, Turns, entry_of, follow
 from projections.record.worklog import Worklog, write
 
 KEPT_SESSIONS: Final = 64

@@ -13,7 +13,7 @@ from projections.engine.ports import Database
 from projections.sessions.overview import NEEDS, cursor_of, position_of
 from projections.sessions.questions import QuestionRow, asked_after
 from projections.sessions.row import ROWS, SessionRow
-from projections.views.approval import ApprovalView, approval_view
+from projections.views.base import ApprovalView, approval_view
 from projections.views.sessions import DecisionPage, WaitingItem
 
 DEFAULT_LIMIT, MOST = 50, 200

@@ -2,9 +2,11 @@
 
 from typing import Any
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
+from domain.session.approvals import DecisionPolicy, Vote, missing
 from domain.values.base import Value
+from domain.values.time import iso
 
 
 class View(Value):
@@ -34,3 +36,48 @@ def empty(given: object) -> bool:
 def absent(given: object) -> bool:
     """For `exclude_if`: a field without a value is left out."""
     return given is None
+
+
+# How a team decides: who may, what was voted, and what is missing.
+
+
+class VoteView(View):
+    """A person's vote; a later one of the same person replaces it."""
+
+    actor: str
+    choice: str
+    rationale: str
+    at: str
+
+
+class ApprovalView(View):
+    """What the team file asks of a decision, and how far it is."""
+
+    approvers: int = Field(description="how many people have to choose the same")
+    not_author: bool = Field(description="whether those in `authors` may not decide")
+    authors: tuple[str, ...] = Field(description="who started or forked the session")
+    who: tuple[str, ...] = Field(description="the keys that may decide; empty: every key with the scope")
+    votes: tuple[VoteView, ...]
+    missing: dict[str, int] = Field(description="for each choice, how many more people have to choose it")
+    remind_at: tuple[str, ...] = Field(default=(), description="when it is notified again while it waits")
+
+
+def approval_view(
+    policy: DecisionPolicy, choices: tuple[str, ...], votes: tuple[Vote, ...], since: int | None
+) -> ApprovalView:
+    """`since` in milliseconds: when the decision began to wait, if it does."""
+    return ApprovalView(
+        approvers=policy.approvers,
+        not_author=policy.not_author,
+        authors=policy.authors,
+        who=policy.who,
+        votes=vote_views(votes),
+        missing=missing(policy, choices, votes),
+        remind_at=() if since is None else tuple(iso(since + ms) for ms in policy.remind_ms),
+    )
+
+
+def vote_views(votes: tuple[Vote, ...]) -> tuple[VoteView, ...]:
+    return tuple(
+        VoteView(actor=vote.actor, choice=vote.choice, rationale=vote.rationale, at=iso(vote.at)) for vote in votes
+    )

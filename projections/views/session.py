@@ -15,8 +15,7 @@ from domain.orchestration.phases import AgentPhases, PhaseVerification
 from domain.session.turns import FenceLevel, Work
 from domain.session.workspace import FileStatus
 from domain.values.budget import Reason
-from projections.views.approval import ApprovalView, VoteView
-from projections.views.base import View, absent, empty
+from projections.views.base import ApprovalView, View, VoteView, absent, empty
 
 
 class TurnView(View):

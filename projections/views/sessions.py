@@ -6,8 +6,7 @@ from pydantic import Field
 
 from domain.convergence import Metrics, Recommendation
 from domain.discussion.events import StopReason
-from projections.views.approval import ApprovalView
-from projections.views.base import Page, View, absent
+from projections.views.base import ApprovalView, Page, View, absent
 from projections.views.session import Listed, ResultView
 
 WaitsFor = Literal["decision", "permission", "scope", "budget", "checkpoint", "partial", "failed"]

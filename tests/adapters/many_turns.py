@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from adapters.agents.external import ExternalSettings
+from adapters.agents.port import ExternalSettings
 from adapters.agents.scripted import Scenario
 from adapters.agents.team import Member, Team
 from adapters.store import Lease, Store

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.agents.external import External, ExternalSettings
+from adapters.agents.port import External, ExternalSettings
 from adapters.agents.scripted import Scenario
 from adapters.agents.team import Member, Team, build
 from adapters.agents.team import load as load_team

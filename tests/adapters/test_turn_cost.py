@@ -11,10 +11,10 @@ from adapters.clock import Clock
 from adapters.store import open_store
 from adapters.store.sqlite.store import SqliteStore
 from adapters.turns import Job, TurnRunner
+from adapters.turns.fencing import WorkerSettings
 from adapters.turns.live import Live
 from adapters.turns.sharing import Sharing
 from adapters.turns.worker import Worker
-from adapters.turns.worker_settings import WorkerSettings
 from adapters.workspace import Workspaces
 from adapters.writer.writer import CommandEnvelope, Writer
 from domain.discussion.commands import StartDiscussion

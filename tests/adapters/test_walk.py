@@ -8,10 +8,10 @@ import pytest
 from adapters.store import Lease, Store, open_store
 from adapters.store.turns import LIMIT, TurnScan
 from adapters.turns.external.queue import TurnFilter, TurnQueue
+from adapters.turns.fencing import WorkerSettings
 from adapters.turns.presence import Presence
 from adapters.turns.routing import Routing
 from adapters.turns.worker import Worker
-from adapters.turns.worker_settings import WorkerSettings
 from adapters.writer.writer import Writer
 from tests.adapters.many_turns import LEASE, TEAM, Reading, begin, many, sessions, taken
 from tests.kit.stories import START

@@ -104,7 +104,7 @@ def until(holds: Callable[[], bool]) -> None:
 
 
 class Held:
-    """Holds the writer's thread at the door of the store, so that commands gather in one batch behind it."""
+    """Holds the writer's thread at the endpoint of the store, so that commands gather in one batch behind it."""
 
     def __init__(self, writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
         self.writer = writer

@@ -49,18 +49,18 @@ def nothing(client: httpx.Client, *, wait: float = 0, **wish: Any) -> None:
     assert (answer.status_code, answer.content) == (204, b""), answer.text
 
 
-def door(turn: Json, name: str) -> str:
+def endpoint(turn: Json, name: str) -> str:
     return f"/api/turns/{turn['turnId']}/{name}"
 
 
 def result(client: httpx.Client, turn: Json, text: str = "ok", **fields: Any) -> Any:
     """The answer to a result."""
-    return client.post(door(turn, "result"), json={"text": text, "attempt": turn["lease"]["attempt"], **fields})
+    return client.post(endpoint(turn, "result"), json={"text": text, "attempt": turn["lease"]["attempt"], **fields})
 
 
 def beat(client: httpx.Client, turn: Json) -> Any:
     """The answer to a heartbeat."""
-    return client.post(door(turn, "heartbeat"), json={"attempt": turn["lease"]["attempt"]})
+    return client.post(endpoint(turn, "heartbeat"), json={"attempt": turn["lease"]["attempt"]})
 
 
 def lost(answer: Any, reason: str) -> str:
@@ -94,7 +94,7 @@ def work(client: httpx.Client, over: Callable[[], bool], do: Work = well) -> lis
         answer = client.post("/api/turns/claim", json={"waitSeconds": 0.2})
         if answer.status_code == 200:
             turn: Json = answer.json()
-            handed = client.post(door(turn, "result"), json={"attempt": turn["lease"]["attempt"], **do(turn)})
+            handed = client.post(endpoint(turn, "result"), json={"attempt": turn["lease"]["attempt"], **do(turn)})
             assert handed.status_code == 200, handed.text
             done.append(turn)
         return over()

@@ -138,7 +138,7 @@ def inside(folder: Path, *, work: bool = True, **settings: Any) -> Iterator[Test
 
 
 def system(client: TestClient) -> System:
-    """What is behind the doors of an application in this process."""
+    """What is behind the endpoints of an application in this process."""
     assert isinstance(client.app, Starlette)
     found: System = client.app.state.system
     return found

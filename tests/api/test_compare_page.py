@@ -52,7 +52,7 @@ def test_a_fork_may_have_another_answer(client: TestClient) -> None:
     }
     form = {
         "key": key,
-        "door": "fork",
+        "verb": "fork",
         "atVersion": str(asked),
         "mode": "stop",
         "substitute.answer.text": "Another plan.",
@@ -67,7 +67,7 @@ def test_a_fork_that_names_two_things_is_refused_on_the_page(client: TestClient)
     review = waiting_review(client)
     reached(client, review, "waiting_for_decision")
     [key] = {f["value"] for f in Seen(page(client, f"/compare?a={review}")).all("input") if f.get("name") == "key"}
-    form = {"key": key, "door": "fork", "atVersion": "3", "substitute.answer.text": "x", "substitute.decision": "skip"}
+    form = {"key": key, "verb": "fork", "atVersion": "3", "substitute.answer.text": "x", "substitute.decision": "skip"}
     answer = client.post(f"/sessions/{review}", data=form, headers=BROWSER, follow_redirects=False)
     assert answer.status_code == 422
 
@@ -78,7 +78,7 @@ def test_a_discussion_is_forked_with_another_profile_or_decision(client: TestCli
     names = {field.get("name") for field in seen.all("select")}
     assert {"substitute.profile", "substitute.decision"} <= names
     [key] = {field["value"] for field in seen.all("input") if field.get("name") == "key"}
-    form = {"key": key, "door": "fork", "atVersion": "3", "mode": "stop", "substitute.profile": "mysti"}
+    form = {"key": key, "verb": "fork", "atVersion": "3", "mode": "stop", "substitute.profile": "mysti"}
     answer = client.post(f"/sessions/{review}", data=form, headers=BROWSER, follow_redirects=False)
     assert answer.status_code == 303, answer.text
     fork = answer.headers["location"].rpartition("/")[2]

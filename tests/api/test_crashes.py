@@ -20,7 +20,7 @@ from adapters.store import Store, open_store
 from adapters.store.sqlite.views import SqliteViews
 from domain.session.record import Recorded
 from domain.session.turns import Settled, TurnRequested
-from projections.engine.dump import dump
+from projections.engine.catalogue import dump
 from projections.engine.follow import Follower
 from tests.adapters.stores_under_test import chain
 from tests.api.server import PATIENCE, Json, Server, delivery, serving, until
@@ -49,7 +49,7 @@ class Answered:
     """A command that was answered."""
 
     key: str
-    door: str
+    endpoint: str
     session_id: str
     status: int
     body: Json
@@ -101,11 +101,11 @@ class Load:
         if body is SILENT:
             self._answer(client, f"/api/sessions/{session_id}/cancel", {})
 
-    def _answer(self, client: httpx.Client, door: str, body: Json) -> Answered:
+    def _answer(self, client: httpx.Client, endpoint: str, body: Json) -> Answered:
         key = str(uuid.uuid4())
         while True:
             with contextlib.suppress(httpx.TransportError):
-                answer = client.post(door, json=body, headers={"Idempotency-Key": key})
+                answer = client.post(endpoint, json=body, headers={"Idempotency-Key": key})
                 if answer.status_code != 503:
                     break
             with self._lock:
@@ -113,8 +113,8 @@ class Load:
             self._stop.wait(PAUSE)
         assert answer.status_code in (200, 202, 409), answer.text
         found: Json = answer.json()
-        session_id = found["sessionId"] if answer.status_code != 409 else door.split("/")[3]
-        answered = Answered(key, door.rpartition("/")[2], session_id, answer.status_code, found)
+        session_id = found["sessionId"] if answer.status_code != 409 else endpoint.split("/")[3]
+        answered = Answered(key, endpoint.rpartition("/")[2], session_id, answer.status_code, found)
         with self._lock:
             self.answered.append(answered)
         return answered
@@ -182,7 +182,7 @@ def _nothing_lost_or_doubled(answered: list[Answered], whole: list[Recorded]) ->
         if command.status == 409:
             assert mine == [], command
             continue
-        assert effects[command.key, EFFECTS[command.door]] == 1, command
+        assert effects[command.key, EFFECTS[command.endpoint]] == 1, command
         assert (mine[-1].version, mine[-1].position) == (command.body["version"], command.body["position"])
         versions = [recorded.version for recorded in mine]
         assert versions == list(range(versions[0], versions[0] + len(versions))), "a command is stored whole"

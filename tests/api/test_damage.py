@@ -116,8 +116,8 @@ def test_a_session_with_an_event_that_cannot_be_read_is_damaged_and_not_unknown(
         f"The event at position {found['position']} (version {found['version']} of {session_id}) cannot be read: "
     )
     with inside(tmp_path) as client:  # nothing of it is remembered
-        for door in ("", "/events", "/worklog", "/budget", "/explain", "/replay"):
-            said = problem(client.get(f"/api/sessions/{session_id}{door}"))
+        for endpoint in ("", "/events", "/worklog", "/budget", "/explain", "/replay"):
+            said = problem(client.get(f"/api/sessions/{session_id}{endpoint}"))
             assert said["detail"].startswith(sentence)
             assert "`hansard verify`" in said["detail"]
         ids, _, said = streamed(client.get(f"/api/sessions/{session_id}/events", headers=STREAM))
@@ -137,8 +137,11 @@ def test_a_stream_tells_what_can_be_read_and_ends_with_the_problem(client: TestC
     mine = [event["position"] for event in events(client, finished)]
     damaged = mine[-3]
     harmed(client, f"UPDATE events SET topic = 'foo.bar' WHERE position = {damaged}")
-    for door, expected in ((f"/api/sessions/{finished}/events", mine[:-3]), ("/api/events", list(range(1, damaged)))):
-        ids, before, said = streamed(client.get(door, headers=STREAM))
+    for endpoint, expected in (
+        (f"/api/sessions/{finished}/events", mine[:-3]),
+        ("/api/events", list(range(1, damaged))),
+    ):
+        ids, before, said = streamed(client.get(endpoint, headers=STREAM))
         assert ids == expected
         assert before == ["retry: 30000"], "it is found again as often as somebody asks"
         assert said["detail"].startswith(f"The event at position {damaged} (version {mine.index(damaged) + 1} of")

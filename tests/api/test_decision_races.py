@@ -156,7 +156,7 @@ def test_a_decision_that_comes_as_it_expires_is_either_a_persons_or_nobodys(aren
         assert decision.choice == ("apply_fix" if outcome[0] else "skip")
 
 
-# ------------------------------------------------------------------------------------------------- through the doors
+# -- through the endpoints ---
 
 
 def _at_once(client: httpx.Client, *asked: tuple[str, str]) -> list[httpx.Response]:
@@ -177,7 +177,7 @@ def _at_once(client: httpx.Client, *asked: tuple[str, str]) -> list[httpx.Respon
     return [answers[place] for place in range(len(asked))]
 
 
-def test_opposing_decisions_through_the_doors(tmp_path: Path) -> None:
+def test_opposing_decisions_through_the_endpoints(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
         for _ in range(5):
             session_id = waits(server.client, review(maxRounds=1))["id"]

@@ -1,4 +1,4 @@
-"""Reviews and debates through the doors, with scripted agents: S2's verification list (phase 6), and the errors."""
+"""Reviews and debates through the endpoints, with scripted agents: S2's verification list (phase 6), and the errors."""
 
 import json
 import time
@@ -368,7 +368,7 @@ def test_only_what_waits_can_be_decided(client: httpx.Client) -> None:
     client.post(f"/api/sessions/{session_id}/cancel", json={})
 
 
-def test_the_doors_that_are_open_are_told(client: httpx.Client) -> None:
+def test_the_endpoints_that_are_open_are_told(client: httpx.Client) -> None:
     session_id = waits(client, review(maxRounds=1))["id"]
     assert client.get(f"/api/sessions/{session_id}").json()["availableCommands"] == ["decision", "cancel"]
     decided(client, session_id, "skip")

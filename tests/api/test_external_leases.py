@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from api.app import create_app
 from api.openapi.shapes import HeldTurn
 from api.settings import Settings
-from tests.api.pulling import beat, begin, claim, door, lost, nothing, result, team
+from tests.api.pulling import beat, begin, claim, endpoint, lost, nothing, result, team
 from tests.api.server import Json, ended, events, inside, only, serving, until
 
 
@@ -164,11 +164,11 @@ def test_the_same_key_gives_the_same_answer_again(client: TestClient, turn: Json
     key = {"Idempotency-Key": str(uuid.uuid4())}
     body = {"attempt": 1, "text": "once", "files": {"once.py": "x\n"}}
     with ThreadPoolExecutor(4) as pool:
-        given = list(pool.map(lambda _: client.post(door(turn, "result"), json=body, headers=key), range(4)))
+        given = list(pool.map(lambda _: client.post(endpoint(turn, "result"), json=body, headers=key), range(4)))
     assert {answer.status_code for answer in given} == {200}
     assert len({answer.content for answer in given}) == 1
     assert sum("idempotency-replayed" in answer.headers for answer in given) == 3
-    other = client.post(door(turn, "result"), json={"text": "other", "attempt": 1}, headers=key)
+    other = client.post(endpoint(turn, "result"), json={"text": "other", "attempt": 1}, headers=key)
     assert other.status_code == 422
     assert answers(client, turn["sessionId"]) == [(1, "once")]
 
@@ -177,14 +177,14 @@ def test_a_refused_result_is_refused_again_in_the_same_words(client: TestClient,
     assert result(client, turn, "first").status_code == 200
     key = {"Idempotency-Key": str(uuid.uuid4())}
     first, again = (
-        client.post(door(turn, "result"), json={"text": "second", "attempt": 1}, headers=key) for _ in range(2)
+        client.post(endpoint(turn, "result"), json={"text": "second", "attempt": 1}, headers=key) for _ in range(2)
     )
     lost(first, "settled")
     assert (again.content, again.headers["idempotency-replayed"]) == (first.content, "true")
 
 
 def test_a_result_may_be_bound_to_a_version(client: TestClient, turn: Json) -> None:
-    answer = client.post(door(turn, "result"), json={"text": "ok", "attempt": 1}, headers={"If-Match": '"1"'})
+    answer = client.post(endpoint(turn, "result"), json={"text": "ok", "attempt": 1}, headers={"If-Match": '"1"'})
     assert answer.status_code == 412
     unchanged(client, turn)
 
@@ -197,7 +197,7 @@ def test_a_worker_may_report_that_it_failed(client: TestClient, turn: Json, code
         "text": "half of it",
         "usage": {"inputTokens": 3},
     }
-    answer = client.post(door(turn, "result"), json=body)
+    answer = client.post(endpoint(turn, "result"), json=body)
     assert answer.status_code == 200, answer.text
     assert ended(client, turn["sessionId"])["status"] == "failed"
     [failed] = only(events(client, turn["sessionId"]), "turn.failed")
@@ -245,11 +245,11 @@ def test_a_killed_server_finds_the_lease_as_it_was(tmp_path: Path) -> None:
         assert beat(server.client, found).status_code == 200
         key = {"Idempotency-Key": "the-result"}
         body = {"text": "after the crash", "attempt": 1}
-        first = server.client.post(door(found, "result"), json=body, headers=key)
+        first = server.client.post(endpoint(found, "result"), json=body, headers=key)
         assert first.status_code == 200, first.text
         server.kill()
         server.start()
-        again = server.client.post(door(found, "result"), json=body, headers=key)
+        again = server.client.post(endpoint(found, "result"), json=body, headers=key)
         assert (again.content, again.headers["idempotency-replayed"]) == (first.content, "true")
         assert ended(server.client, session_id)["status"] == "success"
         assert answers(server.client, session_id) == [(1, "after the crash")]

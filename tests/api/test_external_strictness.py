@@ -8,7 +8,7 @@ import httpx2 as httpx
 import pytest
 from starlette.testclient import TestClient
 
-from tests.api.pulling import beat, begin, claim, door, lost, result, team
+from tests.api.pulling import beat, begin, claim, endpoint, lost, result, team
 from tests.api.server import Json, ended, events, inside, only, session, until
 
 
@@ -69,7 +69,7 @@ def unchanged(client: httpx.Client, turn: Json) -> None:
 def test_a_result_that_does_not_hold_is_refused_and_changes_nothing(
     client: TestClient, turn: Json, body: Json, pointers: list[str]
 ) -> None:
-    answer = client.post(door(turn, "result"), json={"attempt": turn["lease"]["attempt"]} | body)
+    answer = client.post(endpoint(turn, "result"), json={"attempt": turn["lease"]["attempt"]} | body)
     assert answer.status_code == 422, answer.text
     assert sorted(found["pointer"] for found in answer.json()["errors"]) == sorted(pointers)
     unchanged(client, turn)
@@ -78,7 +78,7 @@ def test_a_result_that_does_not_hold_is_refused_and_changes_nothing(
 
 @pytest.mark.parametrize(("name", "body"), [("result", {"text": "x"}), ("heartbeat", {})])
 def test_a_worker_names_the_attempt_that_it_holds(client: TestClient, turn: Json, name: str, body: Json) -> None:
-    answer = client.post(door(turn, name), json=body)
+    answer = client.post(endpoint(turn, name), json=body)
     assert answer.status_code == 422
     assert [found["pointer"] for found in answer.json()["errors"]] == ["/attempt"]
     unchanged(client, turn)

@@ -270,13 +270,13 @@ def test_a_fork_may_be_bound_to_the_version_that_was_seen(client: TestClient) ->
     """Contract §3: `If-Match` on every command. A key that was answered before is answered again all the same."""
     source, found = blocked_once(client)
     newest = found[-1]["version"]
-    door, body = f"/api/sessions/{source}/fork", {"atVersion": newest}
-    stale = client.post(door, json=body, headers={"If-Match": '"1"'})
+    endpoint, body = f"/api/sessions/{source}/fork", {"atVersion": newest}
+    stale = client.post(endpoint, json=body, headers={"If-Match": '"1"'})
     assert (stale.status_code, stale.json()["currentVersion"]) == (412, newest)
-    assert client.post(door, json=body, headers={"If-Match": "abc"}).status_code == 400
+    assert client.post(endpoint, json=body, headers={"If-Match": "abc"}).status_code == 400
     bound = {"If-Match": f'"{newest}"', "Idempotency-Key": "fork-1"}
-    first = client.post(door, json=body, headers=bound)
-    again = client.post(door, json=body, headers=bound | {"If-Match": '"1"'})
+    first = client.post(endpoint, json=body, headers=bound)
+    again = client.post(endpoint, json=body, headers=bound | {"If-Match": '"1"'})
     assert (first.status_code, again.status_code, again.json()) == (202, 202, first.json())
 
 

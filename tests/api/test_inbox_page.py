@@ -53,9 +53,9 @@ def test_every_choice_is_bound_to_the_version_that_is_shown(client: TestClient) 
 
 def test_what_is_decided_is_gone_at_once(client: TestClient) -> None:
     review = waiting_review(client)
-    [(door, version)] = commands(page(client, "/decisions"))
+    [(verb, version)] = commands(page(client, "/decisions"))
     answer = client.post(
-        str(door), json={"decision": "skip", "rationale": "small"}, headers={"If-Match": f'"{version}"'}
+        str(verb), json={"decision": "skip", "rationale": "small"}, headers={"If-Match": f'"{version}"'}
     )
     assert answer.status_code == 200
     html = page(client, "/decisions")

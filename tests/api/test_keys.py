@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from api.app import COMMANDS, create_app
 from api.http import idempotency as keys
 from api.settings import Settings
-from tests.api.pulling import beat, begin, claim, door, lost, result, team
+from tests.api.pulling import beat, begin, claim, endpoint, lost, result, team
 from tests.api.server import delivery, inside, serving, start, system, until
 
 POSTS = [path for path, _ in COMMANDS]
@@ -59,7 +59,7 @@ def replayed(answer: httpx.Response) -> bool:
 @pytest.mark.parametrize("path", POSTS)
 @pytest.mark.parametrize(("content", "status"), [(b"{", 400), (b"[]", 422), (b'{"nothing": 1}', 422)])
 def test_a_body_that_is_not_taken_is_answered_once(client: TestClient, path: str, content: bytes, status: int) -> None:
-    """At every door: byte for byte the same; the same key with another body is 422."""
+    """At every endpoint: byte for byte the same; the same key with another body is 422."""
     path = path.replace("{id}", "delivery-none").replace("{turn}", "delivery-none.t1")
     ours = f"{path}{content!r}".replace(" ", "")
     first = post(client, path, content, ours)
@@ -71,13 +71,13 @@ def test_a_body_that_is_not_taken_is_answered_once(client: TestClient, path: str
     assert other.json()["detail"] == "This Idempotency-Key was already used for a different request."
 
 
-@pytest.mark.parametrize("door", ["cancel", "continue", "reset", "decision", "budget", "fork"])
-def test_a_session_that_is_not_there_is_answered_once(client: TestClient, door: str) -> None:
+@pytest.mark.parametrize("endpoint", ["cancel", "continue", "reset", "decision", "budget", "fork"])
+def test_a_session_that_is_not_there_is_answered_once(client: TestClient, endpoint: str) -> None:
     bodies = {"decision": b'{"decision": "skip"}', "budget": b'{"addMinutes": 1, "reason": "x"}'}
-    content = (bodies | {"fork": b'{"atVersion": 1}'}).get(door, b"{}")
+    content = (bodies | {"fork": b'{"atVersion": 1}'}).get(endpoint, b"{}")
     for session_id in ("delivery-none", "nothing"):
-        path = f"/api/sessions/{session_id}/{door}"
-        first, again = (post(client, path, content, f"{session_id}{door}") for _ in range(2))
+        path = f"/api/sessions/{session_id}/{endpoint}"
+        first, again = (post(client, path, content, f"{session_id}{endpoint}") for _ in range(2))
         assert (first.status_code, told(again)) == (404, told(first))
         assert (replayed(first), replayed(again)) == (False, True)
 
@@ -205,7 +205,7 @@ def test_a_claim_under_a_key_is_given_once(pulled: TestClient) -> None:
     assert (replayed(first), replayed(again)) == (False, True)
     assert post(pulled, CLAIM, b'{"waitSeconds": 9}', "claim").status_code == 422
     assert beat(pulled, first.json()).status_code == 200
-    beats = [post(pulled, door(first.json(), "heartbeat"), b'{"attempt": 1}', "beat") for _ in range(2)]
+    beats = [post(pulled, endpoint(first.json(), "heartbeat"), b'{"attempt": 1}', "beat") for _ in range(2)]
     assert (beats[0].status_code, told(beats[1])) == (200, told(beats[0]))
     assert [replayed(answer) for answer in beats] == [False, True]
     assert result(pulled, first.json()).status_code == 200
@@ -243,7 +243,7 @@ def test_that_a_turn_is_lost_is_said_again_in_the_same_words(pulled: TestClient)
     begin(pulled)
     turn = claim(pulled)
     assert result(pulled, turn).status_code == 200
-    first, again = (post(pulled, door(turn, "heartbeat"), b'{"attempt": 1}', "lost") for _ in range(2))
+    first, again = (post(pulled, endpoint(turn, "heartbeat"), b'{"attempt": 1}', "lost") for _ in range(2))
     lost(first, "settled")
     assert (told(again), replayed(first), replayed(again)) == (told(first), False, True)
 

@@ -51,7 +51,7 @@ def _below(body: type[Body]) -> set[type[Body]]:
 
 
 BODIES = sorted(_below(Body), key=lambda body: body.__name__)
-"""Every body that a door takes, and every one inside of another."""
+"""Every body that a endpoint takes, and every one inside of another."""
 
 
 @pytest.fixture(scope="module")
@@ -107,10 +107,10 @@ def test_what_is_not_there_is_404(client: TestClient, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("door", "body"), [("cancel", {}), ("budget", {"addMinutes": 1, "reason": "?"}), ("nothing", {})]
+    ("endpoint", "body"), [("cancel", {}), ("budget", {"addMinutes": 1, "reason": "?"}), ("nothing", {})]
 )
-def test_a_command_on_nobody_is_404(client: TestClient, door: str, body: Json) -> None:
-    problem(client.post(f"/api/sessions/delivery-none/{door}", json=body), 404)
+def test_a_command_on_nobody_is_404(client: TestClient, endpoint: str, body: Json) -> None:
+    problem(client.post(f"/api/sessions/delivery-none/{endpoint}", json=body), 404)
 
 
 def test_an_unknown_artifact_and_an_unknown_version_are_404(client: TestClient, waiting: str) -> None:
@@ -130,7 +130,7 @@ def test_an_unknown_artifact_and_an_unknown_version_are_404(client: TestClient, 
         ("BREW", "/api/events", {"GET", "HEAD"}),
     ],
 )
-def test_a_method_that_a_door_does_not_take_is_405_and_names_those_it_does(
+def test_a_method_that_a_endpoint_does_not_take_is_405_and_names_those_it_does(
     client: TestClient, method: str, path: str, allowed: set[str]
 ) -> None:
     answer = client.request(method, path)
@@ -240,7 +240,7 @@ def test_our_own_pages_may_command(client: TestClient, headers: dict[str, str]) 
     assert client.post("/api/sessions", json=START, headers=headers).status_code == 202
 
 
-def test_without_a_known_key_every_door_is_401_where_keys_are_kept(tmp_path: Path) -> None:
+def test_without_a_known_key_every_endpoint_is_401_where_keys_are_kept(tmp_path: Path) -> None:
     """The file holds hashes; it is read anew when it changes. `/healthz` is open. The key's name is the actor."""
     keys = tmp_path / "keys"
     keys.write_text(f"# for the build\nci:{hashlib.sha256(SECRET.encode()).hexdigest()}\n")
@@ -448,7 +448,7 @@ def test_a_command_with_nulls_is_repeated_as_it_was_sent(client: TestClient, wai
     problem(client.post(path, json={}, headers=ours), 422)
 
 
-def test_null_is_taken_at_the_doors_of_workers_and_messages(client: TestClient) -> None:
+def test_null_is_taken_at_the_endpoints_of_workers_and_messages(client: TestClient) -> None:
     nothing = client.post("/api/turns/claim", json={"agents": ["Nobody"], "roles": None, "waitSeconds": None})
     assert nothing.status_code == 204
     origin = str(uuid.uuid4())
@@ -610,7 +610,7 @@ def test_the_same_key_with_another_body_is_422(client: TestClient, waiting: str,
     assert session(client, waiting)["version"] == 4
 
 
-def test_another_sessions_door_is_another_request(client: TestClient, waiting: str) -> None:
+def test_another_sessions_endpoint_is_another_request(client: TestClient, waiting: str) -> None:
     ours, other = key(), start(client, START)
     assert client.post(f"/api/sessions/{waiting}/cancel", json={}, headers=ours).status_code == 200
     assert pointers(client.post(f"/api/sessions/{other}/cancel", json={}, headers=ours)) == [""]

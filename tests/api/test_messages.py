@@ -1,4 +1,4 @@
-"""cli-jaw's own doors: a message, continue, reset; one orchestration of an origin, and what waits (S1, S3)."""
+"""cli-jaw's own endpoints: a message, continue, reset; one orchestration of an origin, and what waits (S1, S3)."""
 
 import unicodedata
 from collections.abc import Iterator
@@ -341,7 +341,7 @@ def test_a_reset_lets_the_next_message_go_on(server: Server, origin: str) -> Non
     assert rested(server.client, second)["status"] == "done"
 
 
-# -- the doors that need no words ----------------------------------------------------------------------------------
+# -- the endpoints that need no words ----------------------------------------------------------------------------------
 
 
 def test_continue_and_reset_turn_to_the_latest_of_the_origin(server: Server, origin: str) -> None:
@@ -372,14 +372,14 @@ def test_a_session_that_was_started_otherwise_is_the_latest_too(server: Server, 
 
 
 @pytest.mark.parametrize(
-    ("door", "detail"),
+    ("endpoint", "detail"),
     [
         ("continue", "이어갈 worklog가 없습니다. (There is nothing to continue.)"),
         ("reset", "리셋할 worklog가 없습니다. (There is nothing to reset.)"),
     ],
 )
-def test_where_there_was_never_a_run_both_are_refused(server: Server, origin: str, door: str, detail: str) -> None:
-    answer = post(server.client, f"/api/orchestrate/{door}", {"origin": origin})
+def test_where_there_was_never_a_run_both_are_refused(server: Server, origin: str, endpoint: str, detail: str) -> None:
+    answer = post(server.client, f"/api/orchestrate/{endpoint}", {"origin": origin})
     assert (answer.status_code, answer.json()["detail"]) == (409, detail)
 
 
@@ -391,14 +391,14 @@ def test_a_running_run_is_reset_and_not_continued(server: Server, origin: str) -
     assert session(server.client, first)["status"] == "reset"
 
 
-@pytest.mark.parametrize("door", ["/api/orchestrate/continue", "/api/orchestrate/reset"])
-def test_the_latest_run_is_bound_to_the_version_that_is_named(server: Server, origin: str, door: str) -> None:
-    found = paused(server, f"{origin} {door}")
-    body, version = {"origin": f"{origin} {door}"}, found["version"]
-    stale = post(server.client, door, body, **{"If-Match": f'"{version + 1}"'})
+@pytest.mark.parametrize("endpoint", ["/api/orchestrate/continue", "/api/orchestrate/reset"])
+def test_the_latest_run_is_bound_to_the_version_that_is_named(server: Server, origin: str, endpoint: str) -> None:
+    found = paused(server, f"{origin} {endpoint}")
+    body, version = {"origin": f"{origin} {endpoint}"}, found["version"]
+    stale = post(server.client, endpoint, body, **{"If-Match": f'"{version + 1}"'})
     assert (stale.status_code, stale.json()["currentVersion"]) == (412, version)
     assert session(server.client, found["id"])["version"] == version
-    assert post(server.client, door, body, **{"If-Match": f'"{version}"'}).status_code == 200
+    assert post(server.client, endpoint, body, **{"If-Match": f'"{version}"'}).status_code == 200
 
 
 def test_a_word_to_continue_is_bound_to_the_version_that_is_named(server: Server, origin: str) -> None:
@@ -410,28 +410,28 @@ def test_a_word_to_continue_is_bound_to_the_version_that_is_named(server: Server
     assert (fresh.status_code, fresh.json()["continued"]) == (200, True)
 
 
-@pytest.mark.parametrize("door", ["/api/message", "/api/orchestrate/continue", "/api/orchestrate/reset"])
-def test_every_door_answers_the_same_key_once(server: Server, origin: str, door: str) -> None:
-    where = f"{origin} {door}"
-    if door != "/api/message":
+@pytest.mark.parametrize("endpoint", ["/api/message", "/api/orchestrate/continue", "/api/orchestrate/reset"])
+def test_every_endpoint_answers_the_same_key_once(server: Server, origin: str, endpoint: str) -> None:
+    where = f"{origin} {endpoint}"
+    if endpoint != "/api/message":
         paused(server, where)
-    body = message("hello", AT_ONCE, origin=where) if door == "/api/message" else {"origin": where}
+    body = message("hello", AT_ONCE, origin=where) if endpoint == "/api/message" else {"origin": where}
     key = {"Idempotency-Key": where.replace(" ", "-")[-200:]}
-    first, again = post(server.client, door, body, **key), post(server.client, door, body, **key)
+    first, again = post(server.client, endpoint, body, **key), post(server.client, endpoint, body, **key)
     assert (first.status_code, again.status_code) == (200, 200)
     assert (again.content, again.headers["Idempotency-Replayed"]) == (first.content, "true")
-    assert post(server.client, door, body | {"origin": "another"}, **key).status_code == 422
+    assert post(server.client, endpoint, body | {"origin": "another"}, **key).status_code == 422
 
 
-@pytest.mark.parametrize("door", ["continue", "reset"])
+@pytest.mark.parametrize("endpoint", ["continue", "reset"])
 def test_a_refusal_is_given_again_under_its_key_whatever_has_happened_since(
-    server: Server, origin: str, door: str
+    server: Server, origin: str, endpoint: str
 ) -> None:
-    where = f"{origin} {door}"
-    key = {"Idempotency-Key": f"refused-{door}"}
-    first = post(server.client, f"/api/orchestrate/{door}", {"origin": where}, **key)
+    where = f"{origin} {endpoint}"
+    key = {"Idempotency-Key": f"refused-{endpoint}"}
+    first = post(server.client, f"/api/orchestrate/{endpoint}", {"origin": where}, **key)
     paused(server, where)
-    again = post(server.client, f"/api/orchestrate/{door}", {"origin": where}, **key)
+    again = post(server.client, f"/api/orchestrate/{endpoint}", {"origin": where}, **key)
     assert (first.status_code, again.status_code, again.json()) == (409, 409, first.json())
 
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document and the reference page: complete, sound, and true of what the doors really answer."""
+"""The OpenAPI document and the reference page: complete, sound, and true of what the endpoints really answer."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from api.openapi import Document, shapes
 from api.openapi.components import PROBLEMS, SESSIONS, STARTS
 from api.openapi.examples import EXAMPLES
 from api.openapi.operations import OPERATIONS
-from api.openapi.parameters import AT_DOORS, QUERY
+from api.openapi.parameters import AT_ENDPOINTS, QUERY
 from api.settings import Settings
 from domain.kinds import KINDS, TOPICS
 from projections.views import past, record, sessions
@@ -76,20 +76,22 @@ def plain(path: str) -> str:
 # -- complete ------------------------------------------------------------------------------------------------------
 
 
-def test_every_door_is_in_the_document_and_nothing_else(document: dict[str, Any]) -> None:
-    doors = {("get", plain(path)) for path, _ in VIEWS} | {("post", plain(path)) for path, _ in COMMANDS}
-    assert {(method, path) for method, path, _ in operations(document)} == doors
+def test_every_endpoint_is_in_the_document_and_nothing_else(document: dict[str, Any]) -> None:
+    endpoints = {("get", plain(path)) for path, _ in VIEWS} | {("post", plain(path)) for path, _ in COMMANDS}
+    assert {(method, path) for method, path, _ in operations(document)} == endpoints
 
 
-def test_every_door_below_api_is_described() -> None:
-    """A new door is told about in `api/openapi/operations.py`; until then the document only knows its name."""
-    doors = [handler.__name__ for path, handler in (*VIEWS, *COMMANDS) if path.startswith("/api/")]
-    assert [name for name in doors if name not in OPERATIONS] == []
+def test_every_endpoint_below_api_is_described() -> None:
+    """A new endpoint is told about in `api/openapi/operations.py`; until then the document only knows its name."""
+    endpoints = [handler.__name__ for path, handler in (*VIEWS, *COMMANDS) if path.startswith("/api/")]
+    assert [name for name in endpoints if name not in OPERATIONS] == []
 
 
 def test_every_query_parameter_is_described() -> None:
     taken = {(handler.__name__, name) for _, handler in VIEWS for name in getattr(handler, "parameters", ())}
-    assert {(door, name) for door, name in taken if name not in QUERY and (door, name) not in AT_DOORS} == set()
+    assert {
+        (endpoint, name) for endpoint, name in taken if name not in QUERY and (endpoint, name) not in AT_ENDPOINTS
+    } == set()
 
 
 def test_every_kind_has_a_start_request_and_a_view() -> None:
@@ -113,7 +115,7 @@ def test_every_command_with_a_body_has_an_example(document: dict[str, Any]) -> N
     assert described <= set(EXAMPLES)
 
 
-def test_the_headers_of_the_contract_stand_at_their_doors(document: dict[str, Any]) -> None:
+def test_the_headers_of_the_contract_stand_at_their_endpoints(document: dict[str, Any]) -> None:
     def headers(method: str, path: str) -> set[str]:
         given = document["paths"][path][method].get("parameters", [])
         found = [resolved(document, entry["$ref"]) for entry in given if "$ref" in entry]
@@ -130,7 +132,7 @@ def test_the_headers_of_the_contract_stand_at_their_doors(document: dict[str, An
 # -- sound ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_forms_and_statuses_of_an_answer_stand_at_their_doors(document: dict[str, Any]) -> None:
+def test_the_forms_and_statuses_of_an_answer_stand_at_their_endpoints(document: dict[str, Any]) -> None:
     report = document["paths"]["/api/reports/{name}"]["get"]["responses"]["200"]["content"]
     assert set(report) == {"application/json", "text/csv"}
     assert report["text/csv"] == {"schema": {"type": "string"}}
@@ -289,8 +291,8 @@ def test_an_orchestration_looks_as_described(client: TestClient) -> None:
     found = OrchestrationView.model_validate(talks.reached(client, said.json()["sessionId"], "checkpoint"))
     assert found.status == "checkpoint"
     assert found.agents[0].status == "paused"
-    for door in ("continue", "reset"):
-        answer = client.post(f"/api/orchestrate/{door}", json=EXAMPLES[f"{door}_latest"])
+    for endpoint in ("continue", "reset"):
+        answer = client.post(f"/api/orchestrate/{endpoint}", json=EXAMPLES[f"{endpoint}_latest"])
         assert answer.status_code == 200, answer.text
         shapes.Done.model_validate_json(answer.content)
 
@@ -428,7 +430,7 @@ def test_the_reference_is_one_sound_page_without_script(client: TestClient) -> N
         assert link.removeprefix("#") in page.ids if link.startswith("#") else link.startswith("/"), link
 
 
-def test_the_reference_explains_every_door_and_every_problem(client: TestClient, document: dict[str, Any]) -> None:
+def test_the_reference_explains_every_endpoint_and_every_problem(client: TestClient, document: dict[str, Any]) -> None:
     ids = seen(client.get("/docs").text).ids
     assert {operation["operationId"] for _, _, operation in operations(document)} <= set(ids)
     assert {f"problem-{status}" for status in TITLES} <= set(ids)

@@ -275,7 +275,7 @@ def test_edge_cases_8_and_9_what_has_ended_is_not_continued(server: Server, end:
     assert server.client.get(f"/api/sessions/{found['id']}").json()["availableCommands"] == []
 
 
-def test_available_commands_are_the_doors_that_open(server: Server) -> None:
+def test_available_commands_are_the_endpoints_that_open(server: Server) -> None:
     found = paused(server)
     shown = server.client.get(f"/api/sessions/{found['id']}").json()
     assert shown["availableCommands"] == ["continue", "reset", "cancel"]
@@ -311,13 +311,13 @@ def test_reset_ends_a_run_that_rests(server: Server) -> None:
     assert post(server.client, f"/api/sessions/{found['id']}/reset").status_code == 409
 
 
-@pytest.mark.parametrize("door", ["reset", "cancel"])
-def test_reset_while_agents_work_ends_the_run_at_once(server: Server, door: str) -> None:
+@pytest.mark.parametrize("endpoint", ["reset", "cancel"])
+def test_reset_while_agents_work_ends_the_run_at_once(server: Server, endpoint: str) -> None:
     """K-17."""
     replies = {"planner": [plan(subtask("Backend"))], "Backend": [slow()]}
     session_id = server.client.post("/api/sessions", json=orchestration(replies)).json()["sessionId"]
     reached(server.client, session_id, "turn.requested", count=2)
-    assert post(server.client, f"/api/sessions/{session_id}/{door}").status_code == 200
+    assert post(server.client, f"/api/sessions/{session_id}/{endpoint}").status_code == 200
     found = session(server.client, session_id)
     assert (found["status"], found["outstandingTurns"]) == ("reset", [])
     assert topics(events(server.client, session_id))[-4:] == [
@@ -351,7 +351,7 @@ def test_only_rounds_are_the_budget_of_a_run(server: Server, body: Json, pointer
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, pointer)
 
 
-# -- the doors' manners --------------------------------------------------------------------------------------------
+# -- the endpoints' manners --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -385,12 +385,12 @@ def test_a_command_is_bound_to_the_version_it_names(server: Server) -> None:
     assert (fresh.status_code, fresh.headers["ETag"]) == (200, f'"{fresh.json()["version"]}"')
 
 
-@pytest.mark.parametrize("door", ["continue", "reset", "cancel", "budget"])
-def test_every_door_answers_the_same_key_once(server: Server, door: str) -> None:
+@pytest.mark.parametrize("endpoint", ["continue", "reset", "cancel", "budget"])
+def test_every_endpoint_answers_the_same_key_once(server: Server, endpoint: str) -> None:
     found = ran_out(server, maxRounds=1)
-    path = f"/api/sessions/{found['id']}/{door}"
-    body: Json = {"addRounds": 1, "reason": "r"} if door == "budget" else {}
-    key = {"Idempotency-Key": f"{door}-{found['id']}"}
+    path = f"/api/sessions/{found['id']}/{endpoint}"
+    body: Json = {"addRounds": 1, "reason": "r"} if endpoint == "budget" else {}
+    key = {"Idempotency-Key": f"{endpoint}-{found['id']}"}
     first = post(server.client, path, body, **key)
     rested(server.client, found["id"])
     again = post(server.client, path, body, **key)
@@ -399,13 +399,13 @@ def test_every_door_answers_the_same_key_once(server: Server, door: str) -> None
     assert post(server.client, path, {"reason": "another"}, **key).status_code == 422
 
 
-@pytest.mark.parametrize("door", ["continue", "reset", "cancel", "budget"])
-def test_no_door_leads_to_what_is_no_session(server: Server, door: str) -> None:
+@pytest.mark.parametrize("endpoint", ["continue", "reset", "cancel", "budget"])
+def test_no_endpoint_leads_to_what_is_no_session(server: Server, endpoint: str) -> None:
     says(server.client, {"prompt": "hello", "origin": "hidden", "triage": "direct"})
     channel = next(item["sessionId"] for item in log(server) if item["kind"] == "channel")
-    body: Json = {"addRounds": 1, "reason": "r"} if door == "budget" else {}
+    body: Json = {"addRounds": 1, "reason": "r"} if endpoint == "budget" else {}
     for session_id in (channel, "orchestration-0000000000", "nonsense"):
-        answer = post(server.client, f"/api/sessions/{session_id}/{door}", body)
+        answer = post(server.client, f"/api/sessions/{session_id}/{endpoint}", body)
         assert (answer.status_code, answer.json()["detail"]) == (404, f"There is no session '{session_id}'.")
     assert server.client.get(f"/api/sessions/{channel}").status_code == 404
 
@@ -415,11 +415,11 @@ def log(server: Server) -> list[Json]:
     return found
 
 
-@pytest.mark.parametrize("door", ["continue", "reset"])
-def test_a_delivery_is_neither_continued_nor_reset(server: Server, door: str) -> None:
+@pytest.mark.parametrize("endpoint", ["continue", "reset"])
+def test_a_delivery_is_neither_continued_nor_reset(server: Server, endpoint: str) -> None:
     body = {"task": "t", "filePaths": ["a.py"], "validationCommands": ["true"], "scenario": {"replies": {}}}
     session_id = server.client.post("/api/sessions", json=body).json()["sessionId"]
-    answer = post(server.client, f"/api/sessions/{session_id}/{door}")
+    answer = post(server.client, f"/api/sessions/{session_id}/{endpoint}")
     assert (answer.status_code, answer.json()["title"]) == (409, "Not allowed in this state")
 
 
@@ -449,12 +449,12 @@ def test_a_run_is_not_continued_while_another_of_its_origin_is_busy(server: Serv
 
 @pytest.mark.parametrize("rest", [paused, ran_out])
 def test_edge_cases_6_and_7_a_new_request_clears_what_rests(server: Server, rest: Any) -> None:
-    """S1 §5.6 and §5.7: through either door."""
-    for door in ("session", "message"):
-        origin = f"{rest.__name__}-{door}"
+    """S1 §5.6 and §5.7: through either endpoint."""
+    for endpoint in ("session", "message"):
+        origin = f"{rest.__name__}-{endpoint}"
         found = rest(server, origin=origin)
         assert agent(found, "Backend")["agentSession"] == "scripted:Backend"
-        if door == "session":
+        if endpoint == "session":
             run(server.client, orchestration(origin=origin))
         else:
             says(server.client, {"prompt": "다른 작업 해줘", "origin": origin, "triage": "orchestrate"})

@@ -11,7 +11,7 @@ import httpx2 as httpx
 import pytest
 from starlette.testclient import TestClient
 
-from api.web.forms.reading import parsed
+from api.web.forms.passing import parsed
 from api.web.presets import PRESETS
 from api.web.start_form import FORMS
 from tests.api.scenes import at_checkpoint, exhausted, two_iterations, under_review, waiting_debate, waiting_review
@@ -48,9 +48,9 @@ class Form:
             self.fields[name] = str(next((each for each in options if "selected" in each), options[0])["value"])
 
 
-def form(html: str, door: str, session_id: str = "") -> Form:
+def form(html: str, verb: str, session_id: str = "") -> Form:
     """The form of a command; of several the one for that session."""
-    found = [each for each in re.findall(r"<form.*?</form>", html, re.DOTALL) if f'name="door" value="{door}"' in each]
+    found = [each for each in re.findall(r"<form.*?</form>", html, re.DOTALL) if f'name="verb" value="{verb}"' in each]
     [one] = [each for each in found if f'name="session" value="{session_id}"' in each or not session_id]
     return Form(one)
 
@@ -408,7 +408,7 @@ def test_a_form_has_a_largest_size(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"key": ""}, {"key": "x" * 32}, {"version": ""}, {"version": "-1"}, {"door": "poem"}, {"poem": "1"}],
+    [{"key": ""}, {"key": "x" * 32}, {"version": ""}, {"version": "-1"}, {"verb": "poem"}, {"poem": "1"}],
     ids=str,
 )
 def test_what_none_of_our_forms_says_is_an_error(client: TestClient, change: dict[str, str]) -> None:
@@ -422,7 +422,7 @@ def test_what_none_of_our_forms_says_is_an_error(client: TestClient, change: dic
 
 @pytest.mark.parametrize("session_id", ["review-none", "channel-x", "%2e%2e", "none"])
 def test_a_session_that_is_not_there_is_not_found(client: TestClient, session_id: str) -> None:
-    fields = {"key": "0" * 32, "door": "cancel", "version": "1", "really": "yes"}
+    fields = {"key": "0" * 32, "verb": "cancel", "version": "1", "really": "yes"}
     assert post(client, f"/sessions/{session_id}", fields).status_code == 404
 
 

@@ -14,9 +14,8 @@ from starlette.testclient import TestClient
 
 from adapters.agents.scripted import Scenario
 from api.http.problems import document, invalid, of
-from api.routes import bodies
-from api.web.sentences import in_words, told_in
-from api.web.words import words
+from api.routes import bodies, command_bodies
+from api.web.sentences import in_words, told_in, words
 from domain.convergence import named
 from domain.convergence.profiles import Thresholds
 from domain.values.base import Invalid, Refused
@@ -53,7 +52,7 @@ JUNK: tuple[Any, ...] = (
 )
 BODIES = (
     *(bodies.DeliveryStart, bodies.OrchestrationStart, bodies.ReviewStart, bodies.DebateStart),
-    *(bodies.Decision, bodies.Empty, bodies.Extend, bodies.Cancel, bodies.Fork),
+    *(command_bodies.Decision, command_bodies.Empty, command_bodies.Extend, command_bodies.Cancel, command_bodies.Fork),
 )
 
 
@@ -180,7 +179,7 @@ def test_the_script_is_told_the_same_by_fields(client: TestClient) -> None:
 
 def test_a_command_that_is_refused_says_so_in_korean(client: TestClient) -> None:
     session_id = begun(client, delivery(SLOW))
-    fields = {"door": "continue", "version": str(session(client, session_id)["version"])}
+    fields = {"verb": "continue", "version": str(session(client, session_id)["version"])}
     page = post(client, f"/sessions/{session_id}?lang=ko", **fields)
     script = post(client, f"/sessions/{session_id}?lang=ko", SCRIPT, **fields)
     expected = (
@@ -194,7 +193,7 @@ def test_a_command_that_is_refused_says_so_in_korean(client: TestClient) -> None
 
 def test_an_extension_without_an_amount_is_refused_in_korean(client: TestClient) -> None:
     session_id = exhausted(client)
-    fields = {"door": "budget", "reason": "r", "version": str(session(client, session_id)["version"])}
+    fields = {"verb": "budget", "reason": "r", "version": str(session(client, session_id)["version"])}
     answer = post(client, f"/sessions/{session_id}?lang=ko", SCRIPT, **fields)
     assert answer.json()["words"] == ("다음 중 하나 이상이 필요합니다: 추가 반복, 추가 시간(분), 추가 토큰, 추가 비용")
 
@@ -202,9 +201,9 @@ def test_an_extension_without_an_amount_is_refused_in_korean(client: TestClient)
 def test_what_ends_a_session_is_told_to_the_script_where_the_reader_goes(client: TestClient) -> None:
     run = at_checkpoint(client)
     version = str(session(client, run)["version"])
-    stale = post(client, "/decisions?lang=ko", SCRIPT, door="reset", session=run, version="1", really="yes")
+    stale = post(client, "/decisions?lang=ko", SCRIPT, verb="reset", session=run, version="1", really="yes")
     assert (stale.status_code, stale.json()["words"][:10]) == (412, "그 사이 세션이 변")
-    done = post(client, "/decisions?lang=ko", SCRIPT, door="reset", session=run, version=version, really="yes")
+    done = post(client, "/decisions?lang=ko", SCRIPT, verb="reset", session=run, version=version, really="yes")
     assert (done.status_code, done.json()) == (200, {"to": "/decisions?lang=ko"})
     assert session(client, run)["status"] == "reset"
 

@@ -1,4 +1,4 @@
-"""Every door of every kind of session in every state: closed ones answer 409 in words (contract §2, §3)."""
+"""Every endpoint of every kind of session in every state: closed ones answer 409 in words (contract §2, §3)."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -22,9 +22,9 @@ from tests.api.server import system
 from tests.projections.given import APPROVING, BLOCKING
 from tests.projections.stage import DEBATE, REVIEW, Stage, challenge, critique, plan, subtask, verdicts
 
-DOORS: Final = ("continue", "reset", "cancel", "decision", "budget")
+ENDPOINTS: Final = ("continue", "reset", "cancel", "decision", "budget")
 COMMAND: Final = {"budget": "extend"}
-"""A door by its name in `availableCommands`, where that is another one."""
+"""A endpoint by its name in `availableCommands`, where that is another one."""
 CAMEL: Final = re.compile(r"\b[A-Z][a-z]+[A-Z]\w*")
 AGREED: Final = "I agree and accept, a valid point."
 
@@ -201,10 +201,10 @@ SCENES: Final = (
     *_discussions("debate", "debating"),
 )
 CLOSED: Final = [
-    pytest.param(scene, door, id=f"{scene.id}-{door}")
+    pytest.param(scene, endpoint, id=f"{scene.id}-{endpoint}")
     for scene in SCENES
-    for door in DOORS
-    if COMMAND.get(door, door) not in scene.open
+    for endpoint in ENDPOINTS
+    if COMMAND.get(endpoint, endpoint) not in scene.open
 ]
 
 
@@ -221,13 +221,13 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         yield found
 
 
-def knock(client: httpx.Client, scene: Scene, door: str, **headers: str) -> httpx.Response:
+def knock(client: httpx.Client, scene: Scene, endpoint: str, **headers: str) -> httpx.Response:
     kind = scene.id.partition("-")[0]
     bodies: dict[str, dict[str, Any]] = {
         "decision": {"decision": "accept" if kind == "debate" else "skip"},
         "budget": {"addRounds" if kind == "orchestration" else "addMinutes": 1, "reason": "more"},
     }
-    return client.post(f"/api/sessions/{scene.id}/{door}", json=bodies.get(door, {}), headers=headers)
+    return client.post(f"/api/sessions/{scene.id}/{endpoint}", json=bodies.get(endpoint, {}), headers=headers)
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.id)
@@ -250,10 +250,12 @@ def test_the_page_and_the_command_line_tell_of_the_decision_too(
     assert child in page.text and all(f'"{choice}"' in page.text for choice in choices)
 
 
-@pytest.mark.parametrize(("scene", "door"), CLOSED)
-def test_a_closed_door_says_the_state_and_what_is_allowed_now(client: TestClient, scene: Scene, door: str) -> None:
+@pytest.mark.parametrize(("scene", "endpoint"), CLOSED)
+def test_a_closed_endpoint_says_the_state_and_what_is_allowed_now(
+    client: TestClient, scene: Scene, endpoint: str
+) -> None:
     before = client.get(f"/api/sessions/{scene.id}").content
-    answer = knock(client, scene, door)
+    answer = knock(client, scene, endpoint)
     found = answer.json()
     assert (answer.status_code, found["allowed"]) == (409, list(scene.open))
     kind = scene.id.partition("-")[0]
@@ -266,7 +268,7 @@ def test_a_closed_door_says_the_state_and_what_is_allowed_now(client: TestClient
 
 
 @pytest.mark.parametrize(
-    ("scene", "door", "sentence"),
+    ("scene", "endpoint", "sentence"),
     [
         ("delivery-planning", "continue", "cannot be continued."),
         ("delivery-planning", "reset", "cannot be reset."),
@@ -282,11 +284,11 @@ def test_a_closed_door_says_the_state_and_what_is_allowed_now(client: TestClient
         ("debate-decided", "cancel", "cannot be cancelled. It has been decided: accept."),
     ],
 )
-def test_what_cannot_be_done_is_said_in_the_words_of_the_door(
-    client: TestClient, scene: str, door: str, sentence: str
+def test_what_cannot_be_done_is_said_in_the_words_of_the_endpoint(
+    client: TestClient, scene: str, endpoint: str, sentence: str
 ) -> None:
     found = next(known for known in SCENES if known.id == scene)
-    assert f" {sentence} " in knock(client, found, door).json()["detail"]
+    assert f" {sentence} " in knock(client, found, endpoint).json()["detail"]
 
 
 @pytest.mark.parametrize("end", ["done", "reset"])

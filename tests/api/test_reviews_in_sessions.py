@@ -1,4 +1,4 @@
-"""Plans that are debated, work and deliveries that are reviewed, through the doors (S2; K-24, K-25, K-33)."""
+"""Plans that are debated, work and deliveries that are reviewed, through the endpoints (S2; K-24, K-25, K-33)."""
 
 import json
 import subprocess
@@ -179,15 +179,17 @@ def test_a_run_out_of_rounds_goes_on_with_the_fix(client: httpx.Client) -> None:
 # ------------------------------------------------------------------------------------------------------------ parents
 
 
-@pytest.mark.parametrize("door", ["reset", "cancel"])
+@pytest.mark.parametrize("endpoint", ["reset", "cancel"])
 @pytest.mark.parametrize(
     ("fields", "passing"), [({"planReview": {"enabled": True}}, "accept"), ({"workReview": ON}, "skip")]
 )
-def test_a_run_that_ends_closes_its_discussions(client: httpx.Client, fields: Json, passing: str, door: str) -> None:
+def test_a_run_that_ends_closes_its_discussions(
+    client: httpx.Client, fields: Json, passing: str, endpoint: str
+) -> None:
     """K-33: skip or accept is recorded as the decision of the reset; no further step follows."""
     session_id = start(client, run(**fields))
     discussion = child(client, session_id)
-    assert client.post(f"/api/sessions/{session_id}/{door}", json={"reason": "enough"}).status_code == 200
+    assert client.post(f"/api/sessions/{session_id}/{endpoint}", json={"reason": "enough"}).status_code == 200
     found, closed = session(client, session_id), session(client, discussion["id"])
     assert (found["status"], found["outstandingTurns"]) == ("reset", [])
     assert (closed["status"], closed["decision"]["choice"], closed["decision"]["actor"]) == (

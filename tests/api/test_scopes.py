@@ -82,12 +82,12 @@ def test_a_route_lets_in_who_has_its_scope(client: TestClient, method: str, path
 
 
 @pytest.mark.parametrize(
-    ("door", "scope"), [("decision", "decide"), ("budget", "decide"), ("cancel", "operate"), ("fork", "operate")]
+    ("verb", "scope"), [("decision", "decide"), ("budget", "decide"), ("cancel", "operate"), ("fork", "operate")]
 )
 @pytest.mark.parametrize("page", ["/decisions", "/sessions/delivery-1"])
-def test_a_form_asks_for_the_scope_of_its_command(client: TestClient, door: str, scope: str, page: str) -> None:
-    form = {"door": door, "session": "delivery-1", "key": "0" * 32, "version": "1", "really": "yes"}
-    if door == "fork":
+def test_a_form_asks_for_the_scope_of_its_command(client: TestClient, verb: str, scope: str, page: str) -> None:
+    form = {"verb": verb, "session": "delivery-1", "key": "0" * 32, "version": "1", "really": "yes"}
+    if verb == "fork":
         del form["version"]
     held = "read" if scope == "operate" else "operate"
     headers = BROWSER | {"Sec-Fetch-Site": "same-origin"}

@@ -96,7 +96,7 @@ def test_every_panel_is_the_same_live_in_the_page_and_as_of_its_event(client: Te
 def test_a_position_looks_the_same_whatever_came_after(client: TestClient, kind: str) -> None:
     session_id = SCENES[kind](client)
     before = at(client, session_id)
-    door, body = {
+    endpoint, body = {
         "delivery": ("budget", {"addIterations": 1, "reason": "more"}),
         "orchestration": ("reset", {}),
         "review": ("decision", {"decision": "skip"}),
@@ -105,7 +105,7 @@ def test_a_position_looks_the_same_whatever_came_after(client: TestClient, kind:
     if kind == "delivery":
         session_id = exhausted(client)
         before = at(client, session_id)
-    answer = client.post(f"/api/sessions/{session_id}/{door}", json=body)
+    answer = client.post(f"/api/sessions/{session_id}/{endpoint}", json=body)
     assert answer.status_code == 200, answer.text
     after = at(client, session_id)
     assert after["version"] > before["version"]
@@ -288,7 +288,7 @@ def commands(html: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("scene", "doors", "told"),
+    ("scene", "endpoints", "told"),
     [
         (waiting_review, ["decision", "cancel"], ["Apply Fix", "Skip & Continue"]),
         (waiting_debate, ["decision", "cancel"], ["Revise Plan", "Accept as-is"]),
@@ -298,11 +298,11 @@ def commands(html: str) -> list[str]:
     ],
 )
 def test_what_a_person_may_do_is_offered_live_and_never_in_replay(
-    client: TestClient, scene: Any, doors: list[str], told: list[str]
+    client: TestClient, scene: Any, endpoints: list[str], told: list[str]
 ) -> None:
     session_id = scene(client)
     html = page(client, f"/sessions/{session_id}")
-    assert commands(html) == doors
+    assert commands(html) == endpoints
     assert [words for words in told if words not in Seen(html).text] == []
     last = len(events(client, session_id))
     replayed = page(client, f"/sessions/{session_id}?at={last}")

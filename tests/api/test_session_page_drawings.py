@@ -6,10 +6,10 @@ from importlib.resources import files
 import pytest
 
 from api.web import svg
+from api.web.sentences import words
 from api.web.session.charts import BOX, DIAGRAMS, WIDTH
 from api.web.session.diagram import draw, visited
 from api.web.session.strip import BUCKETS, strip
-from api.web.words import words
 from domain.delivery import chart as delivery
 from domain.discussion import chart as discussion
 from domain.orchestration import chart as orchestration

@@ -51,7 +51,7 @@ def problem(answer: bytes, status: int) -> str:
         (b"GET /",),
         (HEAD,),
         (HEAD + b"Content-Length: 50\r\n\r\n", b"{"),
-        (FORM + b"Content-Length: 50\r\n\r\n", b"door=cancel"),
+        (FORM + b"Content-Length: 50\r\n\r\n", b"verb=cancel"),
         (HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"5\r\n{"),
     ],
     ids=["nothing", "half a line", "half a head", "half a body", "half a form", "half a chunk"],

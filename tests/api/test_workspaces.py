@@ -1,4 +1,4 @@
-"""A folder that nobody could work in is refused at the door, before anybody is asked or paid, by every door."""
+"""A folder that nobody could work in is refused at the endpoint, before anybody is asked or paid, by every endpoint."""
 
 import subprocess
 from collections.abc import Callable, Iterator

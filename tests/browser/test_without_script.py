@@ -244,7 +244,7 @@ def _decided_here_and_not_from_elsewhere(site: Browsing, server: Server) -> None
     button(page, "Skip & Continue").click()
     badge(page, "Decided")
     assert [headers.get("sec-fetch-site") for headers in asked] == [None]
-    fields = {"key": "0" * 32, "door": "decision", "decision": "skip"}
+    fields = {"key": "0" * 32, "verb": "decision", "decision": "skip"}
     fields["version"] = str(session(server.client, foreign)["version"])
     inputs = "".join(f'<input type="hidden" name="{name}" value="{value}">' for name, value in fields.items())
     html = f'<form method="post" action="{site.url}/sessions/{foreign}">{inputs}<button>Win</button></form>'

@@ -365,7 +365,7 @@ def test_the_answer_to_a_reset_tells_of_the_reset_although_a_message_goes_on(bus
     assert (busy.channel.busy, busy.channel.receipt()["sessionId"]) == ("orchestration-2", "orchestration-1")
 
 
-# -- the doors that need no words ----------------------------------------------------------------------------------
+# -- the endpoints that need no words ----------------------------------------------------------------------------------
 
 
 def test_continue_and_reset_turn_to_the_latest_run(talk: Talk) -> None:

@@ -40,7 +40,7 @@ APPROVING = json.dumps({"blockingIssues": [], "nonBlockingIssues": [], "score": 
 
 @dataclass
 class Twin:
-    """The log in memory: the same reading doors as the store."""
+    """The log in memory: the same reading endpoints as the store."""
 
     events: list[Recorded] = field(default_factory=list)
     broken: set[int] = field(default_factory=set)
@@ -207,14 +207,14 @@ def wander(seed: int, session_id: str = "delivery-1") -> Story:
     chance = random.Random(seed)  # noqa: S311 - the same story for the same seed
     story = Story(session_id, NOON + seed).start(f"Task {seed}", limits=BudgetLimits(max_iterations=1 + seed % 3))
     for _ in range(25):
-        doors = allowed_actions(story.delivery)
-        if not doors:
+        endpoints = allowed_actions(story.delivery)
+        if not endpoints:
             break
         happening = chance.random()
         if story.delivery.state == "failed":
             story.do(RetryTurn(reason="again"))
             continue
-        if story.delivery.state == "exhausted" or ("extend" in doors and happening < 0.05):
+        if story.delivery.state == "exhausted" or ("extend" in endpoints and happening < 0.05):
             story.extended(1 + seed % 2)
         elif happening < 0.08:
             story.do(CancelDelivery(reason="enough"))

@@ -12,8 +12,7 @@ import pytest
 from adapters.store import Store
 from adapters.store.sqlite.views import SqliteViews, ViewsUnavailable
 from domain.session.record import Recorded
-from projections.engine.catalogue import PROJECTIONS
-from projections.engine.dump import dump
+from projections.engine.catalogue import PROJECTIONS, dump
 from projections.engine.fold import ViewProblem
 from projections.engine.follow import Follower
 from projections.engine.ports import Database, Projection, each

@@ -17,7 +17,7 @@ from domain.replay import first_difference
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
 from domain.values.base import Text
-from projections.engine.dump import dump
+from projections.engine.catalogue import dump
 from projections.engine.follow import Follower
 from projections.record import worklog
 from projections.record.session import view

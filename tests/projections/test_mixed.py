@@ -13,7 +13,7 @@ from domain.kinds import KINDS, TOPICS, fold
 from domain.orchestration.state import Orchestration
 from domain.session.record import Recorded
 from domain.session.state import Session
-from projections.engine.dump import dump
+from projections.engine.catalogue import dump
 from projections.engine.follow import Follower
 from projections.record import worklog
 from projections.record.budget import Point

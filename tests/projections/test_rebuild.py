@@ -15,8 +15,7 @@ from adapters.store import Store
 from adapters.store.sqlite.views import SqliteViews
 from domain.session.record import Recorded
 from domain.values.base import DomainEvent
-from projections.engine.catalogue import PROJECTIONS
-from projections.engine.dump import dump
+from projections.engine.catalogue import PROJECTIONS, dump
 from projections.engine.follow import Follower
 from projections.engine.ports import Database, Projection, each
 from projections.sessions import fold, overview

@@ -17,7 +17,7 @@ from domain.session.record import Recorded
 from domain.session.turns import ExpireTurn, Failure, FailureCode, RecordReply, RetryTurn
 from domain.values.base import DomainEvent, Unknown, Usage
 from domain.values.budget import BudgetLimits
-from projections.engine.dump import dump
+from projections.engine.catalogue import dump
 from projections.engine.follow import Follower
 from projections.engine.ports import Database, each
 from projections.reports import REPORTS, Filters, report, summary

@@ -14,7 +14,7 @@ from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
 from domain.values.budget import BudgetLimits
 from projections.engine import snapshots as module
-from projections.engine.dump import dump
+from projections.engine.catalogue import dump
 from projections.engine.follow import Follower
 from projections.engine.snapshots import Snapshots
 from projections.record.state import Record, Records

@@ -3,8 +3,8 @@
 from typing import Any
 
 from projections.record import timeline
-from projections.record.entries import Entry
 from projections.record.state import record_of
+from projections.record.turns import Entry
 from tests.projections.given import NOON, Story, exhausted, merged, success
 
 

@@ -16,17 +16,14 @@ from eventsourcing.persistence import StoredEvent
 
 from adapters.clock import Clock
 from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, StreamHeads
-from adapters.store.migrating import Page
+from adapters.store.migrating import Page, Table
 from adapters.store.port import Conflict, Fenced, Node, StoredReceipt, StoreError
 from adapters.store.postgres import nodes
-from adapters.store.postgres.clock import DatabaseClock
 from adapters.store.postgres.connection import Connections, Outage, PostgresConnection, Unconfirmed
-from adapters.store.postgres.inserting import insert_rows
 from adapters.store.postgres.listening import CHANNEL, Listening
-from adapters.store.postgres.rows import PostgresRows
+from adapters.store.postgres.rows import DatabaseClock, PostgresRows, PostgresTurns
 from adapters.store.postgres.schema import prepare, refuse_newer
 from adapters.store.postgres.shares import PostgresShares
-from adapters.store.postgres.turns import PostgresTurns
 from adapters.store.sql.copying import check_empty
 from adapters.store.sql.log import SqlRecorder, hash_of, receipts_of
 from adapters.store.sql.redacting import redact
@@ -216,3 +213,23 @@ def _insert(
         applied = apply(connection, attachments.turns)
         connection.execute("SELECT pg_notify(?, '')", [CHANNEL])
     check_held(applied)
+
+
+# Many rows in one statement: a column is an array.
+
+_TYPES: Final[dict[Table, str]] = {
+    "events": "bigint text bigint text bytea bytea",
+    "texts": "text bytea",
+    "receipts": "text text int bytea bigint",
+    "turns": "text text bigint text text text text bigint text bigint bigint bigint text bigint",
+}
+
+
+def insert_rows(
+    connection: PostgresConnection, table: Table, rows: Sequence[Sequence[Any]], conflicts: str = ""
+) -> None:
+    """Insert the rows, all columns of each."""
+    if rows:
+        arrays = ", ".join(f"%b::{name}[]" for name in _TYPES[table].split())
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        connection.raw.execute(f"INSERT INTO {table} SELECT * FROM unnest({arrays}){conflicts}", columns)

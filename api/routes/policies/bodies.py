@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator
 
 from api.routes.bodies import Body
-from api.routes.policies.instants import Instant, instant
+from api.routes.policies.answers import Instant, instant
 from domain.convergence import SEED, Profile, Thresholds, named
 from domain.orchestration.phases import Role, Subtask
 from domain.replies import KINDS

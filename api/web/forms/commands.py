@@ -18,10 +18,8 @@ from api.http.problems import of_field
 from api.http.requests import NUMBER, answer_headers, only, system
 from api.http.scopes import check_scope
 from api.web import inbox_page, pages
-from api.web.forms.passing import FormOutcome, hand_over, key_of
-from api.web.forms.reading import fields
+from api.web.forms.passing import FormOutcome, body_of, fields, hand_over, key_of, number
 from api.web.forms.sent import Sent, placed, told_of
-from api.web.forms.starting import body_of, number
 from api.web.rendering import explicit, language_of, linker, scripted
 from api.web.session import routes
 from api.web.session.standing import badge_of
@@ -34,7 +32,7 @@ KEY: Final = re.compile("[0-9a-f]{32}")
 LONGEST: Final = 200
 """Maximum length of a session's name or state."""
 TRIES: Final = 3
-ENVELOPE: Final = frozenset({"key", "door", "session", "version", "state", "really"})
+ENVELOPE: Final = frozenset({"key", "verb", "session", "version", "state", "really"})
 """Fields that say which command it is and what its sender saw."""
 
 
@@ -57,7 +55,7 @@ SUBSTITUTES: Final = (
     "substitute.budget.addIterations",
 )
 """What a fork may change, by the place in its body."""
-DOORS: Final = {
+VERBS: Final = {
     "decision": FormCommand(actions.decide, ("decision", "rationale", "seen")),
     "permission": FormCommand(actions.permit, ("requestId", "decision", "remember"), bound=False),
     "scope": FormCommand(changing.scope, ("requestId", "decision")),
@@ -82,7 +80,7 @@ class Asked(NamedTuple):
     """A command from a form: for which session, and the version and state that its sender saw."""
 
     name: str
-    door: FormCommand
+    verb: FormCommand
     session: str
     values: dict[str, str]
     key: str
@@ -93,7 +91,7 @@ class Asked(NamedTuple):
     @property
     def body(self) -> dict[str, Any]:
         """An empty field counts as missing."""
-        typed = {name: self.values[name].strip() for name in self.door.fields if name in self.values}
+        typed = {name: self.values[name].strip() for name in self.verb.fields if name in self.values}
         return nested({name: _value(name, text) for name, text in typed.items() if text})
 
 
@@ -163,19 +161,19 @@ def nested(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _asked(found: dict[str, str], here: str) -> Asked:
     """Raises Problem 400 for anything that our forms do not send: then somebody else made it."""
-    name, session = found.get("door", ""), found.get("session") or here
-    door = DOORS.get(name)
-    if door is None:
-        raise of_field("door", Sentence("not_one_of", choices=list(DOORS)), status=400)
-    _known(found, {*door.fields, *ENVELOPE})
+    name, session = found.get("verb", ""), found.get("session") or here
+    verb = VERBS.get(name)
+    if verb is None:
+        raise of_field("verb", Sentence("not_one_of", choices=list(VERBS)), status=400)
+    _known(found, {*verb.fields, *ENVELOPE})
     state, version = found.get("state", ""), found.get("version", "")
     if max(len(session), len(state)) > LONGEST or not session:
         raise of_field("session", Sentence("not_a_session_id"), status=400)
-    if door.bound != bool(NUMBER.fullmatch(version)):
+    if verb.bound != bool(NUMBER.fullmatch(version)):
         raise of_field("version", Sentence("version_not_shown"), status=400)
-    values = {name: value for name, value in found.items() if name in door.fields}
-    seen = int(version) if door.bound else None
-    return Asked(name, door, session, values, _key(found), seen, state, found.get("really") == "yes")
+    values = {name: value for name, value in found.items() if name in verb.fields}
+    seen = int(version) if verb.bound else None
+    return Asked(name, verb, session, values, _key(found), seen, state, found.get("really") == "yes")
 
 
 def _key(found: dict[str, str]) -> str:
@@ -197,14 +195,14 @@ async def _carried_out(request: Request, asked: Asked) -> FormOutcome | Sent:
     """Reports success, or what was wrong."""
     check_scope(request, "POST", f"/api/sessions/{{id}}/{asked.name}")
     say = language_of(request)
-    if asked.door.ends and not asked.really:
+    if asked.verb.ends and not asked.really:
         errors, outcome = {"really": say("form.really")}, FormOutcome(422, {}, False)
         words = say("form.marked")
     else:
         outcome = await _knocked(request, asked)
         if outcome.done:
             return outcome
-        errors, elsewhere = placed(outcome.told, asked.door.fields)
+        errors, elsewhere = placed(outcome.told, asked.verb.fields)
         words = told_of(say, outcome, elsewhere, say("form.marked"))
     key = _kept(asked.key, outcome.status)
     return Sent(asked.name, asked.session, asked.values, errors, words, outcome.status, key)
@@ -216,10 +214,10 @@ async def _knocked(request: Request, asked: Asked) -> FormOutcome:
     the writer remembers refusals, too."""
     path, version = f"/api/sessions/{quote(asked.session, safe='')}/{asked.name}", asked.version
     for attempt in range(TRIES):
-        newest = await asyncio.to_thread(_as_seen, request, asked) if asked.door.again and asked.state else None
+        newest = await asyncio.to_thread(_as_seen, request, asked) if asked.verb.again and asked.state else None
         key = key_of(asked.key, path, asked.body, asked.version, attempt)
         outcome = await hand_over(
-            request, asked.door.action, path, asked.body, key=key, session=asked.session, version=newest or version
+            request, asked.verb.action, path, asked.body, key=key, session=asked.session, version=newest or version
         )
         if outcome.status != 412 or (newest is None and not outcome.replayed):
             break

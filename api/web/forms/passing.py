@@ -2,8 +2,10 @@
 answer."""
 
 import hashlib
+import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+from urllib.parse import parse_qsl
 
 import orjson
 from starlette.requests import Request
@@ -11,11 +13,14 @@ from starlette.requests import Request
 from api.http.commands import Action, perform
 from api.http.idempotency import ApiCall
 from api.http.problems import Problem, of, problem
-from api.http.requests import system
+from api.http.requests import CHARSET, received, system
 from api.web.rendering import language_of
-from api.web.sentences import told_in
+from api.web.sentences import in_words, told_in
+from api.web.start_form import Field, Form
 from domain.values.base import HansardError
-from domain.values.sentences import Sentence
+from domain.values.sentences import Sentence, sentence_of
+from domain.values.strict import Malformed, decode
+from domain.values.words import Words
 
 
 class FormOutcome(NamedTuple):
@@ -66,3 +71,106 @@ async def hand_over(
     replayed = answer.headers.get("idempotency-replayed") == "true"
     told = told_in(language_of(request), orjson.loads(bytes(answer.body)))
     return FormOutcome(answer.status_code, told, replayed)
+
+
+# Parses a browser's form data as strictly as JSON, or refuses all of it.
+
+TYPE: Final = "application/x-www-form-urlencoded"
+MOST: Final = 64
+"""Maximum number of fields in a form."""
+SPELT: Final = 3
+"""How many bytes one byte may take here: `%ED%95%9C` takes as much space as three bytes of JSON."""
+
+_BROKEN = re.compile("%(?![0-9A-Fa-f]{2})")
+
+
+async def fields(request: Request) -> dict[str, str]:
+    """The fields by name, each once, with `\\n` between lines.
+
+    Raises Problem: 413 above `max_body_bytes` (percent-encoded), 415 for anything but such a form, 408 for one that
+    ends too early, 400 for one that no browser would send.
+    """
+    _check_type(request)
+    return parsed(await received(request, SPELT * system(request).settings.max_body_bytes, "form"))
+
+
+def _check_type(request: Request) -> None:
+    media, _, parameters = request.headers.get("content-type", "").partition(";")
+    charset = CHARSET.search(parameters)
+    if media.strip().lower() != TYPE or (charset is not None and charset[1].lower() not in ("utf-8", "utf8")):
+        raise Problem(415, Sentence("send_form_utf8"))
+    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
+        raise Problem(415, Sentence("form_compressed"))
+
+
+def parsed(raw: bytes) -> dict[str, str]:
+    """Raises Problem 400 if it is not percent-encoded UTF-8, or repeats a field."""
+    try:
+        text = raw.decode("ascii")
+        if _BROKEN.search(text):
+            raise ValueError("a percent sign that encodes nothing")
+        pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), errors="strict", max_num_fields=MOST)
+    except ValueError:
+        raise Problem(400, Sentence("form_unreadable", number=MOST)) from None
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise Problem(400, Sentence("form_field_twice"))
+    return {name: value.replace("\r\n", "\n") for name, value in found.items()}
+
+
+# The contents of the form that starts a session, as the body of the request; the page's script does the same.
+
+_NUMBER: Final = re.compile("-?[0-9]{1,16}")
+
+
+def body_of(form: Form, values: Mapping[str, str], say: Words) -> tuple[dict[str, Any], dict[str, str]]:
+    """The body, and unreadable values by field. Fields that depend on a switch are only sent while it is on."""
+    body: dict[str, Any] = {"kind": form.kind}
+    errors: dict[str, str] = {}
+    for field in (*form.fields, *form.more):
+        try:
+            value = read(field, values.get(field.name, ""))
+        except Malformed as error:
+            errors[field.name] = in_words(say, sentence_of(error))
+            continue
+        name, _, inner = field.name.partition(".")
+        if value is None:
+            continue
+        if not inner:
+            body[name] = value
+        elif name in body:
+            body[name][inner] = value
+    return body, errors
+
+
+def read(field: Field, typed: str) -> Any:
+    """None for an empty field. An invalid number is passed on, and the endpoint reports it."""
+    typed = typed.strip()
+    if not typed:
+        return None
+    match field.reads:
+        case "switch":
+            return {"enabled": True}
+        case "number":
+            return number(typed)
+        case "lines":
+            return _lines(typed)
+        case "people":
+            return [_person(line) for line in _lines(typed)]
+        case "json":
+            return decode(typed)
+        case _:
+            return typed
+
+
+def number(typed: str) -> int | str:
+    return int(typed) if _NUMBER.fullmatch(typed) else typed
+
+
+def _lines(typed: str) -> list[str]:
+    return [line for line in map(str.strip, typed.split("\n")) if line]
+
+
+def _person(line: str) -> dict[str, str]:
+    name, colon, role = line.rpartition(":")
+    return {"name": name.strip(), "role": role.strip()} if colon else {"name": line}

@@ -12,7 +12,7 @@ from domain.values.words import Words
 class Sent:
     """`errors` are sentences by field, `words` a message about the whole. Empty without a submitted form."""
 
-    door: str = ""
+    verb: str = ""
     session: str = ""
     values: Mapping[str, str] = field(default_factory=dict)
     errors: Mapping[str, str] = field(default_factory=dict)
@@ -22,15 +22,15 @@ class Sent:
     """The key with which the same form may be sent again: the server may have succeeded without being able to say
     so."""
 
-    def to(self, door: str, session: str) -> bool:
+    def to(self, verb: str, session: str) -> bool:
         """Whether it is this form that was sent."""
-        return (door, session) == (self.door, self.session)
+        return (verb, session) == (self.verb, self.session)
 
-    def typed(self, door: str, session: str, name: str) -> str:
-        return self.values.get(name, "") if self.to(door, session) else ""
+    def typed(self, verb: str, session: str, name: str) -> str:
+        return self.values.get(name, "") if self.to(verb, session) else ""
 
-    def error(self, door: str, session: str, name: str) -> str:
-        return self.errors.get(name, "") if self.to(door, session) else ""
+    def error(self, verb: str, session: str, name: str) -> str:
+        return self.errors.get(name, "") if self.to(verb, session) else ""
 
 
 NOTHING: Final = Sent()

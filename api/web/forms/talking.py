@@ -13,8 +13,7 @@ from api.http.requests import only
 from api.http.scopes import check_scope
 from api.web.chat_page import ChatSent, shown
 from api.web.forms.commands import KEY
-from api.web.forms.passing import FormOutcome, hand_over, key_of
-from api.web.forms.reading import fields
+from api.web.forms.passing import FormOutcome, fields, hand_over, key_of
 from api.web.forms.sent import placed, told_of
 from api.web.rendering import explicit, language_of, linker
 from domain.values.sentences import Sentence

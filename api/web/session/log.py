@@ -10,8 +10,7 @@ from api.http.problems import of_field
 from api.http.requests import number, only
 from api.system import System
 from api.web.rendering import language_of, page, render
-from api.web.session.reading import reading
-from api.web.session.texts import words_of
+from api.web.session.reading import reading, words_of
 from api.web.session.written import in_lines, printed
 from api.web.shown import cut
 from domain.session.state import Session

@@ -8,8 +8,8 @@ from api.web.session.causes import asked_by, cause_of
 from api.web.session.standing import ICONS, LONG, SENTENCE, Standing
 from api.web.shown import cut
 from domain.delivery.state import Delivery
+from domain.discussion.seen import suggested
 from domain.discussion.state import Discussion
-from domain.discussion.suggestion import suggested
 from domain.orchestration.state import Orchestration
 from domain.session.state import Session
 from projections.record.outcome import outcome

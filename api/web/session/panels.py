@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from api.routes.turns.telling import told
+from api.routes.turns.handlers import told
 from api.system import System
 from api.web.rendering import fragment
 from api.web.session import budget, causes, changes, diagram, discussion, gantt, matrix, overview, turns, work

@@ -6,16 +6,24 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
+from adapters.store.mapper import whole
 from api.http.problems import Problem
 from api.http.requests import system
 from api.system import System
-from api.web.rendering import language_of
+from api.web.forms.sent import NOTHING, Sent
+from api.web.rendering import explicit, fragment, language_of
+from api.web.session import overview
 from api.web.session.panels import Gallery
-from domain.kinds import KINDS
+from api.web.session.standing import ICONS, badge_of
+from domain.delivery.state import Delivery
+from domain.discussion.seen import suggested
+from domain.discussion.state import Discussion
+from domain.kinds import KINDS, allowed_actions
 from domain.session.record import kind_of
 from domain.session.state import Session
-from domain.values.base import Unknown
+from domain.values.base import Text, Unknown
 from domain.values.sentences import Sentence
+from domain.values.words import Words
 
 T = TypeVar("T")
 
@@ -56,3 +64,62 @@ def gallery(request: Request) -> Gallery:
     """Kept with the application; the first page that is asked for makes it."""
     kept: dict[str, Gallery] = request.app.state.kept
     return kept.get("gallery") or kept.setdefault("gallery", Gallery(system(request)))
+
+
+# The whole of what somebody said in an event.
+
+
+def words_of(inside: System, now: Session, at: int, field: str | None) -> str:
+    """The first text of an event, or the one of that name. Raises Unknown."""
+    found = inside.store.history(now.id, after=at - 1, upto=at)
+    if not found:
+        raise Unknown(Sentence("session_version_beyond", id=now.id, number=at, newest=now.version))
+    event = found[0].event
+    texts = {name: getattr(event, name) for name in type(event).model_fields}
+    texts = {name: text for name, text in texts.items() if isinstance(text, Text)}
+    text = texts.get(field) if field else next(iter(texts.values()), None)
+    if text is None:
+        raise Unknown(Sentence("text_not_found", number=at, id=now.id))
+    return whole(inside.store, text)
+
+
+# What a person may do with a session now: its forms, and those of the discussions that it waits for.
+
+
+def act(request: Request, inside: System, now: Session, say: Words, *, key: str = "", sent: Sent = NOTHING) -> str:
+    """With a `key` the forms can be sent as they are; the page's script needs none. `sent` is the one refused."""
+    children = [inside.sessions.get(name) for name in now.open_children]
+    waiting = [child for child in children if isinstance(child, Discussion) and child.choices]
+    return fragment(
+        say,
+        explicit(request),
+        "session_act.html",
+        id=now.id,
+        kind=now.kind,
+        version=now.version,
+        state=badge_of(now),
+        verbs=allowed_actions(now),
+        scope=now.scope_request if isinstance(now, Delivery) else None,
+        questions=tuple(now.questions.values()),
+        choices=now.choices if isinstance(now, Discussion) else (),
+        suggested=suggested(now.feedback) if isinstance(now, Discussion) else None,
+        approval=overview.approval(now),
+        seen=now.seen if isinstance(now, Discussion) else "",
+        fixable=_fixable(now),
+        waiting=[overview.asked(child) for child in waiting],
+        icons_of=ICONS,
+        key=key,
+        sent=sent,
+    ).strip()
+
+
+def _fixable(now: Session) -> bool:
+    """Whether a delivery can apply what it found: a review of its own that was decided so, or work that was sent
+    back."""
+    match now:
+        case Discussion(kind="review", parent=None, decision=made):
+            return made is not None and made.choice == "apply_fix"
+        case Delivery():
+            return now.sent_back is not None
+        case _:
+            return False
