@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, Literal, get_args
 
 from adapters.fence.bubblewrap import Bubblewrap, bubblewrap_works
-from adapters.fence.landlock import Landlock, landlock_version
+from adapters.fence.landlock import SCOPED, Landlock, landlock_version
 from adapters.fence.port import FEED, UNFENCED, Confined, Fence, Gap, Grant, Level, Unfenced
 from domain.values.base import HansardError
 
@@ -17,6 +17,7 @@ __all__ = [
     "GAPS",
     "NAMES",
     "SANDBOXES",
+    "SCOPED",
     "UNFENCED",
     "Confined",
     "Fence",

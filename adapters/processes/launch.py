@@ -27,7 +27,7 @@ def become(report: int, limits: str, fence: str, argv: list[str], env: dict[str,
         for name, value in (limit.split("=") for limit in limits.split(",") if limit):
             _hold(name, int(value))
         if fence:
-            _fence(fence)
+            restrict(fence)
         os.execvpe(argv[0], argv, env)  # noqa: S606 - an argument list is what is wanted, not a shell
     except OSError as error:
         os.write(report, str(error.errno).encode())
@@ -48,8 +48,8 @@ def _least(value: int, before: int) -> int:
     return value if before == resource.RLIM_INFINITY else min(value, before)
 
 
-def _fence(rules: str) -> None:
-    """Restrict this process, and everything that it starts, with Landlock. Raises OSError."""
+def restrict(rules: str) -> None:
+    """Restrict this thread, and everything that it starts, by Landlock. Raises OSError."""
     import ctypes
     import struct
 

@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Final, NamedTuple
 
-from adapters.fence import FEED, UNFENCED, Fence
+from adapters.fence import FEED, SCOPED, UNFENCED, Fence
 from adapters.processes.environment import marked
 from adapters.processes.limits import NO_LIMITS, SystemLimits, launched
 from adapters.processes.output import Input
+from adapters.processes.scoped import can_scope, scoped
 from adapters.processes.sweep import leaders, spawning
 
 _SOONER: Final = 500
@@ -56,23 +57,28 @@ def start(
         if confined.feed:
             theirs = (_fed(stack, confined.feed),)
             command = [str(theirs[0]) if word == FEED else word for word in command]
-        if limits != NO_LIMITS or confined.rules:
+        by_thread = confined.rules == SCOPED and limits == NO_LIMITS and can_scope()
+        if limits != NO_LIMITS or (confined.rules and not by_thread):
             report, end = _pipe(stack)
             command = launched(command, env, limits=limits, fence=confined.rules, report=end)
             theirs = (*theirs, end)
         stack.enter_context(spawning)
-        popen = subprocess.Popen(
-            command,
-            cwd=cwd,
-            env=marked(env, tag=tag),
-            stdin=source,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            start_new_session=True,
-            umask=0o022,
-            pass_fds=theirs,
-        )
+
+        def begin() -> subprocess.Popen[bytes]:
+            return subprocess.Popen(
+                command,
+                cwd=cwd,
+                env=marked(env, tag=tag),
+                stdin=source,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                start_new_session=True,
+                umask=0o022,
+                pass_fds=theirs,
+            )
+
+        popen = scoped(begin) if by_thread else begin()
         leaders.add(popen.pid)
         if report is not None:
             report = os.dup(report)  # outlives the stack
