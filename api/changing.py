@@ -11,7 +11,7 @@ from api.http.commands import Intent
 from api.http.idempotency import ApiCall
 from api.http.requests import read
 from api.projects import read_project
-from api.routes.results import Land, ScopeAnswer
+from api.routes.command_bodies import Land, ScopeAnswer
 from api.system import System
 from domain.delivery.commands import DecideScope
 from domain.delivery.state import Delivery

@@ -230,12 +230,12 @@ class System(Core):
 
     def _logins(self) -> "Logins":
         from api.http.shared_keys import SharedKeys, SharedLogins
-        from api.owner import take_over
+        from api.owner import keys_file, take_over
 
         vault = self.store.vault
         assert vault is not None, "a server's store has keys"
         take_over(vault, self.settings)
-        self._keys = SharedKeys(vault)
+        self._keys = SharedKeys(vault, keys_file(self.settings))
         return SharedLogins(vault, self._keys, self.settings)
 
     async def _notifier(self) -> "Notifier | None":

@@ -4,12 +4,13 @@ import hashlib
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Final
 
 from adapters.store.port import StoreError
 from adapters.store.vault import StoredKey, Vault
-from api.http.keys import SCOPES, Key, Keys, Scope
+from api.http.keys import SCOPES, Key, Keys, Scope, keys_in
 from api.http.logins import Logins
 from api.settings import Settings
 
@@ -17,18 +18,45 @@ _EVERY_SECONDS: Final = 0.4
 """After this time at the latest, a key that was revoked elsewhere is refused, and its streams end."""
 
 
-class SharedKeys(Keys):
-    """The keys of a store. Between `start` and `stop`, a thread reads them regularly."""
+_SECOND_STEP: Final = 5.0
+"""Seconds after which a line that was removed from the file of keys counts as removed for good."""
 
-    def __init__(self, vault: Vault, now: Callable[[], float] = time.time) -> None:
+
+class SharedKeys(Keys):
+    """The keys of a store, less those that were removed from the file that they came from.
+
+    Between `start` and `stop`, a thread reads them regularly.
+    """
+
+    def __init__(self, vault: Vault, file: Path | None = None, now: Callable[[], float] = time.time) -> None:
         super().__init__(now=now)
         self._vault, self._stopped = vault, threading.Event()
+        self._file, self._listed = file, dict[str, str]()
+        self._missing, self._missing_since = frozenset[str](), 0.0
         self._thread = threading.Thread(target=self._run, name="keys", daemon=True)
         self.look()
 
     def look(self) -> None:
         """Raises StoreError."""
-        self._keys = {key.name: key for key in map(key_of, self._vault.all_keys())}
+        keys = {key.name: key for key in map(key_of, self._vault.all_keys())}
+        missing = self._taken_out(keys)
+        self._keys = {name: key for name, key in keys.items() if name not in missing}
+
+    def _taken_out(self, keys: Mapping[str, Key]) -> frozenset[str]:
+        """The names whose lines were removed from the file of keys since this process read it. Refused at once, and
+        revoked if the lines do not come back: an editor may write a file in two steps."""
+        if self._file is None or not self._file.exists():
+            return frozenset()
+        now = {key.name: key.digest for key in keys_in(self._file)}
+        self._listed |= {name: digest for name, digest in now.items() if name in keys and keys[name].digest == digest}
+        missing = frozenset(name for name, digest in self._listed.items() if now.get(name) != digest and name in keys)
+        if missing != self._missing:
+            self._missing, self._missing_since = missing, self._now()
+        elif missing and self._now() - self._missing_since >= _SECOND_STEP:
+            for name in missing:
+                del self._listed[name]
+                self._vault.remove(name)
+        return missing
 
     def start(self) -> None:
         self._thread.start()

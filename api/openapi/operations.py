@@ -4,7 +4,7 @@ from functools import partial
 
 from api.openapi import shapes
 from api.openapi.operation import ANY_OBJECT, CSV, HTML, MARKDOWN, PLAIN, Operation
-from api.routes import command_bodies, results
+from api.routes import command_bodies
 from api.routes.policies import POLICIES, lab
 from api.routes.turns import bodies as turn_bodies
 from projections.views import past, record, sessions, turns
@@ -41,7 +41,7 @@ OPERATIONS: dict[str, Operation] = {
         summary="Trust the settings of a repository",
         description="The set-up, environment, network and team in its `hansard.toml` take effect from now on. "
         "Changes need to be trusted again.",
-        body=results.TrustProject,
+        body=command_bodies.TrustProject,
         answer=shapes.TrustedSettings,
     ),
     "redact_text": Operation(
@@ -71,13 +71,13 @@ OPERATIONS: dict[str, Operation] = {
         description='For deliveries in a repository with `[scope] outside = "ask"`. Allowed paths may be changed '
         "from then on; the developer has to undo changes to denied ones in another iteration. The wait"
         " uses no budget.",
-        body=results.ScopeAnswer,
+        body=command_bodies.ScopeAnswer,
     ),
     "land_session": _command(
         summary="Merge the result into a branch",
         description="Merged with the current branch and validated; the branch moves only if that passes. The "
         "result is the event `session.landed` or `session.sent_back`.",
-        body=results.Land,
+        body=command_bodies.Land,
         status=202,
     ),
     "fork_session": _command(

@@ -13,8 +13,7 @@ from api.http.commands import perform
 from api.http.idempotency import call_of, kept
 from api.http.requests import answer_headers, read
 from api.projects import grant, within_roots
-from api.routes.command_bodies import Redact
-from api.routes.results import TrustProject
+from api.routes.command_bodies import Redact, TrustProject
 
 
 async def start_session(request: Request) -> Response:

@@ -2,9 +2,7 @@
 
 import posixpath
 from pathlib import Path
-from typing import Annotated, Literal
 
-from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -13,7 +11,6 @@ from adapters.workspace import WorkspaceError
 from adapters.workspace.comparing import kept_patch
 from api.http.problems import Problem
 from api.http.requests import answer_headers, system
-from api.routes.bodies import Body, Short
 from api.routes.views import answer, endpoint, record_of, session_of
 from domain.channel import Channel, channel_id
 from domain.delivery.state import Delivery
@@ -116,29 +113,6 @@ def show_conversation(request: Request) -> Response:
 
 
 # The bodies of requests about what a session changed, and about its checkout.
-
-
-class ScopeAnswer(Body):
-    """Whether changes outside the scope may stay."""
-
-    request_id: Short = Field(description="the request that is answered; `scopeRequest` of the session has it")
-    decision: Literal["allow", "deny"]
-
-
-class Land(Body):
-    """Merge the result into a branch, once it is validated there."""
-
-    onto: Annotated[str, Field(min_length=1, max_length=250, pattern=r"^[^\s\x00-\x1f~^:?*\[\\]+$")] | None = Field(
-        default=None, description="the branch; without it the one that the session began with"
-    )
-
-
-class TrustProject(Body):
-    """Trust what `hansard.toml` of a checkout sets up, as it is now."""
-
-    workspace: Annotated[str, Field(min_length=1, max_length=4_096, pattern=r"^/[^\x00]*$")] = Field(
-        description="absolute path of the checkout"
-    )
 
 
 # GET /api/blame: which turn wrote each line of a file.

@@ -14,7 +14,7 @@ from api.allowed import allowed
 from api.http.problems import of_field
 from api.http.requests import MOST, answer_headers, caught_up, has_it_already, limit, number, only, read_after, system
 from api.http.streams import stream_log, stream_session, wants_stream
-from api.routes.turns.handlers import told
+from api.routes.turns.marking import marked
 from domain.channel import Channel, channel_id
 from domain.kinds import KINDS, STATUSES, TOPICS, allowed_actions
 from domain.replay import first_difference
@@ -105,7 +105,7 @@ def show_session(request: Request) -> Response:
         history = system(request).store.history(session.id, upto=session.version, limit=MOST)
         events = tuple(Envelope.of(recorded) for recorded in history)
     found = SessionAnswer(
-        session=told(view(session), session, system(request).team, machine),
+        session=marked(view(session), session, system(request).team, machine),
         available_commands=_allowed(request, session),
         events=events,
     )

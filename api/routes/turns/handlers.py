@@ -8,22 +8,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from adapters.agents.port import Reply
-from adapters.agents.team import Team
 from adapters.store import Lease
 from adapters.turns.external import LeaseLost, Offer, ResultKey, TurnFilter
-from adapters.turns.routing import place_of
 from adapters.workspace import WorkspaceError, confine
 from adapters.writer.writer import CommandAnswer
 from api.http.idempotency import ApiCall, call_of, once, refusal
 from api.http.problems import Problem
 from api.http.requests import answer_headers, raw_body, read, read_object, system
 from api.routes.turns.bodies import TurnClaim, TurnHeartbeat, TurnResult
-from domain.session.state import Session
 from domain.session.turns import Failure
 from domain.values.base import HansardError, Invalid, Refused, Stale, Usage
 from domain.values.sentences import Sentence
 from domain.values.time import iso
-from projections.views.session import SessionView, TurnView
 
 _NOTHING: Final = 204
 
@@ -169,24 +165,3 @@ def _lease(lease: Lease, request: Request) -> dict[str, Any]:
 
 def _answer(found: dict[str, Any]) -> Response:
     return Response(orjson.dumps(found), headers=answer_headers(), media_type="application/json")
-
-
-# Marks the outstanding turns of external workers: the log itself does not know the team.
-
-
-def told(view: SessionView, session: Session, team: Team, machine: str | None = None) -> SessionView:
-    """The view of a session, with `external` at the turns that external agents fetch, and `elsewhere` at those of
-    agents that this service does not have. `machine`: all of them wait for it, as it alone has the workspace."""
-    turns = tuple(_marked(turn, session, team) for turn in view.outstanding_turns)
-    if machine is not None:
-        waits = {"waiting_for": "machine", "machine": machine}
-        turns = tuple(turn if turn.work == "wait" else turn.model_copy(update=waits) for turn in turns)
-    return view.model_copy(update={"outstanding_turns": turns})
-
-
-def _marked(turn: TurnView, session: Session, team: Team) -> TurnView:
-    if turn.work != "ask":
-        return turn
-    place = place_of(session, turn.agent, turn.role, team)
-    marks = {"outside": {"external": True}, "elsewhere": {"elsewhere": True}, "here": {}}
-    return turn.model_copy(update=marks[place])

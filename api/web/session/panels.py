@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from api.routes.turns.handlers import told
+from api.routes.turns.marking import marked
 from api.system import System
 from api.web.rendering import fragment
 from api.web.session import budget, causes, changes, diagram, discussion, gantt, matrix, overview, turns, work
@@ -121,7 +121,7 @@ class Gallery:
         """All that panels are made of."""
         return Standing(
             session=session,
-            it=told(view(session), session, self._system.team, machine).wire(),
+            it=marked(view(session), session, self._system.team, machine).wire(),
             record=self.record(session),
             store=self._system.store,
             language=say.language,
