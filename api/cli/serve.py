@@ -25,7 +25,6 @@ from api.cli.terminal import Full, counted, log_to_stderr, say
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-    from adapters.fence import Sandbox
     from api.settings import Settings
     from api.system import System
     from api.worker import WorkerProcess
@@ -233,18 +232,14 @@ def _announce(system: "System", settings: "Settings", sockets: list[socket.socke
 
 
 def _announce_work(process: "System | WorkerProcess", settings: "Settings") -> None:
+    from adapters.fence import fenced_by
+
     say(f"  log   {settings.log_name}")
     if process.team.example:
         say("  team  the scripted example team, which does no real work; set yours with HANSARD_TEAM or --team")
     else:
         say(f"  team  {settings.team} ({counted(len(process.team.agents), 'agent')})")
-    _announce_fence(process.sandbox)
-
-
-def _announce_fence(sandbox: "Sandbox") -> None:
-    from adapters.fence import fenced_by
-
-    say(f"  fence {fenced_by(sandbox)}")
+    say(f"  fence {fenced_by(process.sandbox)}")
 
 
 async def _begin_example(system: "System") -> None:
