@@ -204,7 +204,7 @@ def test_kill_9_in_any_turn_leads_to_the_same_end(tmp_path: Path, kind: str, cal
     assert not _runs(stage), "what hung has ended"
 
 
-@pytest.mark.parametrize("call", [5, 6])
+@pytest.mark.parametrize("call", [5, pytest.param(6, marks=pytest.mark.nightly)])
 def test_a_machine_that_sleeps_goes_on_where_it_was(tmp_path: Path, call: int) -> None:
     """The server and the program stop for longer than the lease, as when a laptop is closed."""
     stage = Stage.make(tmp_path)

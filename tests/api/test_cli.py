@@ -157,7 +157,9 @@ def test_a_reader_who_has_seen_enough_gets_no_complaint(
     assert (said.returncode, said.stderr) == (141, b"")
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    "closed", [*(pytest.param(one, marks=pytest.mark.nightly) for one in (">&-", "2>&-")), "<&- >&- 2>&-"]
+)
 def test_with_closed_streams_a_session_is_seen_through_all_the_same(
     hansard: Program, environment: dict[str, str], tmp_path: Path, closed: str
 ) -> None:

@@ -25,7 +25,7 @@ def _rewrite(folder: Path, client: httpx.Client, seed: str, word: Callable[[int]
     assert later.lines and later.right / later.lines >= 0.995, words
 
 
-@pytest.mark.parametrize(("seed", "word"), [("1", letter), ("2", statement)])
+@pytest.mark.parametrize(("seed", "word"), [pytest.param("1", letter, marks=pytest.mark.nightly), ("2", statement)])
 def test_lines_are_found_after_many_steps(
     tmp_path: Path, client: httpx.Client, seed: str, word: Callable[[int], str]
 ) -> None:

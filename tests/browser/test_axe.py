@@ -100,14 +100,13 @@ def _failed(server: Server) -> str:
     return reached(server.client, session_id, "failed")
 
 
-@pytest.mark.parametrize(
-    "look", ["light", pytest.param("dark", marks=pytest.mark.nightly), pytest.param("phone", marks=pytest.mark.nightly)]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("look", LOOKS)
 def test_axe_finds_nothing_on_any_page(browser: Browser, server: Server, pages: dict[str, str], look: str) -> None:
     assert _found(browser, server, pages, look) == {}
 
 
-@pytest.mark.parametrize("look", ["dark", "phone"])
+@pytest.mark.parametrize("look", LOOKS)
 def test_axe_finds_nothing_on_the_chief_pages(
     browser: Browser, server: Server, pages: dict[str, str], look: str
 ) -> None:

@@ -185,7 +185,7 @@ def pages(server: Server) -> dict[str, str]:
     return {"home": "/", "inbox": "/decisions"} | {name: f"/sessions/{found}" for name, found in sessions.items()}
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", ["light", "phone", pytest.param("dark", marks=pytest.mark.nightly)])
 def test_what_only_those_without_script_see_can_be_read_named_and_reached(
     browser: Browser, server: Server, pages: dict[str, str], look: str
 ) -> None:
