@@ -93,6 +93,11 @@ class Story:
     def turn(self) -> str:
         return next(iter(self.delivery.outstanding))
 
+    @property
+    def attempt(self) -> int:
+        """The number of the attempt at that turn."""
+        return self.delivery.outstanding[self.turn].tries.ended + 1
+
     def do(self, command: Command) -> "Story":
         decision = carry_out(kind_of(self.session_id), self.session, command, EventMetadata(self.session_id, self.at))
         version = self.session.version if self.session else 0
@@ -136,7 +141,7 @@ class Story:
         return self.do(
             RecordReply(
                 turn_id=self.turn,
-                attempt=1,
+                attempt=self.attempt,
                 reply=text,
                 prompt=prompt,
                 usage=usage or Usage(),
@@ -150,8 +155,10 @@ class Story:
     def fails(self, code: str = "timeout", detail: str = "nothing came") -> "Story":
         failure = Failure.model_validate({"code": code, "detail": detail})
         if self.delivery.phase == "validation":
-            return self.do(RecordValidation(turn_id=self.turn, attempt=1, passed=False, failure=failure, seconds=45.0))
-        return self.do(RecordReply(turn_id=self.turn, attempt=1, failure=failure, seconds=45.0))
+            return self.do(
+                RecordValidation(turn_id=self.turn, attempt=self.attempt, passed=False, failure=failure, seconds=45.0)
+            )
+        return self.do(RecordReply(turn_id=self.turn, attempt=self.attempt, failure=failure, seconds=45.0))
 
     def validates(self, *, exit_code: int, command: str = "pytest -q") -> "Story":
         passed = exit_code == 0
@@ -160,7 +167,7 @@ class Story:
         return self.do(
             RecordValidation(
                 turn_id=self.turn,
-                attempt=1,
+                attempt=self.attempt,
                 passed=passed,
                 classification=None if passed else "test",
                 summary="1 passed" if passed else "2 failed",
