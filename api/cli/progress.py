@@ -11,7 +11,6 @@ from api.cli.doing import RunningTurn
 from api.cli.exits import rests
 from api.cli.options import Json
 from api.cli.terminal import columns, local_time, minutes, one_line, say, shortened
-from domain.values.budget import dollars
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -253,7 +252,7 @@ def figures(session: Json, *, waited_ms: int = 0) -> list[str]:
     if budget.get("tokens") is not None:
         words.append(f"{budget['tokens']:,} tokens" + _of_limit(budget.get("maxTokens")))
     if budget.get("costMicros") is not None:
-        words.append(f"{dollars(budget['costMicros'])} spent" + _of_money(budget.get("maxCostMicros")))
+        words.append(f"{_dollars(budget['costMicros'])} spent" + _of_money(budget.get("maxCostMicros")))
     if budget.get("reason"):
         words.append(f"exhausted by {budget['reason']}")
     return words
@@ -263,8 +262,14 @@ def _of_limit(limit: int | None) -> str:
     return f" of {limit:,}" if limit is not None else ""
 
 
+def _dollars(micros: int) -> str:
+    from domain.values.budget import dollars  # not before an amount is shown: it takes longer than the rest of a start
+
+    return dollars(micros)
+
+
 def _of_money(limit: int | None) -> str:
-    return f" of {dollars(limit)}" if limit is not None else ""
+    return f" of {_dollars(limit)}" if limit is not None else ""
 
 
 def _at_work(session: Json) -> list[str]:
