@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _VERDICTS: Final = {True: "PASS", False: "FAIL"}
+_GATES: Final = {"completed": "✅ done", "paused": "⏸ checkpoint", "active": "⏳ in progress", "stopped": "⏹ stopped"}
 _FEEDBACK: Final = 80
 """Characters of a verdict's feedback beside its agent; the full text is in the history."""
 
@@ -60,7 +61,14 @@ def _convergence(session: Json) -> list[str]:
 def _row(agent: Json) -> list[str]:
     last = agent["history"][-1] if agent["history"] else None
     verdict = f"{_VERDICTS.get(last['pass'], 'FAIL')} {last['feedback'][:_FEEDBACK]}" if last else ""
-    return [str(agent["agent"]), str(agent["role"]), _phases(agent), str(agent["gate"]), verdict]
+    return [str(agent["agent"]), str(agent["role"]), _phases(agent), _gate(agent), verdict]
+
+
+def _gate(agent: Json) -> str:
+    """The API has the seeds' words, which are Korean."""
+    from domain.values.words import of_environment
+
+    return str(agent["gate"]) if of_environment(os.environ) == "ko" else _GATES.get(str(agent["status"]), "")
 
 
 def _phases(agent: Json) -> str:

@@ -205,7 +205,7 @@ def test_an_orchestration_goes_on_with_each_decision_at_the_terminal(
         terminal.until(QUESTION)
         terminal.type(b"skip\n")
         assert terminal.end() == 0
-    assert "agents   A  custom  ✓3  ✅ 완료  PASS" in terminal.shown
+    assert "agents   A  custom  ✓3  ✅ done  PASS" in terminal.shown
     assert "status   done" in terminal.shown
 
 

@@ -43,7 +43,7 @@ def test_a_run_is_watched_round_by_round_and_ends_at_its_checkpoint(run: Run) ->
         f"session  {session_id}",
         "status   checkpoint",
         "mode     orchestrated",
-        "agents   Backend  backend  ✓3 ✓4  ✅ 완료       PASS ok",
+        "agents   Backend  backend  ✓3 ✓4  ✅ done       PASS ok",
         "         문서     docs     ⏸3     ⏸ checkpoint  PASS ok",
         "summary  다 했음",
         "used     round 2/3",
