@@ -14,8 +14,8 @@ _LARGEST = 1_048_576
 
 
 @dataclass(slots=True)
-class Found:
-    """What was found, in the terms of `hansard.toml`, and what was not found."""
+class Discovery:
+    """What a repository needs, in the terms of `hansard.toml`, and what is missing."""
 
     setup: list[str] = field(default_factory=list)
     copy: list[str] = field(default_factory=list)
@@ -25,16 +25,16 @@ class Found:
     missing: list[str] = field(default_factory=list)
 
 
-def discover(checkout: Path) -> Found:
+def discover(checkout: Path) -> Discovery:
     """Read what the repository's files say about its set-up and tests. Runs nothing."""
-    found = Found()
-    for look in (_python, _node, _go, _cargo, _make):
-        look(checkout, found)
+    needs = Discovery()
+    for look in (_python, _node, _go, _cargo, _java, _make, _scripts):
+        look(checkout, needs)
     if (checkout / ".env").is_file():
-        found.copy.append(".env")
-    if not found.commands:
-        found.missing.append("a test command: add one to [validation] commands")
-    return found
+        needs.copy.append(".env")
+    if not needs.commands:
+        needs.missing.append("a test command: add one to [validation] commands")
+    return needs
 
 
 def agents(env: Mapping[str, str]) -> tuple[str, ...]:
@@ -42,16 +42,16 @@ def agents(env: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(name for name in PROGRAMS if shutil.which(name, path=env.get("PATH")))
 
 
-def project_file(found: Found, *, team: bool = False) -> str:
+def project_file(needs: Discovery, *, team: bool = False) -> str:
     """The text of `hansard.toml`."""
     lines = ["# How Hansard works on this repository. `hansard trust` asks before set-up and env take effect.", ""]
-    lines += ["[workspace]", *_listed("setup", found.setup, "run once in each new workspace")]
-    lines += _listed("copy", found.copy, "ignored files that are copied from the checkout")
-    lines += _listed("link", found.link, "ignored folders that are shared read-only")
-    if found.env:
-        pairs = ", ".join(f"{name} = {_quoted(value)}" for name, value in found.env.items())
+    lines += ["[workspace]", *_listed("setup", needs.setup, "run once in each new workspace")]
+    lines += _listed("copy", needs.copy, "ignored files that are copied from the checkout")
+    lines += _listed("link", needs.link, "ignored folders that are shared read-only")
+    if needs.env:
+        pairs = ", ".join(f"{name} = {_quoted(value)}" for name, value in needs.env.items())
         lines.append(f"env = {{ {pairs} }}")
-    lines += ["", "[validation]", *(_listed("commands", found.commands, "what has to pass") or ["commands = []"])]
+    lines += ["", "[validation]", *(_listed("commands", needs.commands, "what has to pass") or ["commands = []"])]
     if team:
         lines += ["", "[delivery]", 'team = "team.toml"']
     return "\n".join(lines) + "\n"
@@ -75,24 +75,24 @@ def _agent(program: str, roles: tuple[str, ...]) -> str:
     return f'[[agents]]\nname = "{program.capitalize()}"\npreset = "{program}"\n{named}'
 
 
-def _python(checkout: Path, found: Found) -> None:
+def _python(checkout: Path, needs: Discovery) -> None:
     project = _toml(checkout / "pyproject.toml")
     has_setup = (checkout / "setup.py").is_file() or (checkout / "setup.cfg").is_file()
     if not project and not has_setup and not (checkout / "requirements.txt").is_file():
         return
     python = ".venv/bin/python"
     if (checkout / "uv.lock").is_file():
-        found.setup.append("uv sync --all-extras")
+        needs.setup.append("uv sync --all-extras")
     elif (checkout / "poetry.lock").is_file():
-        found.setup.append("poetry install --all-extras")
-        found.env["POETRY_VIRTUALENVS_IN_PROJECT"] = "true"
+        needs.setup.append("poetry install --all-extras")
+        needs.env["POETRY_VIRTUALENVS_IN_PROJECT"] = "true"
     else:
-        found.setup.append("python3 -m venv .venv")
-        found.setup += [f"{python} -m pip install {what}" for what in _installed(checkout, project, has_setup)]
+        needs.setup.append("python3 -m venv .venv")
+        needs.setup += [f"{python} -m pip install {what}" for what in _installed(checkout, project, has_setup)]
     if _uses_pytest(checkout, project):
-        found.commands.append(f"{python} -m pytest -q")
+        needs.commands.append(f"{python} -m pytest -q")
     elif (checkout / "tests").is_dir():
-        found.commands.append(f"{python} -m unittest discover")
+        needs.commands.append(f"{python} -m unittest discover")
 
 
 def _installed(checkout: Path, project: Mapping[str, object], has_setup: bool) -> Iterator[str]:
@@ -157,38 +157,65 @@ def _uses_pytest(checkout: Path, project: Mapping[str, object]) -> bool:
     return "pytest" in written
 
 
-def _node(checkout: Path, found: Found) -> None:
+def _node(checkout: Path, needs: Discovery) -> None:
     package = _json(checkout / "package.json")
     if not package:
         return
     tool = next((tool for name, tool in _LOCKS.items() if (checkout / name).is_file()), "npm")
-    found.setup.append(f"{tool} {'ci' if tool == 'npm' and (checkout / 'package-lock.json').is_file() else 'install'}")
+    needs.setup.append(f"{tool} {'ci' if tool == 'npm' and (checkout / 'package-lock.json').is_file() else 'install'}")
     scripts = package.get("scripts")
     scripts = scripts if isinstance(scripts, dict) else {}
     for name in ("lint", "typecheck", "test"):
         if name in scripts and "no test specified" not in str(scripts[name]):
-            found.commands.append(f"{tool} test" if name == "test" else f"{tool} run {name}")
+            needs.commands.append(f"{tool} test" if name == "test" else f"{tool} run {name}")
 
 
 _LOCKS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lockb": "bun", "package-lock.json": "npm"}
 
 
-def _go(checkout: Path, found: Found) -> None:
+def _go(checkout: Path, needs: Discovery) -> None:
     if (checkout / "go.mod").is_file():
-        found.commands += ["go vet ./...", "go test ./..."]
+        needs.commands += ["go vet ./...", "go test ./..."]
 
 
-def _cargo(checkout: Path, found: Found) -> None:
+def _cargo(checkout: Path, needs: Discovery) -> None:
     if (checkout / "Cargo.toml").is_file():
-        found.commands.append("cargo test")
+        needs.commands.append("cargo test")
 
 
-def _make(checkout: Path, found: Found) -> None:
-    if found.commands:
+def _java(checkout: Path, needs: Discovery) -> None:
+    wrapped = {"pom.xml": ("mvnw", "mvn", "-q test"), "build.gradle": ("gradlew", "gradle", "test")}
+    wrapped["build.gradle.kts"] = wrapped["build.gradle"]
+    for name, (wrapper, program, arguments) in wrapped.items():
+        if (checkout / name).is_file():
+            program = f"./{wrapper}" if (checkout / wrapper).is_file() else program
+            needs.commands.append(f"{program} {arguments}")
+            return
+
+
+def _make(checkout: Path, needs: Discovery) -> None:
+    if needs.commands:
         return
     lines = _text(checkout / "Makefile").splitlines()
     if any(line.startswith("test:") for line in lines):
-        found.commands.append("make test")
+        needs.commands.append("make test")
+
+
+def _scripts(checkout: Path, needs: Discovery) -> None:
+    """Python tests without a project around them."""
+    tests = [path for folder in ("", "tests") for path in (checkout / folder).glob("test_*.py")]
+    if needs.commands or not tests:
+        return
+    texts = [_text(path) for path in tests[:_SAMPLE]]
+    if all("unittest" in text for text in texts):
+        needs.commands.append("python3 -m unittest discover" + (" tests" if tests[0].parent != checkout else ""))
+        return
+    needs.setup += ["python3 -m venv .venv", ".venv/bin/python -m pip install pytest"]
+    needs.commands.append(".venv/bin/python -m pytest -q")
+
+
+_SAMPLE = 20
+"""As many test files show which library they use."""
 
 
 def _listed(key: str, values: list[str], why: str) -> list[str]:
@@ -218,14 +245,14 @@ def _toml(path: Path) -> Mapping[str, object]:
 
 def _json(path: Path) -> Mapping[str, object]:
     try:
-        found = json.loads(_text(path) or "{}")
+        content = json.loads(_text(path) or "{}")
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
-def lines(found: Found) -> Iterator[str]:
+def lines(needs: Discovery) -> Iterator[str]:
     """The output of `hansard init`."""
-    yield from (f"set-up: {command}" for command in found.setup)
-    yield from (f"validation: {command}" for command in found.commands)
-    yield from (f"not found: {what}" for what in found.missing)
+    yield from (f"set-up: {command}" for command in needs.setup)
+    yield from (f"validation: {command}" for command in needs.commands)
+    yield from (f"not found: {what}" for what in needs.missing)

@@ -55,13 +55,15 @@ def init(
     from api.projects import grant, root_of
 
     root = root_of(path.resolve())
-    found, programs = discover(root), agents(os.environ)
+    needs, programs = discover(root), agents(os.environ)
     team = _write(root / "team.toml", team_file(programs))  # one that was there may not be trusted unread
-    written = _write(root / NAME, project_file(found, team=team))
-    for line in lines(found):
+    written = _write(root / NAME, project_file(needs, team=team))
+    for line in lines(needs):
         put(line)
     if not programs:
-        say("No agent program on PATH. `hansard team` lists the supported ones.")
+        say("No agent program on PATH. Install one (`hansard team` lists them) and run `hansard init` again.")
+    if team and not written:
+        say(f'To use the new team, add this to {NAME}: [delivery] team = "team.toml"')
     if written:
         grant(root, where.settings(), by="init")
     return exits.OK

@@ -157,6 +157,29 @@ def test_init_reads_node_go_cargo_and_make(tmp_path: Path) -> None:
         assert command in [step.command for step in parse(project_file(discover(folder))).validation_steps()]
 
 
+@pytest.mark.parametrize(
+    ("files", "setup", "command"),
+    [
+        ({"test_calc.py": "def test_add():\n    assert 1\n"}, 2, ".venv/bin/python -m pytest -q"),
+        ({"test_shop.py": "import unittest\n"}, 0, "python3 -m unittest discover"),
+        ({"tests/test_shop.py": "from unittest import TestCase\n"}, 0, "python3 -m unittest discover tests"),
+        ({"pom.xml": "<project/>"}, 0, "mvn -q test"),
+        ({"pom.xml": "<project/>", "mvnw": ""}, 0, "./mvnw -q test"),
+        ({"build.gradle.kts": "", "gradlew": ""}, 0, "./gradlew test"),
+        ({"test_calc.py": "", "Makefile": "test:\n\ttrue\n"}, 0, "make test"),
+    ],
+)
+def test_init_finds_tests_without_a_python_project(
+    tmp_path: Path, files: dict[str, str], setup: int, command: str
+) -> None:
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    project = parse(project_file(discover(tmp_path)))
+    assert [step.command for step in project.validation_steps()] == [command]
+    assert len(project.setup_steps()) == setup
+
+
 def test_init_says_what_it_did_not_find(tmp_path: Path) -> None:
     found = discover(tmp_path)
     assert found.missing == ["a test command: add one to [validation] commands"]
