@@ -272,7 +272,8 @@ class System(Core):
         from api.telemetry import exporting
 
         telemetry = exporting(self.store.history)
-        self.follower.listen(telemetry.seen)
+        if telemetry is not None:
+            self.follower.listen(telemetry.seen)
         return telemetry
 
     def _worklog_files(self, folder: "Path | None") -> "Mirror | None":

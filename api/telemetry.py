@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any, Final
 
+from adapters.extras import install_extra
 from domain.session.record import Recorded, mark
 from domain.session.turns import Settled, TurnAttemptFailed, TurnCancelled, TurnRequested
-from domain.values.base import HansardError
 
 _KEPT: Final = 10_000
 """Number of sessions and turns that are remembered."""
@@ -23,15 +23,19 @@ _log = logging.getLogger(__name__)
 History = Callable[..., list[Recorded]]
 
 
-def exporting(history: History) -> "Telemetry":
-    """To the address of OTEL_EXPORTER_OTLP_ENDPOINT. Raises HansardError without the extra."""
+def exporting(history: History) -> "Telemetry | None":
+    """To the address of OTEL_EXPORTER_OTLP_ENDPOINT; None, with a warning, if the extra is not installed."""
     try:
         from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
-        raise HansardError("OTEL_EXPORTER_OTLP_ENDPOINT needs the extra: pip install 'hansard[otel]'.") from None
+        _log.warning(
+            "sending no traces and metrics: OTEL_EXPORTER_OTLP_ENDPOINT is set, but packages are missing; %s",
+            install_extra("otel"),
+        )
+        return None
     return Telemetry(
         history,
         processor=BatchSpanProcessor(OTLPSpanExporter()),

@@ -81,4 +81,6 @@ def check_driver() -> None:
     try:
         import psycopg  # noqa: F401
     except ImportError as error:
-        raise StoreError(Sentence("database_driver", detail=error)) from error
+        from adapters.extras import install_extra
+
+        raise StoreError(Sentence("database_driver", detail=error, command=install_extra("postgres"))) from error

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
 from cyclopts import Parameter
 from pydantic import ValidationError
 
+from adapters.extras import install_extra
 from api.cli import exits
 from api.cli.client import Api, connected
 from api.cli.exits import Failed
@@ -50,7 +51,7 @@ async def mcp(
     try:
         from mcp.server.stdio import stdio_server
     except ImportError:
-        raise Failed("`hansard mcp` needs the extra: pip install 'hansard[mcp]'.", code=exits.USAGE) from None
+        raise Failed(f"`hansard mcp` needs more packages: {install_extra('mcp')}", code=exits.USAGE) from None
     own = _own_key(where)
     async with connected(where, "work", team=team, actor=own and f"person:{own[0]}") as api:
         most = scope or (own[1] if own else "decide" if os.environ.get("HANSARD_API_KEY") else "operate")

@@ -157,6 +157,7 @@ def _parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
     if endpoint.method == "post":
         found.append(header("IdempotencyKey"))
         found += [header("IfMatch")] if endpoint.bound else []
+        found.append(header("Traceparent"))
     if _waits(endpoint):
         found.append(header("ReadAfter"))
     if endpoint.about.tagged:

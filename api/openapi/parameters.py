@@ -79,6 +79,11 @@ HEADERS: dict[str, tuple[str, str, Schema]] = {
         "answer from views that have reached this position; 503 if that takes too long",
         _WHOLE,
     ),
+    "Traceparent": (
+        "traceparent",
+        "the caller's place in a trace (W3C Trace Context): kept with the events, and continued; ignored if invalid",
+        {"type": "string", "example": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
+    ),
     "LastEventId": (
         "Last-Event-ID",
         "for a stream: the position of the last event received; overrides `after`",

@@ -121,12 +121,12 @@ def test_the_headers_of_the_contract_stand_at_their_endpoints(document: dict[str
         found = [resolved(document, entry["$ref"]) for entry in given if "$ref" in entry]
         return {parameter["name"] for parameter in found}
 
-    assert headers("post", "/api/sessions") == {"Idempotency-Key", "If-Match"}
-    assert headers("post", "/api/message") == {"Idempotency-Key", "If-Match"}
-    assert headers("post", "/api/sessions/{id}/cancel") == {"Idempotency-Key", "If-Match"}
+    assert headers("post", "/api/sessions") == {"traceparent", "Idempotency-Key", "If-Match"}
+    assert headers("post", "/api/message") == {"traceparent", "Idempotency-Key", "If-Match"}
+    assert headers("post", "/api/sessions/{id}/cancel") == {"traceparent", "Idempotency-Key", "If-Match"}
     assert headers("get", "/api/sessions/{id}") == {"Read-After", "If-None-Match"}
     assert headers("get", "/api/events") == {"Read-After", "Last-Event-ID"}
-    assert headers("post", "/api/policies/triage") == {"Idempotency-Key"}
+    assert headers("post", "/api/policies/triage") == {"traceparent", "Idempotency-Key"}
 
 
 # -- sound ---------------------------------------------------------------------------------------------------------

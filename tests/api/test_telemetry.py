@@ -92,6 +92,18 @@ def test_it_is_off_until_an_endpoint_is_named() -> None:
     assert subprocess.run([sys.executable, "-c", loaded], cwd=ROOT, check=False).returncode == 0
 
 
+def test_a_server_without_the_extra_warns_and_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hidden = tmp_path / "hidden" / "opentelemetry"
+    hidden.mkdir(parents=True)
+    (hidden / "__init__.py").write_text("raise ImportError('not installed')\n")
+    monkeypatch.setenv("PYTHONPATH", str(hidden.parent))
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318")
+    with serving(tmp_path) as server:
+        assert ended(server.client, start(server.client, delivery()))["status"] == "success"
+        said = server.log.read_text()
+    assert "sending no traces and metrics" in said and "[otel]" in said
+
+
 def test_a_server_sends_what_it_has_to_the_endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     got: list[tuple[str, bytes]] = []
 
