@@ -128,18 +128,18 @@ def _no_cancel() -> Command:
 
 def kind(name: str) -> Kind[Any]:
     """Raises Unknown if there is no such kind."""
-    found = STREAMS.get(name)
-    if found is None:
+    match = STREAMS.get(name)
+    if match is None:
         raise Unknown(Sentence("kind_not_found", name=name))
-    return found
+    return match
 
 
 def event_class(topic: str) -> type[DomainEvent]:
     """Raises Unknown for a topic that this version does not have."""
-    found = TOPICS.get(topic)
-    if found is None:
+    match = TOPICS.get(topic)
+    if match is None:
         raise Unknown(Sentence("event_type_not_found", name=topic))
-    return found
+    return match
 
 
 def carry_out(

@@ -43,7 +43,7 @@ def first_difference(history: Sequence[Recorded], whole: Whole, find: Find | Non
         return None
     session: Session | None = None
     adopted = _adopted(history)
-    known = names(history) if adopted else ()
+    ids = names(history) if adopted else ()
     for decision in commands_in(history):
         first = decision.recorded[0]
         kind = kind_of(first.session_id)
@@ -53,26 +53,26 @@ def first_difference(history: Sequence[Recorded], whole: Whole, find: Find | Non
             today = carry_out(kind, session, command, metadata, work_in(decision.events))
         except HansardError as error:
             return Difference(first.version, "", _told(decision.events[:1]), f"refused: {error}")
-        found = _compare(first.version, type(command).__name__, decision.events, today, known, whole)
-        if found is None and find is not None and first.version > adopted:
-            found = _unfounded(decision, command, find)
-        if found is not None:
-            return found
+        difference = _compare(first.version, type(command).__name__, decision.events, today, ids, whole)
+        if difference is None and find is not None and first.version > adopted:
+            difference = _unfounded(decision, command, find)
+        if difference is not None:
+            return difference
         session = fold(kind, ((recorded.event, recorded.metadata) for recorded in decision.recorded), session)
     return None
 
 
 def _compare(
-    version: int, command: str, expected: Sequence[DomainEvent], today: Outcome, known: Sequence[str], whole: Whole
+    version: int, command: str, expected: Sequence[DomainEvent], today: Outcome, ids: Sequence[str], whole: Whole
 ) -> Difference | None:
     for place in range(max(len(expected), len(today.events))):
         recorded, decided = expected[place : place + 1], today.events[place : place + 1]
-        if not recorded or not decided or not _same(recorded[0], decided[0], today, known, whole):
+        if not recorded or not decided or not _same(recorded[0], decided[0], today, ids, whole):
             return Difference(version + place, command, _told(recorded), _told(decided))
     return None
 
 
-def _same(recorded: DomainEvent, decided: DomainEvent, today: Outcome, known: Sequence[str], whole: Whole) -> bool:
+def _same(recorded: DomainEvent, decided: DomainEvent, today: Outcome, ids: Sequence[str], whole: Whole) -> bool:
     """Whether it is the same event; events that a fork copied may name the source session (`known`)."""
     one, other = _facts(recorded), _facts(decided)
     if one == other:
@@ -82,19 +82,19 @@ def _same(recorded: DomainEvent, decided: DomainEvent, today: Outcome, known: Se
     def made(text: Text) -> str:
         return blobs[text.digest] if text.digest in blobs else whole(text)
 
-    return _neutral(one, known, whole) == _neutral(other, known, made)
+    return _neutral(one, ids, whole) == _neutral(other, ids, made)
 
 
-def _neutral(value: Any, known: Sequence[str], whole: Whole) -> object:
+def _neutral(value: Any, ids: Sequence[str], whole: Whole) -> object:
     match value:
         case str():
-            return unnamed(value, known)
+            return unnamed(value, ids)
         case {"head": str(), "length": int(), **more} if more.keys() <= {"digest"}:
-            return unnamed(whole(Text.model_validate(value)), known)
+            return unnamed(whole(Text.model_validate(value)), ids)
         case dict():
-            return {key: _neutral(part, known, whole) for key, part in value.items()}
+            return {key: _neutral(part, ids, whole) for key, part in value.items()}
         case list() | tuple():
-            return [_neutral(part, known, whole) for part in value]
+            return [_neutral(part, ids, whole) for part in value]
         case _:
             return value
 

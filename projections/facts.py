@@ -30,9 +30,9 @@ def spent_by(event: DomainEvent) -> Spent | None:
     """What the event adds to the cost of its session; None if it is not about costs."""
     match event:
         case TurnAnswered() | TurnFailed() | TurnAttemptFailed():
-            return Spent().after(event.usage, asked=asked(event))
+            return Spent().after(event.usage, by_agent=asked(event))
         case TurnCancelled():
-            return Spent().after(event.usage, asked=False)
+            return Spent().after(event.usage, by_agent=False)
         case ChildClosed(spent=spent):
             return spent
         case _:

@@ -73,8 +73,8 @@ def assess(rounds: Sequence[Round | RoundText], profile: Profile = SEED) -> Metr
 
 def course(rounds: Sequence[Round | RoundText], profile: Profile = SEED) -> list[Metrics]:
     """The convergence after the first round, after the first two, and so on. Each text is read only once."""
-    told = _told(rounds, profile)
-    return [_metrics(told[:number], profile) for number in range(1, len(told) + 1)]
+    counts = _told(rounds, profile)
+    return [_metrics(counts[:number], profile) for number in range(1, len(counts) + 1)]
 
 
 def stop_reason(recommendation: Recommendation, rounds: int, limit: int) -> Ending | None:
@@ -88,100 +88,100 @@ def stop_reason(recommendation: Recommendation, rounds: int, limit: int) -> Endi
 def _told(rounds: Sequence[Round | RoundText], profile: Profile) -> tuple[_Told, ...]:
     """The counts of each contribution. A discussion is judged after every round, so usually only the newest one is
     read."""
-    said = tuple(RoundText(r.round, r.role, r.content) for r in rounds)
+    texts = tuple(RoundText(r.round, r.role, r.content) for r in rounds)
     judged = (profile.words, profile.similarity)
-    told = _memo.pop((judged, said[:-1]), ()) if said else ()
-    for at in range(len(told), len(said)):
-        told = (*told, _counted(said, at, profile))
-    if said and len(said) <= _LONGEST:
-        _memo[judged, said] = told
+    counts = _memo.pop((judged, texts[:-1]), ()) if texts else ()
+    for at in range(len(counts), len(texts)):
+        counts = (*counts, _counted(texts, at, profile))
+    if texts and len(texts) <= _LONGEST:
+        _memo[judged, texts] = counts
         for key in tuple(_memo)[:-_DISCUSSIONS]:  # other threads may do the same
             _memo.pop(key, None)
-    return told
+    return counts
 
 
-def _counted(said: Sequence[RoundText], at: int, profile: Profile) -> _Told:
+def _counted(texts: Sequence[RoundText], at: int, profile: Profile) -> _Told:
     """An empty contribution cannot be compared with its neighbours, nor are its neighbours compared with each other."""
-    number, role, content = said[at]
+    number, role, content = texts[at]
     reading = read(content, profile)
-    before = next((said[place].content for place in range(at - 1, -1, -1) if said[place].role == role), None)
+    before = next((texts[place].content for place in range(at - 1, -1, -1) if texts[place].role == role), None)
     common = None if before is None else overlap(read(before, profile).words, reading.words, profile)
     return _Told(number, role, reading.signals, reading.says, common)
 
 
-def _metrics(told: Sequence[_Told], profile: Profile) -> Metrics:
-    standing = _standing(told, profile)
+def _metrics(counts: Sequence[_Told], profile: Profile) -> Metrics:
+    level = _standing(counts, profile)
     return Metrics(
-        agreement_ratio=standing.ratio,
-        avg_stability=standing.stability,
-        overall_score=standing.score,
-        recommendation=_recommendation(told, standing, profile),
+        agreement_ratio=level.ratio,
+        avg_stability=level.stability,
+        overall_score=level.score,
+        recommendation=_recommendation(counts, level, profile),
         profile=profile.name,
     )
 
 
-def _standing(told: Sequence[_Told], profile: Profile) -> _Standing:
-    if not told:
+def _standing(counts: Sequence[_Told], profile: Profile) -> _Standing:
+    if not counts:
         return _Standing(ratio=0.0, stability=0.0, score=0.0, paired=False)
-    ratio, pairs = _ratio(told, profile), _pairs(told, profile)
+    ratio, pairs = _ratio(counts, profile), _pairs(counts, profile)
     stability = _mean(pairs) if pairs else profile.stability_without_pair
     score = profile.agreement_weight * ratio + (1 - profile.agreement_weight) * stability
     return _Standing(ratio=ratio, stability=stability, score=min(score, 1.0), paired=bool(pairs))
 
 
-def _ratio(told: Sequence[_Told], profile: Profile) -> float:
+def _ratio(counts: Sequence[_Told], profile: Profile) -> float:
     if profile.ratio_over == "all":
-        return _mean([t.signals.ratio for t in told])
-    signals = [t.signals for t in _last_round(told)]
+        return _mean([t.signals.ratio for t in counts])
+    signals = [t.signals for t in _last_round(counts)]
     return AgreementSignals(sum(s.agreement for s in signals), sum(s.disagreement for s in signals)).ratio
 
 
-def _pairs(told: Sequence[_Told], profile: Profile) -> list[float]:
+def _pairs(counts: Sequence[_Told], profile: Profile) -> list[float]:
     """The similarity of each contribution to the previous one in the same role; with a ratio, only of the last
     round."""
-    counted = told if profile.ratio_over == "all" else _last_round(told)
-    return [t.common for t in counted if t.common is not None]
+    pool = counts if profile.ratio_over == "all" else _last_round(counts)
+    return [t.common for t in pool if t.common is not None]
 
 
-def _recommendation(told: Sequence[_Told], standing: _Standing, profile: Profile) -> Recommendation:
-    if _everybody_speaks(told) and _converged(standing, profile):
+def _recommendation(counts: Sequence[_Told], level: _Standing, profile: Profile) -> Recommendation:
+    if _everybody_speaks(counts) and _converged(level, profile):
         return "converged"
-    return "stalled" if _stalled(told, standing, profile) else "continue"
+    return "stalled" if _stalled(counts, level, profile) else "continue"
 
 
-def _converged(standing: _Standing, profile: Profile) -> bool:
-    if not standing.paired:
+def _converged(level: _Standing, profile: Profile) -> bool:
+    if not level.paired:
         return False
     alone = profile.stability_alone
-    if alone is not None and _reaches(standing.stability, alone):
+    if alone is not None and _reaches(level.stability, alone):
         return True
-    return _reaches(standing.ratio, profile.agreement) and _reaches(standing.stability, profile.stability)
+    return _reaches(level.ratio, profile.agreement) and _reaches(level.stability, profile.stability)
 
 
-def _stalled(told: Sequence[_Told], standing: _Standing, profile: Profile) -> bool:
-    if profile.patience is not None and len(told) >= profile.patience:
+def _stalled(counts: Sequence[_Told], level: _Standing, profile: Profile) -> bool:
+    if profile.patience is not None and len(counts) >= profile.patience:
         return True
-    if profile.stall is None or not standing.paired or _reaches(standing.stability, profile.stall):
+    if profile.stall is None or not level.paired or _reaches(level.stability, profile.stall):
         return False
-    earlier = told[: len(told) - len(_last_round(told))] if profile.ratio_over == "last" else told[:-1]
+    earlier = counts[: len(counts) - len(_last_round(counts))] if profile.ratio_over == "last" else counts[:-1]
     if len({t.number for t in earlier}) < profile.stall_after:
         return False
-    return _reaches(_standing(earlier, profile).score, standing.score)
+    return _reaches(_standing(earlier, profile).score, level.score)
 
 
-def _everybody_speaks(told: Sequence[_Told]) -> bool:
+def _everybody_speaks(counts: Sequence[_Told]) -> bool:
     """Whether every participant's latest contribution has text: silence is not consent (K-30). Words that are too short
     to compare still count as text."""
-    latest = {t.role: t.says for t in told}
+    latest = {t.role: t.says for t in counts}
     return all(latest.values())
 
 
-def _last_round(told: Sequence[_Told]) -> Sequence[_Told]:
+def _last_round(counts: Sequence[_Told]) -> Sequence[_Told]:
     """The contributions at the end that belong to the last round."""
-    start = len(told)
-    while start and told[start - 1].number == told[-1].number:
+    start = len(counts)
+    while start and counts[start - 1].number == counts[-1].number:
         start -= 1
-    return told[start:]
+    return counts[start:]
 
 
 def _reaches(share: float, threshold: float) -> bool:

@@ -60,9 +60,9 @@ def read(text: str, profile: Profile) -> Reading:
 @lru_cache(maxsize=256)
 def _read(text: str, words: str, similarity: str) -> Reading:
     """A discussion is judged after each round with all earlier rounds, so recent texts are cached."""
-    said = _said(text)
-    says = any(map(str.isalnum, said))
-    return Reading(signals=_signals(said, WORD_LISTS[words]), words=_words(said, similarity), says=says)
+    prose = _said(text)
+    says = any(map(str.isalnum, prose))
+    return Reading(signals=_signals(prose, WORD_LISTS[words]), words=_words(prose, similarity), says=says)
 
 
 def overlap(a: frozenset[str], b: frozenset[str], profile: Profile) -> float | None:
@@ -89,8 +89,8 @@ def _split(text: str) -> list[str]:
 
 def _said(text: str) -> str:
     """The prose in it, without format characters such as the soft hyphen, which would split "disagree"."""
-    said = talk(text)
-    return said.translate({ord(c): None for c in set(said) if unicodedata.category(c) == "Cf"})
+    prose = talk(text)
+    return prose.translate({ord(c): None for c in set(prose) if unicodedata.category(c) == "Cf"})
 
 
 def _signals(text: str, words: ConvergenceWords) -> AgreementSignals:
@@ -101,8 +101,8 @@ def _signals(text: str, words: ConvergenceWords) -> AgreementSignals:
     contrasts = len(_find(tokens, lexicon.contrast, lexicon.exceptions))
     counted = found_for.keys() | found_against.keys()
 
-    def turned(found: dict[int, int], opposite: dict[int, int]) -> int:
-        return sum(negated(tokens, at, end, words=counted, opposite=opposite) for at, end in found.items())
+    def turned(matches: dict[int, int], opposite: dict[int, int]) -> int:
+        return sum(negated(tokens, at, end, words=counted, opposite=opposite) for at, end in matches.items())
 
     agreeing_turned, opposing_turned = turned(found_for, found_against), turned(found_against, found_for)
     return AgreementSignals(
@@ -130,16 +130,16 @@ def _lexicon(words: ConvergenceWords) -> _Lexicon:
 
 def _pattern(entries: Iterable[str]) -> re.Pattern[str]:
     """Matches at the start of a token that is followed by a space, the next token and a space."""
-    written = [re.escape(entry).replace(r"\*", r"[\w']*").replace(r"\ ", " ") for entry in entries]
-    return re.compile(f"(?:{'|'.join(sorted(written, key=len, reverse=True)) or '(?!)'}) ")
+    patterns = [re.escape(entry).replace(r"\*", r"[\w']*").replace(r"\ ", " ") for entry in entries]
+    return re.compile(f"(?:{'|'.join(sorted(patterns, key=len, reverse=True)) or '(?!)'}) ")
 
 
 def _find(tokens: Sequence[str], pattern: re.Pattern[str], exceptions: re.Pattern[str]) -> dict[int, int]:
     """Where listed words begin and end, in tokens; an entry of two words covers both."""
-    found: dict[int, int] = {}
+    matches: dict[int, int] = {}
     for at, (token, following) in enumerate(pairwise((*tokens, ""))):
         both = f"{token} {following} "
         match = pattern.match(both)
         if match and not exceptions.match(both):
-            found[at] = at + (2 if match.end() > len(token) + 1 else 1)
-    return found
+            matches[at] = at + (2 if match.end() > len(token) + 1 else 1)
+    return matches

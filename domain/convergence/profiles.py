@@ -83,16 +83,16 @@ def named(profile: str | Thresholds | Mapping[str, object] = "seed") -> Profile:
         if profile not in PROFILES:
             raise Invalid({"/profile": Sentence("unknown_profile", names=list(PROFILES))})
         return PROFILES[profile]
-    given = profile if isinstance(profile, Thresholds) else _thresholds(profile)
-    return SEED.model_copy(update={"name": "custom", **given.model_dump()})
+    thresholds = profile if isinstance(profile, Thresholds) else _thresholds(profile)
+    return SEED.model_copy(update={"name": "custom", **thresholds.model_dump()})
 
 
 def _thresholds(fields: Mapping[str, object]) -> Thresholds:
     try:
         return Thresholds.model_validate(dict(fields))
     except ValidationError as error:
-        found = {_pointer(problem["loc"]): of_pydantic(problem) for problem in error.errors(include_input=False)}
-    raise Invalid(found)
+        problems = {_pointer(problem["loc"]): of_pydantic(problem) for problem in error.errors(include_input=False)}
+    raise Invalid(problems)
 
 
 def _pointer(location: tuple[int | str, ...]) -> str:

@@ -38,7 +38,7 @@ def _without_thoughts(text: str) -> str:
 
 def _talking_lines(text: str) -> list[str]:
     """The lines outside of fences, without headings; omitted and blank lines become one empty line."""
-    kept = [""]
+    lines = [""]
     fence = ""
     for line in text.split("\n"):
         mark = _FENCE.match(line)
@@ -50,9 +50,9 @@ def _talking_lines(text: str) -> list[str]:
             fence = mark[1]
         else:
             talking = bool(line.strip()) and not _HEADING.match(line)
-        if talking or kept[-1]:
-            kept.append(line if talking else "")
-    return kept
+        if talking or lines[-1]:
+            lines.append(line if talking else "")
+    return lines
 
 
 def _without_verdicts(text: str) -> str:
@@ -64,26 +64,26 @@ def _without_verdicts(text: str) -> str:
     opened: list[int] = []
     with_verdict: list[bool] = []
     position = 0
-    while found := (_BRACE_OR_STRING if opened else _BRACE).search(text, position):
-        position = found.end()
-        if found[0] == "{":
-            opened.append(found.start())
+    while token := (_BRACE_OR_STRING if opened else _BRACE).search(text, position):
+        position = token.end()
+        if token[0] == "{":
+            opened.append(token.start())
             with_verdict.append(False)
-        elif found[0] == "}" and opened:
+        elif token[0] == "}" and opened:
             start = opened.pop()
             if with_verdict.pop():
                 spans.append((start, position))
-        elif found[0] == '"verdict"' and _COLON.match(text, position):
+        elif token[0] == '"verdict"' and _COLON.match(text, position):
             with_verdict[-1] = True
     return _without(text, _outermost(spans))
 
 
 def _outermost(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    kept: list[tuple[int, int]] = []
+    outer: list[tuple[int, int]] = []
     for start, end in sorted(spans):
-        if not kept or start >= kept[-1][1]:
-            kept.append((start, end))
-    return kept
+        if not outer or start >= outer[-1][1]:
+            outer.append((start, end))
+    return outer
 
 
 def _without(text: str, spans: list[tuple[int, int]]) -> str:

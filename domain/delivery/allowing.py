@@ -9,20 +9,20 @@ Prefixes = tuple[tuple[str, ...], ...]
 """The prefixes of allowed commands, as arguments. If there are none, any command is allowed."""
 
 
-def prefixes(listed: str) -> Prefixes:
+def prefixes(text: str) -> Prefixes:
     """Parse `pytest,python -m pytest,npm test`: separated by commas, each as typed in a shell. Raises ValueError."""
     try:
-        found = tuple(tuple(shlex.split(each)) for each in listed.split(","))
+        commands = tuple(tuple(shlex.split(each)) for each in text.split(","))
     except ValueError as problem:
         raise ValueError(f"should be commands with commas between them: {problem}") from None
-    return tuple(prefix for prefix in found if prefix)
+    return tuple(prefix for prefix in commands if prefix)
 
 
-def is_allowed(argv: Sequence[str], listed: Prefixes) -> bool:
+def is_allowed(argv: Sequence[str], allowed: Prefixes) -> bool:
     """Compares argument by argument: `npm test` allows `npm test -- --ci`, but not `npm tests` or `npm`."""
-    return not listed or any(tuple(argv[: len(prefix)]) == prefix for prefix in listed)
+    return not allowed or any(tuple(argv[: len(prefix)]) == prefix for prefix in allowed)
 
 
-def only(listed: Prefixes) -> str:
+def only(allowed: Prefixes) -> str:
     """The allowed commands, as the end of a sentence."""
-    return Sentence("commands_allowed", commands=[f"`{shlex.join(prefix)}`" for prefix in listed])
+    return Sentence("commands_allowed", commands=[f"`{shlex.join(prefix)}`" for prefix in allowed])

@@ -84,9 +84,9 @@ def unready(baseline: Baseline) -> Failure | None:
                 code="validation_not_startable", detail=not_startable(command.command, command.detail, command.remedy)
             )
     if baseline.escapes:
-        found = "; ".join(f"{escape.what} comes from {escape.path}" for escape in baseline.escapes)
+        sources = "; ".join(f"{escape.what} comes from {escape.path}" for escape in baseline.escapes)
         advice = "Install the project into the workspace ([workspace] setup in hansard.toml), or remove the link."
-        detail = f"The validation would test something else than the workspace: {found}. {advice} {_RETRY}"
+        detail = f"The validation would test something else than the workspace: {sources}. {advice} {_RETRY}"
         return Failure(code="validation_escapes_workspace", detail=detail)
     return None
 
@@ -110,8 +110,8 @@ def _line(command: BaselineCommand) -> str:
 
 def new_failures(reasons: Sequence[str], before: Sequence[BaselineCommand]) -> tuple[str, ...]:
     """The reasons that no command gave before any change. Line numbers are ignored, because they move."""
-    known = {_without_lines(reason) for command in before for reason in command.reasons}
-    return tuple(reason for reason in reasons if _without_lines(reason) not in known)
+    earlier = {_without_lines(reason) for command in before for reason in command.reasons}
+    return tuple(reason for reason in reasons if _without_lines(reason) not in earlier)
 
 
 def _without_lines(reason: str) -> str:

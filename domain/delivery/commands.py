@@ -140,10 +140,10 @@ def _settled(event: TurnAnswered | TurnFailed | TurnAttemptFailed) -> dict[str, 
 
 
 def _baseline(first: TurnAnswered | TurnFailed | TurnAttemptFailed, events: Sequence[DomainEvent]) -> RecordBaseline:
-    found = next((event for event in events if isinstance(event, BaselineRecorded)), None)
-    if found is None:
+    recorded = next((event for event in events if isinstance(event, BaselineRecorded)), None)
+    if recorded is None:
         return RecordBaseline(**_settled(first))
-    baseline = Baseline(commands=found.commands, setup=found.setup, escapes=found.escapes, env=found.env)
+    baseline = Baseline(commands=recorded.commands, setup=recorded.setup, escapes=recorded.escapes, env=recorded.env)
     return RecordBaseline(baseline=baseline, **{**_settled(first), "failure": None})
 
 

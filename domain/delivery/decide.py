@@ -203,11 +203,11 @@ def record_reply(now: Now[Delivery], command: RecordReply) -> Events:
 
 def record_baseline(now: Now[Delivery], command: RecordBaseline) -> Events:
     """Begin the first phase, unless the validation would prove nothing: then no agent is asked (contract-2 §9)."""
-    found = command.baseline
-    event = end_attempt(now, command, command.failure or unready(found))
+    baseline = command.baseline
+    event = end_attempt(now, command, command.failure or unready(baseline))
     yield event
     if command.failure is None:
-        fields = about(now, None, role="supervisor") | found.model_dump()
+        fields = about(now, None, role="supervisor") | baseline.model_dump()
         yield BaselineRecorded(message="Baseline recorded.", **fields)
     match event:
         case TurnAnswered():

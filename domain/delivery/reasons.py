@@ -61,10 +61,10 @@ def _named(lines: list[str]) -> Iterator[str]:
     for line in lines:
         if _NOISE.fullmatch(line.strip()):
             continue
-        if found := _ESLINT.fullmatch(line):
-            yield f"{file}:{found[1]} {' '.join(found[2].split())}"
-        elif code and (found := _ARROW.fullmatch(line)):
-            yield f"{found[1]} {code}"
+        if match := _ESLINT.fullmatch(line):
+            yield f"{file}:{match[1]} {' '.join(match[2].split())}"
+        elif code and (match := _ARROW.fullmatch(line)):
+            yield f"{match[1]} {code}"
         elif _TESTS.fullmatch(line) or _CHECKS.fullmatch(line):
             yield line
         code = line if _RUFF.fullmatch(line) else code if not line or line == code else ""

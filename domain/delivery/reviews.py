@@ -32,37 +32,37 @@ from domain.values.time import iso
 def review(now: Now[Delivery], command: RecordReply) -> Events:
     """Only blocking issues cause another iteration, never the score. An unreadable review is never a pass (S4 §5.2,
     K-36)."""
-    found = read(command, review_artifact)
-    failure = found if isinstance(found, Failure) else None
-    if not (yield from answered(now, command, failure, barred=(now.state.author,))) or isinstance(found, Failure):
+    answer = read(command, review_artifact)
+    failure = answer if isinstance(answer, Failure) else None
+    if not (yield from answered(now, command, failure, barred=(now.state.author,))) or isinstance(answer, Failure):
         return
-    report = artifact(now, "review", "application/json", now.text(_report(now, found)))
+    report = artifact(now, "review", "application/json", now.text(_report(now, answer)))
     yield report
     fields = about(now, "review")
     yield PhaseCompleted(message="Phase review completed.", **fields)
-    if found.blocking_issues:
-        same = repeated(now.state, blocking(issue.title for issue in found.blocking_issues))
+    if answer.blocking_issues:
+        same = repeated(now.state, blocking(issue.title for issue in answer.blocking_issues))
         yield ReviewBlockingDetected(
             message=f"Review blocked at iteration {now.state.iteration}.",
             artifact_id=report.artifact_id,
-            blocking_issues=tuple(issue.model_dump() for issue in found.blocking_issues),
-            fix_plan=found.fix_plan,
-            score=found.score,
-            feedback=now.text(blocking_feedback(now.state.iteration, found)),
+            blocking_issues=tuple(issue.model_dump() for issue in answer.blocking_issues),
+            fix_plan=answer.fix_plan,
+            score=answer.score,
+            feedback=now.text(blocking_feedback(now.state.iteration, answer)),
             **fields,
         )
         return (yield from send_back(now, same))
     yield ReviewApproved(
         message=f"Review approved at iteration {now.state.iteration}.",
         artifact_id=report.artifact_id,
-        score=found.score,
-        non_blocking=len(found.non_blocking_issues),
+        score=answer.score,
+        non_blocking=len(answer.non_blocking_issues),
         **fields,
     )
     yield from (hold(now, now.state.review) if now.state.review else enter(now, by="complete"))
 
 
-def _report(now: Now[Delivery], found: ReviewArtifact) -> str:
+def _report(now: Now[Delivery], review: ReviewArtifact) -> str:
     """The reviewer's answer as S4 §5.1 stores it. All are kept; `artifactRefs.review` is the latest."""
     state = now.state
     report = {
@@ -70,7 +70,7 @@ def _report(now: Now[Delivery], found: ReviewArtifact) -> str:
         "sessionId": state.id,
         "phase": "review",
         "iteration": state.iteration,
-        **found.model_dump(mode="json", by_alias=True),
+        **review.model_dump(mode="json", by_alias=True),
         "createdAt": iso(now.at),
     }
     return json.dumps(report, ensure_ascii=False)
@@ -132,11 +132,11 @@ def _numbered(lines: Sequence[str]) -> list[str]:
 
 def review_subject(delivery: Delivery) -> str:
     """Step, action and result (behaviour §2.4): the developer's text, the changes, the test report."""
-    said = delivery.contents.get("implementation", Text())
+    text = delivery.contents.get("implementation", Text())
     parts = {
         "Step": f"iteration {delivery.iteration} of the implementation",
         "Action": delivery.task,
-        "Result": said.shown(),
+        "Result": text.shown(),
         "Validation": delivery.validation_summary,
         "Changes in this iteration": delivery.patch.shown() if delivery.patch else "",
     }

@@ -37,8 +37,8 @@ def implemented(now: Now[Delivery]) -> Events:
 
 def outside(delivery: Delivery) -> tuple[str, ...]:
     """The changed paths that are neither in the scope nor allowed by a person."""
-    found = delivery.scope.outside_of(delivery.touched)
-    return tuple(path for path in found if path not in delivery.scope_allowed)
+    paths = delivery.scope.outside_of(delivery.touched)
+    return tuple(path for path in paths if path not in delivery.scope_allowed)
 
 
 def decide_scope(now: Now[Delivery], command: DecideScope) -> Events:

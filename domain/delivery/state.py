@@ -164,11 +164,11 @@ def context(delivery: Delivery, phase: Phase) -> dict[str, str | Text]:
         "history": "\n".join(delivery.history),
         "validation": _validation(delivery, phase),
     }
-    found: dict[str, str | Text] = {name: text for name, text in words.items() if name in places}
-    found |= {name: delivery.contents.get(made, Text()) for name, made in MATERIAL.items() if name in places}
+    values: dict[str, str | Text] = {name: text for name, text in words.items() if name in places}
+    values |= {name: delivery.contents.get(made, Text()) for name, made in MATERIAL.items() if name in places}
     if "feedback" in places:
-        found["feedback"] = delivery.feedback
-    return found
+        values["feedback"] = delivery.feedback
+    return values
 
 
 def _listed(lines: tuple[str, ...]) -> str:

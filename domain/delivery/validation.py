@@ -136,10 +136,10 @@ def commands(
     test = [] if test_command is None else [_step(test_command, "/testCommand", errors)]
     if isinstance(validation_commands, str):
         raise Invalid({"/validationCommands": Sentence("not_a_list_of_commands")})
-    given = list(validation_commands or ())
-    if len(given) > MOST_COMMANDS:
+    entries = list(validation_commands or ())
+    if len(entries) > MOST_COMMANDS:
         raise Invalid({"/validationCommands": Sentence("too_many_entries", number=MOST_COMMANDS)})
-    explicit = [_step(command, f"/validationCommands/{index}", errors) for index, command in enumerate(given)]
+    explicit = [_step(command, f"/validationCommands/{index}", errors) for index, command in enumerate(entries)]
     if not test and not explicit:
         errors["/testCommand"] = Sentence("validation_missing")
     if errors:
@@ -190,9 +190,9 @@ def outcome(runs: Sequence[CommandRun]) -> ValidationResult:
     return ValidationResult(passed=False, failure_class=failure, runs=tuple(runs), summary=_failure(failed, failure))
 
 
-def _step(given: object, pointer: str, errors: dict[str, str]) -> ValidationStep | None:
+def _step(entry: object, pointer: str, errors: dict[str, str]) -> ValidationStep | None:
     try:
-        return _split(given) if isinstance(given, str) else _literal(given)
+        return _split(entry) if isinstance(entry, str) else _literal(entry)
     except ValueError as problem:
         errors[pointer] = sentence_of(problem)
         return None
@@ -208,10 +208,10 @@ def _split(command: str) -> ValidationStep:
     return ValidationStep(stage=stage(words), command=words, argv=tuple(argv))
 
 
-def _literal(given: object) -> ValidationStep:
-    if not isinstance(given, Sequence) or isinstance(given, bytes) or not all(isinstance(word, str) for word in given):
+def _literal(entry: object) -> ValidationStep:
+    if not isinstance(entry, Sequence) or isinstance(entry, bytes) or not all(isinstance(word, str) for word in entry):
         raise ValueError(Sentence("not_a_command"))
-    argv = tuple(str(word) for word in given)
+    argv = tuple(str(word) for word in entry)
     if not argv or not argv[0].strip():
         raise ValueError(Sentence("blank"))
     if any("\x00" in word for word in argv):
@@ -238,9 +238,9 @@ def _check_needs_no_shell(words: str) -> None:
         raise ValueError(Sentence("command_unbalanced"))
     if _ASSIGNMENT.match(bare):
         raise ValueError(Sentence("command_sets_variable"))
-    if found := _of_a_shell(bare):
-        code = "command_needs_shell" if found in _SHELL_WORDS else "command_needs_quoting"
-        raise ValueError(Sentence(code, sign=found))
+    if sign := _of_a_shell(bare):
+        code = "command_needs_shell" if sign in _SHELL_WORDS else "command_needs_quoting"
+        raise ValueError(Sentence(code, sign=sign))
 
 
 def _unquoted(token: re.Match[str]) -> str:

@@ -136,16 +136,16 @@ def add_round(now: Talk, agent: str, reply: str) -> Events:
     number = len(now.state.rounds) + 1
     part = STRATEGIES[now.state.strategy].part(number)
     feedback, problem = findings.read(now.state.kind, reply)
-    said = now.text(replies.said(reply))
+    content = now.text(replies.said(reply))
     yield voice(now, RoundAdded)(
         message=f"Round {number}: {part.role}.",
         role=part.role,
         round=number,
         agent=agent,
-        content=said,
+        content=content,
         feedback=feedback,
         problem=problem if part.judges else None,
-        counted=None if said.digest is None else Text.of(talk(replies.said(reply)))[0].head,
+        counted=None if content.digest is None else Text.of(talk(replies.said(reply)))[0].head,
     )
     state = now.state
     metrics = assess(findings.counted(state), state.profile)

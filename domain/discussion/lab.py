@@ -81,7 +81,7 @@ def talk(session: Discussion) -> LabTalk:
         title=session.title,
         minimum=STRATEGIES[session.strategy].minimum,
         max_rounds=session.max_rounds,
-        rounds=tuple(Round(**said._asdict()) for said in counted(session)),
+        rounds=tuple(Round(**entry._asdict()) for entry in counted(session)),
         suggestions=_suggestions(session),
         stop_reason=session.stop_reason,
         choice=session.decision.choice if session.decision else None,
@@ -91,17 +91,17 @@ def talk(session: Discussion) -> LabTalk:
 
 def _suggestions(session: Discussion) -> tuple[str | None, ...]:
     """After each round, the choice that the last judgement so far suggests."""
-    found: list[str | None] = []
-    for said in session.rounds:
-        if STRATEGIES[session.strategy].part(said.round).judges:
-            found.append(_suggested(said))
+    suggestions: list[str | None] = []
+    for entry in session.rounds:
+        if STRATEGIES[session.strategy].part(entry.round).judges:
+            suggestions.append(_suggested(entry))
         else:
-            found.append(found[-1] if found else None)
-    return tuple(found)
+            suggestions.append(suggestions[-1] if suggestions else None)
+    return tuple(suggestions)
 
 
-def _suggested(said: RoundContribution) -> str | None:
-    return None if said.problem else suggested(said.feedback)
+def _suggested(entry: RoundContribution) -> str | None:
+    return None if entry.problem else suggested(entry.feedback)
 
 
 def _decided_by(session: Discussion) -> Literal["person", "expired", "cancelled"] | None:
@@ -112,38 +112,38 @@ def _decided_by(session: Discussion) -> Literal["person", "expired", "cancelled"
     return "expired" if session.decision.expired else "person"
 
 
-def rescore(found: LabTalk, profile: Profile, name: str | None = None) -> LabOutcome:
+def rescore(talk: LabTalk, profile: Profile, name: str | None = None) -> LabOutcome:
     """Where and why this profile would have stopped the discussion, compared with the record. `name` is its display
     name."""
-    number, reason = _stop(found, profile)
+    number, reason = _stop(talk, profile)
     if number is None or reason is None:
-        against: Against = "later" if found.stopped else "unknown"
+        against: Against = "later" if talk.stopped else "unknown"
         return LabOutcome(profile=name or profile.id, reason="unknown", round=None, against=against)
-    suggestion = found.suggestions[number - 1]
+    suggestion = talk.suggestions[number - 1]
     return LabOutcome(
         profile=name or profile.id,
         reason=reason,
         round=number,
-        against="same" if found.stopped and number == len(found.rounds) else "earlier",
+        against="same" if talk.stopped and number == len(talk.rounds) else "earlier",
         suggestion=suggestion,
-        overruled=_overruled(found, suggestion),
+        overruled=_overruled(talk, suggestion),
     )
 
 
-def _stop(found: LabTalk, profile: Profile) -> tuple[int | None, Ending | None]:
+def _stop(talk: LabTalk, profile: Profile) -> tuple[int | None, Ending | None]:
     """The same rule as for live rounds (K-26, K-28): the strategy's minimum first, then the first reason to stop."""
-    for number, metrics in enumerate(course(found.rounds, profile), start=1):
-        if metrics.recommendation != "continue" and number >= found.minimum:
+    for number, metrics in enumerate(course(talk.rounds, profile), start=1):
+        if metrics.recommendation != "continue" and number >= talk.minimum:
             return number, metrics.recommendation
-        if metrics.recommendation == "continue" and number >= found.max_rounds:
+        if metrics.recommendation == "continue" and number >= talk.max_rounds:
             return number, "limit"
     return None, None
 
 
-def _overruled(found: LabTalk, suggestion: str | None) -> bool | None:
-    if found.decided_by != "person" or suggestion is None:
+def _overruled(talk: LabTalk, suggestion: str | None) -> bool | None:
+    if talk.decided_by != "person" or suggestion is None:
         return None
-    return found.choice != suggestion
+    return talk.choice != suggestion
 
 
 def tally(profile: str, outcomes: Sequence[LabOutcome]) -> Tally:

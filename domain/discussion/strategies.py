@@ -74,8 +74,8 @@ STRATEGIES: dict[str, Strategy] = {
 
 def strategy_of(kind: str, name: str) -> Strategy:
     """The strategy of that name, if this kind has it. Raises Invalid."""
-    found = STRATEGIES.get(name)
-    if found is None or found.kind != kind:
+    match = STRATEGIES.get(name)
+    if match is None or match.kind != kind:
         fitting = ", ".join(strategy.name for strategy in STRATEGIES.values() if strategy.kind == kind)
         raise Invalid({"/strategy": Sentence("not_one_of", choices=fitting)})
-    return found
+    return match

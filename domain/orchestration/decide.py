@@ -83,8 +83,8 @@ def allowed_actions(run: Orchestration) -> tuple[str, ...]:
 
 def start(now: Run, command: StartOrchestration) -> Events:
     opening = command.opening
-    found = triage(opening.prompt, TRIAGE)
-    wanted = {"auto": found.orchestrate, "orchestrate": True, "direct": False}[opening.triage]
+    result = triage(opening.prompt, TRIAGE)
+    wanted = {"auto": result.orchestrate, "orchestrate": True, "direct": False}[opening.triage]
     planned = wanted and bool(opening.employees)
     yield now.begin(
         OrchestrationStarted,
@@ -93,7 +93,7 @@ def start(now: Run, command: StartOrchestration) -> Events:
         policy=command.policy,
         opening=opening,
         mode="orchestrated" if planned else "direct",
-        triage=TriageSignals(orchestrate=found.orchestrate, signals=found.signals, policy=TRIAGE),
+        triage=TriageSignals(orchestrate=result.orchestrate, signals=result.signals, policy=TRIAGE),
     )
     yield clear_agents(now, "a new request begins clean")
     yield ask_first(now)
@@ -207,8 +207,8 @@ def _failure(run: Orchestration, command: RecordReply, lane: int) -> Failure | N
     later."""
     if lane or run.retry == ONCE or run.state not in ("planning", "judging"):
         return command.failure
-    found = read(command, partial(_legible, run))
-    return found if isinstance(found, Failure) else None
+    answer = read(command, partial(_legible, run))
+    return answer if isinstance(answer, Failure) else None
 
 
 def _legible(run: Orchestration, words: str) -> None:

@@ -76,14 +76,14 @@ def judged_phases(run: Orchestration, place: int) -> tuple[int, ...]:
 # -- what the verdicts mean ------------------------------------------------------------------------------------------
 
 
-def judge(run: Orchestration, found: Verdicts) -> Judgement:
+def judge(run: Orchestration, answer: Verdicts) -> Judgement:
     """Assign every verdict to its subtask. Raises `Unreadable` if nobody of this round is judged (K-15).
 
     Work of a failed turn never passes (contract §10), and not all is done if a verdict fails or is missing (K-14).
     """
-    given: dict[int, JudgeVerdict] = {}
+    accepted: dict[int, JudgeVerdict] = {}
     refused: list[tuple[str, str]] = []
-    for verdict in found.verdicts:
+    for verdict in answer.verdicts:
         place, reason = _place(run, verdict)
         if place is None:
             refused.append((_named(verdict), reason))
@@ -91,12 +91,12 @@ def judge(run: Orchestration, found: Verdicts) -> Judgement:
         if verdict.passed and run.reports[place].result == "error":
             refused.append((_named(verdict), NO_ANSWER))
             verdict = verdict.changed(passed=False, feedback=_failed(verdict))
-        given[place] = verdict
-    if not given:
+        accepted[place] = verdict
+    if not accepted:
         raise Unreadable("The list of verdicts judges nobody who worked in this round.")
-    passed = all(place in given and given[place].passed for place in run.active)
-    contradicted = any(not verdict.passed and _subtasks(run, verdict) for verdict in found.verdicts)
-    return Judgement(given=given, refused=tuple(refused), all_done=found.all_done and passed and not contradicted)
+    passed = all(place in accepted and accepted[place].passed for place in run.active)
+    contradicted = any(not verdict.passed and _subtasks(run, verdict) for verdict in answer.verdicts)
+    return Judgement(given=accepted, refused=tuple(refused), all_done=answer.all_done and passed and not contradicted)
 
 
 def _place(run: Orchestration, verdict: JudgeVerdict) -> tuple[int | None, str]:
@@ -171,6 +171,6 @@ def widen(profile: Sequence[int], idx: int, claimed: Iterable[int]) -> tuple[int
     A claim says what to judge, never what is done (K-12). Its highest phase counts, and only if it names two or more
     (§1.8). Numbers that are not a phase are ignored.
     """
-    known = {phase for phase in claimed if phase in PHASES and not isinstance(phase, bool)}
-    highest = max(known) if len(known) >= 2 else profile[idx]
+    valid = {phase for phase in claimed if phase in PHASES and not isinstance(phase, bool)}
+    highest = max(valid) if len(valid) >= 2 else profile[idx]
     return (profile[idx], *(phase for phase in profile[idx + 1 :] if phase <= highest))

@@ -33,8 +33,8 @@ def parallel(claims: Iterable[FileClaim]) -> list[bool]:
 
 def hindrances(claims: Sequence[FileClaim]) -> list[str]:
     """Who asks to work in parallel but cannot, and why."""
-    found = zip(claims, _reasons(claims), strict=True)
-    return [f"{claim.agent} does not work in parallel: it {reason}." for claim, reason in found if reason]
+    pairs = zip(claims, _reasons(claims), strict=True)
+    return [f"{claim.agent} does not work in parallel: it {reason}." for claim, reason in pairs if reason]
 
 
 def _reasons(claims: Iterable[FileClaim]) -> list[str | None]:

@@ -38,26 +38,26 @@ PROFILES: Mapping[str, tuple[int, ...]] = MappingProxyType(
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
-def _bound(given: object) -> float | None:
+def _bound(value: object) -> float | None:
     """A number, or a string that is one. Everything else (null, "", booleans, NaN, infinity) counts as omitted (§1.7
     R)."""
-    if isinstance(given, bool) or not isinstance(given, int | float | str):
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
-    if isinstance(given, str) and not _DECIMAL.fullmatch(given.strip()):
+    if isinstance(value, str) and not _DECIMAL.fullmatch(value.strip()):
         return None
     try:
-        number = float(given)
+        number = float(value)
     except OverflowError:
         return None
     return number if math.isfinite(number) else None
 
 
-def _role(given: object) -> str:
-    return given.strip().lower() or "custom" if isinstance(given, str) else "custom"
+def _role(value: object) -> str:
+    return value.strip().lower() or "custom" if isinstance(value, str) else "custom"
 
 
-def _only_true(given: object) -> bool:
-    return given is True
+def _only_true(value: object) -> bool:
+    return value is True
 
 
 Bound = Annotated[float | None, BeforeValidator(_bound)]
@@ -231,7 +231,7 @@ def match(agent: str, employees: Iterable[str]) -> str | None:
         return agent
     for spelling in (composed, folded):
         wanted = spelling(agent)
-        found = [name for name in names if spelling(name) == wanted]
-        if found:
-            return found[0] if len(found) == 1 else None
+        matches = [name for name in names if spelling(name) == wanted]
+        if matches:
+            return matches[0] if len(matches) == 1 else None
     return None

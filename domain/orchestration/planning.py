@@ -101,9 +101,9 @@ def adopt(
     """A plan whose agents are all employees, with their names corrected in case (K-18)."""
     names = [employee.name for employee in now.state.employees]
     meant = [match(subtask.agent, names) for subtask in subtasks]
-    listed = ", ".join(names) or "none"
+    choices = ", ".join(names) or "none"
     problems = [
-        f"There is no employee {subtask.agent!r}; there are: {listed}."
+        f"There is no employee {subtask.agent!r}; there are: {choices}."
         for subtask, name in zip(subtasks, meant, strict=True)
         if name is None
     ]
@@ -148,8 +148,8 @@ def ask_first(now: Run) -> TurnRequested:
 
 def ask_again(now: Run, answer: Text, reasons: Sequence[str]) -> TurnRequested:
     """Ask for a valid plan, and say why the previous one is not."""
-    listed = "\n".join(f"- {reason}" for reason in reasons)
-    context = {**plan_places(now.state), "answer": answer, "reasons": listed}
+    lines = "\n".join(f"- {reason}" for reason in reasons)
+    context = {**plan_places(now.state), "answer": answer, "reasons": lines}
     if now.state.state == "direct":
         return _asked(now, role="assistant", prompt="plan_repair", context=context, access="write")
     return _asked(now, role="planner", prompt="plan_repair", reads="subtasks", context=context)

@@ -168,7 +168,7 @@ def record_report(now: Run, command: RecordReply, place: int, words: str) -> Eve
     """An agent's report. If its turn failed, the report says what went wrong and what the agent had said (§1.8)."""
     run, failure = now.state, command.failure
     agent, result = run.agents[place], "done" if failure is None else "error"
-    said = [f"{failure.code}: {failure.detail}" if failure else "", words]
+    parts = [f"{failure.code}: {failure.detail}" if failure else "", words]
     yield WorkReported(
         message=f"{agent.agent} reported ({result}).",
         role=agent.role,
@@ -177,7 +177,7 @@ def record_report(now: Run, command: RecordReply, place: int, words: str) -> Eve
         agent=agent.agent,
         phase=agent.current_phase,
         result=result,
-        report=command.reply if failure is None else now.text("\n".join(filter(None, said))),
+        report=command.reply if failure is None else now.text("\n".join(filter(None, parts))),
         claimed=replies.phases_completed(words) if failure is None else (),
     )
     yield from distribute(now)
@@ -192,10 +192,10 @@ def record_verdicts(now: Run, command: RecordReply, words: str) -> Events:
     if command.failure is not None:
         return record_no_verdicts(now, command, command.failure)
     try:
-        found = judging.judge(now.state, replies.verdicts(words))
+        judgement = judging.judge(now.state, replies.verdicts(words))
     except Unreadable as problem:
         return refuse_verdicts(now, command, str(problem))
-    return apply_verdicts(now, found, words)
+    return apply_verdicts(now, judgement, words)
 
 
 def record_no_verdicts(now: Run, command: RecordReply, failure: Failure) -> Events:
@@ -234,18 +234,18 @@ def refuse_verdicts(now: Run, command: RecordReply, problem: str) -> Events:
     yield from advance_nobody(now, problem)
 
 
-def apply_verdicts(now: Run, found: judging.Judgement, words: str) -> Events:
+def apply_verdicts(now: Run, judgement: judging.Judgement, words: str) -> Events:
     run = now.state
-    for name, reason in found.refused:
+    for name, reason in judgement.refused:
         yield VerdictRefused(message=f"{name} {reason}.", round=run.round, agent=name, reason=reason)
-    for place, given in sorted(found.given.items()):
+    for place, verdict in sorted(judgement.given.items()):
         judged = judging.judged_phases(run, place)
-        yield judging.verdict(run, place, judged=judged, passed=given.passed, feedback=given.feedback)
+        yield judging.verdict(run, place, judged=judged, passed=verdict.passed, feedback=verdict.feedback)
     places = to_review(now.state)
     if places:
-        yield from review_work(now, places, all_done=found.all_done, words=words)
+        yield from review_work(now, places, all_done=judgement.all_done, words=words)
     else:
-        yield from close_round(now, all_done=found.all_done, words=words)
+        yield from close_round(now, all_done=judgement.all_done, words=words)
 
 
 # -- reviews of the work -------------------------------------------------------------------------------------------

@@ -172,7 +172,7 @@ class Orchestration(Session):
     def wrote(self, places: Iterable[int]) -> tuple[str, ...]:
         """The agents who wrote the work at these places, by all their names."""
         names = [name for place in places for name in (self.agents[place].agent, self.authors.get(place, ""))]
-        return tuple(dict.fromkeys(known for name in names for known in (name, self.crew.get(name, "")) if known))
+        return tuple(dict.fromkeys(author for name in names for author in (name, self.crew.get(name, "")) if author))
 
     def step(self, place: int) -> str:
         """The subject of a review of passed work: the agent's place, and the phase that it passed."""

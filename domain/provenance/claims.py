@@ -83,7 +83,7 @@ class Claims:
                 self._arrivals[name].append(_Arrival(index, writer))
             return
         new = [name for name, count in commit.added.items() if count > commit.removed[name]]
-        likely = {name: found for name in new if (found := self._candidates(commit, name, index))}
+        likely = {name: candidates for name in new if (candidates := self._candidates(commit, name, index))}
         shares = Counter[str]()
         for name, turns in likely.items():
             for session in {turn.session for turn in turns}:
@@ -141,19 +141,19 @@ class Claims:
     def of(self, lines: Sequence[BlamedLine]) -> list[TurnWork | None]:
         """The turn that wrote each line, in order."""
         names = [normal(line.text) for line in lines]
-        found = [self._turn(line, name) for line, name in zip(lines, names, strict=True)]
-        anchors = [(place, turn) for place, turn in enumerate(found) if turn is not None]
+        owners = [self._turn(line, name) for line, name in zip(lines, names, strict=True)]
+        anchors = [(place, turn) for place, turn in enumerate(owners) if turn is not None]
         for place, turn in anchors:
             if self._is_rewritten(lines[place].commit):
                 for step in (1, -1):
-                    _extend(lines, names, found, place, turn, step)
-        self._fill(lines, names, found)
-        return found
+                    _extend(lines, names, owners, place, turn, step)
+        self._fill(lines, names, owners)
+        return owners
 
-    def _fill(self, lines: Sequence[BlamedLine], names: Sequence[str], found: list[TurnWork | None]) -> None:
+    def _fill(self, lines: Sequence[BlamedLine], names: Sequence[str], owners: list[TurnWork | None]) -> None:
         """Lines that are not distinctive also belong to a turn if all that it wrote at that place came with a commit of
         its work, between the same lines."""
-        entries = ((None if turn else (line.commit, line.origin)) for line, turn in zip(lines, found, strict=True))
+        entries = ((None if turn else (line.commit, line.origin)) for line, turn in zip(lines, owners, strict=True))
         place = 0
         for source, run in groupby(list(entries)):
             start, place = place, place + len(list(run))
@@ -163,7 +163,7 @@ class Claims:
             gap = WrittenRun(before, tuple(names[start:place]), after)
             turns = self._turns_in(source[0])
             turn = next((turn for turn in turns if gap in turn.runs.get(source[1], ())), None)
-            found[start:place] = [turn] * (place - start)
+            owners[start:place] = [turn] * (place - start)
 
     def _turns_in(self, commit: str) -> list[TurnWork]:
         """The turns whose work the commit names, or contains other lines of; the last first."""
@@ -172,14 +172,14 @@ class Claims:
         return [self.works.turns[name] for name in (*reversed(names), *reversed(named)) if name in self.works.turns]
 
     def _turn(self, line: BlamedLine, name: str) -> TurnWork | None:
-        known = self.commits.get(line.commit)
-        if known is None:
+        commit = self.commits.get(line.commit)
+        if commit is None:
             return None
-        writer = self.works.written_by(line.commit, known.named)
+        writer = self.works.written_by(line.commit, commit.named)
         if writer is not None and writer.wrote(name, line.origin, line.number):
             return writer
-        if known.removed[name] >= known.added[name]:  # neither, if two diffs see a move differently
-            return self._moved(known, name)
+        if commit.removed[name] >= commit.added[name]:  # neither, if two diffs see a move differently
+            return self._moved(commit, name)
         return None if writer else self._claimed.get((line.commit, name))
 
     def _is_rewritten(self, commit: str) -> bool:
@@ -189,7 +189,7 @@ class Claims:
 def _extend(
     lines: Sequence[BlamedLine],
     names: Sequence[str],
-    found: list[TurnWork | None],
+    owners: list[TurnWork | None],
     start: int,
     turn: TurnWork,
     step: int,
@@ -202,9 +202,9 @@ def _extend(
         while (
             0 <= here < len(lines)
             and 0 <= at < len(recorded)
-            and found[here] is None
+            and owners[here] is None
             and lines[here].commit == commit
             and recorded[at] == (WRITTEN, names[here])
         ):
-            found[here] = turn
+            owners[here] = turn
             at, here = at + step, here + step

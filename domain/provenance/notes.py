@@ -43,10 +43,10 @@ class NotedTurn(NamedTuple):
         return f"{self.session}/{self.agent}"
 
     def described(self) -> dict[str, Any]:
-        known = {"hansard_session": self.session, "hansard_agent": self.agent}
+        attributes = {"hansard_session": self.session, "hansard_agent": self.agent}
         return {
             "agent_id": {"tool": TOOL, "id": self._conversation, "model": self.model or "unknown"},
-            "custom_attributes": known,
+            "custom_attributes": attributes,
         }
 
 
@@ -58,32 +58,32 @@ class Note:
     about: dict[str, Any] = field(default_factory=dict)
 
     def text(self) -> str:
-        found = []
+        lines = []
         for path, keys in sorted(self.lines.items()):
             entries = [f"  {key} {_ranges(numbers)}" for key, numbers in sorted(keys.items()) if numbers]
-            found += [_quoted(path), *entries] if entries else []
-        return "\n".join([*found, "---", json.dumps(self.about, ensure_ascii=False, indent=2), ""])
+            lines += [_quoted(path), *entries] if entries else []
+        return "\n".join([*lines, "---", json.dumps(self.about, ensure_ascii=False, indent=2), ""])
 
 
 def note_of(commit: str, parts: Sequence[tuple[NotedTurn, Mapping[str, Iterable[int]]]]) -> Note:
     """What these turns wrote in a commit: line numbers by path."""
-    found = Note(about={"schema_version": VERSION, "base_commit_sha": commit, "prompts": {}, "sessions": {}})
+    note = Note(about={"schema_version": VERSION, "base_commit_sha": commit, "prompts": {}, "sessions": {}})
     for writer, lines in parts:
-        found.about["sessions"][writer.key] = writer.described()
+        note.about["sessions"][writer.key] = writer.described()
         for path, numbers in lines.items():
-            found.lines.setdefault(path, {}).setdefault(writer.attested, set()).update(numbers)
-    return found
+            note.lines.setdefault(path, {}).setdefault(writer.attested, set()).update(numbers)
+    return note
 
 
 def written_lines(work: TurnWork) -> dict[str, list[int]]:
     """The numbers of the lines that a turn wrote in its own commit, by path, without those that it only moved."""
-    found = defaultdict[str, list[int]](list)
+    lines = defaultdict[str, list[int]](list)
     for hunk, after in zip(work.hunks, work.after, strict=True):
-        kept = (line for line in hunk.lines if line.sign != "-")
-        numbers = [line.number for line, (sign, _) in zip(kept, after, strict=True) if sign == WRITTEN]
+        after_lines = (line for line in hunk.lines if line.sign != "-")
+        numbers = [line.number for line, (sign, _) in zip(after_lines, after, strict=True) if sign == WRITTEN]
         if numbers:
-            found[hunk.path] += numbers
-    return dict(found)
+            lines[hunk.path] += numbers
+    return dict(lines)
 
 
 def merged(theirs: str, ours: Note) -> str | None:
@@ -98,9 +98,9 @@ def merged(theirs: str, ours: Note) -> str | None:
         for key, numbers in keys.items():
             there[key] = there.get(key, set()) | (numbers - taken)
     for part in _PARTS:
-        known = {**ours.about.get(part, {}), **note.about.get(part, {})}
-        if known or part in note.about:
-            note.about[part] = known
+        entries = {**ours.about.get(part, {}), **note.about.get(part, {})}
+        if entries or part in note.about:
+            note.about[part] = entries
     return note.text()
 
 
@@ -124,7 +124,7 @@ def _read(text: str) -> Note | None:
 
 
 def _attested(lines: Iterable[str]) -> dict[str, dict[str, set[int]]] | None:
-    found: dict[str, dict[str, set[int]]] = {}
+    attested: dict[str, dict[str, set[int]]] = {}
     path = None
     for line in filter(str.strip, lines):
         key, _, ranges = line[2:].partition(" ")
@@ -133,8 +133,8 @@ def _attested(lines: Iterable[str]) -> dict[str, dict[str, set[int]]] | None:
         elif path is None or not line.startswith("  ") or not key or not _RANGES.fullmatch(ranges):
             return None
         else:
-            found.setdefault(path, {}).setdefault(key, set()).update(_numbers(ranges))
-    return found
+            attested.setdefault(path, {}).setdefault(key, set()).update(_numbers(ranges))
+    return attested
 
 
 def _numbers(ranges: str) -> Iterable[int]:

@@ -67,12 +67,12 @@ def _path(words: str) -> str:
 def _unquoted(name: str) -> str:
     """Decodes names as git quotes them: bytes outside printable ASCII as octal numbers."""
 
-    def plain(found: re.Match[str]) -> bytes:
-        word = found[1]
+    def plain(match: re.Match[str]) -> bytes:
+        word = match[1]
         return _ESCAPES[word].encode() if word in _ESCAPES else bytes([int(word, 8) & 0xFF])
 
     parts, end = list[bytes](), 0
-    for found in _ESCAPED.finditer(name):
-        parts += [name[end : found.start()].encode(errors="replace"), plain(found)]
-        end = found.end()
+    for match in _ESCAPED.finditer(name):
+        parts += [name[end : match.start()].encode(errors="replace"), plain(match)]
+        end = match.end()
     return b"".join([*parts, name[end:].encode(errors="replace")]).decode(errors="replace")

@@ -82,20 +82,20 @@ def demanded(findings: Sequence[NamedFinding], hunk: PatchHunk | None) -> NamedF
 def _score(finding: NamedFinding, hunk: PatchHunk) -> int:
     words = f"{finding.title}\n{finding.detail}"
     changed = "\n".join(line.text for line in hunk.lines if line.sign != " ")
-    parts = {part for found in _QUOTED.findall(words) for part in found if part} | set(_CODE.findall(words))
-    said = sum(1 for part in parts if part in changed and part != hunk.path)
-    return _place(words, hunk) + said
+    parts = {part for match in _QUOTED.findall(words) for part in match if part} | set(_CODE.findall(words))
+    mentions = sum(1 for part in parts if part in changed and part != hunk.path)
+    return _place(words, hunk) + mentions
 
 
 def _place(words: str, hunk: PatchHunk) -> int:
     """A match of the line counts more than one of the file, and the whole path more than the file name."""
     name = hunk.path.rpartition("/")[2]
     for path, worth in ((hunk.path, 4), (name, 2)):
-        found = (
+        match = (
             re.search(rf"(?<![\w/.-]){re.escape(path)}(?::(\d+)|\b)", words) if len(path) >= _SHORTEST_NAME else None
         )
-        if found:
-            return worth + (4 if found[1] and _is_near(int(found[1]), hunk) else 0)
+        if match:
+            return worth + (4 if match[1] and _is_near(int(match[1]), hunk) else 0)
     return 0
 
 
@@ -124,15 +124,15 @@ class TurnWork:
         self.hunks: tuple[PatchHunk, ...] = tuple(hunks(patch.split("\n")))
         self.weights: dict[str, int] = {}
         self.words: dict[str, str] = {}
-        written, removed = Counter[str](), set[str]()
+        additions, removed = Counter[str](), set[str]()
         for hunk in self.hunks:
             for line in hunk.lines:
                 if line.sign == "+":
-                    written[self._read(line.text)] += 1
+                    additions[self._read(line.text)] += 1
                 elif line.sign == "-":
                     removed.add(normal(line.text))
-        self.moved = frozenset(name for name in written if name in removed and self.weights[name] >= FAINT)
-        self.added = Counter({name: count for name, count in written.items() if name not in self.moved})
+        self.moved = frozenset(name for name in additions if name in removed and self.weights[name] >= FAINT)
+        self.added = Counter({name: count for name, count in additions.items() if name not in self.moved})
         self.after = [self._after(hunk, removed) for hunk in self.hunks]
         """For each hunk, the lines afterwards: whether the turn wrote or moved each one, and its text."""
 
@@ -143,11 +143,11 @@ class TurnWork:
         return name
 
     def _after(self, hunk: PatchHunk, removed: Collection[str]) -> list[tuple[str, str]]:
-        found = [(line.sign, normal(line.text)) for line in hunk.lines if line.sign != "-"]
-        found = [(MOVED if sign == "+" and name in self.moved else sign, name) for sign, name in found]
+        lines = [(line.sign, normal(line.text)) for line in hunk.lines if line.sign != "-"]
+        lines = [(MOVED if sign == "+" and name in self.moved else sign, name) for sign, name in lines]
         return [
-            (MOVED, name) if sign == "+" and name in removed and self._moves_along(found, place) else (sign, name)
-            for place, (sign, name) in enumerate(found)
+            (MOVED, name) if sign == "+" and name in removed and self._moves_along(lines, place) else (sign, name)
+            for place, (sign, name) in enumerate(lines)
         ]
 
     def _moves_along(self, lines: Sequence[tuple[str, str]], place: int) -> bool:
@@ -176,38 +176,40 @@ class TurnWork:
     @cached_property
     def _signs(self) -> dict[tuple[str, int], str]:
         """How each new line came to its place."""
-        found: dict[tuple[str, int], str] = {}
+        signs: dict[tuple[str, int], str] = {}
         for hunk, lines in zip(self.hunks, self.after, strict=True):
-            kept = (line for line in hunk.lines if line.sign != "-")
-            found |= {
-                (hunk.path, line.number): sign for line, (sign, _) in zip(kept, lines, strict=True) if sign != " "
+            after_lines = (line for line in hunk.lines if line.sign != "-")
+            signs |= {
+                (hunk.path, line.number): sign
+                for line, (sign, _) in zip(after_lines, lines, strict=True)
+                if sign != " "
             }
-        return found
+        return signs
 
     @cached_property
     def places(self) -> dict[str, list[tuple[int, int]]]:
         """Where each line was added: hunk, and index in `after`."""
-        found = defaultdict[str, list[tuple[int, int]]](list)
+        places = defaultdict[str, list[tuple[int, int]]](list)
         for hunk, lines in enumerate(self.after):
             for place, (sign, name) in enumerate(lines):
                 if sign == WRITTEN:
-                    found[name].append((hunk, place))
-        return dict(found)
+                    places[name].append((hunk, place))
+        return dict(places)
 
     @cached_property
     def runs(self) -> dict[str, set[WrittenRun]]:
         """By path, the consecutive lines that it wrote, with those around them."""
-        found = defaultdict[str, set[WrittenRun]](set)
+        runs = defaultdict[str, set[WrittenRun]](set)
         for hunk, lines in zip(self.hunks, self.after, strict=True):
             place = 0
-            for written, run in groupby(lines, key=lambda line: line[0] == WRITTEN):
+            for is_written, run in groupby(lines, key=lambda line: line[0] == WRITTEN):
                 names = tuple(name for _, name in run)
                 end = place + len(names)
-                if written:
+                if is_written:
                     before = lines[place - 1][1] if place else None
-                    found[hunk.path].add(WrittenRun(before, names, lines[end][1] if end < len(lines) else None))
+                    runs[hunk.path].add(WrittenRun(before, names, lines[end][1] if end < len(lines) else None))
                 place = end
-        return dict(found)
+        return dict(runs)
 
     def hunk_of(self, text: str, path: str, number: int) -> PatchHunk | None:
         """The hunk that added a line: the one at this exact place, otherwise the first with this text."""
@@ -249,16 +251,16 @@ class Works:
 
     @classmethod
     def of(cls, sessions: Iterable[SessionWork]) -> "Works":
-        found = cls()
+        works = cls()
         for session in sessions:
-            found.sessions[session.session] = session
+            works.sessions[session.session] = session
             for commit in session.commits:
-                found.commits.setdefault(commit, session.session)
-            source = found.sessions.get(session.source or "")
+                works.commits.setdefault(commit, session.session)
+            source = works.sessions.get(session.source or "")
             for turn in session.turns:
                 if source is None or not source.has(turn):
-                    found._add(turn)
-        return found
+                    works._add(turn)
+        return works
 
     def _add(self, turn: TurnWork) -> None:
         self.turns[turn.turn] = turn

@@ -71,33 +71,33 @@ def plan_parts(text: str) -> PlanParts:
 def changes(text: str) -> tuple[FileChange, ...]:
     """The changes that the text contains as JSON; none for plain text. Raises `Unreadable`, naming the entry that does
     not fit: a change is never dropped."""
-    found = find(text, _DEVELOPMENT)
-    return found.changes if found is not None else ()
+    development = find(text, _DEVELOPMENT)
+    return development.changes if development is not None else ()
 
 
-def _plans(found: Object) -> bool:
-    return not found.keys().isdisjoint(_CLAIMS)
+def _plans(data: Object) -> bool:
+    return not data.keys().isdisjoint(_CLAIMS)
 
 
-def _parts(found: Object) -> PlanParts:
+def _parts(data: Object) -> PlanParts:
     """Each list separately: a malformed checklist does not lose the goals."""
-    return fitted(PlanParts, {key: found.get(key) for key in _PART_KEYS if _strings(found.get(key))}, name=_PARTS)
+    return fitted(PlanParts, {key: data.get(key) for key in _PART_KEYS if _strings(data.get(key))}, name=_PARTS)
 
 
-def _strings(given: object) -> bool:
-    return isinstance(given, list) and len(given) <= MOST_ENTRIES and all(isinstance(each, str) for each in given)
+def _strings(value: object) -> bool:
+    return isinstance(value, list) and len(value) <= MOST_ENTRIES and all(isinstance(each, str) for each in value)
 
 
-def _develops(found: Object) -> bool:
-    return "changes" in found
+def _develops(data: Object) -> bool:
+    return "changes" in data
 
 
-def _changed(found: Object) -> JSON:
-    return found["changes"]
+def _changed(data: Object) -> JSON:
+    return data["changes"]
 
 
-def _development(found: Object) -> FileChanges:
-    return fitted(FileChanges, found, name=_CHANGES)
+def _development(data: Object) -> FileChanges:
+    return fitted(FileChanges, data, name=_CHANGES)
 
 
 _PLAN = Shape(name=_PARTS, keys=_PART_KEYS, claims=_plans, fit=_parts)
@@ -109,18 +109,18 @@ _DEVELOPMENT = Shape(name=_CHANGES, keys=("changes",), claims=_develops, fit=_de
 _ARTIFACT = "review artifact"
 
 
-def _advice(given: object) -> int | None:
+def _advice(value: object) -> int | None:
     """A number is rounded and clamped to 0..100; everything else counts as missing (contract §5, details)."""
-    if isinstance(given, bool) or not isinstance(given, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return math.floor(min(100, max(0, given)) + 0.5)
+    return math.floor(min(100, max(0, value)) + 0.5)
 
 
-def _listed(given: object) -> object:
+def _listed(value: object) -> object:
     """A plan that is one text has one step."""
-    if isinstance(given, str):
-        return (given,) if given.strip() else ()
-    return given
+    if isinstance(value, str):
+        return (value,) if value.strip() else ()
+    return value
 
 
 class ReviewIssue(ReplyShape):
@@ -144,16 +144,16 @@ def review_artifact(text: str) -> ReviewArtifact:
     return last(text, _REVIEW)
 
 
-def _reviews(found: Object) -> bool:
-    return not found.keys().isdisjoint(_KEYS)
+def _reviews(data: Object) -> bool:
+    return not data.keys().isdisjoint(_KEYS)
 
 
-def _artifact(found: Object) -> ReviewArtifact:
-    return fitted(ReviewArtifact, found, name=_ARTIFACT)
+def _artifact(data: Object) -> ReviewArtifact:
+    return fitted(ReviewArtifact, data, name=_ARTIFACT)
 
 
-def _blocking(found: Object) -> JSON:
-    return found.get("blockingIssues")
+def _blocking(data: Object) -> JSON:
+    return data.get("blockingIssues")
 
 
 _KEYS = ("blockingIssues", "nonBlockingIssues", "fixPlan")
@@ -178,18 +178,18 @@ class ChecklistStep(ReplyShape):
 
 def checklist(text: str) -> tuple[ChecklistStep, ...]:
     """The steps in order, at least one. Raises `Unreadable`."""
-    lines = [found for line in spoken(text).splitlines() if (found := _BOX.match(line) or _NUMBER.match(line))]
+    lines = [match for line in spoken(text).splitlines() if (match := _BOX.match(line) or _NUMBER.match(line))]
     if not lines:
         raise Unreadable("The reply holds no checklist.")
     if len(lines) > MOST_ENTRIES:
         raise Unreadable(f"The checklist has more than {MOST_ENTRIES} steps.")
-    given = [line.groupdict().get("id") for line in lines]
-    ids = _names(given)
+    names = [line.groupdict().get("id") for line in lines]
+    ids = _names(names)
     return tuple(_step(line["text"], name=name) for line, name in zip(lines, ids, strict=True))
 
 
-def _names(given: Iterable[str | None]) -> list[str]:
-    names = [name or f"step-{index}" for index, name in enumerate(given)]
+def _names(texts: Iterable[str | None]) -> list[str]:
+    names = [name or f"step-{index}" for index, name in enumerate(texts)]
     if len(set(names)) < len(names):
         raise Unreadable("Two steps of the checklist have the same id.")
     return names

@@ -111,16 +111,16 @@ def debate_synthesis(text: str) -> DebateSynthesis:
 
 def _judged(model: type[M], *, name: str, verdicts: tuple[str, ...]) -> Shape[M]:
     """Only an object with a valid verdict counts: the template `PASS|NEEDS_FIX` does not."""
-    read = in_any_case(verdicts)
+    normalize = in_any_case(verdicts)
 
-    def claims(found: Object) -> bool:
-        return read(found.get("verdict")) in verdicts
+    def claims(data: Object) -> bool:
+        return normalize(data.get("verdict")) in verdicts
 
-    def fit(found: Object) -> M:
-        return fitted(model, found, name=name)
+    def fit(data: Object) -> M:
+        return fitted(model, data, name=name)
 
-    def decides(found: Object) -> object:
-        return read(found.get("verdict"))
+    def decides(data: Object) -> object:
+        return normalize(data.get("verdict"))
 
     return Shape(name=name, keys=("verdict",), claims=claims, fit=fit, decides=decides)
 

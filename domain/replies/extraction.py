@@ -34,10 +34,10 @@ class Shape(Generic[T]):
 
 def last(text: str, shape: Shape[T]) -> T:
     """The last object of the reply that is meant as the answer. Raises `Unreadable`, also if there is none."""
-    found = find(text, shape)
-    if found is None:
+    answer = find(text, shape)
+    if answer is None:
         raise Unreadable(f"The reply holds no {shape.name}.")
-    return found
+    return answer
 
 
 def find(text: str, shape: Shape[T]) -> T | None:
@@ -49,12 +49,12 @@ def find(text: str, shape: Shape[T]) -> T | None:
     rejection (K-15, K-36). Braces and quotes without such a key are prose and are ignored.
     """
     words = spoken(text)
-    found = pieces(words)
-    for place in reversed(range(len(found))):
-        answer = _read(found[place], words, shape)
+    candidates = pieces(words)
+    for place in reversed(range(len(candidates))):
+        answer = _read(candidates[place], words, shape)
         if answer is not None and shape.claims(answer):
             value = shape.fit(answer)
-            _check_agreement(answer, found[:place], words, shape)
+            _check_agreement(answer, candidates[:place], words, shape)
             return value
     return None
 
@@ -146,7 +146,7 @@ def _admit(text: str) -> None:
 
 
 def _without_thoughts(text: str) -> str:
-    kept: list[str] = []
+    parts: list[str] = []
     at = begin = 0
     quoted = False
     while token := _TAG.search(text, at):
@@ -157,14 +157,14 @@ def _without_thoughts(text: str) -> str:
             case "line":
                 quoted = False
             case "end" if not quoted:
-                kept, begin = [], at
+                parts, begin = [], at
             case "think" | "tool" as kind if not quoted:
-                kept.append(text[begin : token.start()])
+                parts.append(text[begin : token.start()])
                 end = _ENDS[kind].search(text, at)
                 if end is None:
-                    return "".join(kept)
+                    return "".join(parts)
                 at = begin = end.end()
-    return "".join([*kept, text[begin:]])
+    return "".join([*parts, text[begin:]])
 
 
 _EMPTY_FENCE = re.compile(r"^[ \t]*```[A-Za-z0-9]*[ \t]*\n\s*```[ \t]*$", re.MULTILINE)
@@ -177,10 +177,10 @@ def without_json(text: str) -> str:
         words = spoken(text)
     except Unreadable:
         return ""
-    kept, at = [], 0
+    parts, at = [], 0
     for piece in sorted(pieces(words)):
         if piece.closed and piece.end > at:
-            kept.append(words[at : piece.begin])
+            parts.append(words[at : piece.begin])
             at = piece.end
-    prose = _EMPTY_FENCE.sub("", "".join([*kept, words[at:]]))
+    prose = _EMPTY_FENCE.sub("", "".join([*parts, words[at:]]))
     return _BLANK_LINES.sub("\n\n", prose).strip()

@@ -15,10 +15,10 @@ _SUBTASKS = "list of subtasks"
 _DIRECT = "direct answer"
 
 
-def _nobody(given: object) -> object:
-    if given:
+def _nobody(value: object) -> object:
+    if value:
         raise ValueError("there are subtasks beside it")
-    return () if given is None else given
+    return () if value is None else value
 
 
 class SubtaskVerification(PhaseVerification):
@@ -69,24 +69,24 @@ def direct_answer(text: str) -> DirectAnswer:
     return last(text, _ANSWER)
 
 
-def _plans(found: Object) -> bool:
-    return "subtasks" in found
+def _plans(data: Object) -> bool:
+    return "subtasks" in data
 
 
-def _answers(found: Object) -> bool:
-    return "direct_answer" in found or "subtasks" in found
+def _answers(data: Object) -> bool:
+    return "direct_answer" in data or "subtasks" in data
 
 
-def _given(found: Object) -> JSON:
-    return found.get("subtasks") or []
+def _given(data: Object) -> JSON:
+    return data.get("subtasks") or []
 
 
-def _plan(found: Object) -> Plan:
-    return fitted(Plan, found, name=_SUBTASKS)
+def _plan(data: Object) -> Plan:
+    return fitted(Plan, data, name=_SUBTASKS)
 
 
-def _answer(found: Object) -> DirectAnswer:
-    return fitted(DirectAnswer, found, name=_DIRECT)
+def _answer(data: Object) -> DirectAnswer:
+    return fitted(DirectAnswer, data, name=_DIRECT)
 
 
 _PLAN = Shape(name=_SUBTASKS, keys=("subtasks",), claims=_plans, fit=_plan, decides=_given)
@@ -116,10 +116,10 @@ class Verdicts(ReplyShape):
 
     @field_validator("verdicts")
     @classmethod
-    def _one_each(cls, given: tuple[JudgeVerdict, ...]) -> tuple[JudgeVerdict, ...]:
-        if len({(_name(verdict.agent), _name(verdict.subtask)) for verdict in given}) < len(given):
+    def _one_each(cls, verdicts: tuple[JudgeVerdict, ...]) -> tuple[JudgeVerdict, ...]:
+        if len({(_name(verdict.agent), _name(verdict.subtask)) for verdict in verdicts}) < len(verdicts):
             raise ValueError("one agent has several verdicts")
-        return given
+        return verdicts
 
 
 def verdicts(text: str) -> Verdicts:
@@ -136,40 +136,40 @@ def phases_completed(text: str) -> tuple[int, ...]:
         return ()  # most replies make no claim, and an unreadable one widens nothing
 
 
-def _judges(found: Object) -> bool:
-    return isinstance(found.get("verdicts"), list)
+def _judges(data: Object) -> bool:
+    return isinstance(data.get("verdicts"), list)
 
 
-def _decided(found: Object) -> object:
+def _decided(data: Object) -> object:
     """Who passes, and whether all is done; if that cannot be read, the list as it is."""
-    match found["verdicts"]:
-        case [*given] if all(isinstance(verdict, dict) for verdict in given):
+    match data["verdicts"]:
+        case [*verdicts] if all(isinstance(verdict, dict) for verdict in verdicts):
             passed = [
                 (_name(verdict.get("agent")), _name(verdict.get("subtask")), verdict.get("pass"))
-                for verdict in given
+                for verdict in verdicts
                 if isinstance(verdict, dict)
             ]
-            return sorted(passed, key=repr), found.get("allDone") is True
+            return sorted(passed, key=repr), data.get("allDone") is True
         case other:
             return other
 
 
-def _name(given: object) -> str:
-    return folded(trimmed(given)) if isinstance(given, str) else ""
+def _name(value: object) -> str:
+    return folded(trimmed(value)) if isinstance(value, str) else ""
 
 
-def _judgement(found: Object) -> Verdicts:
-    return fitted(Verdicts, found, name=_VERDICTS)
+def _judgement(data: Object) -> Verdicts:
+    return fitted(Verdicts, data, name=_VERDICTS)
 
 
-def _claims_phases(found: Object) -> bool:
-    return "phases_completed" in found
+def _claims_phases(data: Object) -> bool:
+    return "phases_completed" in data
 
 
-def _phases(found: Object) -> tuple[int, ...]:
-    match found["phases_completed"]:
-        case [_, _, *_] as given if all(type(phase) is int and phase in PHASES for phase in given):
-            phases = {phase for phase in given if isinstance(phase, int)}
+def _phases(data: Object) -> tuple[int, ...]:
+    match data["phases_completed"]:
+        case [_, _, *_] as claims if all(type(phase) is int and phase in PHASES for phase in claims):
+            phases = {phase for phase in claims if isinstance(phase, int)}
             return tuple(sorted(phases)) if len(phases) > 1 else ()
         case _:
             return ()

@@ -27,18 +27,18 @@ class ReplyShape(Value):
     model_config = ConfigDict(extra="ignore")
 
 
-def _none_is_empty(given: object) -> object:
-    return () if given is None else given
+def _none_is_empty(value: object) -> object:
+    return () if value is None else value
 
 
-def _none_is_blank(given: object) -> object:
-    return "" if given is None else given
+def _none_is_blank(value: object) -> object:
+    return "" if value is None else value
 
 
-def _not_blank(given: object) -> object:
-    if isinstance(given, str) and not given.strip():
+def _not_blank(value: object) -> object:
+    if isinstance(value, str) and not value.strip():
         raise ValueError("should not be blank")
-    return given
+    return value
 
 
 def in_any_case(words: tuple[str, ...]) -> Callable[[object], object]:
@@ -47,15 +47,15 @@ def in_any_case(words: tuple[str, ...]) -> Callable[[object], object]:
     """
     spelled = {word.lower(): word for word in words}
 
-    def read(given: object) -> object:
-        return spelled.get(given.strip().lower(), given) if isinstance(given, str) else given
+    def normalize(value: object) -> object:
+        return spelled.get(value.strip().lower(), value) if isinstance(value, str) else value
 
-    return read
+    return normalize
 
 
-def absent(given: object) -> bool:
+def absent(value: object) -> bool:
     """Whether an optional field was left out, and is therefore missing from the JSON."""
-    return given is None
+    return value is None
 
 
 Words = Annotated[StrictStr, Field(max_length=LONGEST_STRING)]
@@ -70,11 +70,11 @@ MaybeFew = Annotated[tuple[T, ...], Field(max_length=MOST_ENTRIES), BeforeValida
 """Missing and null become the empty list."""
 
 
-def fitted(model: type[M], found: Object, *, name: str) -> M:
+def fitted(model: type[M], data: Object, *, name: str) -> M:
     """The object as a value of that model, using only the names of the JSON fields. Raises `Unreadable` with the first
     misfit."""
     try:
-        return model.model_validate(found, by_alias=True, by_name=False)
+        return model.model_validate(data, by_alias=True, by_name=False)
     except ValidationError as problem:
         first = problem.errors(include_url=False, include_input=False)[0]
         pointer = "".join(f"/{str(part)[:60]}" for part in first["loc"])
@@ -108,7 +108,7 @@ _SENTENCES: Mapping[str, str] = MappingProxyType(
 """By pydantic's error types; the parameters in braces come with the error."""
 
 
-def worded(found: ErrorDetails) -> str:
+def worded(error: ErrorDetails) -> str:
     """`should have at least 1 entry`: without a capital letter, a full stop, or the input."""
-    sentence = _SENTENCES.get(found["type"], "is not what was asked for").format_map(found.get("ctx", {}))
+    sentence = _SENTENCES.get(error["type"], "is not what was asked for").format_map(error.get("ctx", {}))
     return sentence.replace(" 1 entries", " 1 entry").replace(" 1 characters", " 1 character")

@@ -71,5 +71,5 @@ class Vote(NamedTuple):
 
 def missing(policy: DecisionPolicy, choices: Iterable[str], votes: Iterable[Vote]) -> dict[str, int]:
     """For each choice, how many more votes it needs."""
-    given = Counter(vote.choice for vote in votes)
-    return {choice: max(0, policy.approvers - given[choice]) for choice in choices}
+    votes_by_choice = Counter(vote.choice for vote in votes)
+    return {choice: max(0, policy.approvers - votes_by_choice[choice]) for choice in choices}

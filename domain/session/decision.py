@@ -145,8 +145,8 @@ class Now(Generic[S]):
 
     def turn(self, turn_id: str) -> Outstanding:
         """The turn, while it is outstanding. Refused once it is settled: a late answer changes nothing."""
-        found = self.state.outstanding.get(turn_id)
-        return found if found is not None else self.state.turn(turn_id, allowed=self.allowed())
+        turn = self.state.outstanding.get(turn_id)
+        return turn if turn is not None else self.state.turn(turn_id, allowed=self.allowed())
 
     def _chart(self) -> ChartTable:
         assert self.kind.chart is not None, f"a {self.kind.name} has no chart"

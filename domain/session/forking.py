@@ -43,17 +43,17 @@ def _renamed(value: Any, source: str, fork: str) -> Any:
 
 def names(history: Iterable[Recorded]) -> tuple[str, ...]:
     """The names of the fork and its sources, across forks of forks: texts in the history may use any of them."""
-    found: dict[str, None] = {}
+    ids: dict[str, None] = {}
     for recorded in history:
-        found[recorded.session_id] = None
+        ids[recorded.session_id] = None
         if isinstance(recorded.event, SessionForked):
-            found[recorded.event.source] = None
-    return tuple(sorted(found, key=len, reverse=True))
+            ids[recorded.event.source] = None
+    return tuple(sorted(ids, key=len, reverse=True))
 
 
-def unnamed(words: str, known: Iterable[str]) -> str:
+def unnamed(words: str, names: Iterable[str]) -> str:
     """The text without those names: two histories that only differ in them are the same."""
-    for name in known:
+    for name in names:
         words = words.replace(name, "…")
     return words
 

@@ -34,13 +34,13 @@ def request_permission(now: Now[S], command: RequestPermission) -> Events:
 
 def decide_permission(now: Now[S], command: DecidePermission) -> Events:
     """A remembered answer also answers other waiting requests with the same question."""
-    asked = now.state.questions.get(command.request_id)
-    if asked is None:
+    request = now.state.questions.get(command.request_id)
+    if request is None:
         raise Refused(Sentence("permission_not_waiting", request=command.request_id), allowed=now.allowed())
     if now.state.decisions is not None:
         now.state.decisions.check_listed(command.by)
-    same = [each for each in now.state.questions.values() if command.remember and each.subject == asked.subject]
-    for question in same or [asked]:
+    same = [each for each in now.state.questions.values() if command.remember and each.subject == request.subject]
+    for question in same or [request]:
         yield PermissionDecided(
             request_id=question.request_id,
             turn_id=question.turn_id,

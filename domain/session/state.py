@@ -138,11 +138,11 @@ class Session:
 
     def turn(self, turn_id: str, *, allowed: tuple[str, ...] = ()) -> Outstanding:
         """The turn, while it is outstanding. Raises Refused once it is settled: a late answer changes nothing."""
-        found = self.outstanding.get(turn_id)
-        if found is None:
+        turn = self.outstanding.get(turn_id)
+        if turn is None:
             sentence = Sentence("turn_settled", turn=turn_id)
             raise Refused(sentence, allowed=allowed)
-        return found
+        return turn
 
     def thread(self, agent: str, role: str) -> str | None:
         """The handle of an agent's conversation in a role, if one was kept."""
@@ -177,7 +177,7 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
             state.tree = event.tree or state.tree
             state.changes = event.changes or state.changes
             state.slot = event.slot
-            state.spent = state.spent.after(event.usage, asked=asked(event))
+            state.spent = state.spent.after(event.usage, by_agent=asked(event))
         case TurnAttemptFailed():
             _attempt_failed(state, event)
         case TurnRetried():
@@ -187,10 +187,10 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
             state.failed_turn = turn if turn is not None and turn.work != "land" else state.failed_turn
             state.outstanding = without(state.outstanding, event.turn_id)
             state.last_error = _error(event)
-            state.spent = state.spent.after(event.usage, asked=asked(event))
+            state.spent = state.spent.after(event.usage, by_agent=asked(event))
         case TurnCancelled():
             state.outstanding = without(state.outstanding, event.turn_id)
-            state.spent = state.spent.after(event.usage, asked=False)
+            state.spent = state.spent.after(event.usage, by_agent=False)
         case PermissionEvent():
             if isinstance(event, PermissionDecided) and event.remember:
                 subject = state.questions[event.request_id].subject
@@ -239,7 +239,7 @@ def _attempt_failed(state: Session, event: TurnAttemptFailed) -> None:
     agent = event.fallback_agent or turn.agent
     tries = after(turn.tries, event.failure, step, agent=event.agent)
     _ask_again(state, turn._replace(agent=agent, deadline=event.deadline, tries=tries))
-    state.spent = state.spent.after(event.usage, asked=asked(event))
+    state.spent = state.spent.after(event.usage, by_agent=asked(event))
     if event.agent_session:
         name = thread_name(event.agent, event.role)
         state.agent_sessions = state.agent_sessions | {name: event.agent_session}

@@ -46,13 +46,13 @@ class Unfinished:
 
 def work_in(events: Iterable[DomainEvent]) -> SoFar:
     """The work that a recorded decision ended, needed to decide it again."""
-    found: dict[str, WorkSoFar] = {}
+    work: dict[str, WorkSoFar] = {}
     did: dict[str, ActivitySummary] = {}
     for event in events:
         match event:
             case ActivityRecorded():
                 did[event.turn_id] = activity_of(event)
             case TurnCancelled() if event.attempt:
-                known = {"attempt": event.attempt, "seconds": event.seconds, "usage": event.usage}
-                found[event.turn_id] = WorkSoFar(activity=did.get(event.turn_id), **known)
-    return found.get
+                figures = {"attempt": event.attempt, "seconds": event.seconds, "usage": event.usage}
+                work[event.turn_id] = WorkSoFar(activity=did.get(event.turn_id), **figures)
+    return work.get

@@ -109,7 +109,7 @@ _NO_CODE: Final = re.compile(
 
 def changed_tests(paths: Iterable[str]) -> tuple[str, ...]:
     """The tests among the changed paths, if code was changed as well; otherwise none."""
-    known = tuple(dict.fromkeys(paths))
-    tests = tuple(path for path in known if _TEST.fullmatch(path))
-    code = any(not _TEST.fullmatch(path) and not _NO_CODE.fullmatch(path) for path in known)
+    unique = tuple(dict.fromkeys(paths))
+    tests = tuple(path for path in unique if _TEST.fullmatch(path))
+    code = any(not _TEST.fullmatch(path) and not _NO_CODE.fullmatch(path) for path in unique)
     return tests if code else ()

@@ -46,14 +46,14 @@ def triage(text: str, policy: str = DEFAULT_POLICY) -> Triage:
 
 def _signals(text: str, patterns: _Patterns) -> tuple[Signal, ...]:
     keywords = _distinct_up_to_two(patterns.keyword, text)
-    found: dict[Signal, bool] = {
+    signals: dict[Signal, bool] = {
         "length": _utf16_units(text) >= LONG,
         "keyword": keywords >= 1,
         "keywords": keywords >= 2,
         "path": patterns.path.search(text) is not None,
         "multi": patterns.several.search(text) is not None,
     }
-    return tuple(signal for signal, present in found.items() if present)
+    return tuple(signal for signal, present in signals.items() if present)
 
 
 def _distinct_up_to_two(pattern: re.Pattern[str], text: str) -> int:

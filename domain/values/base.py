@@ -90,8 +90,8 @@ class Usage(Value):
 
     @property
     def tokens(self) -> int | None:
-        known = [n for n in (self.input_tokens, self.output_tokens) if n is not None]
-        return sum(known) if known else None
+        counts = [n for n in (self.input_tokens, self.output_tokens) if n is not None]
+        return sum(counts) if counts else None
 
 
 class DomainEvent(BaseModel):
@@ -171,6 +171,6 @@ def counted(counts: dict[str, int], key: str) -> dict[str, int]:
     return counts | {key: counts.get(key, 0) + 1}
 
 
-def without(known: dict[K, V], gone: K) -> dict[K, V]:
+def without(mapping: dict[K, V], gone: K) -> dict[K, V]:
     """A copy without one key, whether or not it is there."""
-    return {key: value for key, value in known.items() if key != gone}
+    return {key: value for key, value in mapping.items() if key != gone}

@@ -51,17 +51,17 @@ class Spent(Value):
             unknown=self.unknown + more.unknown,
         )
 
-    def after(self, usage: Usage, *, asked: bool) -> "Spent":
+    def after(self, usage: Usage, *, by_agent: bool) -> "Spent":
         """The sum after one more turn; for commands (where no agent was asked), nothing counts as unknown."""
-        unknown = int(asked and usage.tokens is None and usage.cost_micros is None)
+        unknown = int(by_agent and usage.tokens is None and usage.cost_micros is None)
         return self + Spent(tokens=usage.tokens, cost_micros=usage.cost_micros, unknown=unknown)
 
 
-def add(known: int | None, more: int | None) -> int | None:
+def add(total: int | None, more: int | None) -> int | None:
     """A sum in which unknown values add nothing, but stay unknown if there is nothing else."""
     if more is None:
-        return known
-    return (known or 0) + more
+        return total
+    return (total or 0) + more
 
 
 class BudgetStatus(NamedTuple):

@@ -57,9 +57,9 @@ def pieces(words: str) -> list[JsonPiece]:
     cuts = [0, *(fence.start() for fence in _FENCE.finditer(words)), len(words)]
     spans = [span for start, stop in pairwise(cuts) for span in _whole(words, start, stop)]
     bare = _blanked(words, spans)
-    found = [JsonPiece(begin, end, True, words[begin:end]) for begin, end in spans[-MOST_OBJECTS:]]
-    found += [piece for start, stop in pairwise(cuts) for piece in _wreckage(bare, start, stop)]
-    return sorted(found, key=lambda piece: (piece.end, -piece.begin))[-MOST_OBJECTS:]
+    candidates = [JsonPiece(begin, end, True, words[begin:end]) for begin, end in spans[-MOST_OBJECTS:]]
+    candidates += [piece for start, stop in pairwise(cuts) for piece in _wreckage(bare, start, stop)]
+    return sorted(candidates, key=lambda piece: (piece.end, -piece.begin))[-MOST_OBJECTS:]
 
 
 def _whole(words: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
@@ -101,11 +101,11 @@ def _close(closed: list[tuple[int, int]], begin: int, end: int) -> None:
 
 def _blanked(words: str, spans: Sequence[tuple[int, int]]) -> str:
     """The text with these parts blanked out; they may overlap if quotes can be read in two ways."""
-    kept, at = [], 0
+    parts, at = [], 0
     for begin, end in spans:
-        kept += [words[at:begin], " " * (end - max(at, begin))]
+        parts += [words[at:begin], " " * (end - max(at, begin))]
         at = max(at, end)
-    return "".join([*kept, words[at:]])
+    return "".join([*parts, words[at:]])
 
 
 def _wreckage(bare: str, start: int, stop: int) -> Iterator[JsonPiece]:

@@ -84,13 +84,13 @@ def from_wire(text: str, code: object, params: object) -> str:
     return Sentence.foreign(text, code, **{key: _unwired(value) for key, value in params.items()})
 
 
-def of_pydantic(found: ErrorDetails) -> str:
+def of_pydantic(error: ErrorDetails) -> str:
     """What a model found wrong: our sentence if one of our rules raised it, otherwise pydantic's by its type."""
-    context = found.get("ctx", {})
-    if found["type"] == "value_error":
+    context = error.get("ctx", {})
+    if error["type"] == "value_error":
         return sentence_of(context["error"])
     params = {_LIMITS.get(name, name): value for name, value in context.items()}
-    return Sentence.foreign(found["msg"], found["type"], **params)
+    return Sentence.foreign(error["msg"], error["type"], **params)
 
 
 def _worded(language: Language, code: str, params: Mapping[str, Param], name: Naming) -> str:

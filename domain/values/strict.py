@@ -65,8 +65,8 @@ def _text(raw: bytes | str) -> str:
         raise Malformed(Sentence("byte_order_mark"))
     if not text or text.isspace():
         raise Malformed(Sentence("json_empty"))
-    if found := _UNSTORABLE.search(text):
-        raise Malformed(Sentence("json_holds", what=_name(found.group()), **_place(text, found.start())))
+    if match := _UNSTORABLE.search(text):
+        raise Malformed(Sentence("json_holds", what=_name(match.group()), **_place(text, match.start())))
     return text
 
 
@@ -93,12 +93,12 @@ def _check_depth(text: str, limit: int) -> None:
 
 
 def _object(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
-    found: dict[str, JSON] = {}
+    result: dict[str, JSON] = {}
     for key, value in pairs:
-        if key in found:
+        if key in result:
             raise Malformed(Sentence("duplicate_key", key=_quoted(key)))
-        found[key] = value
-    return found
+        result[key] = value
+    return result
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -138,8 +138,8 @@ def _check_strings(value: JSON, pointer: str) -> None:
 
 
 def _check_string(words: str, pointer: str) -> None:
-    if found := _UNSTORABLE.search(words):
-        raise Malformed(Sentence("json_string_holds", what=_name(found.group()), place=_quoted(pointer)))
+    if match := _UNSTORABLE.search(words):
+        raise Malformed(Sentence("json_string_holds", what=_name(match.group()), place=_quoted(pointer)))
 
 
 def _name(character: str) -> str:

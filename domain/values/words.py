@@ -49,8 +49,8 @@ def words(language: Language, *rooms: str) -> Words:
 @cache
 def catalogue(room: str) -> dict[str, dict[Language, str]]:
     """The messages of one package, by key and language."""
-    found: dict[str, dict[Language, str]] = tomllib.loads((files(room) / "messages.toml").read_text("utf-8"))
-    return found
+    messages: dict[str, dict[Language, str]] = tomllib.loads((files(room) / "messages.toml").read_text("utf-8"))
+    return messages
 
 
 def preferred(accept_language: str) -> Language:
@@ -66,8 +66,8 @@ def asked(accept_language: str) -> Language | None:
         for language in LANGUAGES:
             if tag.strip().lower().partition("-")[0] == language:
                 weights[language] = max(weights[language], _weight(parameters))
-    found = max(LANGUAGES, key=lambda language: weights[language])
-    return found if weights[found] else None
+    best = max(LANGUAGES, key=lambda language: weights[language])
+    return best if weights[best] else None
 
 
 def _weight(parameters: str) -> float:

@@ -145,15 +145,15 @@ def test_what_is_unknown_adds_nothing_and_alone_stays_unknown(
     ],
 )
 def test_a_turn_of_which_nothing_is_reported_is_counted_as_unknown(usage: Usage, spent: Spent) -> None:
-    assert Spent(tokens=10).after(usage, asked=True) == spent
+    assert Spent(tokens=10).after(usage, by_agent=True) == spent
 
 
 def test_commands_that_are_run_cost_nothing_and_are_not_unknown() -> None:
-    assert Spent(tokens=10).after(Usage(), asked=False) == Spent(tokens=10)
+    assert Spent(tokens=10).after(Usage(), by_agent=False) == Spent(tokens=10)
 
 
 def test_what_is_reported_counts_whoever_was_asked() -> None:
-    assert Spent(tokens=10).after(Usage(input_tokens=5), asked=False) == Spent(tokens=15)
+    assert Spent(tokens=10).after(Usage(input_tokens=5), by_agent=False) == Spent(tokens=15)
 
 
 @pytest.mark.parametrize(
