@@ -6,6 +6,7 @@ connection directly: otherwise each event would cost a hundred calls per client.
 """
 
 import asyncio
+import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import httptools
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 MOST_HEADERS: Final = 100
 HEAD_BYTES: Final = 65_536
 VERSIONS: Final = ("1.0", "1.1")
+METHOD: Final = re.compile(rb"(?:\r\n)?([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?= [^ \r\n]+ HTTP/1\.[01]\r\n)")
+"""The method at the start of a request, known or not (RFC 9110 §9.1)."""
+STAND_IN: Final = b"DELETE"
+"""A method that the parser reads and no address takes."""
 LINGER_SECONDS: Final = 0.5
 """How long a rejected client may take to read the answer: closing at once would discard what it has not read."""
 
@@ -36,6 +41,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._in_head, self._complete, self._deaf = True, False, False
         self._head = self._requests = 0
         self._refusal: Problem | None = None
+        self._method: str | None = None
 
     # -- time ------------------------------------------------------------------------------------------------------
 
@@ -79,6 +85,11 @@ class HttpProtocol(HttpToolsProtocol):
             rest = data[upgrade.args[0] :]
             if rest:
                 self._feed(rest)
+        except httptools.HttpParserInvalidMethodError:
+            unknown = METHOD.match(data) if self._requests == requests and not self._head else None
+            if unknown is None:
+                return self._refuse(Problem(400, Sentence("malformed_http")))
+            self._feed_unknown(unknown[1].decode("ascii"), data[unknown.end() :])
         except httptools.HttpParserError:
             self._refuse(self._refusal or Problem(400, Sentence("malformed_http")))
         else:
@@ -86,6 +97,14 @@ class HttpProtocol(HttpToolsProtocol):
                 self._head += len(data)
                 if self._head > HEAD_BYTES:
                     self._refuse(_too_much())
+
+    def _feed_unknown(self, method: str, rest: bytes) -> None:
+        """A request with a method that the parser does not know: the application answers it, as it answers methods
+        that an address does not take."""
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn's own
+        self._method = method
+        self._feed(STAND_IN + rest)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -113,6 +132,8 @@ class HttpProtocol(HttpToolsProtocol):
         if version not in VERSIONS or hosts > 1 or (version == "1.1" and not hosts):
             raise ValueError("another version, or not one name of ours")
         super().on_headers_complete()
+        if self._method is not None:
+            self.scope["method"], self._method = self._method, None
         if version == "1.0":
             self.cycle.__class__ = _Unchunked
 

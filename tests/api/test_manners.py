@@ -138,6 +138,23 @@ def test_a_method_that_a_endpoint_does_not_take_is_405_and_names_those_it_does(
     assert {name.strip() for name in answer.headers["allow"].split(",")} == allowed
 
 
+@pytest.mark.parametrize("method", ["FOO", "X-PROBE"])
+def test_a_method_that_no_parser_knows_is_405_on_a_known_path_and_404_elsewhere(plain: Server, method: str) -> None:
+    for _ in range(2):  # the connection stays usable
+        answer = plain.client.request(method, "/api/sessions", content=b"{}")
+        problem(answer, 405)
+        assert answer.headers["allow"] == "GET, HEAD, POST"
+    problem(plain.client.request(method, "/nothing"), 404)
+    assert plain.client.get("/api/sessions").status_code == 200
+
+
+@pytest.mark.parametrize("head", [b"FO O / HTTP/1.1", b"FOO / SMTP/1.1", b"F\x80O / HTTP/1.1", b"FOO / HTTP/2.7"])
+def test_a_request_line_without_form_stays_400(plain: Server, head: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", plain.port), timeout=PATIENCE) as line:
+        line.sendall(head + b"\r\nHost: 127.0.0.1\r\n\r\n")
+        assert line.recv(65_536).startswith(b"HTTP/1.1 400 ")
+
+
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
 def test_a_body_that_does_not_say_json_is_415(client: TestClient, kind: str) -> None:
     """A page of another origin can send these without being asked about (F13)."""
