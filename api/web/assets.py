@@ -48,7 +48,7 @@ def bundled(modules: dict[str, str]) -> str:
 
 
 def _closed(name: str, source: str) -> str:
-    exports = [found[1] for found in _EXPORT.findall(source)]
+    exports = [match[1] for match in _EXPORT.findall(source)]
     body = _EXPORT.sub(r"\1 \2", _IMPORT.sub("", source))
     names = ", ".join(exports)
     opening = f"const {{ {names} }} = " if exports else ""

@@ -12,7 +12,7 @@ from api.http.requests import caught_up, only, system
 from api.system import System
 from api.web import model
 from api.web.rendering import explicit, language_of, page, render
-from api.web.session.standing import SENTENCE, tame
+from api.web.session.context import SENTENCE, tame
 from api.web.shown import cut
 from domain.channel import Channel, channel_id
 from domain.orchestration.state import Orchestration
@@ -60,15 +60,15 @@ async def shown(request: Request, sent: ChatSent) -> Response:
 
     def build() -> str:
         with inside.reading() as db:
-            listed = conversations.listed(db).items[:LISTED]
-            found = _thread(db, inside, origin, say.language) if origin else None
+            recent = conversations.listed(db).items[:LISTED]
+            thread = _thread(db, inside, origin, say.language) if origin else None
         return render(
             request,
             say,
             "chat.html",
             origin=origin,
-            listed=listed,
-            found=found,
+            listed=recent,
+            found=thread,
             after=after,
             sent=sent,
             language=explicit(request) or "",
@@ -80,16 +80,18 @@ async def shown(request: Request, sent: ChatSent) -> Response:
 def _thread(db: Database, inside: System, origin: str, language: Language) -> dict[str, Any]:
     """Raises Unknown for a conversation without messages."""
     channel = inside.sessions.get(channel_id(origin))
-    told = conversations.told(db, origin, inside.sessions.get, channel if isinstance(channel, Channel) else None)
-    if told is None:
+    conversation = conversations.told(
+        db, origin, inside.sessions.get, channel if isinstance(channel, Channel) else None
+    )
+    if conversation is None:
         raise Unknown(Sentence("conversation_not_found", origin=origin))
-    ids = list(dict.fromkeys(line.session_id for line in told.messages))
-    sessions = [found for name in ids if isinstance(found := inside.sessions.get(name), Orchestration)]
+    ids = list(dict.fromkeys(line.session_id for line in conversation.messages))
+    sessions = [loaded for name in ids if isinstance(loaded := inside.sessions.get(name), Orchestration)]
     return {
-        "messages": _messages(db, told, {session.id: session for session in sessions}, language),
-        "waiting": told.waiting and _run(db, told.waiting),
-        "running": told.running and _run(db, told.running),
-        "result": _result(told),
+        "messages": _messages(db, conversation, {session.id: session for session in sessions}, language),
+        "waiting": conversation.waiting and _run(db, conversation.waiting),
+        "running": conversation.running and _run(db, conversation.running),
+        "result": _result(conversation),
         "workspace": next((session.workspace for session in reversed(sessions) if session.workspace), ""),
         "runs": len(sessions),
         "cost": model.money(_sum(session.spent.cost_micros for session in sessions)),
@@ -98,23 +100,23 @@ def _thread(db: Database, inside: System, origin: str, language: Language) -> di
 
 
 def _messages(
-    db: Database, told: ConversationView, sessions: Mapping[str, Orchestration], language: Language
+    db: Database, conversation: ConversationView, sessions: Mapping[str, Orchestration], language: Language
 ) -> list[dict[str, Any]]:
     """The messages, each request of a person followed by the team's answer."""
-    answers = {line.session_id: line for line in told.messages if line.author == "team"}
-    found: list[dict[str, Any]] = []
-    for line in told.messages:
+    answers = {line.session_id: line for line in conversation.messages if line.author == "team"}
+    bubbles: list[dict[str, Any]] = []
+    for line in conversation.messages:
         if line.author == "team":
             continue
-        found.append({"who": "person", "at": line.at, "text": cut(line.text, LONG), "run": None})
+        bubbles.append({"who": "person", "at": line.at, "text": cut(line.text, LONG), "run": None})
         answer, session = answers.get(line.session_id), sessions.get(line.session_id)
         if session is not None:
             text = tame(cut(outcome(view(session).wire(), language), LONG)) if answer else ""
             at = answer.at if answer else line.at
-            found.append({"who": "team", "at": at, "text": text, "run": _card(db, session)})
+            bubbles.append({"who": "team", "at": at, "text": text, "run": _card(db, session)})
         elif answer is None:
-            found[-1]["queued"] = True
-    return found
+            bubbles[-1]["queued"] = True
+    return bubbles
 
 
 def _card(db: Database, session: Orchestration) -> dict[str, Any] | None:
@@ -145,8 +147,8 @@ def _run(db: Database, session_id: str) -> dict[str, str]:
     return {"id": session_id, "title": (item and item.title) or session_id, "badge": item.status if item else ""}
 
 
-def _result(told: ConversationView) -> dict[str, Any] | None:
-    result = told.result
+def _result(conversation: ConversationView) -> dict[str, Any] | None:
+    result = conversation.result
     if result is None:
         return None
     return {
@@ -154,17 +156,17 @@ def _result(told: ConversationView) -> dict[str, Any] | None:
         "files": len(result.files),
         "added": sum(file.added or 0 for file in result.files),
         "removed": sum(file.removed or 0 for file in result.files),
-        "session": _of_result(told),
+        "session": _of_result(conversation),
     }
 
 
-def _of_result(told: ConversationView) -> str:
+def _of_result(conversation: ConversationView) -> str:
     """The session whose branch it is."""
-    branch = told.result.branch if told.result else None
-    ids: Sequence[str] = [line.session_id for line in reversed(told.messages)]
+    branch = conversation.result.branch if conversation.result else None
+    ids: Sequence[str] = [line.session_id for line in reversed(conversation.messages)]
     return next((name for name in ids if branch and name in branch), "")
 
 
 def _sum(costs: Any) -> int | None:
-    known = [cost for cost in costs if cost is not None]
-    return sum(known) if known else None
+    numbers = [cost for cost in costs if cost is not None]
+    return sum(numbers) if numbers else None

@@ -13,11 +13,11 @@ from api.http.requests import caught_up, number, only, system
 from api.system import System
 from api.web import model
 from api.web.rendering import explicit, language_of, page, render
+from api.web.session.context import PanelContext
 from api.web.session.overview import head
 from api.web.session.panels import Gallery
 from api.web.session.reading import as_of, gallery
 from api.web.session.rows import MESSAGE
-from api.web.session.standing import Standing
 from api.web.session.turns import turns_of
 from api.web.shown import cut
 from domain.convergence.profiles import PROFILES
@@ -49,11 +49,18 @@ async def show(request: Request) -> Response:
 
     def build() -> str:
         sides = [_read(inside, name, version) for name, version in zip(ids, at, strict=True)]
-        found = None if None in sides else _compared(gallery(request), inside, [one for one in sides if one], say)
+        comparison = None if None in sides else _compared(gallery(request), inside, [one for one in sides if one], say)
         family = _family(inside, sides[0]) if sides[0] else ()
         forked = _forkable(sides[0]) if sides[0] else None
         return render(
-            request, say, "compare.html", ids=ids, found=found, family=family, fork=forked, language=explicit(request)
+            request,
+            say,
+            "compare.html",
+            ids=ids,
+            found=comparison,
+            family=family,
+            fork=forked,
+            language=explicit(request),
         )
 
     return page(await asyncio.to_thread(build))
@@ -63,48 +70,48 @@ def _read(inside: System, session_id: str, at: int | None) -> Session | None:
     """None if none is named. Raises Unknown."""
     if not session_id:
         return None
-    found = inside.sessions.get(session_id) if kind_of(session_id) in KINDS else None
-    if found is None:
+    session = inside.sessions.get(session_id) if kind_of(session_id) in KINDS else None
+    if session is None:
         raise Unknown(Sentence("session_not_found", id=session_id))
-    return as_of(inside, found, at)
+    return as_of(inside, session, at)
 
 
-def _compared(kept: Gallery, inside: System, sessions: Sequence[Session], say: Words) -> dict[str, Any]:
-    sides = [kept.standing(session, say) for session in sessions]
+def _compared(panels: Gallery, inside: System, sessions: Sequence[Session], say: Words) -> dict[str, Any]:
+    sides = [panels.context(session, say) for session in sessions]
     a, b = (inside.store.history(session.id, upto=session.version) for session in sessions)
-    found = beside(a, b, partial(whole, inside.store))
+    aligned = beside(a, b, partial(whole, inside.store))
     return {
-        "sides": [_side(standing) for standing in sides],
-        "common": found.common,
-        "pairs": [_pair(pair, sides) for pair in found.pairs],
-        "more": found.more,
-        "same": not found.pairs,
+        "sides": [_side(context) for context in sides],
+        "common": aligned.common,
+        "pairs": [_pair(pair, sides) for pair in aligned.pairs],
+        "more": aligned.more,
+        "same": not aligned.pairs,
         "figures": _figures(sides),
     }
 
 
-def _side(standing: Standing) -> dict[str, Any]:
-    session = standing.session
+def _side(context: PanelContext) -> dict[str, Any]:
+    session = context.session
     return {
         "id": session.id,
         "kind": session.kind,
-        "title": standing.it["title"] or session.id,
-        "badge": standing.badge,
+        "title": context.it["title"] or session.id,
+        "badge": context.badge,
         "version": session.version,
         "forked_from": session.forked_from,
-        "head": head(standing),
+        "head": head(context),
     }
 
 
-def _pair(pair: EventPair, sides: Sequence[Standing]) -> dict[str, Any]:
-    a, b = (one and _told(one, standing) for one, standing in zip((pair.a, pair.b), sides, strict=True))
+def _pair(pair: EventPair, sides: Sequence[PanelContext]) -> dict[str, Any]:
+    a, b = (one and _told(one, context) for one, context in zip((pair.a, pair.b), sides, strict=True))
     return {"a": a, "b": b, "same": pair.same}
 
 
-def _told(recorded: Recorded, standing: Standing) -> dict[str, Any]:
-    event, session = recorded.event, standing.session
+def _told(recorded: Recorded, context: PanelContext) -> dict[str, Any]:
+    event, session = recorded.event, context.session
     agents = [agent.agent for agent in session.agents] if isinstance(session, Orchestration) else []
-    words = describe(event.TOPIC, event.model_dump(mode="json", by_alias=True), standing.language, agents=agents)
+    words = describe(event.TOPIC, event.model_dump(mode="json", by_alias=True), context.language, agents=agents)
     tone = tone_of(event.TOPIC, passed=event.__dict__.get("passed"))
     return {"version": recorded.version, "words": cut(words, MESSAGE), "tone": tone, "session": session.id}
 
@@ -112,9 +119,9 @@ def _told(recorded: Recorded, standing: Standing) -> dict[str, Any]:
 # -- figures -----------------------------------------------------------------------------------------------------------
 
 
-def _figures(sides: Sequence[Standing]) -> list[dict[str, Any]]:
+def _figures(sides: Sequence[PanelContext]) -> list[dict[str, Any]]:
     """Each figure of both, and the difference; figures that neither has are left out."""
-    a, b = (_counted(standing) for standing in sides)
+    a, b = (_counted(context) for context in sides)
     rows = []
     for name, shown in _SHOWN.items():
         one, other = a[name], b[name]
@@ -146,16 +153,16 @@ _SHOWN: Final[Mapping[str, Any]] = {
 }
 
 
-def _counted(standing: Standing) -> dict[str, int | None]:
-    session, turns = standing.session, turns_of(standing)
-    outcomes = standing.past(standing.trail.outcomes)
-    entries = standing.record.entries[: standing.version]
+def _counted(context: PanelContext) -> dict[str, int | None]:
+    session, turns = context.session, turns_of(context)
+    outcomes = context.past(context.trail.outcomes)
+    entries = context.record.entries[: context.version]
     delivered = isinstance(session, Delivery)
-    changed = (standing.it.get("result") or {}).get("files")
+    changed = (context.it.get("result") or {}).get("files")
     return {
         "rounds": _rounds(session),
-        "time": standing.elapsed_ms,
-        "waited": standing.waited_ms if delivered else None,
+        "time": context.elapsed_ms,
+        "waited": context.waited_ms if delivered else None,
         "cost": session.spent.cost_micros,
         "tokens": session.spent.tokens,
         "turns": len(turns),
@@ -187,7 +194,7 @@ def _family(inside: System, session: Session) -> list[dict[str, Any]]:
     with inside.reading() as db:
         source = overview.item(db, session.forked_from) if session.forked_from else None
         own = overview.item(db, session.id)
-        found = [source, own, *overview.forks(db, session.id, FORKS)]
+        members = [source, own, *overview.forks(db, session.id, FORKS)]
     return [
         {
             "id": item.id,
@@ -195,7 +202,7 @@ def _family(inside: System, session: Session) -> list[dict[str, Any]]:
             "depth": place if source is None else min(place, 2),
             "self": item.id == session.id,
         }
-        for place, item in enumerate(one for one in found if one is not None)
+        for place, item in enumerate(one for one in members if one is not None)
     ]
 
 

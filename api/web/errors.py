@@ -29,11 +29,11 @@ def _said(request: Request, problem: Response, *, shown: bool = True) -> Respons
     if request.url.path.startswith("/api/") or not (paged or scripted(request)):
         return problem
     say = _language(request)
-    told = told_in(say, orjson.loads(bytes(problem.body)))
+    body = told_in(say, orjson.loads(bytes(problem.body)))
     if paged:
-        return _page(request, say, problem, told["detail"] if shown else "")
-    kept = _without(problem, "content-length")
-    return Response(orjson.dumps(told), status_code=problem.status_code, headers=kept)
+        return _page(request, say, problem, body["detail"] if shown else "")
+    headers = _without(problem, "content-length")
+    return Response(orjson.dumps(body), status_code=problem.status_code, headers=headers)
 
 
 def _language(request: Request) -> Words:
@@ -50,8 +50,8 @@ def _page(request: Request, say: Words, problem: Response, detail: str) -> Respo
         named = f"error.{problem.status_code}"
         title = say(named) if named in say.messages else say("error.other")
         html = render(request, say, "error.html", title=title, status=problem.status_code, detail=detail[:2_000])
-    kept = _without(problem, "content-type", "content-length") | _once_more(request, problem)
-    return HTMLResponse(html, status_code=problem.status_code, headers={"Cache-Control": "no-store", **kept})
+    headers = _without(problem, "content-type", "content-length") | _once_more(request, problem)
+    return HTMLResponse(html, status_code=problem.status_code, headers={"Cache-Control": "no-store", **headers})
 
 
 def _once_more(request: Request, problem: Response) -> dict[str, str]:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from api.http.requests import caught_up, only, system
 from api.web.forms.sent import NOTHING, Sent
 from api.web.rendering import language_of, page, render
-from api.web.session.standing import tame
+from api.web.session.context import tame
 from api.web.shown import cut
 from domain.discussion.seen import suggested
 from projections.engine.ports import Database
@@ -52,35 +52,35 @@ async def _shown(request: Request, sent: Sent) -> str:
 
     def build() -> str:
         with inside.reading() as db:
-            found = inbox_page(db, cursor)
-        return render(request, say, "inbox.html", page=found, after=after, sent=sent, cursor=cursor)
+            items = inbox_page(db, cursor)
+        return render(request, say, "inbox.html", page=items, after=after, sent=sent, cursor=cursor)
 
     return await asyncio.to_thread(build)
 
 
 def inbox_page(db: Database, cursor: str | None) -> InboxPage:
     """Raises Invalid for a cursor that was not returned from here."""
-    found = inbox.page(db, needs=("decision", "permission", "scope", "checkpoint"), limit=ITEMS, cursor=cursor)
+    waiting = inbox.page(db, needs=("decision", "permission", "scope", "checkpoint"), limit=ITEMS, cursor=cursor)
     exhausted = overview.waiting(db, BUDGETS, needs=("budget", "partial")) if cursor is None else ()
     return InboxPage(
-        items=tuple(_item(item) for item in found.items),
+        items=tuple(_item(item) for item in waiting.items),
         exhausted=tuple(item.wire() for item in exhausted),
-        cursor=found.next_cursor,
+        cursor=waiting.next_cursor,
         first=cursor is None,
     )
 
 
 def _item(item: WaitingItem) -> dict[str, Any]:
     """An item of the inbox, with the findings as a sentence and the synthesis as safe HTML."""
-    found, feedback = item.wire(), item.feedback
+    fields, feedback = item.wire(), item.feedback
     words = (feedback and (feedback.error or feedback.summary)) or item.summary or ""
-    return found | {
-        "approval": found.get("approval"),
+    return fields | {
+        "approval": fields.get("approval"),
         "seen": item.seen,
         "place": item.request_id if item.kind == "permission" else item.session_id,
         "words": cut(words, WORDS),
         "points": feedback.points if feedback else 0,
-        "suggested": suggested(found["feedback"] or {}),
+        "suggested": suggested(fields["feedback"] or {}),
         "verdict": cut((feedback and feedback.verdict) or "", 40),
         "synthesis": tame(cut(item.synthesis, SYNTHESIS)) if item.synthesis else "",
     }

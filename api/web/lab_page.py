@@ -41,21 +41,21 @@ async def show(request: Request) -> Response:
     def build() -> str:
         ids = _listed(inside)
         session = _chosen(inside, request.query_params.get("session", ""), ids)
-        found = _judged(inside, session, ids, wanted) if session else None
-        known = [(name, title(one)) for name in ids[:LISTED] if (one := _discussion(inside, name))]
-        return render(request, say, "lab.html", found=found, known=known, language=explicit(request) or "")
+        result = _judged(inside, session, ids, wanted) if session else None
+        choices = [(name, title(one)) for name in ids[:LISTED] if (one := _discussion(inside, name))]
+        return render(request, say, "lab.html", found=result, known=choices, language=explicit(request) or "")
 
     return page(await asyncio.to_thread(build))
 
 
 def _percent(request: Request, name: str) -> float | None:
     """A slider's position from 0 to 1; None if it was not moved."""
-    given = request.query_params.get(name, "")
-    if not given:
+    text = request.query_params.get(name, "")
+    if not text:
         return None
-    if not (given.isascii() and given.isdecimal() and int(given[:4]) <= 100):
+    if not (text.isascii() and text.isdecimal() and int(text[:4]) <= 100):
         raise of_field(name, Sentence("not_a_percentage"))
-    return int(given) / 100
+    return int(text) / 100
 
 
 def _listed(inside: System) -> list[str]:
@@ -64,19 +64,19 @@ def _listed(inside: System) -> list[str]:
 
 
 def _discussion(inside: System, session_id: str) -> Discussion | None:
-    found = inside.sessions.get(session_id) if kind_of(session_id) in ("review", "debate") else None
-    return found if isinstance(found, Discussion) else None
+    session = inside.sessions.get(session_id) if kind_of(session_id) in ("review", "debate") else None
+    return session if isinstance(session, Discussion) else None
 
 
 def _chosen(inside: System, name: str, ids: list[str]) -> Discussion | None:
     """The named one, otherwise the newest with rounds. Raises Unknown."""
     if name:
-        found = _discussion(inside, name)
-        if found is None:
+        session = _discussion(inside, name)
+        if session is None:
             raise Unknown(Sentence("session_not_found", id=name))
-        return found
-    known = (_discussion(inside, session_id) for session_id in ids)
-    return next((found for found in known if found is not None and found.rounds), None)
+        return session
+    candidates = (_discussion(inside, session_id) for session_id in ids)
+    return next((session for session in candidates if session is not None and session.rounds), None)
 
 
 # -- what is shown -----------------------------------------------------------------------------------------------------
@@ -88,8 +88,8 @@ def _judged(
     own = session.profile
     changes = {RULES[name]: value for name, value in wanted.items() if value is not None}
     profile = own.model_copy(update={"name": "custom", **changes})
-    told = talk(session)
-    outcome, metrics = rescore(told, profile), course(told.rounds, profile)
+    lab_talk = talk(session)
+    outcome, metrics = rescore(lab_talk, profile), course(lab_talk.rounds, profile)
     stop = outcome.round
     return {
         "id": session.id,
@@ -99,11 +99,11 @@ def _judged(
         "own": own,
         "chart": chart(session.rounds, metrics),
         "stop": (stop - 1) / max(1, len(metrics) - 1) if stop and len(metrics) > 1 else 0.5 if stop else None,
-        "recorded": _recorded(told, course(told.rounds, own)),
-        "outcome": _shown(told, outcome) | {"score": metrics[stop - 1].overall_score if stop else None},
+        "recorded": _recorded(lab_talk, course(lab_talk.rounds, own)),
+        "outcome": _shown(lab_talk, outcome) | {"score": metrics[stop - 1].overall_score if stop else None},
         "rules": [_rule(name, field, own, profile) for name, field in RULES.items()],
         "changed": bool(changes) and profile.model_copy(update={"name": own.name}) != own,
-        "others": [_other(name, told, profile) for name, told in _of_profile(inside, ids, own)],
+        "others": [_other(name, lab_talk, profile) for name, lab_talk in _of_profile(inside, ids, own)],
     }
 
 
@@ -116,43 +116,43 @@ def title(session: Discussion) -> str:
     return cut(session_view(session).title or session.id, 80)
 
 
-def _recorded(told: LabTalk, metrics: Any) -> dict[str, Any]:
+def _recorded(lab_talk: LabTalk, metrics: Any) -> dict[str, Any]:
     return {
-        "reason": told.stop_reason or "",
-        "round": len(told.rounds),
+        "reason": lab_talk.stop_reason or "",
+        "round": len(lab_talk.rounds),
         "score": metrics[-1].overall_score if metrics else None,
-        "choice": told.choice or "",
+        "choice": lab_talk.choice or "",
     }
 
 
-def _shown(told: LabTalk, outcome: LabOutcome) -> dict[str, Any]:
+def _shown(lab_talk: LabTalk, outcome: LabOutcome) -> dict[str, Any]:
     """`against` says whether it would have ended earlier, later or at the same point; `overruled` that the person
     decided against the last judgement up to there."""
     return {
         "reason": outcome.reason,
         "round": outcome.round,
-        "rounds": len(told.rounds),
+        "rounds": len(lab_talk.rounds),
         "against": outcome.against,
         "overruled": bool(outcome.overruled),
         "suggestion": outcome.suggestion or "",
     }
 
 
-def _other(name: str, told: LabTalk, profile: Profile) -> dict[str, Any]:
-    return {"id": told.session_id, "title": name, "recorded": told.stop_reason or ""} | _shown(
-        told, rescore(told, profile)
+def _other(name: str, lab_talk: LabTalk, profile: Profile) -> dict[str, Any]:
+    return {"id": lab_talk.session_id, "title": name, "recorded": lab_talk.stop_reason or ""} | _shown(
+        lab_talk, rescore(lab_talk, profile)
     )
 
 
 def _of_profile(inside: System, ids: list[str], own: Profile) -> Iterator[tuple[str, LabTalk]]:
     """The newest discussions that were judged with the same profile, up to the limit."""
-    left, found = MOST_CHARACTERS, 0
+    left, count = MOST_CHARACTERS, 0
     for session_id in ids:
         session = _discussion(inside, session_id)
         if session is None or session.profile != own or not session.rounds:
             continue
-        told = talk(session)
-        left, found = left - sum(len(said.content) for said in told.rounds), found + 1
-        if left < 0 or found > LISTED:
+        lab_talk = talk(session)
+        left, count = left - sum(len(entry.content) for entry in lab_talk.rounds), count + 1
+        if left < 0 or count > LISTED:
             return
-        yield title(session), told
+        yield title(session), lab_talk

@@ -43,12 +43,12 @@ async def sign_in(request: Request) -> Response:
     logins = system(request).logins
     if logins is None:
         return _away(linker(explicit(request))())
-    found = await fields(request)
-    back = _ours(found.get("back", ""))
+    form = await fields(request)
+    back = _ours(form.get("back", ""))
     address = request.client.host if request.client else ""
     if wait := logins.guesses.wait(address):
         raise Problem(429, Sentence("too_many_sign_ins", seconds=wait), headers={"Retry-After": str(wait)})
-    name = logins.keys.name_of(found.get("apiKey", "").strip())
+    name = logins.keys.name_of(form.get("apiKey", "").strip())
     if name is None:
         logins.guesses.wrong(address)
         return page(_shown(request, language_of(request), back=back, wrong=True), status=401)

@@ -100,7 +100,7 @@ def home_page(
         more_running=len(running) > SECTION,
         listed=tuple(_item(item) for item in page.items if item.id not in above),
         cursor=page.next_cursor,
-        statuses=tuple(dict.fromkeys((*STATUSES, *(word for found in overview.counts(db).values() for word in found)))),
+        statuses=tuple(dict.fromkeys((*STATUSES, *(word for words in overview.counts(db).values() for word in words)))),
         searching=searching,
         first=cursor is None,
         empty=not page.items and not above,
@@ -110,8 +110,8 @@ def home_page(
 def _running(db: Database) -> list[SessionItem]:
     """The newest sessions at work, one more than a section holds if there are as many."""
     pages = [overview.page(db, status=status, limit=SECTION + 1).items for status in RUNNING]
-    found = [item for page in pages for item in page]
-    return sorted(found, key=lambda item: item.created_at, reverse=True)[: SECTION + 1]
+    items = [item for page in pages for item in page]
+    return sorted(items, key=lambda item: item.created_at, reverse=True)[: SECTION + 1]
 
 
 def _waiting(db: Database, item: WaitingItem) -> dict[str, Any]:

@@ -42,11 +42,11 @@ async def _shown(request: Request, starting: tuple[Filled, ...]) -> str:
 
     def build() -> str:
         with inside.reading() as db:
-            found = model.home_page(db, **looked)
+            home = model.home_page(db, **looked)
         example = inside.team.example
         open_now = any(query.get(name) for name in ("preset", "start")) or any(form.words for form in starting)
         more = {"example": example, "forms": starting, "starting": open_now, "chosen": query.get("preset")}
-        return render(request, say, "home.html", page=found, looked=looked, after=after, **more)
+        return render(request, say, "home.html", page=home, looked=looked, after=after, **more)
 
     return await asyncio.to_thread(build)
 
@@ -60,12 +60,14 @@ def _fixing(request: Request) -> Mapping[str, str]:
     if not query.get("fixes") or query.get("task"):
         return query
     name = query["fixes"]
-    found = system(request).sessions.get(name) if kind_of(name) in KINDS else None
-    return {**query, "task": fix_task(found)} | ({"workspace": found.workspace} if found and found.workspace else {})
+    session = system(request).sessions.get(name) if kind_of(name) in KINDS else None
+    return {**query, "task": fix_task(session)} | (
+        {"workspace": session.workspace} if session and session.workspace else {}
+    )
 
 
 def _forms(query: Mapping[str, str]) -> tuple[Filled, ...]:
-    for name, known in (("preset", PRESETS), ("start", FORMS)):
-        if query.get(name) and query[name] not in known:
-            raise of_field(name, Sentence("not_one_of", choices=list(known)))
+    for name, allowed in (("preset", PRESETS), ("start", FORMS)):
+        if query.get(name) and query[name] not in allowed:
+            raise of_field(name, Sentence("not_one_of", choices=list(allowed)))
     return forms(query)

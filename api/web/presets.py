@@ -25,13 +25,13 @@ class DemoSession(NamedTuple):
 
 
 def _review(*blocking: str, score: int) -> Json:
-    found = {
+    findings = {
         "blockingIssues": [{"id": f"b{n}", "title": each, "detail": each} for n, each in enumerate(blocking, 1)],
         "nonBlockingIssues": [],
         "score": score,
         "fixPlan": [f"Mend it: {each}" for each in blocking],
     }
-    return {"text": json.dumps(found), "usage": {"inputTokens": 900, "outputTokens": 150, "costMicros": 3_000}}
+    return {"text": json.dumps(findings), "usage": {"inputTokens": 900, "outputTokens": 150, "costMicros": 3_000}}
 
 
 def _plan(*subtasks: Json) -> str:
@@ -47,7 +47,7 @@ def _said(words: str, verdict: str, **lists: Any) -> str:
 
 
 def _delivery(title: str, task: str, replies: Json, **more: Any) -> Json:
-    given = {
+    start_fields = {
         "kind": "delivery",
         "title": title,
         "task": task,
@@ -58,7 +58,7 @@ def _delivery(title: str, task: str, replies: Json, **more: Any) -> Json:
         "maxMinutes": 45,
         "labels": ["preset"],
     }
-    return given | {"scenario": {"delayMs": PACE, "replies": _DELIVERED | replies}} | more
+    return start_fields | {"scenario": {"delayMs": PACE, "replies": _DELIVERED | replies}} | more
 
 
 _WRITTEN = {"text": "Wrote the login page.", "files": {"src/login.py": "def login(name):\n    return bool(name)\n"}}

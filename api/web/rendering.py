@@ -63,11 +63,11 @@ def warm() -> None:
 
 def language_of(request: Request) -> Words:
     """`?lang=` overrides the browser's preference. Raises Problem for a language that the catalogue lacks."""
-    asked = request.query_params.get("lang")
-    if not asked:
+    choice = request.query_params.get("lang")
+    if not choice:
         return words(preferred(request.headers.get("accept-language", "")))
     for language in LANGUAGES:
-        if asked == language:
+        if choice == language:
             return words(language)
     raise of_field("lang", Sentence("not_one_of", choices=list(LANGUAGES)))
 
@@ -80,8 +80,8 @@ def scripted(request: Request) -> bool:
 
 def explicit(request: Request) -> Language | None:
     """The language in the address itself; links keep it."""
-    asked = request.query_params.get("lang")
-    return next((language for language in LANGUAGES if asked == language), None)
+    choice = request.query_params.get("lang")
+    return next((language for language in LANGUAGES if choice == language), None)
 
 
 def render(request: Request, say: Words, template: str, **more: Any) -> str:
@@ -120,17 +120,17 @@ def _needs(request: Request) -> int:
 
 def fragment(say: Words, named: Language | None, template: str, **more: Any) -> str:
     """A part of a page: a pure function of what it is given."""
-    found = _TEMPLATES.get_template(template)
-    return found.render(say=say, link=linker(named), kinds=tuple(KINDS), icons=model.ICONS, drawn=svg, **more)
+    loaded = _TEMPLATES.get_template(template)
+    return loaded.render(say=say, link=linker(named), kinds=tuple(KINDS), icons=model.ICONS, drawn=svg, **more)
 
 
 def linker(language: Language | None) -> Link:
     def link(*path: str, **query: object) -> str:
-        found = {name: value for name, value in query.items() if value not in (None, "", ())}
+        parameters = {name: value for name, value in query.items() if value not in (None, "", ())}
         if language:
-            found["lang"] = language
+            parameters["lang"] = language
         address = "/" + "/".join(quote(part, safe="") for part in path)
-        return f"{address}?{urlencode(found, doseq=True)}" if found else address
+        return f"{address}?{urlencode(parameters, doseq=True)}" if parameters else address
 
     return link
 

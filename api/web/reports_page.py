@@ -91,38 +91,38 @@ async def show(request: Request) -> Response:
     """GET /reports: a report by `name`, the summary if none is named"""
     only(request, "name", *ASKED, "lang")
     query = request.query_params
-    asked = {name: query.get(name) or None for name in ASKED}
+    values = {name: query.get(name) or None for name in ASKED}
     name = query.get("name") or "summary"
     if name not in REPORTS:
         raise of_field("name", Sentence("not_one_of", choices=list(REPORTS)))
-    filters = _filters(asked)
+    filters = _filters(values)
     inside, say = system(request), language_of(request)
     await caught_up(request, await asyncio.to_thread(inside.store.head))
 
     def build() -> str:
-        found = report_page(REPORTS[name], make(inside, REPORTS[name], filters), say)
-        csv = linker(None)("api", "reports", name, format="csv", **asked)
-        return render(request, say, "reports.html", page=found, asked=asked, names=tuple(REPORTS), csv=csv)
+        answer = report_page(REPORTS[name], make(inside, REPORTS[name], filters), say)
+        csv = linker(None)("api", "reports", name, format="csv", **values)
+        return render(request, say, "reports.html", page=answer, asked=values, names=tuple(REPORTS), csv=csv)
 
     return page(await asyncio.to_thread(build))
 
 
-def _filters(asked: Mapping[str, str | None]) -> Filters:
+def _filters(values: Mapping[str, str | None]) -> Filters:
     """As the API has them; an empty field asks for nothing."""
-    kind, label = asked["kind"], asked["label"]
+    kind, label = values["kind"], values["label"]
     if kind is not None and kind not in KINDS:
         raise of_field("kind", Sentence("not_one_of", choices=list(KINDS)))
     if label is not None and len(label) > LONGEST_LABEL:
         raise of_field("label", Sentence("too_many_characters", number=LONGEST_LABEL))
-    since, until = span(asked["from"], asked["to"])
+    since, until = span(values["from"], values["to"])
     return Filters(since=since, until=until, kind=kind, label=label)
 
 
-def report_page(report: Report, found: ReportAnswer, say: Words) -> ReportPage:
+def report_page(report: Report, answer: ReportAnswer, say: Words) -> ReportPage:
     """The newest rows first if they are sessions, otherwise in the given order."""
-    rows: Sequence[Row] = found.rows
+    rows: Sequence[Row] = answer.rows
     shown = rows[::-1] if "sessionId" in report.columns else rows
-    totals: Row = found.totals
+    totals: Row = answer.totals
     flat = {name: value for name, value in totals.items() if not isinstance(value, dict | list)}
     return ReportPage(
         name=report.name,
@@ -130,16 +130,16 @@ def report_page(report: Report, found: ReportAnswer, say: Words) -> ReportPage:
         totals=tuple((name, cell(name, value, say)) for name, value in flat.items() if value is not None),
         sums=tuple(_sums(totals, say)),
         more=max(0, len(rows) - ROWS),
-        as_of=found.as_of,
+        as_of=answer.as_of,
         chart=_chart(DRAWN[report.name], shown, say),
     )
 
 
 def _sums(totals: Row, say: Words) -> list[FigureTable]:
     """Totals by something: lists of rows, and rows keyed by a name."""
-    found = [_table(name, tuple(rows[0]), rows[:ROWS], say) for name, rows in totals.items() if _is(rows, list)]
+    tables = [_table(name, tuple(rows[0]), rows[:ROWS], say) for name, rows in totals.items() if _is(rows, list)]
     by_word = [{"measure": word, **row} for word, row in totals.items() if _is(row, dict)]
-    return [*found, _table("totals", tuple(by_word[0]), by_word, say)] if by_word else found
+    return [*tables, _table("totals", tuple(by_word[0]), by_word, say)] if by_word else tables
 
 
 def _is(value: Any, kind: type) -> bool:
@@ -202,18 +202,18 @@ _GROUPS: Final = MappingProxyType(
 
 def _chart(drawn: Drawn, rows: Sequence[Row], say: Words) -> Markup | None:
     """None if there is nothing to draw."""
-    found: dict[str, float] = {}
+    sums: dict[str, float] = {}
     for place, row in enumerate(rows):
         value = drawn.of(row)
         names = [cell(name, row[name], say) for name in drawn.names if row.get(name) is not None]
         if value is not None:
             label = " · ".join(names)
-            key = label if drawn.added or label not in found else f"{label} ({place + 1})"
-            found[key] = found.get(key, 0) + value
-    highest = sorted(found.items(), key=lambda item: -item[1])[:BARS] if drawn.added else list(found.items())[:BARS]
-    told = [Bar(label, value, cell(drawn.figure, _whole(value), say)) for label, value in highest]
-    most = 1.0 if drawn.figure.endswith("Rate") else max((bar.value for bar in told), default=0)
-    return bars(say.of("reports_column", drawn.figure), told, most) if told else None
+            key = label if drawn.added or label not in sums else f"{label} ({place + 1})"
+            sums[key] = sums.get(key, 0) + value
+    highest = sorted(sums.items(), key=lambda item: -item[1])[:BARS] if drawn.added else list(sums.items())[:BARS]
+    chart_bars = [Bar(label, value, cell(drawn.figure, _whole(value), say)) for label, value in highest]
+    most = 1.0 if drawn.figure.endswith("Rate") else max((bar.value for bar in chart_bars), default=0)
+    return bars(say.of("reports_column", drawn.figure), chart_bars, most) if chart_bars else None
 
 
 def _whole(value: float) -> int | float:

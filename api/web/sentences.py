@@ -27,25 +27,25 @@ def in_words(say: Words, text: str) -> str:
     return in_language(text, say.language, lambda place, value: _name(say, _GROUPS.get(place, ()), value))
 
 
-def told_in(say: Words, told: Mapping[str, Any]) -> dict[str, Any]:
+def told_in(say: Words, problem: Mapping[str, Any]) -> dict[str, Any]:
     """A problem document (RFC 9457) with its sentences in the reader's language."""
     if say.language == "en":
-        return dict(told)
-    errors = [{**error, "detail": _worded(say, error)} for error in told.get("errors", ())]
+        return dict(problem)
+    errors = [{**error, "detail": _worded(say, error)} for error in problem.get("errors", ())]
     if errors:
         fields = (": ".join(part for part in (e["pointer"].lstrip("/"), e["detail"]) if part) for e in errors)
-        return {**told, "errors": errors, "detail": "; ".join(fields)}
-    return {**told, "detail": _with_allowed(say, told)} if "detail" in told else dict(told)
+        return {**problem, "errors": errors, "detail": "; ".join(fields)}
+    return {**problem, "detail": _with_allowed(say, problem)} if "detail" in problem else dict(problem)
 
 
-def _worded(say: Words, told: Mapping[str, Any]) -> str:
-    return in_words(say, from_wire(told["detail"], told.get("code"), told.get("params")))
+def _worded(say: Words, problem: Mapping[str, Any]) -> str:
+    return in_words(say, from_wire(problem["detail"], problem.get("code"), problem.get("params")))
 
 
-def _with_allowed(say: Words, told: Mapping[str, Any]) -> str:
-    allowed = told.get("allowed")
-    sentence = _worded(say, told)
-    if not allowed or "code" not in told:
+def _with_allowed(say: Words, problem: Mapping[str, Any]) -> str:
+    allowed = problem.get("allowed")
+    sentence = _worded(say, problem)
+    if not allowed or "code" not in problem:
         return sentence
     return f"{sentence} {in_words(say, Sentence('allowed_now', actions=allowed))}"
 

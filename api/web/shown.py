@@ -38,7 +38,7 @@ _BELOW = 2
 
 def shown(words: str) -> str:
     """The words as a reader may see them: nothing invisible, nothing that turns the direction of writing."""
-    return plain(_STEERING.sub(lambda found: f"⟦U+{ord(found[0]):04X}⟧", words))
+    return plain(_STEERING.sub(lambda match: f"⟦U+{ord(match[0]):04X}⟧", words))
 
 
 def cut(words: str, limit: int) -> str:
@@ -98,14 +98,14 @@ def newest_of(worklog: str, language: Language) -> tuple[str, bool]:
     entries, summary, end = rest.rpartition(f"\n## {say('worklog.summary')}\n")
     if not log or not summary:
         return worklog[:LONGEST_MARKDOWN], len(worklog) > LONGEST_MARKDOWN
-    kept: list[str] = []
+    newest: list[str] = []
     size = 0
-    listed = _ENTRY.split(entries)
-    for entry in reversed(listed):
+    parts = _ENTRY.split(entries)
+    for entry in reversed(parts):
         size += len(entry)
-        if kept and size > NEWEST:
+        if newest and size > NEWEST:
             break
-        kept.append(cut(entry, NEWEST))
-    missing = len(kept) < len(listed)
-    text = cut(front, NEWEST) + log + "\n" + "\n".join(reversed(kept)) + summary + cut(end, 4_000)
+        newest.append(cut(entry, NEWEST))
+    missing = len(newest) < len(parts)
+    text = cut(front, NEWEST) + log + "\n" + "\n".join(reversed(newest)) + summary + cut(end, 4_000)
     return text, missing or len(text) < len(worklog)

@@ -148,32 +148,32 @@ NAMES: Final = frozenset(field.name for form in FORMS.values() for field in (*fo
 assert set(FORMS) == set(KINDS), "every kind can be started"
 
 
-def forms(asked: Values, *, errors: Values = MappingProxyType({}), words: str = "") -> tuple[Filled, ...]:
+def forms(values: Values, *, errors: Values = MappingProxyType({}), words: str = "") -> tuple[Filled, ...]:
     """All four forms. `asked` may name a `preset`, or a kind by `start` with what its fields hold; `errors` are what
     was wrong with them, `words` with the whole.
 
     Raises KeyError for a preset or kind that there is not.
     """
-    preset = PRESETS[asked["preset"]] if asked.get("preset") else None
-    kind = FORMS[preset.kind if preset else asked.get("start") or "delivery"].kind
-    held = values_of(FORMS[preset.kind], preset.body) if preset else asked if asked.get("start") else {}
-    found = tuple(_filled(form, held if form.kind == kind else {}, form.kind == kind) for form in FORMS.values())
-    return tuple(each._replace(errors=errors, words=words) if each.open else each for each in found)
+    preset = PRESETS[values["preset"]] if values.get("preset") else None
+    kind = FORMS[preset.kind if preset else values.get("start") or "delivery"].kind
+    held = values_of(FORMS[preset.kind], preset.body) if preset else values if values.get("start") else {}
+    all_forms = tuple(_filled(form, held if form.kind == kind else {}, form.kind == kind) for form in FORMS.values())
+    return tuple(each._replace(errors=errors, words=words) if each.open else each for each in all_forms)
 
 
 def _filled(form: Form, held: Values, opened: bool) -> Filled:
     """A new form holds the defaults; a submitted one its values."""
     every = (*form.fields, *form.more)
-    given = any(field.name in held for field in every)
-    values = {field.name: held.get(field.name, "") if given else field.preset for field in every}
+    has_values = any(field.name in held for field in every)
+    values = {field.name: held.get(field.name, "") if has_values else field.preset for field in every}
     fitting = tuple(name for name, preset in PRESETS.items() if preset.kind == form.kind)
     return Filled(form, values, command(form, values), fitting, opened, {}, "")
 
 
 def values_of(form: Form, body: Mapping[str, Any]) -> dict[str, str]:
     """What the fields hold for a request body."""
-    found = {field.name: _typed(field, body) for field in (*form.fields, *form.more)}
-    return {name: value for name, value in found.items() if value}
+    values = {field.name: _typed(field, body) for field in (*form.fields, *form.more)}
+    return {name: value for name, value in values.items() if value}
 
 
 def _typed(field: Field, body: Mapping[str, Any]) -> str:

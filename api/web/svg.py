@@ -21,13 +21,13 @@ MOST_POINTS: Final = 400
 
 def element(name: str, *inside: str | Markup, **attributes: object) -> Markup:
     """`class_` and `marker_end` are written `class` and `marker-end`; None leaves an attribute out."""
-    written = "".join(
+    pairs = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(_number(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
     body = Markup("").join(part if isinstance(part, Markup) else escape(shown(part)) for part in inside)
-    return Markup(f"<{name}{written}>{body}</{name}>")  # noqa: S704 - names are ours, values and words are escaped
+    return Markup(f"<{name}{pairs}>{body}</{name}>")  # noqa: S704 - names are ours, values and words are escaped
 
 
 def _number(value: object) -> object:
@@ -102,7 +102,7 @@ def scores(
 
     A threshold is the kind of the line that it is for, its name and its value; `stop` is a place and what it says."""
     frame = _frame([(0, "0"), (0.25, ""), (0.5, "0.5"), (0.75, ""), (1, "1")])
-    drawn = [element("path", d=_path(found.points), class_=f"line is-{found.kind}") for found in lines if found.points]
+    drawn = [element("path", d=_path(graph.points), class_=f"line is-{graph.kind}") for graph in lines if graph.points]
     marks = [line(_x(0), _y(value), _x(1), _y(value), f"threshold is-{kind}") for kind, _, value in thresholds]
     words = [text(f"{name} ≥ {value:g}", _x(1) + 6, y + 3, "tick") for name, value, y in _apart(thresholds)]
     dots: list[Markup] = []
@@ -129,34 +129,34 @@ def _stop(share: float | None, words: str) -> tuple[Markup, Markup]:
 
 def _apart(thresholds: Sequence[tuple[str, str, float]]) -> list[tuple[str, float, float]]:
     """Names of thresholds with their places, from the top, without overlaps."""
-    found: list[tuple[str, float, float]] = []
+    places: list[tuple[str, float, float]] = []
     for _, name, value in sorted(thresholds, key=lambda each: -each[2]):
         y = _y(value)
-        found.append((name, value, max(y, found[-1][2] + 11) if found else y))
-    return found
+        places.append((name, value, max(y, places[-1][2] + 11) if places else y))
+    return places
 
 
 def burndown(title: str, lines: Sequence[Line], *, end: str) -> Markup:
     """Shares of a budget that are left over time, each line stepping down from all to nothing."""
     frame = _frame([(0, "0 %"), (0.5, "50 %"), (1, "100 %")])
     drawn = []
-    for found in lines:
-        points = thinned(found.points)
-        drawn.append(element("path", d=_path(points), class_=f"line is-{found.kind}"))
+    for line in lines:
+        points = thinned(line.points)
+        drawn.append(element("path", d=_path(points), class_=f"line is-{line.kind}"))
         x, y = points[-1]
-        drawn.append(element("circle", cx=_x(x), cy=_y(min(1.0, max(0.0, y))), r=3, class_=f"dot is-{found.kind}"))
+        drawn.append(element("circle", cx=_x(x), cy=_y(min(1.0, max(0.0, y))), r=3, class_=f"dot is-{line.kind}"))
     feet = (text("0", _x(0), HEIGHT - 7, "tick"), text(end, _x(1), HEIGHT - 7, "tick", "end"))
     return svg(title, frame, *drawn, *feet, width=WIDTH, height=HEIGHT, class_="chart")
 
 
 def stepped(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
     """What is left stays as it is until it changes."""
-    found: list[tuple[float, float]] = []
+    corners: list[tuple[float, float]] = []
     for x, y in points:
-        if found:
-            found.append((x, found[-1][1]))
-        found.append((x, y))
-    return found
+        if corners:
+            corners.append((x, corners[-1][1]))
+        corners.append((x, y))
+    return corners
 
 
 # Horizontal bars, one below the other, each with its name and its figure as text.
@@ -176,11 +176,11 @@ class Bar(NamedTuple):
     told: str
 
 
-def bars(title: str, found: Sequence[Bar], most: float) -> Markup:
+def bars(title: str, rows: Sequence[Bar], most: float) -> Markup:
     """A drawing of all bars; a bar of `most` takes the whole width."""
     room = WIDTH - FIGURES
     parts: list[Markup] = []
-    for place, bar in enumerate(found):
+    for place, bar in enumerate(rows):
         top = place * STEP
         length = max(1.0, room * min(1.0, bar.value / most)) if most else 1.0
         parts += [
@@ -188,7 +188,7 @@ def bars(title: str, found: Sequence[Bar], most: float) -> Markup:
             element("rect", x=0, y=top + 21, width=length, height=THICK, rx=3, class_="bar"),
             text(bar.told, length + 8, top + 34, "bar-told"),
         ]
-    return svg(title, *parts, width=WIDTH, height=STEP * len(found) + 6, class_="bars")
+    return svg(title, *parts, width=WIDTH, height=STEP * len(rows) + 6, class_="bars")
 
 
 def _fitting(label: str) -> str:

@@ -19,7 +19,7 @@ _DISCUSSIONS = 64
 """Number of discussions whose counts are cached, ..."""
 _LONGEST = 2_000
 """... with at most this many rounds."""
-_memo: dict[object, "tuple[_Told, ...]"] = {}
+_memo: dict[object, "tuple[_Counts, ...]"] = {}
 
 
 class Round(Value):
@@ -48,7 +48,7 @@ class RoundText(NamedTuple):
     content: str
 
 
-class _Told(NamedTuple):
+class _Counts(NamedTuple):
     """The counts of a contribution. `common` is its similarity to the previous one in the same role, or None if they
     cannot be compared."""
 
@@ -59,7 +59,7 @@ class _Told(NamedTuple):
     common: float | None
 
 
-class _Standing(NamedTuple):
+class _Level(NamedTuple):
     ratio: float
     stability: float
     score: float
@@ -68,12 +68,12 @@ class _Standing(NamedTuple):
 
 def assess(rounds: Sequence[Round | RoundText], profile: Profile = SEED) -> Metrics:
     """The convergence after these rounds, in the given order. Without rounds: 0, 0, 0, continue."""
-    return _metrics(_told(rounds, profile), profile)
+    return _metrics(_counts(rounds, profile), profile)
 
 
 def course(rounds: Sequence[Round | RoundText], profile: Profile = SEED) -> list[Metrics]:
     """The convergence after the first round, after the first two, and so on. Each text is read only once."""
-    counts = _told(rounds, profile)
+    counts = _counts(rounds, profile)
     return [_metrics(counts[:number], profile) for number in range(1, len(counts) + 1)]
 
 
@@ -85,14 +85,14 @@ def stop_reason(recommendation: Recommendation, rounds: int, limit: int) -> Endi
     return "limit" if rounds >= limit else None
 
 
-def _told(rounds: Sequence[Round | RoundText], profile: Profile) -> tuple[_Told, ...]:
+def _counts(rounds: Sequence[Round | RoundText], profile: Profile) -> tuple[_Counts, ...]:
     """The counts of each contribution. A discussion is judged after every round, so usually only the newest one is
     read."""
     texts = tuple(RoundText(r.round, r.role, r.content) for r in rounds)
     judged = (profile.words, profile.similarity)
     counts = _memo.pop((judged, texts[:-1]), ()) if texts else ()
     for at in range(len(counts), len(texts)):
-        counts = (*counts, _counted(texts, at, profile))
+        counts = (*counts, _count(texts, at, profile))
     if texts and len(texts) <= _LONGEST:
         _memo[judged, texts] = counts
         for key in tuple(_memo)[:-_DISCUSSIONS]:  # other threads may do the same
@@ -100,17 +100,17 @@ def _told(rounds: Sequence[Round | RoundText], profile: Profile) -> tuple[_Told,
     return counts
 
 
-def _counted(texts: Sequence[RoundText], at: int, profile: Profile) -> _Told:
+def _count(texts: Sequence[RoundText], at: int, profile: Profile) -> _Counts:
     """An empty contribution cannot be compared with its neighbours, nor are its neighbours compared with each other."""
     number, role, content = texts[at]
     reading = read(content, profile)
     before = next((texts[place].content for place in range(at - 1, -1, -1) if texts[place].role == role), None)
     common = None if before is None else overlap(read(before, profile).words, reading.words, profile)
-    return _Told(number, role, reading.signals, reading.says, common)
+    return _Counts(number, role, reading.signals, reading.says, common)
 
 
-def _metrics(counts: Sequence[_Told], profile: Profile) -> Metrics:
-    level = _standing(counts, profile)
+def _metrics(counts: Sequence[_Counts], profile: Profile) -> Metrics:
+    level = _level(counts, profile)
     return Metrics(
         agreement_ratio=level.ratio,
         avg_stability=level.stability,
@@ -120,36 +120,36 @@ def _metrics(counts: Sequence[_Told], profile: Profile) -> Metrics:
     )
 
 
-def _standing(counts: Sequence[_Told], profile: Profile) -> _Standing:
+def _level(counts: Sequence[_Counts], profile: Profile) -> _Level:
     if not counts:
-        return _Standing(ratio=0.0, stability=0.0, score=0.0, paired=False)
+        return _Level(ratio=0.0, stability=0.0, score=0.0, paired=False)
     ratio, pairs = _ratio(counts, profile), _pairs(counts, profile)
     stability = _mean(pairs) if pairs else profile.stability_without_pair
     score = profile.agreement_weight * ratio + (1 - profile.agreement_weight) * stability
-    return _Standing(ratio=ratio, stability=stability, score=min(score, 1.0), paired=bool(pairs))
+    return _Level(ratio=ratio, stability=stability, score=min(score, 1.0), paired=bool(pairs))
 
 
-def _ratio(counts: Sequence[_Told], profile: Profile) -> float:
+def _ratio(counts: Sequence[_Counts], profile: Profile) -> float:
     if profile.ratio_over == "all":
         return _mean([t.signals.ratio for t in counts])
     signals = [t.signals for t in _last_round(counts)]
     return AgreementSignals(sum(s.agreement for s in signals), sum(s.disagreement for s in signals)).ratio
 
 
-def _pairs(counts: Sequence[_Told], profile: Profile) -> list[float]:
+def _pairs(counts: Sequence[_Counts], profile: Profile) -> list[float]:
     """The similarity of each contribution to the previous one in the same role; with a ratio, only of the last
     round."""
     pool = counts if profile.ratio_over == "all" else _last_round(counts)
     return [t.common for t in pool if t.common is not None]
 
 
-def _recommendation(counts: Sequence[_Told], level: _Standing, profile: Profile) -> Recommendation:
+def _recommendation(counts: Sequence[_Counts], level: _Level, profile: Profile) -> Recommendation:
     if _everybody_speaks(counts) and _converged(level, profile):
         return "converged"
     return "stalled" if _stalled(counts, level, profile) else "continue"
 
 
-def _converged(level: _Standing, profile: Profile) -> bool:
+def _converged(level: _Level, profile: Profile) -> bool:
     if not level.paired:
         return False
     alone = profile.stability_alone
@@ -158,7 +158,7 @@ def _converged(level: _Standing, profile: Profile) -> bool:
     return _reaches(level.ratio, profile.agreement) and _reaches(level.stability, profile.stability)
 
 
-def _stalled(counts: Sequence[_Told], level: _Standing, profile: Profile) -> bool:
+def _stalled(counts: Sequence[_Counts], level: _Level, profile: Profile) -> bool:
     if profile.patience is not None and len(counts) >= profile.patience:
         return True
     if profile.stall is None or not level.paired or _reaches(level.stability, profile.stall):
@@ -166,17 +166,17 @@ def _stalled(counts: Sequence[_Told], level: _Standing, profile: Profile) -> boo
     earlier = counts[: len(counts) - len(_last_round(counts))] if profile.ratio_over == "last" else counts[:-1]
     if len({t.number for t in earlier}) < profile.stall_after:
         return False
-    return _reaches(_standing(earlier, profile).score, level.score)
+    return _reaches(_level(earlier, profile).score, level.score)
 
 
-def _everybody_speaks(counts: Sequence[_Told]) -> bool:
+def _everybody_speaks(counts: Sequence[_Counts]) -> bool:
     """Whether every participant's latest contribution has text: silence is not consent (K-30). Words that are too short
     to compare still count as text."""
     latest = {t.role: t.says for t in counts}
     return all(latest.values())
 
 
-def _last_round(counts: Sequence[_Told]) -> Sequence[_Told]:
+def _last_round(counts: Sequence[_Counts]) -> Sequence[_Counts]:
     """The contributions at the end that belong to the last round."""
     start = len(counts)
     while start and counts[start - 1].number == counts[-1].number:

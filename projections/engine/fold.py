@@ -68,15 +68,15 @@ def _read_singly(log: EventLog, *, after: int, limit: int) -> LogPage:
     end, head = after, log.head()
     while end < head and len(events) + len(unreadable) < limit:
         try:
-            found = log.log(after=end, limit=1)
+            entries = log.log(after=end, limit=1)
         except UNREADABLE as error:
             end += 1
             unreadable[end] = _words(error)
             continue
-        if not found:
+        if not entries:
             break
-        events.extend(found)
-        end = found[-1].position
+        events.extend(entries)
+        end = entries[-1].position
     return LogPage(end=end, events=events, unreadable=unreadable)
 
 
@@ -90,19 +90,19 @@ class Folding:
         """Create the tables. Views with another schema, or of another log, are emptied; following folds them again."""
         for statement in SCHEMA:
             db.execute(statement)
-        known = self.progress(db)
+        progress = self.progress(db)
         for projection in self.projections:
-            if projection.name in known and known[projection.name].shape != shape(projection):
+            if projection.name in progress and progress[projection.name].shape != shape(projection):
                 _drop(db, projection)
             _create(db, projection)
-        for gone in known.keys() - {projection.name for projection in self.projections}:
+        for gone in progress.keys() - {projection.name for projection in self.projections}:
             db.execute("DELETE FROM progress WHERE view = ?", (gone,))
-        if any(self._is_strange(known, log, projection) for projection in self.projections):
+        if any(self._is_strange(progress, log, projection) for projection in self.projections):
             self._empty(db)
 
     @staticmethod
-    def _is_strange(known: dict[str, Progress], log: EventLog, projection: Projection) -> bool:
-        progress = known.get(projection.name)
+    def _is_strange(stored: dict[str, Progress], log: EventLog, projection: Projection) -> bool:
+        progress = stored.get(projection.name)
         if progress is None:
             return False
         return progress.shape != shape(projection) or not _is_of(progress, log)
@@ -131,17 +131,17 @@ class Folding:
         """Each view gets the events that are new to it: another process may already have folded some of them."""
         for position, error in page.unreadable.items():
             db.execute("INSERT INTO unreadable VALUES (?, ?) ON CONFLICT (position) DO NOTHING", (position, error))
-        known = self.progress(db)
+        progress = self.progress(db)
         behind = [
             projection
             for projection in self.projections
-            if known[projection.name].error is None and known[projection.name].position < page.end
+            if progress[projection.name].error is None and progress[projection.name].position < page.end
         ]
-        places = {known[projection.name].position for projection in behind}
+        places = {progress[projection.name].position for projection in behind}
         if len(places) == 1 and _all_at_once(db, behind, _behind(page, places.pop()), page.end):
             return
         for projection in behind:
-            self._advance(db, projection, _behind(page, known[projection.name].position), page.end)
+            self._advance(db, projection, _behind(page, progress[projection.name].position), page.end)
 
     def _advance(self, db: Database, projection: Projection, events: Sequence[Recorded], end: int) -> None:
         about = _about(projection, events)

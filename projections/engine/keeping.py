@@ -50,10 +50,10 @@ class Keeper(Generic[K]):
 
     def tell(self, changed: Iterable[K]) -> None:
         """Report changes. Cheap, from any thread."""
-        found = dict.fromkeys(changed)
-        if found:
+        ids = dict.fromkeys(changed)
+        if ids:
             with self._lock:
-                self._changed |= found
+                self._changed |= ids
             self._woken.set()
 
     def start(self) -> None:

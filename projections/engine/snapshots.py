@@ -49,7 +49,7 @@ def digest_of(*packages: str) -> str:
     digest = hashlib.sha256(pydantic.VERSION.encode())
     pending = [files(package) for package in packages]
     while pending:
-        for place in sorted(pending.pop().iterdir(), key=lambda found: found.name):
+        for place in sorted(pending.pop().iterdir(), key=lambda entry: entry.name):
             if place.is_dir():
                 pending.append(place)
             elif place.name.endswith(".py"):
@@ -92,8 +92,8 @@ class Snapshots:
 
     def nearest(self, session_id: str, version: int | None = None) -> Session | None:
         """The session from the newest valid snapshot up to that version; None if there is none."""
-        found = self.read(session_id, SESSION, rules(), version)
-        return None if found is None else read_as(_state(kind_of(session_id)).validate_json, found)
+        state = self.read(session_id, SESSION, rules(), version)
+        return None if state is None else read_as(_state(kind_of(session_id)).validate_json, state)
 
     def read(self, session_id: str, what: str, by: str, version: int | None = None) -> Snapshot | None:
         """The newest snapshot up to that version, with the same rules and for the current history of the log."""
@@ -113,8 +113,8 @@ class Snapshots:
 
     def _seal(self, session_id: str, version: int, state: str) -> str | None:
         """What the state was folded from, and that it is as it was: commands are decided on it."""
-        found = self._hash_of(session_id, version)
-        return None if found is None else hashlib.sha256(found + state.encode()).hexdigest()
+        head = self._hash_of(session_id, version)
+        return None if head is None else hashlib.sha256(head + state.encode()).hexdigest()
 
     # -- writing ---------------------------------------------------------------------------------------------------
 

@@ -59,15 +59,15 @@ APART = frozenset({"session.forked", "session.diverged", "session.released", "tu
 
 def diff(a: Sequence[Recorded], b: Sequence[Recorded], first: Session, second: Session, whole: Whole) -> Diff:
     """First divergence, decisions, verdicts, cost, time and state of both (contract §2)."""
-    known = names((*a, *b))
+    ids = names((*a, *b))
     return Diff(
         a=_side(a, first),
         b=_side(b, second),
-        first_divergence=_divergence(a, b, known, whole),
+        first_divergence=_divergence(a, b, ids, whole),
         decisions=ToldEvents(a=_told(a, DECISIONS), b=_told(b, DECISIONS)),
         verdicts=ToldEvents(a=_told(a, VERDICTS), b=_told(b, VERDICTS)),
         cost=_cost(first, second),
-        state=_state(first, second, known),
+        state=_state(first, second, ids),
     )
 
 
@@ -85,12 +85,12 @@ def _side(history: Sequence[Recorded], session: Session) -> Side:
     )
 
 
-def _divergence(a: Sequence[Recorded], b: Sequence[Recorded], known: Sequence[str], whole: Whole) -> Parting | None:
+def _divergence(a: Sequence[Recorded], b: Sequence[Recorded], ids: Sequence[str], whole: Whole) -> Parting | None:
     """The first place where they differ in content; fields that only one of them has do not count."""
     ours, theirs = compared(a), compared(b)
     for place in range(max(len(ours), len(theirs))):
         one, other = ours[place : place + 1], theirs[place : place + 1]
-        if not one or not other or not alike(one[0], other[0], known, whole):
+        if not one or not other or not alike(one[0], other[0], ids, whole):
             return Parting(a=_event(one), b=_event(other))
     return None
 
@@ -100,35 +100,35 @@ def compared(history: Sequence[Recorded]) -> list[Recorded]:
     return [recorded for recorded in history if recorded.event.TOPIC not in APART]
 
 
-def alike(one: Recorded, other: Recorded, known: Sequence[str], whole: Whole) -> bool:
+def alike(one: Recorded, other: Recorded, ids: Sequence[str], whole: Whole) -> bool:
     """Long texts are only read if nothing but their digests differs, perhaps because of a name inside."""
-    return _plain(one, known) == _plain(other, known) or _plain(one, known, whole) == _plain(other, known, whole)
+    return _plain(one, ids) == _plain(other, ids) or _plain(one, ids, whole) == _plain(other, ids, whole)
 
 
-def _plain(recorded: Recorded, known: Sequence[str], whole: Whole | None = None) -> tuple[str, Any]:
-    return recorded.event.TOPIC, _without(recorded.event.model_dump(mode="json", by_alias=True), known, whole)
+def _plain(recorded: Recorded, ids: Sequence[str], whole: Whole | None = None) -> tuple[str, Any]:
+    return recorded.event.TOPIC, _without(recorded.event.model_dump(mode="json", by_alias=True), ids, whole)
 
 
-def _without(value: Any, known: Sequence[str], whole: Whole | None = None) -> Any:
+def _without(value: Any, ids: Sequence[str], whole: Whole | None = None) -> Any:
     match value:
         case {"head": str(), "length": int(), "digest": str(), **more} if whole and not more:
-            return _without(whole(Text.model_validate(value)), known)
+            return _without(whole(Text.model_validate(value)), ids)
         case dict():
-            return {key: _without(part, known, whole) for key, part in value.items() if key not in VOLATILE}
+            return {key: _without(part, ids, whole) for key, part in value.items() if key not in VOLATILE}
         case list():
-            return [_without(part, known, whole) for part in value]
+            return [_without(part, ids, whole) for part in value]
         case str():
-            return _INSTANT.sub("…", unnamed(value, known))
+            return _INSTANT.sub("…", unnamed(value, ids))
         case _:
             return value
 
 
-def _event(found: Sequence[Recorded]) -> PartingEvent | None:
-    if not found:
+def _event(stretch: Sequence[Recorded]) -> PartingEvent | None:
+    if not stretch:
         return None
-    event = found[0].event
+    event = stretch[0].event
     return PartingEvent(
-        version=found[0].version,
+        version=stretch[0].version,
         type=event.TOPIC,
         message=sentence(event),
         inputs=_inputs(event.model_dump(mode="json", by_alias=True)),
@@ -141,14 +141,14 @@ def _inputs(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _told(history: Sequence[Recorded], topics: frozenset[str]) -> tuple[ToldEvent, ...]:
-    found = []
+    events = []
     for recorded in history:
         if recorded.event.TOPIC in topics:
             data = recorded.event.model_dump(mode="json", by_alias=True)
-            kept = {name: data[name] for name in TELLING if name in data}
-            told = {"version": recorded.version, "type": recorded.event.TOPIC, "inputs": _inputs(data)}
-            found.append(ToldEvent.model_validate(told | kept))
-    return tuple(found)
+            details = {name: data[name] for name in TELLING if name in data}
+            head = {"version": recorded.version, "type": recorded.event.TOPIC, "inputs": _inputs(data)}
+            events.append(ToldEvent.model_validate(head | details))
+    return tuple(events)
 
 
 def _cost(first: Session, second: Session) -> Cost:
@@ -175,9 +175,9 @@ _IDENTITY = frozenset(
 )
 
 
-def _state(first: Session, second: Session, known: Sequence[str]) -> dict[str, Differing]:
+def _state(first: Session, second: Session, ids: Sequence[str]) -> dict[str, Differing]:
     """The fields of both views that differ."""
-    one, other = _without(view(first).wire(), known), _without(view(second).wire(), known)
+    one, other = _without(view(first).wire(), ids), _without(view(second).wire(), ids)
     keys = [key for key in dict.fromkeys((*one, *other)) if key not in _IDENTITY]
     return {key: Differing(a=one.get(key), b=other.get(key)) for key in keys if one.get(key) != other.get(key)}
 
@@ -207,16 +207,16 @@ class Beside(NamedTuple):
 
 def beside(a: Sequence[Recorded], b: Sequence[Recorded], whole: Whole) -> Beside:
     ours, theirs = compared(a), compared(b)
-    known = names((*a, *b))
+    ids = names((*a, *b))
     common = 0
     for one, other in zip(ours, theirs, strict=False):
-        if not alike(one, other, known, whole):
+        if not alike(one, other, ids, whole):
             break
         common += 1
     last = EventPair(ours[common - 1], theirs[common - 1], True) if common else None
     rest = ours[common : common + MOST], theirs[common : common + MOST]
     pairs = tuple(
-        EventPair(one, other, one is not None and other is not None and alike(one, other, known, whole))
+        EventPair(one, other, one is not None and other is not None and alike(one, other, ids, whole))
         for one, other in _aligned(*rest)
     )
     return Beside(common, last, pairs, len(ours) > common + MOST or len(theirs) > common + MOST)
@@ -224,7 +224,7 @@ def beside(a: Sequence[Recorded], b: Sequence[Recorded], whole: Whole) -> Beside
 
 def _aligned(a: Sequence[Recorded], b: Sequence[Recorded]) -> Iterator[tuple[Recorded | None, Recorded | None]]:
     """Events of the same kind next to each other."""
-    topics = [[(found.event.TOPIC, found.event.__dict__.get("phase")) for found in side] for side in (a, b)]
+    topics = [[(entry.event.TOPIC, entry.event.__dict__.get("phase")) for entry in side] for side in (a, b)]
     for _, i1, i2, j1, j2 in SequenceMatcher(None, topics[0], topics[1], autojunk=False).get_opcodes():
         for step in range(max(i2 - i1, j2 - j1)):
             yield (

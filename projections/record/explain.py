@@ -187,8 +187,8 @@ def _told(session: Session, wished: str, direct: Sequence[DirectStep], steps: Se
     if session.state == wished:
         return f"It is {wished}."
     way = " → ".join(f"{step.event} to {step.to}" for step in steps or ())
-    lacking = [found.guard for found in direct if not found.holds and found.guard]
-    if lacking and not any(found.holds for found in direct):
+    lacking = [edge.guard for edge in direct if not edge.holds and edge.guard]
+    if lacking and not any(edge.holds for edge in direct):
         looked = "; ".join(dict.fromkeys(filter(None, (_looked(session, guard) for guard in lacking))))
         verb = "does not hold" if len(lacking) == 1 else "do not hold"
         lacks = f"{' and '.join(lacking)} {verb}{f' ({looked})' if looked else ''}"
@@ -248,8 +248,8 @@ _STOPPED: Final = frozenset({"failed", "exhausted", "partial"})
 
 def stopped(session: Session) -> bool:
     """Whether it stopped or ended without success."""
-    asked = isinstance(session, Discussion) and bool(session.choices) and session.stop_reason == "error"
-    return session.state in _STOPPED or asked
+    needs_choice = isinstance(session, Discussion) and bool(session.choices) and session.stop_reason == "error"
+    return session.state in _STOPPED or needs_choice
 
 
 def evidence(event: DomainEvent) -> tuple[str, ...]:

@@ -87,9 +87,9 @@ def shortly(reason: str) -> str:
 
 def failing_line(output: str) -> str:
     """The first line of a command's output that gives a reason, otherwise its last line."""
-    found = _FAILING.search(output)
+    match = _FAILING.search(output)
     lines = [line for line in output.splitlines() if line.strip()]
-    return output[found.start() :].partition("\n")[0] if found else lines[-1] if lines else ""
+    return output[match.start() :].partition("\n")[0] if match else lines[-1] if lines else ""
 
 
 def _issues(places: Places, titles: Sequence[str]) -> str:
@@ -116,8 +116,8 @@ def _why(places: Places) -> str:
 
 def _amounts(places: Places) -> str:
     """`2 iterations, 10 minutes`"""
-    found = ((name, int(places.data.get(name) or 0)) for name in _AMOUNTS)
-    return ", ".join(_amount(places.say, name, number) for name, number in found if number)
+    amounts = ((name, int(places.data.get(name) or 0)) for name in _AMOUNTS)
+    return ", ".join(_amount(places.say, name, number) for name, number in amounts if number)
 
 
 def _amount(say: Words, name: str, number: int) -> str:
@@ -139,8 +139,8 @@ def _agents(places: Places) -> str:
     """Who works: the agents of a round with their phases, those of a plan by name."""
     if "agentPhases" not in places.data:
         return ", ".join(_one_line(agent.get("agent")) for agent in places.data.get("agents") or ())
-    at_work = [found for found in places.data["agentPhases"] or () if not found.get("completed")]
-    return ", ".join(f"{_one_line(found.get('agent'))} – {places.step(found.get('phase'))}" for found in at_work)
+    at_work = [entry for entry in places.data["agentPhases"] or () if not entry.get("completed")]
+    return ", ".join(f"{_one_line(entry.get('agent'))} – {places.step(entry.get('phase'))}" for entry in at_work)
 
 
 def _choices(places: Places) -> str:

@@ -166,7 +166,7 @@ STATEMENT: Final = "https://in-toto.io/Statement/v1"
 PREDICATE: Final = "https://hansard.invalid/result/v1"
 
 
-def statement(session: SessionView, result: ResultView, found: SessionAuthors, chain: str) -> dict[str, Any]:
+def statement(session: SessionView, result: ResultView, authors: SessionAuthors, chain: str) -> dict[str, Any]:
     """`chain` is the hash of the session's last event, which covers all before it."""
     return {
         "_type": STATEMENT,
@@ -185,7 +185,7 @@ def statement(session: SessionView, result: ResultView, found: SessionAuthors, c
             "branch": result.branch,
             "commits": [{"gitCommit": commit} for commit in result.commits],
             "files": [{"path": file.path, "status": file.status} for file in result.files],
-            "turns": [_turn(turn, author) for turn, author in found.turns.items()],
+            "turns": [_turn(turn, author) for turn, author in authors.turns.items()],
             "record": {"version": session.version, "chain": {"sha256": chain}},
         },
     }

@@ -202,7 +202,7 @@ def _discussion(session: Discussion) -> ReviewView | DebateView:
         "strategy": session.strategy,
         "max_rounds": session.max_rounds,
         "profile": session.profile.id,
-        "rounds": tuple(_round(said) for said in session.rounds),
+        "rounds": tuple(_round(entry) for entry in session.rounds),
         "convergence": session.metrics[-1] if session.metrics else None,
         "convergence_history": session.metrics,
         "synthesis": _synthesis(session),
@@ -228,15 +228,15 @@ def approval_of(session: Discussion) -> ApprovalView | None:
     return approval_view(session.decisions, session.choices, session.votes, session.waiting_since)
 
 
-def _round(said: RoundContribution) -> RoundView:
+def _round(entry: RoundContribution) -> RoundView:
     return RoundView(
-        round=said.round,
-        role=said.role,
-        agent=said.agent,
-        content=said.content.head,
-        length=said.content.length,
-        feedback=said.feedback,
-        problem=said.problem,
+        round=entry.round,
+        role=entry.role,
+        agent=entry.agent,
+        content=entry.content.head,
+        length=entry.content.length,
+        feedback=entry.feedback,
+        problem=entry.problem,
     )
 
 
@@ -247,13 +247,13 @@ def _synthesis(session: Discussion) -> SynthesisView | None:
 
 
 def _decision(session: Discussion) -> DecisionView | None:
-    if (found := session.decision) is None:
+    if (decision := session.decision) is None:
         return None
     return DecisionView(
-        choice=found.choice,
-        actor=found.actor,
-        rationale=found.rationale,
-        at=iso(found.at),
-        expired=found.expired,
-        votes=vote_views(found.votes),
+        choice=decision.choice,
+        actor=decision.actor,
+        rationale=decision.rationale,
+        at=iso(decision.at),
+        expired=decision.expired,
+        votes=vote_views(decision.votes),
     )

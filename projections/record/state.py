@@ -94,37 +94,37 @@ class Records:
 
     def of(self, session_id: str, version: int) -> Record:
         """The record, at least up to that version. Raises what the log raises for an unreadable event."""
-        kept = self._of(session_id)
-        if kept.record.version < version:
-            with kept.lock:
-                if kept.record.version < version:
-                    self._grow(session_id, kept, version)
+        cached = self._of(session_id)
+        if cached.record.version < version:
+            with cached.lock:
+                if cached.record.version < version:
+                    self._grow(session_id, cached, version)
             self._forget()
-        return kept.record
+        return cached.record
 
-    def _grow(self, session_id: str, kept: _Kept, version: int) -> None:
+    def _grow(self, session_id: str, cached: _Kept, version: int) -> None:
         """Fold event by event, from the snapshot if there is one."""
-        if self._snapshots and kept.record.version == 0:
-            found = self._snapshots.read(session_id, RECORD, rules())
-            kept.record = (found and read_as(_RECORD.validate_json, found)) or kept.record
-            kept.snapshot = kept.record.version
-        record = kept.record
+        if self._snapshots and cached.record.version == 0:
+            snapshot = self._snapshots.read(session_id, RECORD, rules())
+            cached.record = (snapshot and read_as(_RECORD.validate_json, snapshot)) or cached.record
+            cached.snapshot = cached.record.version
+        record = cached.record
         for recorded in self.log.history(session_id, after=record.version, upto=version):
             record.add(recorded)
-        if self._snapshots and record.version >= kept.snapshot + max(self._snapshots.every, kept.snapshot // 4):
-            kept.snapshot = record.version
+        if self._snapshots and record.version >= cached.snapshot + max(self._snapshots.every, cached.snapshot // 4):
+            cached.snapshot = record.version
             state = _RECORD.dump_json(record).decode()
             self._snapshots.offer(Snapshot(session_id, RECORD, record.version, rules(), state))
 
     def _of(self, session_id: str) -> _Kept:
         with self._lock:
-            kept = self._kept.setdefault(session_id, _Kept())
+            cached = self._kept.setdefault(session_id, _Kept())
             self._kept.move_to_end(session_id)
-            return kept
+            return cached
 
     def _forget(self) -> None:
         """Keep the most recently used records."""
         with self._lock:
-            held = sum(kept.record.version for kept in self._kept.values())
+            held = sum(cached.record.version for cached in self._kept.values())
             while len(self._kept) > 1 and (len(self._kept) > self._sessions or held > self._events):
                 held -= self._kept.popitem(last=False)[1].record.version

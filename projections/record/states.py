@@ -19,8 +19,8 @@ KEPT = 500
 class Sessions:
     """Folded sessions by id and version. Caches states and continues from the nearest one; safe for many threads."""
 
-    def __init__(self, log: Histories, snapshots: Snapshots | None = None, *, kept: int = KEPT) -> None:
-        self._log, self._snapshots, self._size = log, snapshots, kept
+    def __init__(self, log: Histories, snapshots: Snapshots | None = None, *, capacity: int = KEPT) -> None:
+        self._log, self._snapshots, self._size = log, snapshots, capacity
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, dict[int, Session]] = OrderedDict()
 
@@ -47,13 +47,13 @@ class Sessions:
 
     def _nearest(self, session_id: str, version: int | None) -> Session | None:
         """A cached state, or a snapshot if more events would have to be folded than lie between two snapshots."""
-        known = self._remembered(session_id, version)
+        cached = self._remembered(session_id, version)
         if self._snapshots is None:
-            return known
-        if known is not None and (version is None or version - known.version < self._snapshots.every):
-            return known
-        kept = self._snapshots.nearest(session_id, version)
-        return known if kept is None or (known is not None and known.version >= kept.version) else kept
+            return cached
+        if cached is not None and (version is None or version - cached.version < self._snapshots.every):
+            return cached
+        stored = self._snapshots.nearest(session_id, version)
+        return cached if stored is None or (cached is not None and cached.version >= stored.version) else stored
 
     def _remembered(self, session_id: str, version: int | None) -> Session | None:
         with self._lock:
@@ -61,17 +61,17 @@ class Sessions:
             if states is None:
                 return None
             self._kept.move_to_end(session_id)
-            known = max((number for number in states if version is None or number <= version), default=None)
-            return None if known is None else states[known]
+            newest = max((number for number in states if version is None or number <= version), default=None)
+            return None if newest is None else states[newest]
 
     def _keep(self, session_id: str, states: Iterable[Session]) -> None:
         """States at every stride, and the newest one seen."""
         with self._lock:
-            known = self._kept.setdefault(session_id, {})
-            known |= {state.version: state for state in states}
-            newest = max(known)
-            for number in [number for number in known if number % STRIDE and number != newest]:
-                del known[number]
+            cached = self._kept.setdefault(session_id, {})
+            cached |= {state.version: state for state in states}
+            newest = max(cached)
+            for number in [number for number in cached if number % STRIDE and number != newest]:
+                del cached[number]
             self._kept.move_to_end(session_id)
             while len(self._kept) > self._size:
                 self._kept.popitem(last=False)

@@ -50,11 +50,11 @@ def _first(entries: Iterable[Entry], fits: Callable[[Entry], bool], most: int) -
 
 def _read(log: Histories, session_id: str, entries: Sequence[Entry]) -> list[Happened]:
     """The events of the entries: neighbours are read together."""
-    found: list[Happened] = []
+    happenings: list[Happened] = []
     for stretch in _neighbours(entries):
         history = log.history(session_id, after=stretch[0].version - 1, upto=stretch[-1].version)
-        found += [Happened(entry, recorded) for entry, recorded in zip(stretch, history, strict=True)]
-    return found
+        happenings += [Happened(entry, recorded) for entry, recorded in zip(stretch, history, strict=True)]
+    return happenings
 
 
 def _neighbours(entries: Sequence[Entry]) -> list[list[Entry]]:

@@ -104,31 +104,31 @@ class Trail:
 
     def _count(self, event: DomainEvent, version: int) -> None:
         """A point of the burn-down chart whenever the remaining budget has changed."""
-        known = self._budget
+        budget = self._budget
         usage = event.__dict__.get("usage")
         if usage is not None:
-            known["tokens"] = _sum(known.get("tokens"), usage.tokens)
-            known["cost"] = _sum(known.get("cost"), usage.cost_micros)
+            budget["tokens"] = _sum(budget.get("tokens"), usage.tokens)
+            budget["cost"] = _sum(budget.get("cost"), usage.cost_micros)
         match event:
             case delivery.DeliveryStarted() | delivery.BudgetExtended():
-                known["total"] = event.limits.max_iterations
+                budget["total"] = event.limits.max_iterations
             case delivery.AttemptStarted():
-                known["begun"] = event.iteration
+                budget["begun"] = event.iteration
             case orchestration.OrchestrationStarted():
-                known["total"] = event.opening.max_rounds
-                self._point(version, known["total"])
+                budget["total"] = event.opening.max_rounds
+                self._point(version, budget["total"])
             case orchestration.RoundsAdded() | orchestration.Continued():
-                known["total"] = event.last_round
-                self._point(version, known["total"] - event.round)
+                budget["total"] = event.last_round
+                self._point(version, budget["total"] - event.round)
             case orchestration.RoundStart():
-                self._point(version, known["total"] - event.round)
+                self._point(version, budget["total"] - event.round)
         if isinstance(event, delivery.DeliveryEvent):
-            self._point(version, known["total"] - known.get("begun", 0), event.elapsed_ms)
+            self._point(version, budget["total"] - budget.get("begun", 0), event.elapsed_ms)
 
     def _point(self, version: int, left: int, ms: int | None = None) -> None:
-        known = self._budget
+        budget = self._budget
         spent = self.clock(version) if ms is None else ms
-        point = Left(version, spent, max(0, left), known["total"], known.get("tokens"), known.get("cost"))
+        point = Left(version, spent, max(0, left), budget["total"], budget.get("tokens"), budget.get("cost"))
         if not self.left or self.left[-1][2:] != point[2:]:
             self.left.append(point)
 
@@ -151,5 +151,5 @@ def _outcome(
     return ReviewMark(version, event.iteration, event.artifact_id, approved, event.score, remarks, issues, fixes)
 
 
-def _sum(known: int | None, more: int | None) -> int | None:
-    return known if more is None else (known or 0) + more
+def _sum(total: int | None, more: int | None) -> int | None:
+    return total if more is None else (total or 0) + more

@@ -30,8 +30,8 @@ Frames = tuple[ActivityFrame, ...]
 
 def listed(turns: Turns, version: int) -> list[TurnEntry]:
     """The turns that were requested by then, in order; a person's turn is not run."""
-    asked = (entry for entry in turns.values() if entry.version <= version and entry.work != "wait")
-    return sorted(asked, key=lambda entry: entry.version)
+    entries = (entry for entry in turns.values() if entry.version <= version and entry.work != "wait")
+    return sorted(entries, key=lambda entry: entry.version)
 
 
 def ended(entry: TurnEntry, version: int) -> list[Attempt]:
@@ -139,20 +139,20 @@ def _began(attempt: Attempt) -> int | None:
 
 def _total(usages: Iterable[Usage]) -> Usage:
     """The sum; unknown if no attempt reported it."""
-    given = list(usages)
+    all_usage = list(usages)
     sums = {}
     for name in Usage.model_fields:
-        known = [number for usage in given if (number := getattr(usage, name)) is not None]
-        sums[name] = sum(known) if known else None
+        numbers = [number for usage in all_usage if (number := getattr(usage, name)) is not None]
+        sums[name] = sum(numbers) if numbers else None
     return Usage(**sums)
 
 
 def _tools(attempts: Sequence[Attempt], frames: Sequence[ActivityFrame]) -> ToolCounts:
-    kept = [attempt.activity for attempt in attempts if attempt.activity is not None]
+    activities = [attempt.activity for attempt in attempts if attempt.activity is not None]
     calls = {frame.id or frame.seq: frame.status for frame in frames if frame.kind == "tool"}
     if frames:
         return ToolCounts(total=len(calls), denied=list(calls.values()).count("denied"))
-    return ToolCounts(total=sum(entry.tools for entry in kept), denied=sum(entry.denied for entry in kept))
+    return ToolCounts(total=sum(entry.tools for entry in activities), denied=sum(entry.denied for entry in activities))
 
 
 def _files(log: Histories, whole: Whole, session_id: str, last: Attempt | None) -> tuple[TurnFile, ...]:
@@ -184,8 +184,8 @@ def lines_of(patch: str) -> dict[str, tuple[int, int]]:
 
 
 def _event(log: Histories, session_id: str, version: int) -> DomainEvent:
-    found = log.history(session_id, after=version - 1, upto=version)
-    return found[0].event
+    events = log.history(session_id, after=version - 1, upto=version)
+    return events[0].event
 
 
 def _whole(whole: Whole, text: Text | None) -> str | None:

@@ -43,15 +43,15 @@ PROJECTIONS: tuple[Projection, ...] = tuple(found.projection for found in REPORT
 
 def find(name: str) -> Report:
     """Raises Unknown."""
-    found = REPORTS.get(name)
-    if found is None:
+    report = REPORTS.get(name)
+    if report is None:
         raise Unknown(Sentence("report_not_found", name=name, names=list(REPORTS)))
-    return found
+    return report
 
 
-def folded(db: Database, found: Report) -> int:
+def folded(db: Database, report: Report) -> int:
     """The position up to which this report's facts are folded."""
-    row = db.execute("SELECT position FROM progress WHERE view = ?", (found.projection.name,)).fetchone()
+    row = db.execute("SELECT position FROM progress WHERE view = ?", (report.projection.name,)).fetchone()
     return int(row[0])
 
 
@@ -60,11 +60,11 @@ def report(db: Database, name: str, filters: Filters) -> ReportAnswer:
 
     Raises Unknown. `asOf` is the position up to which facts count: the requested one, otherwise the newest.
     """
-    found = find(name)
-    as_of = folded(db, found) if filters.as_of is None else filters.as_of
-    rows, totals = found.make(db, filters)
+    definition = find(name)
+    as_of = folded(db, definition) if filters.as_of is None else filters.as_of
+    rows, totals = definition.make(db, filters)
     return ReportAnswer(
-        name=found.name,
+        name=definition.name,
         as_of=as_of,
         filters=ReportFilters(
             since=None if filters.since is None else iso(filters.since),

@@ -154,6 +154,6 @@ def _amount(name: str, planned: Fact, granted: Sequence[Fact], facts: Sequence[F
 
 
 def _exhausted(facts: Sequence[Fact]) -> str | None:
-    told = [fact for fact in facts if fact.what in ("exhausted", "extended")]
-    found: str | None = told[-1]["reason"] if told else None
-    return found
+    ends = [fact for fact in facts if fact.what in ("exhausted", "extended")]
+    reason: str | None = ends[-1]["reason"] if ends else None
+    return reason

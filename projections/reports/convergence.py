@@ -130,16 +130,16 @@ def _row(talks: Sequence[_DiscussionFacts]) -> Row:
 
 
 def _decisions(talks: Iterable[_DiscussionFacts]) -> dict[str, int]:
-    found = [talk.decision for talk in talks]
-    return {word: found.count(word) for word in ("upheld", "overruled", "unclear")}
+    decisions = [talk.decision for talk in talks]
+    return {word: decisions.count(word) for word in ("upheld", "overruled", "unclear")}
 
 
 def found_by(db: Database, filters: Filters) -> list[str]:
     """The matching reviews and debates, newest first, without forks: those share their source's rounds."""
-    found = LEDGER.by_session(db, filters).items()
+    sessions = LEDGER.by_session(db, filters).items()
     ids = [
         session_id
-        for session_id, facts in found
+        for session_id, facts in sessions
         if facts[0].what == "began" and all(fact.what != FORKED for fact in facts)
     ]
     return ids[::-1]

@@ -75,7 +75,7 @@ class _Question:
 
 
 def make(db: Database, filters: Filters) -> tuple[list[Row], Row]:
-    questions = [found for found in _questions(LEDGER.facts(db, filters)) if filters.holds(found.asked.at)]
+    questions = [each for each in _questions(LEDGER.facts(db, filters)) if filters.holds(each.asked.at)]
     groups: dict[tuple[str, str, str, str | None], list[_Question]] = {}
     for question in questions:
         groups.setdefault(question.group, []).append(question)
@@ -88,14 +88,14 @@ def make(db: Database, filters: Filters) -> tuple[list[Row], Row]:
 
 def _questions(facts: Iterable[Fact]) -> list[_Question]:
     """Every question with the first answer after it; an answer without a question is no decision."""
-    found: list[_Question] = []
+    questions: list[_Question] = []
     waiting: dict[str, Fact] = {}
     for fact in unshared(facts):
         if fact.what == "asked":
             waiting[fact.session_id] = fact
         elif fact.session_id in waiting:
-            found.append(_Question(waiting.pop(fact.session_id), fact))
-    return [*found, *(_Question(fact, None) for fact in waiting.values())]
+            questions.append(_Question(waiting.pop(fact.session_id), fact))
+    return [*questions, *(_Question(fact, None) for fact in waiting.values())]
 
 
 def _row(group: Sequence[_Question]) -> Row:
@@ -109,8 +109,8 @@ def _waited(group: Iterable[_Question]) -> Row:
 
 def _totals(questions: Sequence[_Question]) -> Row:
     """The waiting times only include decisions by people."""
-    by = {name: [found for found in questions if found.group[2] == name] for name in _BY}
-    counts = {name: len(found) for name, found in by.items()}
+    by = {name: [group for group in questions if group.group[2] == name] for name in _BY}
+    counts = {name: len(group) for name, group in by.items()}
     return {"decisions": len(questions), **counts, **_waited(by["person"])}
 
 

@@ -25,8 +25,8 @@ def spread(name: str, values: Sequence[int]) -> Row:
 
 def known(values: Iterable[int | None]) -> int | None:
     """The sum of the known values; None if there are none."""
-    found = [value for value in values if value is not None]
-    return sum(found) if found else None
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) if numbers else None
 
 
 def ordered(value: object) -> tuple[int, str | int]:

@@ -69,7 +69,7 @@ class Ledger:
 
     def projection(
         self,
-        read: Reader,
+        reader: Reader,
         *about: type[DomainEvent],
         version: int = 1,
         tables: Mapping[str, str] | None = None,
@@ -84,7 +84,7 @@ class Ledger:
                 *self._schema(),
                 *(f"CREATE TABLE IF NOT EXISTS {name} ({columns})" for name, columns in own.items()),
             ),
-            apply=lambda db, events: self._apply(db, events, read),
+            apply=lambda db, events: self._apply(db, events, reader),
             version=version,
             about=(*_BEGINNINGS, SessionForked, *about),
         )
@@ -100,7 +100,7 @@ class Ledger:
             " PRIMARY KEY (label, session_id))",
         )
 
-    def _apply(self, db: Database, events: Sequence[Recorded], read: Reader) -> None:
+    def _apply(self, db: Database, events: Sequence[Recorded], reader: Reader) -> None:
         rows = []
         for recorded in events:
             if recorded.kind not in KINDS:
@@ -108,12 +108,12 @@ class Ledger:
             event = recorded.event
             if isinstance(event, _BEGINNINGS):
                 self._begin(db, recorded, _labels(event))
-            found = read(db, recorded)
+            fact = reader(db, recorded)
             if isinstance(event, SessionForked):
-                found = {**(found or {}), "what": FORKED}
-            if found is not None:
-                own = (found.get(name) for name in self.columns)
-                rows.append((recorded.position, recorded.session_id, recorded.at, found["what"], *own))
+                fact = {**(fact or {}), "what": FORKED}
+            if fact is not None:
+                own = (fact.get(name) for name in self.columns)
+                rows.append((recorded.position, recorded.session_id, recorded.at, fact["what"], *own))
         db.insert(f"INSERT INTO {self.table} VALUES ({', '.join('?' * (4 + len(self.columns)))})", rows)
 
     def _begin(self, db: Database, recorded: Recorded, labels: Iterable[str]) -> None:
@@ -143,33 +143,33 @@ class Ledger:
 
     def _where(self, filters: Filters) -> tuple[str, list[object]]:
         where = ["f.position <= ?"]
-        given: list[object] = [LATEST if filters.as_of is None else filters.as_of]
+        values: list[object] = [LATEST if filters.as_of is None else filters.as_of]
         if filters.kind is not None:
             where.append("s.kind = ?")
-            given.append(filters.kind)
+            values.append(filters.kind)
         if filters.label is not None:
             where.append(f"f.session_id IN (SELECT session_id FROM {self.table}_labels WHERE label = ?)")
-            given.append(filters.label)
-        return " AND ".join(where), given
+            values.append(filters.label)
+        return " AND ".join(where), values
 
     def by_session(self, db: Database, filters: Filters) -> dict[str, list[Fact]]:
         """The facts of each session that began within the range, in the order in which the sessions began."""
-        found: dict[str, list[Fact]] = {}
+        sessions: dict[str, list[Fact]] = {}
         for fact in self.facts(db, filters):
             if filters.holds(fact.began):
-                found.setdefault(fact.session_id, []).append(fact)
-        return found
+                sessions.setdefault(fact.session_id, []).append(fact)
+        return sessions
 
 
 def unshared(facts: Iterable[Fact]) -> list[Fact]:
     """Without what a fork copied from its source: that counts once, for the source."""
-    kept: dict[str, list[Fact]] = {}
+    own: dict[str, list[Fact]] = {}
     for fact in facts:
         if fact.what == FORKED:
-            kept[fact.session_id] = []
+            own[fact.session_id] = []
         else:
-            kept.setdefault(fact.session_id, []).append(fact)
-    return sorted((fact for rest in kept.values() for fact in rest), key=lambda fact: fact.position)
+            own.setdefault(fact.session_id, []).append(fact)
+    return sorted((fact for rest in own.values() for fact in rest), key=lambda fact: fact.position)
 
 
 def _labels(event: _Beginning) -> tuple[str, ...]:

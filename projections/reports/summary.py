@@ -66,10 +66,10 @@ def make(db: Database, filters: Filters) -> tuple[list[Row], Row]:
 
 def _stands(facts: Sequence[Fact]) -> tuple[str, int | None, int]:
     """The session's status, how long it took (milliseconds) if it has stopped, and its rounds."""
-    told = [fact for fact in facts if fact.values["status"] is not None]
-    status = str(told[-1]["status"])
+    statuses = [fact for fact in facts if fact.values["status"] is not None]
+    status = str(statuses[-1]["status"])
     rounds = max((fact["rounds"] for fact in facts if fact["rounds"] is not None), default=0)
-    took = max(0, told[-1].at - facts[0].began) if status in AT_REST else None
+    took = max(0, statuses[-1].at - facts[0].began) if status in AT_REST else None
     return status, took, rounds
 
 

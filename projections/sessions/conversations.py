@@ -19,10 +19,10 @@ _OPEN = ("checkpoint", "partial")
 
 def listed(db: Database) -> ConversationPage:
     """The conversations with an origin, newest first."""
-    found: defaultdict[str, list[SessionRow]] = defaultdict(list)
+    origins: defaultdict[str, list[SessionRow]] = defaultdict(list)
     for row in ROWS.select(db, "WHERE kind = 'orchestration' AND origin <> '' ORDER BY created DESC", ()):
-        found[row.origin].append(row)
-    items = [_item(origin, rows) for origin, rows in found.items()]
+        origins[row.origin].append(row)
+    items = [_item(origin, rows) for origin, rows in origins.items()]
     items.sort(key=lambda item: item.updated_at, reverse=True)
     return ConversationPage(items=tuple(items[:MOST]), next_cursor=None)
 
@@ -47,7 +47,7 @@ def told(
 ) -> ConversationView | None:
     """The messages and answers, oldest first, then the messages that wait; None if there are none."""
     rows = ROWS.select(db, "WHERE kind = 'orchestration' AND origin = ? ORDER BY created DESC LIMIT ?", (origin, MOST))
-    sessions = [found for row in reversed(rows) if isinstance(found := load(row.session_id), Orchestration)]
+    sessions = [loaded for row in reversed(rows) if isinstance(loaded := load(row.session_id), Orchestration)]
     queue = channel.queue if channel else ()
     if not sessions and not queue:
         return None
@@ -62,11 +62,11 @@ def told(
 
 
 def _lines(session: Orchestration) -> list[ConversationLine]:
-    asked = ConversationLine(at=iso(session.created_at), author="person", text=session.prompt, session_id=session.id)
+    question = ConversationLine(at=iso(session.created_at), author="person", text=session.prompt, session_id=session.id)
     if session.summary is None:
-        return [asked]
+        return [question]
     text = session.summary.shown()
-    return [asked, ConversationLine(at=iso(session.updated_at), author="team", text=text, session_id=session.id)]
+    return [question, ConversationLine(at=iso(session.updated_at), author="team", text=text, session_id=session.id)]
 
 
 def _waiting(message: Waiting) -> ConversationLine:
@@ -77,5 +77,7 @@ def _waiting(message: Waiting) -> ConversationLine:
 
 def _result(sessions: Sequence[Orchestration]) -> ResultView | None:
     """The newest one that was not reset."""
-    found = (result_of(session, session.affected_files) for session in reversed(sessions) if session.status != "reset")
-    return next((result for result in found if result is not None), None)
+    results = (
+        result_of(session, session.affected_files) for session in reversed(sessions) if session.status != "reset"
+    )
+    return next((result for result in results if result is not None), None)

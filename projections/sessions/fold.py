@@ -47,10 +47,10 @@ HEAD: Final = 2_000
 
 def apply(db: Database, events: Sequence[Recorded]) -> None:
     """Read the rows that the events change, change them in memory, and write each of them once."""
-    known = [recorded for recorded in events if recorded.kind in KINDS]
-    rows = ROWS.get(db, list({recorded.session_id for recorded in known}))
-    turns, asked = open_turns.OpenTurns(db), questions.OpenQuestions(db)
-    for recorded in known:
+    relevant = [recorded for recorded in events if recorded.kind in KINDS]
+    rows = ROWS.get(db, list({recorded.session_id for recorded in relevant}))
+    turns, open_questions = open_turns.OpenTurns(db), questions.OpenQuestions(db)
+    for recorded in relevant:
         row = rows.get(recorded.session_id)
         if row is None:
             row = _begin(db, recorded, rows)
@@ -59,10 +59,10 @@ def apply(db: Database, events: Sequence[Recorded]) -> None:
             rows[recorded.session_id] = row
         _evolve(row, recorded)
         turns.follow(recorded)
-        asked.follow(recorded)
+        open_questions.follow(recorded)
     ROWS.save(db, rows.values())
     turns.save()
-    asked.save()
+    open_questions.save()
 
 
 # -- a session begins ----------------------------------------------------------------------------------------------
@@ -240,8 +240,8 @@ def _with_author(policy: str | None, author: str) -> str | None:
     """A person who forks a session becomes one of its authors."""
     if policy is None or not author:
         return policy
-    found = DecisionPolicy.model_validate_json(policy)
-    return found.changed(authors=tuple(dict.fromkeys((*found.authors, author)))).model_dump_json()
+    decision_policy = DecisionPolicy.model_validate_json(policy)
+    return decision_policy.changed(authors=tuple(dict.fromkeys((*decision_policy.authors, author)))).model_dump_json()
 
 
 def _in_short(feedback: dict[str, Any]) -> dict[str, Any]:

@@ -48,11 +48,11 @@ def page(
         raise Invalid({"/limit": Sentence("not_between", number=1, most=MOST)})
     if not set(needs) <= set(NEEDS):
         raise Invalid({"/needs": Sentence("not_one_of", choices=list(NEEDS))})
-    found = begun_after(db, 0 if cursor is None else position_of(cursor), limit + 1, tuple(needs or NEEDS))
-    shown = found[:limit]
+    items = begun_after(db, 0 if cursor is None else position_of(cursor), limit + 1, tuple(needs or NEEDS))
+    shown = items[:limit]
     return DecisionPage(
         items=tuple(item for _, item in shown),
-        next_cursor=cursor_of(shown[-1][0]) if len(found) > limit else None,
+        next_cursor=cursor_of(shown[-1][0]) if len(items) > limit else None,
     )
 
 
@@ -63,17 +63,17 @@ def begun_after(db: Database, after: int, limit: int, wanted: Collection[str] = 
         f"WHERE waiting > ? AND waits_for IN ({', '.join('?' * len(wanted))}) ORDER BY waiting LIMIT ?",
         (after, *wanted, limit),
     )
-    found = [(row.waiting or 0, _item(row)) for row in rows]
+    items = [(row.waiting or 0, _item(row)) for row in rows]
     if "permission" in wanted:
-        found = sorted([*found, *_permissions(db, after, limit)], key=lambda place: place[0])
-    return found[:limit]
+        items = sorted([*items, *_permissions(db, after, limit)], key=lambda place: place[0])
+    return items[:limit]
 
 
 def _permissions(db: Database, after: int, limit: int) -> list[tuple[int, WaitingItem]]:
     """The requests of agents, each with its position in the log."""
-    asked = asked_after(db, after, limit)
-    rows = ROWS.get(db, list({question.session_id for question in asked}))
-    return [(question.position, _question(rows[question.session_id], question)) for question in asked]
+    open_questions = asked_after(db, after, limit)
+    rows = ROWS.get(db, list({question.session_id for question in open_questions}))
+    return [(question.position, _question(rows[question.session_id], question)) for question in open_questions]
 
 
 def counts(db: Database) -> dict[str, int]:
@@ -81,9 +81,9 @@ def counts(db: Database) -> dict[str, int]:
     rows = db.execute(
         "SELECT waits_for, count(*) FROM overview WHERE waiting IS NOT NULL GROUP BY waits_for ORDER BY waits_for"
     ).fetchall()
-    found = {word: int(number) for word, number in rows}
-    [(asked,)] = db.execute("SELECT count(*) FROM overview_questions").fetchall()
-    return found | ({"permission": int(asked)} if asked else {})
+    numbers = {word: int(number) for word, number in rows}
+    [(permissions,)] = db.execute("SELECT count(*) FROM overview_questions").fetchall()
+    return numbers | ({"permission": int(permissions)} if permissions else {})
 
 
 def _item(row: SessionRow) -> WaitingItem:
@@ -131,7 +131,7 @@ def _approval(row: SessionRow) -> ApprovalView | None:
 
 def _question(row: SessionRow, question: QuestionRow) -> WaitingItem:
     """An agent's request, as an item of its own."""
-    asked = replace(
+    waiting_row = replace(
         row,
         waits_for="permission",
         cause="permission",
@@ -142,4 +142,4 @@ def _question(row: SessionRow, question: QuestionRow) -> WaitingItem:
     )
     own = {"agent": question.agent, "tool": question.tool, "question": question.title}
     own |= {"why": f"{question.agent} asks for permission to use a tool.", "kind": "permission"}
-    return _item(asked).model_copy(update=own | {"paths": tuple(json.loads(question.paths))})
+    return _item(waiting_row).model_copy(update=own | {"paths": tuple(json.loads(question.paths))})

@@ -94,11 +94,11 @@ def waiting(db: Database, limit: int = MOST, *, needs: Sequence[WaitsFor] = ()) 
 
 def counts(db: Database) -> dict[str, dict[str, int]]:
     """How many sessions there are, by kind and status."""
-    found: dict[str, dict[str, int]] = {}
+    numbers: dict[str, dict[str, int]] = {}
     rows = db.execute("SELECT kind, status, count(*) FROM overview GROUP BY kind, status ORDER BY kind, status")
     for kind, word, number in rows.fetchall():
-        found.setdefault(kind, {})[word] = int(number)
-    return found
+        numbers.setdefault(kind, {})[word] = int(number)
+    return numbers
 
 
 def _pattern(q: str) -> str:
@@ -133,7 +133,7 @@ def items(db: Database, rows: Sequence[SessionRow]) -> tuple[SessionItem, ...]:
 
 
 def _turns(db: Database, ids: Sequence[str]) -> dict[str, list[TurnView]]:
-    found: dict[str, list[TurnView]] = defaultdict(list)
+    turns: dict[str, list[TurnView]] = defaultdict(list)
     if ids:
         rows = db.execute(
             "SELECT session_id, turn_id, work, agent, role, phase, round, requested_at, attempt,"
@@ -155,20 +155,20 @@ def _turns(db: Database, ids: Sequence[str]) -> dict[str, list[TurnView]]:
                 waiting_until=None if until is None else iso(until),
                 waiting_for=ASKING if turn_id in asking else reason,
             )
-            found[session_id].append(turn)
-    return found
+            turns[session_id].append(turn)
+    return turns
 
 
 def _children(db: Database, ids: Sequence[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = defaultdict(list)
+    children: dict[str, list[str]] = defaultdict(list)
     if ids:
         places = ", ".join("?" * len(ids))
         rows = db.execute(
             f"SELECT parent, session_id FROM overview WHERE parent IN ({places}) ORDER BY created", ids
         ).fetchall()
         for parent, session_id in rows:
-            found[parent].append(session_id)
-    return found
+            children[parent].append(session_id)
+    return children
 
 
 def _item(row: SessionRow, turns: Sequence[TurnView], children: Sequence[str]) -> SessionItem:

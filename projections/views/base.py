@@ -28,14 +28,14 @@ class Page(View):
     next_cursor: str | None
 
 
-def empty(given: object) -> bool:
+def empty(value: object) -> bool:
     """For `exclude_if`: a list without entries is left out."""
-    return not given
+    return not value
 
 
-def absent(given: object) -> bool:
+def absent(value: object) -> bool:
     """For `exclude_if`: a field without a value is left out."""
-    return given is None
+    return value is None
 
 
 # How a team decides: who may, what was voted, and what is missing.

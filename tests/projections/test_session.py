@@ -161,7 +161,7 @@ def test_a_session_that_never_was_is_none(session_id: str) -> None:
 
 def test_only_so_many_sessions_are_kept() -> None:
     log = merged(success("delivery-1"), success("delivery-2"), success("delivery-3"))
-    sessions = Sessions(log, kept=2)
+    sessions = Sessions(log, capacity=2)
     for name in ("delivery-1", "delivery-2", "delivery-3", "delivery-1"):
         found = sessions.get(name)
         assert found is not None

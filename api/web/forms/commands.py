@@ -22,7 +22,7 @@ from api.web.forms.passing import FormOutcome, body_of, fields, hand_over, key_o
 from api.web.forms.sent import Sent, placed, told_of
 from api.web.rendering import explicit, language_of, linker, scripted
 from api.web.session import routes
-from api.web.session.standing import badge_of
+from api.web.session.context import badge_of
 from api.web.start_form import FORMS, forms
 from domain.kinds import KINDS
 from domain.session.record import kind_of
@@ -102,13 +102,13 @@ def _value(name: str, text: str) -> Any:
 async def start(request: Request) -> Response:
     """POST /: start a session of any kind"""
     only(request, "lang")
-    found, say = await fields(request), language_of(request)
-    key, kind = _key(found), found.get("start", "")
+    form, say = await fields(request), language_of(request)
+    key, kind = _key(form), form.get("start", "")
     if kind not in FORMS:
         raise of_field("start", Sentence("not_one_of", choices=list(FORMS)), status=400)
     names = [field.name for field in (*FORMS[kind].fields, *FORMS[kind].more)]
-    _known(found, {*names, "key", "start", "lang"})
-    body, errors = body_of(FORMS[kind], found, say)
+    _known(form, {*names, "key", "start", "lang"})
+    body, errors = body_of(FORMS[kind], form, say)
     status, words = 422, say.of("form", "not_started")
     if not errors:
         path = "/api/sessions"
@@ -119,7 +119,7 @@ async def start(request: Request) -> Response:
         status, words = outcome.status, told_of(say, outcome, elsewhere, words)
     if scripted(request):
         return _told(status, words, errors)
-    typed = {name: found.get(name, "") for name in names} | {"start": kind}
+    typed = {name: form.get(name, "") for name in names} | {"start": kind}
     again = forms(typed, errors=errors, words=words)
     return await pages.again(request, again, status=status, key=_kept(key, status))
 
@@ -127,12 +127,12 @@ async def start(request: Request) -> Response:
 async def command(request: Request) -> Response:
     """POST /sessions/{id}: a command of its page"""
     only(request, "at", "lang")
-    asked = _asked(await fields(request), request.path_params["id"])
-    sent = await _carried_out(request, asked)
+    sent_command = _asked(await fields(request), request.path_params["id"])
+    sent = await _carried_out(request, sent_command)
     if isinstance(sent, Sent):
         return _told_of(sent) if scripted(request) else await routes.again(request, sent)
-    told = sent.told["sessionId"] if asked.name == "fork" else request.path_params["id"]
-    return _to(request, "sessions", told)
+    session = sent.told["sessionId"] if sent_command.name == "fork" else request.path_params["id"]
+    return _to(request, "sessions", session)
 
 
 async def answer(request: Request) -> Response:
@@ -144,10 +144,10 @@ async def answer(request: Request) -> Response:
     return _to(request, "decisions", cursor=request.query_params.get("cursor"))
 
 
-def nested(given: Mapping[str, Any]) -> dict[str, Any]:
+def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
     """`a.b` is the field `b` of `a`."""
     body: dict[str, Any] = {}
-    for name, value in given.items():
+    for name, value in flat.items():
         *above, last = name.split(".")
         place = body
         for part in above:
@@ -159,76 +159,82 @@ def nested(given: Mapping[str, Any]) -> dict[str, Any]:
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def _asked(found: dict[str, str], here: str) -> Asked:
+def _asked(form: dict[str, str], here: str) -> Asked:
     """Raises Problem 400 for anything that our forms do not send: then somebody else made it."""
-    name, session = found.get("verb", ""), found.get("session") or here
+    name, session = form.get("verb", ""), form.get("session") or here
     verb = VERBS.get(name)
     if verb is None:
         raise of_field("verb", Sentence("not_one_of", choices=list(VERBS)), status=400)
-    _known(found, {*verb.fields, *ENVELOPE})
-    state, version = found.get("state", ""), found.get("version", "")
+    _known(form, {*verb.fields, *ENVELOPE})
+    state, version = form.get("state", ""), form.get("version", "")
     if max(len(session), len(state)) > LONGEST or not session:
         raise of_field("session", Sentence("not_a_session_id"), status=400)
     if verb.bound != bool(NUMBER.fullmatch(version)):
         raise of_field("version", Sentence("version_not_shown"), status=400)
-    values = {name: value for name, value in found.items() if name in verb.fields}
+    values = {name: value for name, value in form.items() if name in verb.fields}
     seen = int(version) if verb.bound else None
-    return Asked(name, verb, session, values, _key(found), seen, state, found.get("really") == "yes")
+    return Asked(name, verb, session, values, _key(form), seen, state, form.get("really") == "yes")
 
 
-def _key(found: dict[str, str]) -> str:
-    key = found.get("key", "")
+def _key(form: dict[str, str]) -> str:
+    key = form.get("key", "")
     if not KEY.fullmatch(key):
         raise of_field("key", Sentence("form_key_unknown"), status=400)
     return key
 
 
-def _known(found: dict[str, str], names: set[str]) -> None:
-    if unknown := [name[:40] for name in found if name not in names]:
+def _known(form: dict[str, str], names: set[str]) -> None:
+    if unknown := [name[:40] for name in form if name not in names]:
         raise of_field(unknown[0], Sentence("unknown_field"), status=400)
 
 
 # -- carrying out ------------------------------------------------------------------------------------------------------
 
 
-async def _carried_out(request: Request, asked: Asked) -> FormOutcome | Sent:
+async def _carried_out(request: Request, command: Asked) -> FormOutcome | Sent:
     """Reports success, or what was wrong."""
-    check_scope(request, "POST", f"/api/sessions/{{id}}/{asked.name}")
+    check_scope(request, "POST", f"/api/sessions/{{id}}/{command.name}")
     say = language_of(request)
-    if asked.verb.ends and not asked.really:
+    if command.verb.ends and not command.really:
         errors, outcome = {"really": say("form.really")}, FormOutcome(422, {}, False)
         words = say("form.marked")
     else:
-        outcome = await _knocked(request, asked)
+        outcome = await _knocked(request, command)
         if outcome.done:
             return outcome
-        errors, elsewhere = placed(outcome.told, asked.verb.fields)
+        errors, elsewhere = placed(outcome.told, command.verb.fields)
         words = told_of(say, outcome, elsewhere, say("form.marked"))
-    key = _kept(asked.key, outcome.status)
-    return Sent(asked.name, asked.session, asked.values, errors, words, outcome.status, key)
+    key = _kept(command.key, outcome.status)
+    return Sent(command.name, command.session, command.values, errors, words, outcome.status, key)
 
 
-async def _knocked(request: Request, asked: Asked) -> FormOutcome:
+async def _knocked(request: Request, command: Asked) -> FormOutcome:
     """Bound to the version seen. A command that only ends or extends is bound to the newest version if the state is
     still the one that was seen: on a busy session, the version alone means little. Each try has a separate key, because
     the writer remembers refusals, too."""
-    path, version = f"/api/sessions/{quote(asked.session, safe='')}/{asked.name}", asked.version
+    path, version = f"/api/sessions/{quote(command.session, safe='')}/{command.name}", command.version
     for attempt in range(TRIES):
-        newest = await asyncio.to_thread(_as_seen, request, asked) if asked.verb.again and asked.state else None
-        key = key_of(asked.key, path, asked.body, asked.version, attempt)
+        newest = await asyncio.to_thread(_as_seen, request, command) if command.verb.again and command.state else None
+        key = key_of(command.key, path, command.body, command.version, attempt)
         outcome = await hand_over(
-            request, asked.verb.action, path, asked.body, key=key, session=asked.session, version=newest or version
+            request,
+            command.verb.action,
+            path,
+            command.body,
+            key=key,
+            session=command.session,
+            version=newest or version,
         )
         if outcome.status != 412 or (newest is None and not outcome.replayed):
             break
     return outcome
 
 
-def _as_seen(request: Request, asked: Asked) -> int | None:
+def _as_seen(request: Request, command: Asked) -> int | None:
     """The session's version, if its state is still the one that was seen."""
-    known = kind_of(asked.session) in KINDS
-    session = system(request).sessions.get(asked.session) if known else None
-    return session.version if session is not None and badge_of(session) == asked.state else None
+    is_known = kind_of(command.session) in KINDS
+    session = system(request).sessions.get(command.session) if is_known else None
+    return session.version if session is not None and badge_of(session) == command.state else None
 
 
 def _kept(key: str, status: int) -> str:

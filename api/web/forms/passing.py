@@ -69,8 +69,8 @@ async def hand_over(
     except HansardError as error:
         answer = problem(of(error))
     replayed = answer.headers.get("idempotency-replayed") == "true"
-    told = told_in(language_of(request), orjson.loads(bytes(answer.body)))
-    return FormOutcome(answer.status_code, told, replayed)
+    wire = told_in(language_of(request), orjson.loads(bytes(answer.body)))
+    return FormOutcome(answer.status_code, wire, replayed)
 
 
 # Parses a browser's form data as strictly as JSON, or refuses all of it.
@@ -112,10 +112,10 @@ def parsed(raw: bytes) -> dict[str, str]:
         pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), errors="strict", max_num_fields=MOST)
     except ValueError:
         raise Problem(400, Sentence("form_unreadable", number=MOST)) from None
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    values = dict(pairs)
+    if len(values) < len(pairs):
         raise Problem(400, Sentence("form_field_twice"))
-    return {name: value.replace("\r\n", "\n") for name, value in found.items()}
+    return {name: value.replace("\r\n", "\n") for name, value in values.items()}
 
 
 # The contents of the form that starts a session, as the body of the request; the page's script does the same.

@@ -36,18 +36,18 @@ class Sent:
 NOTHING: Final = Sent()
 
 
-def placed(told: Mapping[str, Any], names: Collection[str]) -> tuple[dict[str, str], str]:
+def placed(problem: Mapping[str, Any], names: Collection[str]) -> tuple[dict[str, str], str]:
     """Sentences by field, with `/filePaths/1` at the field `filePaths`, counted from 1; and those about no field."""
     at: dict[str, list[str]] = {}
     elsewhere = []
-    for error in told.get("errors", ()):
+    for error in problem.get("errors", ()):
         name, rest = _place(error["pointer"], names)
         before = f"{' '.join(str(int(part) + 1) if part.isdecimal() else part for part in rest)}: " if rest else ""
         if name:
             at.setdefault(name, []).append(before + error["detail"])
         else:
             elsewhere.append(error["detail"])
-    return {name: "; ".join(found) for name, found in at.items()}, "; ".join(elsewhere)
+    return {name: "; ".join(messages) for name, messages in at.items()}, "; ".join(elsewhere)
 
 
 def _place(pointer: str, names: Collection[str]) -> tuple[str, list[str]]:
@@ -60,13 +60,13 @@ def _place(pointer: str, names: Collection[str]) -> tuple[str, list[str]]:
 
 def told_of(say: Words, outcome: FormOutcome, elsewhere: str, marked: str) -> str:
     """The message about the whole; `marked` if every error is shown at its field."""
-    told = outcome.told
+    answer = outcome.told
     match outcome.status:
         case 412:
             return say.of("live", "stale")
         case 409:
-            return f"{say('form.refused')} {told['detail']}"
-        case _ if told.get("errors"):
+            return f"{say('form.refused')} {answer['detail']}"
+        case _ if answer.get("errors"):
             return elsewhere or marked
         case _:
-            return str(told["detail"])
+            return str(answer["detail"])

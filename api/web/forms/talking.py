@@ -30,49 +30,49 @@ MEANT: Final[dict[str, tuple[str, Action]]] = {
 async def say_something(request: Request) -> Response:
     """POST /chat, /chat/{origin}: sent twice it is one message"""
     only(request, "lang")
-    found = await fields(request)
-    unknown = [name[:40] for name in found if name not in (*FIELDS, "key", "meant", "session")]
-    if unknown or not KEY.fullmatch(found.get("key", "")):
+    form = await fields(request)
+    unknown = [name[:40] for name in form if name not in (*FIELDS, "key", "meant", "session")]
+    if unknown or not KEY.fullmatch(form.get("key", "")):
         name, sentence = (unknown[0], "unknown_field") if unknown else ("key", "form_key_unknown")
         raise of_field(name, Sentence(sentence), status=400)
-    origin = request.path_params.get("origin") or found.get("origin", "").strip()
-    outcome = await _carried_out(request, found, origin)
-    sent = _said(language_of(request), outcome, found)
+    origin = request.path_params.get("origin") or form.get("origin", "").strip()
+    outcome = await _carried_out(request, form, origin)
+    sent = _said(language_of(request), outcome, form)
     if sent is not None:
         return await shown(request, sent)
     return RedirectResponse(linker(explicit(request))("chat", origin), 303)
 
 
-async def _carried_out(request: Request, found: dict[str, str], origin: str) -> FormOutcome:
-    meant, key = found.get("meant", ""), found["key"]
+async def _carried_out(request: Request, form: dict[str, str], origin: str) -> FormOutcome:
+    meant, key = form.get("meant", ""), form["key"]
     if meant == "cancel":
-        name = found.get("session", "")
+        name = form.get("session", "")
         path = f"/api/sessions/{quote(name, safe='')}/cancel"
         check_scope(request, "POST", "/api/sessions/{id}/cancel")
         return await hand_over(request, actions.cancel, path, {}, key=key_of(key, path), session=name)
     path, action = MEANT.get(meant, ("/api/message", actions.message))
     check_scope(request, "POST", path)
-    body = {"origin": origin} if meant in MEANT else _body(found, origin)
+    body = {"origin": origin} if meant in MEANT else _body(form, origin)
     return await hand_over(request, action, path, body, key=key_of(key, path, body))
 
 
-def _body(found: dict[str, str], origin: str) -> dict[str, str]:
+def _body(form: dict[str, str], origin: str) -> dict[str, str]:
     """An empty field counts as missing."""
-    typed = {name: found.get(name, "").strip() for name in ("prompt", "workspace", "triage")}
+    typed = {name: form.get(name, "").strip() for name in ("prompt", "workspace", "triage")}
     return {"origin": origin} | {name: value for name, value in typed.items() if value or name == "prompt"}
 
 
-def _said(say: Words, outcome: FormOutcome, found: dict[str, str]) -> ChatSent | None:
+def _said(say: Words, outcome: FormOutcome, form: dict[str, str]) -> ChatSent | None:
     """None if it was accepted."""
-    told, typed = outcome.told, {name: found.get(name, "") for name in FIELDS}
-    action = told.get("action")
+    answer, typed = outcome.told, {name: form.get(name, "") for name in FIELDS}
+    action = answer.get("action")
     if action == "unclear":
-        return ChatSent(words=say("chat_unclear"), suggestions=tuple(told["suggestions"]), typed=typed)
+        return ChatSent(words=say("chat_unclear"), suggestions=tuple(answer["suggestions"]), typed=typed)
     if action == "rejected":
-        return ChatSent(status=409, words=say.of("chat_rejected", str(told.get("reason"))), typed=typed)
+        return ChatSent(status=409, words=say.of("chat_rejected", str(answer.get("reason"))), typed=typed)
     if outcome.done:
         return None
-    errors, elsewhere = placed(told, FIELDS)
+    errors, elsewhere = placed(answer, FIELDS)
     words = " ".join([told_of(say, outcome, elsewhere, ""), *errors.values()]).strip()
-    key = found["key"] if outcome.status >= 500 else ""
+    key = form["key"] if outcome.status >= 500 else ""
     return ChatSent(outcome.status, words, typed=typed, key=key)

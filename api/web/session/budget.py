@@ -5,8 +5,8 @@ from typing import Any
 
 from api.web import svg
 from api.web.model import clock
+from api.web.session.context import PanelContext
 from api.web.session.overview import left_over
-from api.web.session.standing import Standing
 from domain.delivery.state import Delivery
 from domain.orchestration.state import Orchestration
 from domain.values.time import iso
@@ -18,18 +18,18 @@ NEAR = 4
 """The axis reaches to the deadline once a quarter of the time is used; before that, little beyond now."""
 
 
-def budget(standing: Standing) -> dict[str, Any]:
-    session, points = standing.session, standing.past(standing.trail.left)
+def budget(context: PanelContext) -> dict[str, Any]:
+    session, points = context.session, context.past(context.trail.left)
     match session:
         case Delivery():
-            return _delivery(standing, session, points)
+            return _delivery(context, session, points)
         case Orchestration():
-            return _orchestration(standing, session, points)
+            return _orchestration(context, session, points)
         case _:
             return {"rows": [], "lines": [], "end": ""}
 
 
-def _delivery(standing: Standing, session: Delivery, points: Sequence[Left]) -> dict[str, Any]:
+def _delivery(context: PanelContext, session: Delivery, points: Sequence[Left]) -> dict[str, Any]:
     snapshot, limits = session.snapshot(session.updated_at), session.budget.limits
     whole = max(1, limits.max_minutes * limits.minute)
     axis = whole if snapshot.elapsed_ms * NEAR >= whole else max(1_000, snapshot.elapsed_ms * 5 // 4)
@@ -47,7 +47,7 @@ def _delivery(standing: Standing, session: Delivery, points: Sequence[Left]) -> 
         paid = [(point.ms / axis, 1 - (point.cost or 0) / most) for point in points]
         lines.append(svg.Line("cost", "cost", svg.stepped([*paid, (now, 1 - snapshot.cost_micros / most)])))
     rows = [
-        ("status", standing.badge),
+        ("status", context.badge),
         ("iteration", str(session.iteration)),
         ("max_iterations", str(limits.max_iterations)),
         ("remaining", str(left_over(session))),
@@ -61,16 +61,16 @@ def _delivery(standing: Standing, session: Delivery, points: Sequence[Left]) -> 
     return {"rows": [row for row in rows if row[1]], "lines": lines, "end": clock(axis)}
 
 
-def _orchestration(standing: Standing, session: Orchestration, points: Sequence[Left]) -> dict[str, Any]:
-    whole = max(1, standing.trail.clock(standing.version))
+def _orchestration(context: PanelContext, session: Orchestration, points: Sequence[Left]) -> dict[str, Any]:
+    whole = max(1, context.trail.clock(context.version))
     most = max([point.total for point in points], default=1)
     lines = [svg.Line("rounds", "rounds", _stepped(points, whole, 1.0, most))] if session.mode == "orchestrated" else []
     rows = [
-        ("status", standing.badge),
+        ("status", context.badge),
         ("round", str(session.round)),
         ("last_round", str(session.last_round)),
         ("remaining", str(max(0, session.last_round - session.round))),
-        ("elapsed", clock(standing.trail.clock(standing.version))),
+        ("elapsed", clock(context.trail.clock(context.version))),
         ("reason", session.partial_reason or ""),
         ("tokens", _of(session.spent.tokens, None)),
         ("cost", _of(session.spent.cost_micros, None, exact=EXACT)),

@@ -2,7 +2,7 @@
 
 from typing import Any, Final, NamedTuple
 
-from api.web.session.standing import SENTENCE, Standing
+from api.web.session.context import SENTENCE, PanelContext
 from api.web.session.turns import event_of, report_of, turns_of
 from api.web.shown import cut
 from domain.delivery.events import ValidationFailed
@@ -24,59 +24,59 @@ class CauseShown(NamedTuple):
     turn: str
 
 
-def cause_of(standing: Standing) -> CauseShown | None:
+def cause_of(context: PanelContext) -> CauseShown | None:
     """None where the session has not stopped before it was done."""
-    if not stopped(standing.session):
+    if not stopped(context.session):
         return None
-    told = [entry for entry in standing.record.entries[: standing.version] if entry.topic in CAUSES]
-    for entry in reversed(told[-LOOKED:]):
-        lines = evidence(event_of(standing, entry.version))
+    candidates = [entry for entry in context.record.entries[: context.version] if entry.topic in CAUSES]
+    for entry in reversed(candidates[-LOOKED:]):
+        lines = evidence(event_of(context, entry.version))
         if lines:
             return CauseShown(entry.version, lines, entry.turn_id or "")
     return None
 
 
-def asked_by(standing: Standing) -> str:
+def asked_by(context: PanelContext) -> str:
     """The actor of the first event."""
-    [first] = standing.store.history(standing.session.id, upto=1)
+    [first] = context.store.history(context.session.id, upto=1)
     return first.causation.actor
 
 
 # -- the card ----------------------------------------------------------------------------------------------------------
 
 
-def failure(standing: Standing) -> dict[str, Any]:
+def failure(context: PanelContext) -> dict[str, Any]:
     """What stopped the session: of a validation the command that failed and the end of its output; else what the event
     says. Empty where nothing did."""
-    cause = cause_of(standing)
+    cause = cause_of(context)
     if cause is None:
         return {}
-    event = event_of(standing, cause.version)
+    event = event_of(context, cause.version)
     if isinstance(event, VerdictGiven):
         return {}  # the matrix has every verdict in its cell
     card = {"event": cause.version, "turn": cause.turn, "what": event.TOPIC, "run": None, "new": False, "log": None}
-    card |= {"iteration": standing.record.entries[cause.version - 1].number}
+    card |= {"iteration": context.record.entries[cause.version - 1].number}
     if isinstance(event, ValidationFailed):
-        card |= {"new": _had_baseline(standing) and bool(event.new_failures)} | _output(standing, cause)
+        card |= {"new": _had_baseline(context) and bool(event.new_failures)} | _output(context, cause)
     if not card["run"]:
         lines = [line for words in cause.lines for line in words.split("\n")]
         card["lines"] = [(cut(line, SENTENCE), False) for line in lines[:LAST]]
     return card
 
 
-def _had_baseline(standing: Standing) -> bool:
-    return isinstance(standing.session, Delivery) and bool(standing.session.baseline)
+def _had_baseline(context: PanelContext) -> bool:
+    return isinstance(context.session, Delivery) and bool(context.session.baseline)
 
 
-def _output(standing: Standing, cause: CauseShown) -> dict[str, Any]:
+def _output(context: PanelContext, cause: CauseShown) -> dict[str, Any]:
     """The turn that ran the command, and the end of what it said; a line that says why is marked."""
-    turn = next((turn for turn in reversed(turns_of(standing)) if turn.report), None)
-    ran = report_of(standing, turn) if turn else None
+    turn = next((turn for turn in reversed(turns_of(context)) if turn.report), None)
+    ran = report_of(context, turn) if turn else None
     run = next((run for run in ran["runs"] if not run["passed"]), None) if ran and not ran["passed"] else None
     if turn is None or run is None:
         return {}
-    said = dict(run["said"])
-    words = said.get("stderr") or said.get("stdout") or run["detail"]
+    streams = dict(run["said"])
+    words = streams.get("stderr") or streams.get("stdout") or run["detail"]
     lines = words.rstrip().split("\n")[-LAST:]
     return {
         "turn": turn.id,

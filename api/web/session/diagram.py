@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from api.web import svg
 from api.web.session.charts import BOX, DIAGRAMS, WIDTH, Diagram, Way
-from api.web.session.standing import Standing
+from api.web.session.context import PanelContext
 from domain.values.words import Words
 from projections.record.marks import Step
 
@@ -17,10 +17,10 @@ TRAIL, LONG = 12, 14
 """States of the way told in words; characters of a label that is written smaller."""
 
 
-def diagram(standing: Standing) -> dict[str, Any]:
-    steps = standing.past(standing.trail.steps)
+def diagram(context: PanelContext) -> dict[str, Any]:
+    steps = context.past(context.trail.steps)
     return {
-        "drawn": lambda say: draw(DIAGRAMS[standing.session.kind], steps, say),
+        "drawn": lambda say: draw(DIAGRAMS[context.session.kind], steps, say),
         "trail": visited(steps)[-TRAIL:],
         "longer": len(visited(steps)) > TRAIL,
     }

@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple
 
 from markupsafe import Markup
 
+from api.web.session.context import SENTENCE
 from api.web.session.marking import code
 from api.web.session.patches import FilePatch, PatchLine, counts
-from api.web.session.standing import SENTENCE
 from api.web.shown import cut
 
 FILES, LINES, ALL = 200, 1_000, 4_000
@@ -33,7 +33,7 @@ def diffed(patches: Sequence[FilePatch]) -> list[Row]:
     return rows_of([Changed(patch.path, patch.lines) for patch in patches], {})
 
 
-def rows_of(files: Sequence[Changed], known: Mapping[int, object], *, alone: str = "") -> list[Row]:
+def rows_of(files: Sequence[Changed], origins: Mapping[int, object], *, alone: str = "") -> list[Row]:
     """Every file with its counts; its lines as far as there is room. `known` says of turns where their lines come
     from, `alone` names the one file that is looked at."""
     left, rows = ALL, []
@@ -53,28 +53,28 @@ def rows_of(files: Sequence[Changed], known: Mapping[int, object], *, alone: str
                 "marks": (),
                 "folded": added + removed > LINES // 2 and not alone,
                 "cut": len(lines) > room,
-                "blocks": _blocks(lines[:room], path, known),
+                "blocks": _blocks(lines[:room], path, origins),
             }
         )
     return rows
 
 
-def _blocks(lines: Sequence[PatchLine], path: str, known: Mapping[int, object]) -> list[Row]:
+def _blocks(lines: Sequence[PatchLine], path: str, origins: Mapping[int, object]) -> list[Row]:
     """Headings, stretches without a change, and changes: what was removed before what was added."""
     rows = list(zip(lines, code(lines, path), strict=True))
     return [
-        {"kind": kind, "lines": _lines(list(group), known, gutter=kind == "change")}
+        {"kind": kind, "lines": _lines(list(group), origins, gutter=kind == "change")}
         for kind, group in groupby(rows, lambda row: row[0].kind if row[0].kind in ("place", "same") else "change")
     ]
 
 
-def _lines(rows: Sequence[tuple[PatchLine, Markup]], known: Mapping[int, object], *, gutter: bool) -> list[Row]:
+def _lines(rows: Sequence[tuple[PatchLine, Markup]], origins: Mapping[int, object], *, gutter: bool) -> list[Row]:
     kinds = {line.kind for line, _ in rows}
     spoken = "added" if "added" in kinds else "removed"
-    found, before = [], 0
+    numbered, before = [], 0
     for line, html in rows:
         by = line.by if gutter and line.kind == spoken else 0
         label = by if by != before else 0
         before = by or before
-        found.append({"line": line, "html": html, "by": by, "origin": known.get(label)})
-    return found
+        numbered.append({"line": line, "html": html, "by": by, "origin": origins.get(label)})
+    return numbered

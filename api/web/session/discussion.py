@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from api.web import svg
-from api.web.session.standing import ICONS, LONG, SENTENCE, WHOLE, Standing, tame
+from api.web.session.context import ICONS, LONG, SENTENCE, WHOLE, PanelContext, tame
 from api.web.shown import cut
 from domain.convergence import Metrics
 from domain.discussion.state import Discussion, RoundContribution
@@ -19,112 +19,112 @@ _VERDICT = re.compile(r"(?:\A|\n)(?:```(?:json)?[ \t]*\n)?(?P<json>\{(?:(?!\n\{)
 """The last object that begins a line, up to the end."""
 
 
-def discussion(standing: Standing) -> dict[str, Any]:
-    session = standing.session
+def discussion(context: PanelContext) -> dict[str, Any]:
+    session = context.session
     assert isinstance(session, Discussion)
-    said = standing.where(standing.trail.rounds)
+    versions = context.where(context.trail.rounds)
     newest = len(session.rounds) - OPENLY
     return {
         "strategy": session.strategy,
         "profile": session.profile,
         "rounds": [
-            _round(session, found, said[place], WHOLE if place >= newest else FOLDED)
-            for place, found in enumerate(session.rounds)
+            _round(session, entry, versions[place], WHOLE if place >= newest else FOLDED)
+            for place, entry in enumerate(session.rounds)
         ],
         "metrics": session.metrics[-1] if session.metrics else None,
-        "table": [_assessed(session, place, said[place]) for place in range(len(session.metrics))],
+        "table": [_assessed(session, place, versions[place]) for place in range(len(session.metrics))],
         "icons": ICONS,
         "chart": chart(session.rounds, session.metrics),
         "stop_reason": session.stop_reason,
         "synthesis": tame(session.synthesis.head) if session.synthesis else None,
-        "synthesis_at": (standing.where(standing.trail.syntheses) or [0])[-1],
+        "synthesis_at": (context.where(context.trail.syntheses) or [0])[-1],
         "synthesis_cut": bool(session.synthesis and len(session.synthesis.head) > WHOLE),
         "fallback": session.fallback,
         "counts": _counts(session.counts),
         "feedback": _feedback(session.feedback),
         "dissent": [cut(point, LONG) for point in session.dissent[:POINTS]],
         "decision": _decision(session),
-        "decided_at": (standing.where(standing.trail.answered) or [0])[-1],
+        "decided_at": (context.where(context.trail.answered) or [0])[-1],
         "error": cut(session.last_error or "", LONG) if session.stop_reason == "error" else "",
     }
 
 
-def _round(session: Discussion, said: RoundContribution, version: int, limit: int) -> dict[str, Any]:
-    feedback = said.feedback or {}
-    words, verdict = _parted(said.content.head) if feedback else (said.content.head, "")
+def _round(session: Discussion, entry: RoundContribution, version: int, limit: int) -> dict[str, Any]:
+    feedback = entry.feedback or {}
+    words, verdict = _parted(entry.content.head) if feedback else (entry.content.head, "")
     return {
-        "number": said.round,
-        "role": said.role,
-        "agent": cut(said.agent, 60),
-        "judges": STRATEGIES[session.strategy].part(said.round).judges,
+        "number": entry.round,
+        "role": entry.role,
+        "agent": cut(entry.agent, 60),
+        "judges": STRATEGIES[session.strategy].part(entry.round).judges,
         "text": tame(words, limit),
         "written": cut(verdict, LONG),
-        "cut": len(words) > limit or len(verdict) > LONG or said.content.digest is not None,
+        "cut": len(words) > limit or len(verdict) > LONG or entry.content.digest is not None,
         "version": version,
         "verdict": cut(str(feedback.get("verdict") or ""), 40),
-        "problem": cut(said.problem or "", SENTENCE),
-        "newest": said is session.rounds[-1],
+        "problem": cut(entry.problem or "", SENTENCE),
+        "newest": entry is session.rounds[-1],
     }
 
 
 def _parted(words: str) -> tuple[str, str]:
     """What was said, and the verdict at its end as JSON, where agents put it."""
-    found = _VERDICT.search(words)
-    if found is None or '"verdict"' not in found["json"]:
+    match = _VERDICT.search(words)
+    if match is None or '"verdict"' not in match["json"]:
         return words, ""
-    return words[: found.start()], found["json"]
+    return words[: match.start()], match["json"]
 
 
 def _assessed(session: Discussion, place: int, version: int) -> dict[str, Any]:
-    said = session.rounds[place]
-    return {"number": said.round, "role": said.role, "version": version, "metrics": session.metrics[place]}
+    entry = session.rounds[place]
+    return {"number": entry.round, "role": entry.role, "version": version, "metrics": session.metrics[place]}
 
 
-def chart(rounds: Sequence[RoundContribution], found: Sequence[Metrics]) -> dict[str, Any]:
+def chart(rounds: Sequence[RoundContribution], metrics: Sequence[Metrics]) -> dict[str, Any]:
     """Lines from left to right, one point a round; a single round is in the middle."""
-    places = [(at / (len(found) - 1) if len(found) > 1 else 0.5) for at in range(len(found))]
+    places = [(at / (len(metrics) - 1) if len(metrics) > 1 else 0.5) for at in range(len(metrics))]
     return {
         "lines": [
-            svg.Line("score", "score", [(x, m.overall_score) for x, m in zip(places, found, strict=True)]),
-            svg.Line("agreement", "agreement", [(x, m.agreement_ratio) for x, m in zip(places, found, strict=True)]),
-            svg.Line("stability", "stability", [(x, m.avg_stability) for x, m in zip(places, found, strict=True)]),
+            svg.Line("score", "score", [(x, m.overall_score) for x, m in zip(places, metrics, strict=True)]),
+            svg.Line("agreement", "agreement", [(x, m.agreement_ratio) for x, m in zip(places, metrics, strict=True)]),
+            svg.Line("stability", "stability", [(x, m.avg_stability) for x, m in zip(places, metrics, strict=True)]),
         ],
-        "ticks": [f"R{said.round}" for said in rounds[: len(found)]],
+        "ticks": [f"R{entry.round}" for entry in rounds[: len(metrics)]],
     }
 
 
-def _counts(found: dict[str, Any] | None) -> list[tuple[str, int]]:
+def _counts(synthesis: dict[str, Any] | None) -> list[tuple[str, int]]:
     """How many points the synthesis counts as settled and open, or agreed and not agreed; nothing if it counts none."""
     names = ("resolved", "remaining", "consensus", "divergence")
-    known = [(name, int(found[f"{name}Count"])) for name in names if found and f"{name}Count" in found]
-    return known if any(count for _, count in known) else []
+    numbers = [(name, int(synthesis[f"{name}Count"])) for name in names if synthesis and f"{name}Count" in synthesis]
+    return numbers if any(count for _, count in numbers) else []
 
 
-def _feedback(found: dict[str, Any] | None) -> dict[str, Any]:
+def _feedback(answer: dict[str, Any] | None) -> dict[str, Any]:
     """Verdict, summary and issues of the judgement that counts."""
-    found = found or {}
-    issues = [issue for issue in found.get("issues") or () if isinstance(issue, dict)]
+    answer = answer or {}
+    issues = [issue for issue in answer.get("issues") or () if isinstance(issue, dict)]
     return {
-        "verdict": cut(str(found.get("verdict") or ""), 40),
-        "summary": cut(str(found.get("summary") or ""), LONG),
+        "verdict": cut(str(answer.get("verdict") or ""), 40),
+        "summary": cut(str(answer.get("summary") or ""), LONG),
         "issues": [
             {name: cut(str(issue.get(name) or ""), SENTENCE) for name in ("severity", "description", "suggestion")}
             for issue in issues[:POINTS]
         ],
-        "concerns": [cut(str(point), SENTENCE) for point in (found.get("concerns") or ())[:POINTS]],
-        "suggestions": [cut(str(point), SENTENCE) for point in (found.get("suggestions") or ())[:POINTS]],
+        "concerns": [cut(str(point), SENTENCE) for point in (answer.get("concerns") or ())[:POINTS]],
+        "suggestions": [cut(str(point), SENTENCE) for point in (answer.get("suggestions") or ())[:POINTS]],
     }
 
 
 def _decision(session: Discussion) -> dict[str, Any] | None:
-    found = session.decision
-    if found is None:
+    decision = session.decision
+    if decision is None:
         return None
     return {
-        "choice": found.choice,
-        "actor": cut(found.actor, 60),
-        "rationale": cut(found.rationale, LONG),
-        "at": iso(found.at),
-        "expired": found.expired,
+        "choice": decision.choice,
+        "actor": cut(decision.actor, 60),
+        "rationale": cut(decision.rationale, LONG),
+        "at": iso(decision.at),
+        "expired": decision.expired,
         "called_off": session.state == "cancelled",
     }

@@ -33,11 +33,11 @@ async def show(request: Request) -> Response:
 
     def build(inside: System, now: Session, _: int) -> str:
         as_of(inside, now, at)
-        found = _event(inside, now, at, say)
+        card = _event(inside, now, at, say)
         if scripted(request):
-            return fragment(say, explicit(request), "session_event.html", e=found)
+            return fragment(say, explicit(request), "session_event.html", e=card)
         it = {"id": now.id, "title": view(now).title or now.id}
-        return render(request, say, "session_event_page.html", it=it, e=found)
+        return render(request, say, "session_event_page.html", it=it, e=card)
 
     html = await reading(request, build, shared=False)
     if not scripted(request):
@@ -47,9 +47,9 @@ async def show(request: Request) -> Response:
 
 def _event(inside: System, session: Session, at: int, say: Words) -> dict[str, Any]:
     [recorded] = inside.store.history(session.id, after=at - 1, upto=at)
-    told = recorded.event.model_dump(mode="json", by_alias=True)
+    data = recorded.event.model_dump(mode="json", by_alias=True)
     digest = inside.store.rows.hash_of(session.id, at)
-    fields = [(name, cut(str(value), FIELD)) for name, value in _flat(told) if value not in (None, "", (), {})]
+    fields = [(name, cut(str(value), FIELD)) for name, value in _flat(data) if value not in (None, "", (), {})]
     return {
         "id": session.id,
         "version": at,
@@ -58,7 +58,7 @@ def _event(inside: System, session: Session, at: int, say: Words) -> dict[str, A
         "who": cut(person(recorded.causation.actor, say.language), 80),
         "fields": fields[:FIELDS],
         "more": len(fields) > FIELDS,
-        "turn": told.get("turnId") or "",
+        "turn": data.get("turnId") or "",
         "command": recorded.causation.command_id,
         "cause": recorded.causation.causation_id or "",
         "hash": digest.hex() if digest else "",

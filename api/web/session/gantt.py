@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from api.web.model import clock
-from api.web.session.standing import Standing
+from api.web.session.context import PanelContext
 from api.web.session.turns import TurnCard, report_of, turns_of
 from api.web.shown import cut
 from projections.record.turns import TRIED, Attempt
@@ -59,11 +59,11 @@ class GanttLane:
     """Decisions: when, and by which event."""
 
 
-def gantt(standing: Standing) -> dict[str, Any]:
+def gantt(context: PanelContext) -> dict[str, Any]:
     """Nothing before anybody has worked for as long as the clock can show."""
-    trail = standing.trail
-    begin, end = trail.at[0], trail.at[standing.version - 1]
-    lanes = [lane for lane in _lanes(standing, end) if lane.bars or lane.marks]
+    trail = context.trail
+    begin, end = trail.at[0], trail.at[context.version - 1]
+    lanes = [lane for lane in _lanes(context, end) if lane.bars or lane.marks]
     whole = end - begin
     if not lanes or whole <= 0:
         return {}
@@ -108,30 +108,30 @@ def _drawn(bar: GanttBar, begin: float, end: float) -> dict[str, Any]:
 # -- lanes -------------------------------------------------------------------------------------------------------------
 
 
-def _lanes(standing: Standing, end: int) -> list[GanttLane]:
+def _lanes(context: PanelContext, end: int) -> list[GanttLane]:
     """In the order in which they began; people come last."""
     lanes: dict[str, GanttLane] = {}
-    for turn in turns_of(standing):
+    for turn in turns_of(context):
         if turn.entry.work == "package":
             continue
         validates = turn.entry.work == "validate"
         name = "" if validates else turn.entry.agent
         lane = lanes.setdefault(name, GanttLane(name, "" if validates else turn.entry.role))
-        lane.bars += _bars(standing, turn, end)
-    return [*lanes.values(), _people(standing, end)]
+        lane.bars += _bars(context, turn, end)
+    return [*lanes.values(), _people(context, end)]
 
 
-def _bars(standing: Standing, turn: TurnCard, end: int) -> Iterator[GanttBar]:
+def _bars(context: PanelContext, turn: TurnCard, end: int) -> Iterator[GanttBar]:
     """Each attempt, and the waits between them."""
     label, entry = f"T{turn.number}", turn.entry
-    attempts = [attempt for attempt in entry.attempts if attempt.version <= standing.version]
+    attempts = [attempt for attempt in entry.attempts if attempt.version <= context.version]
     before = entry.requested_at
     for place, attempt in enumerate(attempts):
         begin = max(before, attempt.ended_at - round(attempt.seconds * 1000))
         if place:
             yield GanttBar(before, begin, _waited(attempts[place - 1]), turn.id, "", label)
         last = attempt is attempts[-1]
-        kind = _verdict(standing, turn, attempt) if last else "bad"
+        kind = _verdict(context, turn, attempt) if last else "bad"
         yield GanttBar(begin, attempt.ended_at, kind, turn.id, label if last else "", label)
         before = attempt.ended_at
     if turn.open:
@@ -143,28 +143,28 @@ def _waited(attempt: Attempt) -> str:
     return "provider" if attempt.failure in PROVIDERS else "pause"
 
 
-def _verdict(standing: Standing, turn: TurnCard, attempt: Attempt) -> str:
+def _verdict(context: PanelContext, turn: TurnCard, attempt: Attempt) -> str:
     """Red and green for what was judged, as far as the turn itself says."""
     if attempt.outcome != "answered":
         return "bad"
     if turn.entry.work != "validate":
         return "work"
-    ran = report_of(standing, turn)
+    ran = report_of(context, turn)
     return "work" if ran is None else "good" if ran["passed"] else "bad"
 
 
-def _people(standing: Standing, end: int) -> GanttLane:
+def _people(context: PanelContext, end: int) -> GanttLane:
     """When a person was waited for, and what was decided."""
-    trail, lane = standing.trail, GanttLane("you")
-    steps = standing.past(trail.steps)
+    trail, lane = context.trail, GanttLane("you")
+    steps = context.past(trail.steps)
     for place, step in enumerate(steps):
         if step.state not in BY_PEOPLE:
             continue
         last = place + 1 == len(steps)
-        if last and not (standing.needs_somebody or step.state == "under_review"):
+        if last and not (context.needs_somebody or step.state == "under_review"):
             continue
         until = end if last else trail.at[steps[place + 1].version - 1]
         lane.bars.append(GanttBar(trail.at[step.version - 1], until, "you"))
-    entries: Sequence[Any] = standing.record.entries[: standing.version]
+    entries: Sequence[Any] = context.record.entries[: context.version]
     lane.marks = [(entry.at, entry.version) for entry in entries if entry.topic in CHOICES]
     return lane

@@ -39,9 +39,11 @@ async def show(request: Request) -> Response:
         raise of_field("q", Sentence("too_many_characters", number=LONGEST))
 
     def build(inside: System, now: Session, _: int) -> str:
-        found = _lines(words_of(inside, now, at, field), q.strip())
+        excerpt = _lines(words_of(inside, now, at, field), q.strip())
         title = view(now).title or now.id
-        return render(request, say, "session_log.html", id=now.id, title=title, at=at, field=field or "", q=q, **found)
+        return render(
+            request, say, "session_log.html", id=now.id, title=title, at=at, field=field or "", q=q, **excerpt
+        )
 
     return page(await reading(request, build))
 

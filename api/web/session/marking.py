@@ -55,7 +55,7 @@ def code(lines: Sequence[PatchLine], path: str) -> list[Markup]:
 
 def changed_words(lines: Sequence[PatchLine]) -> dict[int, list[Span]]:
     """Where lines that took each other's place differ, by the identity of the line."""
-    found: dict[int, list[Span]] = {}
+    spans: dict[int, list[Span]] = {}
     for removed, added in _changes(lines):
         for old, new in _pairs(removed, added):
             ours, theirs = _tokens(old.words), _tokens(new.words)
@@ -63,9 +63,9 @@ def changed_words(lines: Sequence[PatchLine]) -> dict[int, list[Span]]:
             if matcher.ratio() < ALIKE:
                 continue
             codes = [code for code in matcher.get_opcodes() if code[0] != "equal"]
-            found[id(old)] = _spans(ours, [(i1, i2) for _, i1, i2, _, _ in codes])
-            found[id(new)] = _spans(theirs, [(j1, j2) for _, _, _, j1, j2 in codes])
-    return found
+            spans[id(old)] = _spans(ours, [(i1, i2) for _, i1, i2, _, _ in codes])
+            spans[id(new)] = _spans(theirs, [(j1, j2) for _, _, _, j1, j2 in codes])
+    return spans
 
 
 def _changes(lines: Sequence[PatchLine]) -> Iterator[tuple[list[PatchLine], list[PatchLine]]]:
@@ -121,8 +121,8 @@ def _syntax(path: str) -> re.Pattern[str] | None:
 
 
 def _html(words: str, syntax: re.Pattern[str] | None, touched: Sequence[Span]) -> Markup:
-    found = list(syntax.finditer(words)) if syntax else []
-    kinds = {match.span(): str(match.lastgroup) for match in found if match.lastgroup != "string"}
+    matches = list(syntax.finditer(words)) if syntax else []
+    kinds = {match.span(): str(match.lastgroup) for match in matches if match.lastgroup != "string"}
     edges = sorted({0, len(words), *(min(edge, len(words)) for span in (*touched, *kinds) for edge in span)})
     pieces = []
     for place in pairwise(edges):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from api.web.session.standing import SENTENCE, Standing
+from api.web.session.context import SENTENCE, PanelContext
 from api.web.shown import cut
 from domain.orchestration.phases import PHASES, AgentPhases, phase_name
 from domain.orchestration.state import Orchestration
@@ -14,12 +14,12 @@ VERDICTS = 3
 """Verdicts in one cell; of more the first and the last are shown, and how many are between them."""
 
 
-def matrix(standing: Standing) -> dict[str, Any]:
-    session = standing.session
+def matrix(context: PanelContext) -> dict[str, Any]:
+    session = context.session
     assert isinstance(session, Orchestration)
-    planned = (standing.where(standing.trail.plans) or [0])[-1]
-    verdicts = [found for found in standing.past(standing.trail.verdicts) if found.version > planned]
-    claims = [found for found in standing.past(standing.trail.claims) if found.version > planned]
+    planned = (context.where(context.trail.plans) or [0])[-1]
+    verdicts = [mark for mark in context.past(context.trail.verdicts) if mark.version > planned]
+    claims = [mark for mark in context.past(context.trail.claims) if mark.version > planned]
     return {
         "phases": [{"number": number, "ko": phase_name(number), "en": phase_name(number, "en")} for number in PHASES],
         "agents": [
@@ -40,8 +40,8 @@ def _agent(
     verdicts: Sequence[Verdict],
     claims: Sequence[ClaimMark],
 ) -> dict[str, Any]:
-    said = [found for found in verdicts if found.place == index]
-    claimed = [found for found in claims if found.place == index]
+    own_verdicts = [mark for mark in verdicts if mark.place == index]
+    claimed = [mark for mark in claims if mark.place == index]
     report = session.reports.get(index)
     return {
         "name": cut(agent.agent, 60),
@@ -51,7 +51,7 @@ def _agent(
         "checkpoint": agent.checkpoint or agent.checkpointed,
         "parallel": agent.parallel,
         "session": cut(session.thread(agent.agent, agent.role) or "", 60),
-        "cells": [_cell(session, agent, phase, said, claimed) for phase in PHASES],
+        "cells": [_cell(session, agent, phase, own_verdicts, claimed) for phase in PHASES],
         "criteria": cut((agent.verification.pass_criteria if agent.verification else "") or "", SENTENCE),
         "failed": bool(report and report.result == "error"),
         "feedback": cut(agent.history[-1].feedback if agent.history else "", SENTENCE),
@@ -67,34 +67,38 @@ def _gate(session: Orchestration, agent: AgentPhases) -> str:
 
 
 def _cell(
-    session: Orchestration, agent: AgentPhases, phase: int, said: Sequence[Verdict], claimed: Sequence[ClaimMark]
+    session: Orchestration,
+    agent: AgentPhases,
+    phase: int,
+    own_verdicts: Sequence[Verdict],
+    claimed: Sequence[ClaimMark],
 ) -> dict[str, Any]:
     """`state`: passed, failed, current, open, or outside of what the agent goes through."""
-    here = [found for found in said if phase in found.phases]
+    here = [mark for mark in own_verdicts if phase in mark.phases]
     current = not agent.completed and agent.current_phase == phase and session.status == "active"
     verdicts = [
         {
-            "version": found.version,
-            "round": found.round,
-            "passed": found.passed,
-            "by": found.by,
-            "feedback": cut(found.feedback, SENTENCE),
+            "version": mark.version,
+            "round": mark.round,
+            "passed": mark.passed,
+            "by": mark.by,
+            "feedback": cut(mark.feedback, SENTENCE),
         }
-        for found in (here if len(here) <= VERDICTS else (here[0], here[-1]))
+        for mark in (here if len(here) <= VERDICTS else (here[0], here[-1]))
     ]
     outside = phase not in agent.phase_profile and not here
     last = "passed" if here and here[-1].passed else "failed" if here else ""
     state = "current" if current else last or ("outside" if outside else "open")
-    unjudged = [found for found in claimed if phase in found.phases and not _judged_since(found, here)]
+    unjudged = [mark for mark in claimed if phase in mark.phases and not _judged_since(mark, here)]
     return {
         "phase": phase,
         "state": state,
         "verdicts": verdicts,
         "between": len(here) - 2 if len(here) > VERDICTS else 0,
-        "claims": [found.version for found in unjudged[-1:]],
+        "claims": [mark.version for mark in unjudged[-1:]],
         "stands": not agent.completed and not session.ended and agent.current_phase == phase,
     }
 
 
 def _judged_since(claim: ClaimMark, verdicts: Sequence[Verdict]) -> bool:
-    return any(found.version > claim.version for found in verdicts)
+    return any(verdict.version > claim.version for verdict in verdicts)

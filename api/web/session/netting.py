@@ -95,14 +95,14 @@ def _change(sheet: _Sheet, hunk: ShownHunk, number: int) -> None:
             at, heading = at + 1, ""
             continue
         at = _known(sheet, at, line.words)
-        found = sheet[at]
-        assert isinstance(found, PatchLine), "its words have just been learned"
-        found.heading, heading = found.heading or heading, ""
-        if line.kind == "removed" and found.kind == "added":
+        entry = sheet[at]
+        assert isinstance(entry, PatchLine), "its words have just been learned"
+        entry.heading, heading = entry.heading or heading, ""
+        if line.kind == "removed" and entry.kind == "added":
             del sheet[at]
             continue
         if line.kind == "removed":
-            found.kind, found.by = "removed", number
+            entry.kind, entry.by = "removed", number
         at += 1
 
 
@@ -147,16 +147,16 @@ def _known(sheet: _Sheet, at: int, words: str) -> int:
 
 def _settled(sheet: _Sheet) -> _Sheet:
     """What was removed and came back is no change; in a change what was removed comes first."""
-    found: _Sheet = []
+    rows: _Sheet = []
     block: list[PatchLine] = []
     for item in [*sheet, UnseenLines(0, 0)]:
         if isinstance(item, PatchLine) and item.kind != "same":
             block.append(item)
             continue
-        found += _without_returns(block)
+        rows += _without_returns(block)
         block = []
-        found.append(item)
-    return found[:-1]
+        rows.append(item)
+    return rows[:-1]
 
 
 def _without_returns(block: list[PatchLine]) -> list[PatchLine]:
@@ -164,21 +164,21 @@ def _without_returns(block: list[PatchLine]) -> list[PatchLine]:
     added = [line for line in block if line.kind == "added"]
     if not removed or not added or len(block) > COMPARED:
         return removed + added
-    found: list[PatchLine] = []
+    rows: list[PatchLine] = []
     words = [[line.words for line in lines] for lines in (removed, added)]
     for tag, i1, i2, j1, j2 in SequenceMatcher(None, words[0], words[1], autojunk=False).get_opcodes():
         if tag != "equal":
-            found += removed[i1:i2] + added[j1:j2]
+            rows += removed[i1:i2] + added[j1:j2]
             continue
-        found += [PatchLine("same", line.old, None, line.words) for line in removed[i1:i2]]
-    return found
+        rows += [PatchLine("same", line.old, None, line.words) for line in removed[i1:i2]]
+    return rows
 
 
 def _shown(sheet: _Sheet) -> list[PatchLine]:
     """The changes with what is around them, numbered; each group under its heading."""
     changed = [at for at, item in enumerate(sheet) if isinstance(item, PatchLine) and item.kind != "same"]
     near = {at for place in changed for at in range(place - AROUND, place + AROUND + 1)}
-    found: list[PatchLine] = []
+    rows: list[PatchLine] = []
     new, apart = 1, True
     for at, item in enumerate(sheet):
         if isinstance(item, UnseenLines):
@@ -190,7 +190,7 @@ def _shown(sheet: _Sheet) -> list[PatchLine]:
             apart = True
             continue
         if apart:
-            found.append(PatchLine("place", item.old, item.new, item.heading))
-        found.append(item)
+            rows.append(PatchLine("place", item.old, item.new, item.heading))
+        rows.append(item)
         apart = False
-    return found
+    return rows

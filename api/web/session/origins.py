@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from api.web.session.standing import SENTENCE, Standing
+from api.web.session.context import SENTENCE, PanelContext
 from api.web.session.turns import TurnCard, event_of
 from api.web.shown import cut
 from domain.delivery.events import ValidationFailed
@@ -40,9 +40,9 @@ class LineOrigin:
 class Origins:
     """Reads what a session's history says around its turns, as of one version."""
 
-    def __init__(self, standing: Standing) -> None:
-        self._standing = standing
-        entries = [entry for entry in standing.record.entries[: standing.version] if entry.topic in (FAILED, PASSED)]
+    def __init__(self, context: PanelContext) -> None:
+        self._context = context
+        entries = [entry for entry in context.record.entries[: context.version] if entry.topic in (FAILED, PASSED)]
         self._validations = [(entry.version, entry.topic == PASSED) for entry in entries]
 
     def of(self, turn: TurnCard) -> LineOrigin:
@@ -66,21 +66,21 @@ class Origins:
         return self._reasons(last[0][0]) if last and not last[0][1] else ()
 
     def _reasons(self, version: int) -> tuple[str, ...]:
-        event = event_of(self._standing, version)
+        event = event_of(self._context, version)
         assert isinstance(event, ValidationFailed), "entries say what an event is"
         return event.reasons or (event.summary,)
 
     def _demanded(self, turn: TurnCard) -> Evidence | None:
         """The last finding before the turn was requested."""
         before = turn.entry.version
-        blocked = [mark for mark in self._standing.trail.outcomes if not mark.approved and mark.version < before]
+        blocked = [mark for mark in self._context.trail.outcomes if not mark.approved and mark.version < before]
         failed = [version for version, passed in self._validations if not passed and version < before]
-        found = [
+        evidence = [
             Evidence(mark.version, cut(mark.issues[0][0], SENTENCE) if mark.issues else "") for mark in blocked[-1:]
         ]
-        found += [Evidence(version, cut(self._reasons(version)[0], SENTENCE)) for version in failed[-1:]]
-        found += [mark for mark in self._verdicts(turn, passed=False) if mark.version < before][-1:]
-        return max(found, key=lambda each: each.version, default=None)
+        evidence += [Evidence(version, cut(self._reasons(version)[0], SENTENCE)) for version in failed[-1:]]
+        evidence += [mark for mark in self._verdicts(turn, passed=False) if mark.version < before][-1:]
+        return max(evidence, key=lambda each: each.version, default=None)
 
     def _validated(self, ended: int) -> tuple[Evidence | None, bool]:
         first = next(((version, passed) for version, passed in self._validations if version > ended), None)
@@ -90,20 +90,20 @@ class Origins:
         return Evidence(version, "" if passed else cut(self._reasons(version)[0], SENTENCE)), passed
 
     def _approved(self, turn: TurnCard, ended: int) -> Evidence | None:
-        marks = self._standing.past(self._standing.trail.outcomes)
-        found = [Evidence(mark.version, who=self._by(mark.version)) for mark in marks if mark.approved]
-        found += self._verdicts(turn, passed=True)
-        return min((each for each in found if each.version > ended), key=lambda each: each.version, default=None)
+        marks = self._context.past(self._context.trail.outcomes)
+        evidence = [Evidence(mark.version, who=self._by(mark.version)) for mark in marks if mark.approved]
+        evidence += self._verdicts(turn, passed=True)
+        return min((each for each in evidence if each.version > ended), key=lambda each: each.version, default=None)
 
     def _by(self, version: int) -> str:
-        return cut(self._standing.record.entries[version - 1].role, 60)
+        return cut(self._context.record.entries[version - 1].role, 60)
 
     def _verdicts(self, turn: TurnCard, *, passed: bool) -> list[Evidence]:
         """What the judge, or a person, said of the agent's work."""
-        session = self._standing.session
+        session = self._context.session
         if not isinstance(session, Orchestration):
             return []
         places = [place for place, agent in enumerate(session.agents) if agent.agent == turn.entry.agent]
-        marks = self._standing.past(self._standing.trail.verdicts)
+        marks = self._context.past(self._context.trail.verdicts)
         of = [mark for mark in marks if mark.place in places and mark.passed == passed and mark.by != "nobody"]
         return [Evidence(mark.version, cut(mark.feedback, SENTENCE), mark.by) for mark in of]

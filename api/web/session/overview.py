@@ -5,7 +5,7 @@ from typing import Any
 
 from api.web.model import clock, money, owner
 from api.web.session.causes import asked_by, cause_of
-from api.web.session.standing import ICONS, LONG, SENTENCE, Standing
+from api.web.session.context import ICONS, LONG, SENTENCE, PanelContext
 from api.web.shown import cut
 from domain.delivery.state import Delivery
 from domain.discussion.seen import suggested
@@ -23,35 +23,35 @@ WAITED_MS = 1_000
 """A shorter wait is not worth its words."""
 
 
-def head(standing: Standing) -> dict[str, Any]:
+def head(context: PanelContext) -> dict[str, Any]:
     """What every tab begins with: why it is as it is, what was decided and by whom, what it cost."""
-    it, card = standing.it, decision(standing)
-    made, outcomes = it.get("decision") or {}, standing.past(standing.trail.outcomes)
-    waits = standing.needs_somebody and standing.badge != "exhausted"
-    why = card["summary"] if waits else outcome(standing.it, standing.language)
-    error = standing.session.last_error if standing.badge in ("failed", "partial") else ""
-    cause = cause_of(standing)
+    it, card = context.it, decision(context)
+    made, outcomes = it.get("decision") or {}, context.past(context.trail.outcomes)
+    waits = context.needs_somebody and context.badge != "exhausted"
+    why = card["summary"] if waits else outcome(context.it, context.language)
+    error = context.session.last_error if context.badge in ("failed", "partial") else ""
+    cause = cause_of(context)
     return {
         "why": cut(error or (why if " " in why else ""), SENTENCE),
         "because": cut(shortly(cause.lines[0]), BECAUSE) if cause and cause.lines[0] not in (error or why) else "",
         "because_at": cause.version if cause else None,
-        "result": _handed_over(standing),
-        "asked": owner(asked_by(standing)),
-        "waited": clock(standing.waited_ms) if standing.waited_ms >= WAITED_MS else "",
+        "result": _handed_over(context),
+        "asked": owner(asked_by(context)),
+        "waited": clock(context.waited_ms) if context.waited_ms >= WAITED_MS else "",
         "choice": made.get("choice"),
         "by": owner(str(made.get("actor") or "")),
         "rationale": cut(str(made.get("rationale") or ""), SENTENCE),
-        "closed": [(found.choice, owner(found.by), found.child) for found in standing.past(standing.trail.closed)[-1:]],
+        "closed": [(mark.choice, owner(mark.by), mark.child) for mark in context.past(context.trail.closed)[-1:]],
         "review": ("approved" if outcomes[-1].approved else "blocked") if outcomes else None,
-        "now": [(found["name"], found["now"], found["of"]) for found in _gauges(standing.session)],
+        "now": [(mark["name"], mark["now"], mark["of"]) for mark in _gauges(context.session)],
         "cost": money((it.get("budget") or {}).get("costMicros")),
-        "elapsed": standing.elapsed,
+        "elapsed": context.elapsed,
     }
 
 
-def _handed_over(standing: Standing) -> dict[str, Any] | None:
+def _handed_over(context: PanelContext) -> dict[str, Any] | None:
     """From where to where the work goes, and how much it is."""
-    result = standing.it.get("result")
+    result = context.it.get("result")
     if not result:
         return None
     base, files = result["base"], result["files"]
@@ -65,12 +65,12 @@ def _handed_over(standing: Standing) -> dict[str, Any] | None:
     }
 
 
-def overview(standing: Standing) -> dict[str, Any]:
+def overview(context: PanelContext) -> dict[str, Any]:
     """What the head has said in a sentence is not said again."""
-    session = standing.session
-    summary = "" if standing.needs_somebody else outcome(standing.it, standing.language)
+    session = context.session
+    summary = "" if context.needs_somebody else outcome(context.it, context.language)
     return {
-        "badge": standing.badge,
+        "badge": context.badge,
         "at_work": [
             {
                 "agent": cut(turn["agent"], 60),
@@ -78,16 +78,16 @@ def overview(standing: Standing) -> dict[str, Any]:
                 "elsewhere": "elsewhere" in turn,
                 "machine": cut(turn.get("machine") or "", 60),
             }
-            for turn in standing.it["outstandingTurns"][:TURNS]
+            for turn in context.it["outstandingTurns"][:TURNS]
             if turn["work"] != "wait"
         ],
         "more_at_work": max(0, len(session.outstanding) - TURNS),
         "summary": cut(summary, LONG) if len(summary) > SENTENCE else "",
-        "error": cut(session.last_error or "", LONG) if standing.badge in ("failed", "partial") else "",
-        "warnings": [cut(words, SENTENCE) for words in standing.it.get("warnings", ())[:5]],
-        "elapsed": standing.elapsed,
-        "elapsed_ms": standing.elapsed_ms,
-        "ticks": not standing.needs_somebody and not session.ended and standing.badge != "partial",
+        "error": cut(session.last_error or "", LONG) if context.badge in ("failed", "partial") else "",
+        "warnings": [cut(words, SENTENCE) for words in context.it.get("warnings", ())[:5]],
+        "elapsed": context.elapsed,
+        "elapsed_ms": context.elapsed_ms,
+        "ticks": not context.needs_somebody and not session.ended and context.badge != "partial",
         "gauges": _gauges(session),
         "fence": session.fence,
         "fence_gaps": session.fence_gaps,
@@ -118,19 +118,19 @@ def left_over(session: Delivery) -> int:
     return max(0, session.budget.limits.max_iterations - session.iteration)
 
 
-def decision(standing: Standing) -> dict[str, Any]:
+def decision(context: PanelContext) -> dict[str, Any]:
     """What waits for a person and why; `what` is empty where nothing does."""
-    session = standing.session
+    session = context.session
     match session:
-        case _ if standing.held:
+        case _ if context.held:
             return _card("held")
         case _ if session.questions:
             question = next(iter(session.questions.values()))
             return _card("permission", summary=f"{question.agent}: {question.tool}: {question.title}")
         case Discussion() if session.choices:
-            return _discussed(standing, session)
+            return _discussed(context, session)
         case Orchestration(state="checkpoint"):
-            return _card("checkpoint", summary=outcome(standing.it, standing.language))
+            return _card("checkpoint", summary=outcome(context.it, context.language))
         case Orchestration(state="partial"):
             return _card("partial", reason=session.partial_reason or "", summary=session.last_error or "")
         case Delivery(scope_request=request) if request is not None:
@@ -145,8 +145,8 @@ def decision(standing: Standing) -> dict[str, Any]:
 
 
 def _card(what: str, **more: Any) -> dict[str, Any]:
-    found = {"what": what, "reason": "", "summary": "", "children": [], **more}
-    return found | {"summary": cut(found["summary"], SENTENCE)}
+    card = {"what": what, "reason": "", "summary": "", "children": [], **more}
+    return card | {"summary": cut(card["summary"], SENTENCE)}
 
 
 def asked(child: Discussion) -> dict[str, Any]:
@@ -170,11 +170,11 @@ def asked(child: Discussion) -> dict[str, Any]:
 
 def approval(session: Session) -> dict[str, Any] | None:
     """How the team decides it, where the team file says so."""
-    found = approval_of(session) if isinstance(session, Discussion) else None
-    return found.wire() if found else None
+    policy = approval_of(session) if isinstance(session, Discussion) else None
+    return policy.wire() if policy else None
 
 
-def _discussed(standing: Standing, session: Discussion) -> dict[str, Any]:
+def _discussed(context: PanelContext, session: Discussion) -> dict[str, Any]:
     feedback = session.feedback or {}
     return _card(
         session.kind,

@@ -13,8 +13,8 @@ from api.routes.turns.marking import marked
 from api.system import System
 from api.web.rendering import fragment
 from api.web.session import budget, causes, changes, diagram, discussion, gantt, matrix, overview, turns, work
+from api.web.session.context import PanelContext
 from api.web.session.sharing import Shared
-from api.web.session.standing import Standing
 from domain.session.state import Session
 from domain.values.words import Language, Words
 from projections.record.session import view
@@ -25,7 +25,7 @@ KEPT_BYTES: Final = 64 * 1024 * 1024
 ALL: Final = ("delivery", "orchestration", "review", "debate")
 TALKS: Final = ("review", "debate")
 
-Build = Callable[[Standing], dict[str, Any]]
+Build = Callable[[PanelContext], dict[str, Any]]
 TABS: Final = ("overview", "turns", "changes", "discussion", "worklog")
 
 
@@ -102,24 +102,24 @@ class Gallery:
         machine = self._system.missing_machine(session)
         key = (session.id, session.version, say.language, named, of, machine)
         with self._lock:
-            found = self._kept.get(key)
-            if found is not None:
+            cached = self._kept.get(key)
+            if cached is not None:
                 self._kept.move_to_end(key)
-                return found
+                return cached
         made = self._make(session, say, named, of, machine)
         self._keep(key, made)
         return made
 
     def _make(self, session: Session, say: Words, named: Language | None, of: Selection, machine: str | None) -> Panels:
-        standing = self.standing(session, say, of, machine)
+        context = self.context(session, say, of, machine)
         shown = [panel for panel in PANELS if session.kind in panel.kinds and panel.tab == of.tab]
-        return {panel.name: _made(say, named, panel, standing) for panel in shown}
+        return {panel.name: _made(say, named, panel, context) for panel in shown}
 
-    def standing(
+    def context(
         self, session: Session, say: Words, of: Selection | None = None, machine: str | None = None
-    ) -> Standing:
+    ) -> PanelContext:
         """All that panels are made of."""
-        return Standing(
+        return PanelContext(
             session=session,
             it=marked(view(session), session, self._system.team, machine).wire(),
             record=self.record(session),
@@ -139,15 +139,15 @@ class Gallery:
                 self._bytes -= _size(self._kept.popitem(last=False)[1])
 
 
-def _made(say: Words, named: Language | None, panel: Panel, standing: Standing) -> Made:
+def _made(say: Words, named: Language | None, panel: Panel, context: PanelContext) -> Made:
     html = fragment(
         say,
         named,
         f"session_{panel.name}.html",
-        id=standing.session.id,
-        kind=standing.session.kind,
-        version=standing.version,
-        p=panel.build(standing),
+        id=context.session.id,
+        kind=context.session.kind,
+        version=context.version,
+        p=panel.build(context),
     ).strip()
     return Made(hashlib.sha256(html.encode()).hexdigest()[:12], html)
 

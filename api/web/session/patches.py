@@ -45,35 +45,35 @@ class FilePatch:
     @property
     def lines(self) -> list[PatchLine]:
         """All lines, each hunk under its heading."""
-        found: list[PatchLine] = []
+        rows: list[PatchLine] = []
         for hunk in self.hunks:
             first = hunk.lines[0] if hunk.lines else PatchLine("same", None, None, "")
-            found += [PatchLine("place", first.old, first.new, hunk.heading), *hunk.lines]
-        return found
+            rows += [PatchLine("place", first.old, first.new, hunk.heading), *hunk.lines]
+        return rows
 
 
 def files_of(patch: str) -> list[FilePatch]:
     """Each file of a patch; what git says of modes and hashes is left out."""
-    found: list[FilePatch] = []
+    files: list[FilePatch] = []
     old = new = 0
     for words in patch.split("\n"):
         if named := _NAMED.fullmatch(words):
-            found.append(FilePatch(path=named[2], before=named[1]))
-        elif not found:
+            files.append(FilePatch(path=named[2], before=named[1]))
+        elif not files:
             continue
         elif place := _PLACE.match(words):
             old, new = int(place[1]), int(place[3])
-            found[-1].hunks.append(ShownHunk(new - 1 if place[4] != "0" else new, place[5]))
-        elif not found[-1].hunks:
-            found[-1].created |= words.startswith("new file mode")
+            files[-1].hunks.append(ShownHunk(new - 1 if place[4] != "0" else new, place[5]))
+        elif not files[-1].hunks:
+            files[-1].created |= words.startswith("new file mode")
         elif words[:1] in "+- ":
             kind: Kind = "added" if words[:1] == "+" else "removed" if words[:1] == "-" else "same"
             there, here = kind != "added", kind != "removed"
             if words:
                 line = PatchLine(kind, old if there else None, new if here else None, words[1:])
-                found[-1].hunks[-1].lines.append(line)
+                files[-1].hunks[-1].lines.append(line)
                 old, new = old + there, new + here
-    return found
+    return files
 
 
 def counts(lines: Sequence[PatchLine]) -> tuple[int, int]:

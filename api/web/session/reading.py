@@ -13,8 +13,8 @@ from api.system import System
 from api.web.forms.sent import NOTHING, Sent
 from api.web.rendering import explicit, fragment, language_of
 from api.web.session import overview
+from api.web.session.context import ICONS, badge_of
 from api.web.session.panels import Gallery
-from api.web.session.standing import ICONS, badge_of
 from domain.delivery.state import Delivery
 from domain.discussion.seen import suggested
 from domain.discussion.state import Discussion
@@ -38,32 +38,32 @@ async def reading(request: Request, build: Callable[[System, Session, int], T], 
     if not failing and not await inside.follower.wait_for(head, inside.settings.read_after_seconds):
         raise Problem(503, Sentence("views_catching_up"), headers={"Retry-After": "1"})
 
-    def read() -> T:
+    def load() -> T:
         now = inside.sessions.get(session_id) if kind_of(session_id) in KINDS else None
         if now is None:
             raise Unknown(Sentence("session_not_found", id=session_id))
         return build(inside, now, head)
 
     if failing or not shared:
-        return await asyncio.to_thread(read)
-    asked = (request.url.path, request.url.query, language_of(request).language)
-    return await gallery(request).shared.of(head, asked, read)
+        return await asyncio.to_thread(load)
+    address = (request.url.path, request.url.query, language_of(request).language)
+    return await gallery(request).shared.of(head, address, load)
 
 
 def as_of(inside: System, now: Session, at: int | None) -> Session:
     """Raises Unknown for a version that the session does not have."""
     if at is None or at == now.version:
         return now
-    found = inside.sessions.get(now.id, at)
-    if found is None:
+    state = inside.sessions.get(now.id, at)
+    if state is None:
         raise Unknown(Sentence("session_version_beyond", id=now.id, number=at, newest=now.version))
-    return found
+    return state
 
 
 def gallery(request: Request) -> Gallery:
     """Kept with the application; the first page that is asked for makes it."""
-    kept: dict[str, Gallery] = request.app.state.kept
-    return kept.get("gallery") or kept.setdefault("gallery", Gallery(system(request)))
+    cache: dict[str, Gallery] = request.app.state.kept
+    return cache.get("gallery") or cache.setdefault("gallery", Gallery(system(request)))
 
 
 # The whole of what somebody said in an event.
@@ -71,10 +71,10 @@ def gallery(request: Request) -> Gallery:
 
 def words_of(inside: System, now: Session, at: int, field: str | None) -> str:
     """The first text of an event, or the one of that name. Raises Unknown."""
-    found = inside.store.history(now.id, after=at - 1, upto=at)
-    if not found:
+    stretch = inside.store.history(now.id, after=at - 1, upto=at)
+    if not stretch:
         raise Unknown(Sentence("session_version_beyond", id=now.id, number=at, newest=now.version))
-    event = found[0].event
+    event = stretch[0].event
     texts = {name: getattr(event, name) for name in type(event).model_fields}
     texts = {name: text for name, text in texts.items() if isinstance(text, Text)}
     text = texts.get(field) if field else next(iter(texts.values()), None)

@@ -19,10 +19,10 @@ from api.web.forms.sent import NOTHING, Sent
 from api.web.model import ICONS, clock
 from api.web.rendering import KEY, explicit, fragment, language_of, page, render
 from api.web.session.causes import cause_of
+from api.web.session.context import badge_of
 from api.web.session.panels import TABS, Panels, Selection
 from api.web.session.reading import act, as_of, gallery, reading, words_of
 from api.web.session.rows import Span, Wanted, around, following, newest, window
-from api.web.session.standing import badge_of
 from api.web.session.strip import strip
 from domain.discussion.state import Discussion
 from domain.kinds import allowed_actions
@@ -44,7 +44,7 @@ def _build() -> str:
     digest = hashlib.sha256()
     pending = [files("api.web"), files("projections.record")]
     while pending:
-        for place in sorted(pending.pop().iterdir(), key=lambda found: found.name):
+        for place in sorted(pending.pop().iterdir(), key=lambda entry: entry.name):
             if place.is_dir() and place.name != "__pycache__":
                 pending.append(place)
             elif place.name.endswith((".html", ".toml", ".py")):
@@ -81,9 +81,9 @@ async def show_at(request: Request) -> Response:
 
     def build(inside: System, now: Session, head: int) -> bytes:
         then = as_of(inside, now, at)
-        found = _panels(request, inside, then, say)
+        current = _panels(request, inside, then, say)
         old = _panels(request, inside, as_of(inside, now, since), say) if since else {}
-        body = _told(request, then, found, old, say, "" if at else _badge_now(inside, now))
+        body = _told(request, then, current, old, say, "" if at else _badge_now(inside, now))
         return orjson.dumps(body if at else body | _live(request, inside, now, head, say, wanted, since))
 
     body = await reading(request, build)
@@ -100,9 +100,9 @@ async def show_rows(request: Request) -> Response:
     span = around(at) if at else newest(upto) if upto else following(since) if since else None
 
     def build(inside: System, now: Session, _: int) -> dict[str, Any]:
-        found = _window(inside, now, wanted, span or newest(now.version), say)
-        rows = _rows(request, now, say, wanted, at, found)
-        return {"rows": rows, "earlier": found["earlier"], "later": found["later"]}
+        row_window = _window(inside, now, wanted, span or newest(now.version), say)
+        rows = _rows(request, now, say, wanted, at, row_window)
+        return {"rows": rows, "earlier": row_window["earlier"], "later": row_window["later"]}
 
     return Response(orjson.dumps(await reading(request, build)), headers=answer_headers(), media_type=JSON)
 
@@ -161,7 +161,7 @@ def _page(
         raise Unknown(Sentence("turn_not_found", id=now.id, name=seen.turn))
     panels = _panels(request, inside, then, say)
     it = view(then)
-    listed = _window(inside, now, wanted, around(at) if at else newest(now.version), say)
+    row_window = _window(inside, now, wanted, around(at) if at else newest(now.version), say)
     return render(
         request,
         say,
@@ -183,7 +183,7 @@ def _page(
         build=BUILD,
         language=say.language if explicit(request) else "",
         act=_safe(act(request, inside, now, say, key=KEY, sent=sent)) if at is None else "",
-        rows=_safe(_rows(request, now, say, wanted, at, listed)),
+        rows=_safe(_rows(request, now, say, wanted, at, row_window)),
         wanted=wanted,
         roles=_roles(inside, now),
         strip=_strip(request, now, say),
@@ -195,14 +195,14 @@ def _page(
 
 def _telling(request: Request, then: Session, say: Words) -> int | None:
     """The event that says why a session stopped: there its list opens."""
-    cause = cause_of(gallery(request).standing(then, say))
+    cause = cause_of(gallery(request).context(then, say))
     return cause.version if cause else None
 
 
-def _told(request: Request, then: Session, found: Panels, old: Panels, say: Words, shown: str) -> dict[str, Any]:
+def _told(request: Request, then: Session, current: Panels, old: Panels, say: Words, shown: str) -> dict[str, Any]:
     """What of a version is shown; of a panel that was the same at the version seen before nothing."""
     trail = gallery(request).trail(then)
-    fresh = {name: list(made) for name, made in found.items() if name not in old or old[name].hash != made.hash}
+    fresh = {name: list(made) for name, made in current.items() if name not in old or old[name].hash != made.hash}
     state = shown or badge_of(then)
     words = title_of(then.title, view(then).title) or then.id
     return {
@@ -219,14 +219,14 @@ def _live(
     request: Request, inside: System, now: Session, head: int, say: Words, wanted: Wanted, since: int | None
 ) -> dict[str, Any]:
     drawn = _strip(request, now, say)
-    listed = _window(inside, now, wanted, newest(now.version), say, since=since or 0)
+    row_window = _window(inside, now, wanted, newest(now.version), say, since=since or 0)
     return {
         "newest": now.version,
         "follows": _follows(now),
         "head": head,
         "state": badge_of(now),
         "act": act(request, inside, now, say),
-        "rows": _rows(request, now, say, wanted, None, listed),
+        "rows": _rows(request, now, say, wanted, None, row_window),
         "strip": drawn["drawn"],
         "lights": drawn["lights"],
     }
@@ -235,8 +235,8 @@ def _live(
 def _badge_now(inside: System, now: Session) -> str:
     """The state as a person sees it: what waits for the decision on a discussion waits for a person."""
     children = (inside.sessions.get(name) for name in now.open_children)
-    asked = any(isinstance(child, Discussion) and child.choices for child in children)
-    return "waiting_for_decision" if asked else badge_of(now)
+    needs_choice = any(isinstance(child, Discussion) and child.choices for child in children)
+    return "waiting_for_decision" if needs_choice else badge_of(now)
 
 
 def _follows(now: Session) -> str:
@@ -254,8 +254,10 @@ def _window(inside: System, now: Session, wanted: Wanted, span: Span, say: Words
     return window(record, inside.store, now, wanted, span, say.language, since=since)
 
 
-def _rows(request: Request, now: Session, say: Words, wanted: Wanted, at: int | None, found: dict[str, Any]) -> str:
-    return fragment(say, explicit(request), "session_rows.html", id=now.id, at=at, wanted=wanted, w=found)
+def _rows(
+    request: Request, now: Session, say: Words, wanted: Wanted, at: int | None, row_window: dict[str, Any]
+) -> str:
+    return fragment(say, explicit(request), "session_rows.html", id=now.id, at=at, wanted=wanted, w=row_window)
 
 
 def _roles(inside: System, now: Session) -> list[str]:

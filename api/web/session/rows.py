@@ -67,7 +67,7 @@ def window(
 ) -> dict[str, Any]:
     """The rows of a span, those after version `since` alone; `earlier` and `later` are the versions at which the list
     goes on, 0 where it does not."""
-    found = timeline.around(
+    entries = timeline.around(
         record,
         log,
         session.id,
@@ -78,12 +78,12 @@ def window(
         roles=wanted.roles,
         highlights=wanted.highlights,
     )
-    versions = [happened.entry.version for happened in found]
+    versions = [happened.entry.version for happened in entries]
     upto = sum(version <= span.at for version in versions)
     return {
-        "rows": [_row(happened, session, language) for happened in found if happened.entry.version > since],
-        "earlier": versions[0] - 1 if found and upto == span.before else 0,
-        "later": versions[-1] + 1 if span.after and len(found) - upto == span.after else 0,
+        "rows": [_row(happened, session, language) for happened in entries if happened.entry.version > since],
+        "earlier": versions[0] - 1 if entries and upto == span.before else 0,
+        "later": versions[-1] + 1 if span.after and len(entries) - upto == span.after else 0,
     }
 
 

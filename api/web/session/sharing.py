@@ -32,8 +32,8 @@ class Shared:
         if key not in made:
             made[key] = asyncio.create_task(asyncio.to_thread(make))
             made[key].add_done_callback(lambda task: _forget(made, key, task))
-        found: T = await asyncio.shield(made[key])
-        return found
+        answer: T = await asyncio.shield(made[key])
+        return answer
 
 
 def _forget(made: dict[Hashable, "asyncio.Task[Any]"], key: Hashable, task: "asyncio.Task[Any]") -> None:

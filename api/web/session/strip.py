@@ -59,15 +59,15 @@ def _bands(trail: Trail, newest: int) -> list[Markup]:
 def _ticks(trail: Trail, newest: int) -> list[Markup]:
     """Tall for what mattered, of several in one place the gravest; low for the others while there are few."""
     cells = min(newest, BUCKETS)
-    found: dict[int, str] = {}
+    tones: dict[int, str] = {}
     for light in upto(trail.lights, newest):
         cell = (light.version * cells - 1) // newest
-        found[cell] = min(found.get(cell, "note"), light.tone, key=_WORST.index)
+        tones[cell] = min(tones.get(cell, "note"), light.tone, key=_WORST.index)
     scale = WIDTH / max(1, cells)
     low = range(cells) if newest <= EACH else ()
     return [
-        svg.line((cell + 0.5) * scale, 11, (cell + 0.5) * scale, 15, "moment") for cell in low if cell not in found
+        svg.line((cell + 0.5) * scale, 11, (cell + 0.5) * scale, 15, "moment") for cell in low if cell not in tones
     ] + [
         svg.element("rect", x=(cell + 0.5) * scale - 1.5, y=0, width=3, height=15, class_=f"light is-{tone}")
-        for cell, tone in sorted(found.items())
+        for cell, tone in sorted(tones.items())
     ]

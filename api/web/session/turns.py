@@ -6,9 +6,9 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from api.web.model import clock, money
+from api.web.session.context import LONG, SENTENCE, PanelContext, tame
 from api.web.session.diffing import diffed
 from api.web.session.patches import files_of
-from api.web.session.standing import LONG, SENTENCE, Standing, tame
 from api.web.session.written import report
 from api.web.shown import cut
 from domain.delivery.events import ArtifactCreated
@@ -44,18 +44,18 @@ class TurnCard:
         return "open" if self.attempt is None or self.open else self.attempt.outcome
 
 
-def turns_of(standing: Standing) -> tuple[TurnCard, ...]:
+def turns_of(context: PanelContext) -> tuple[TurnCard, ...]:
     """The turns requested by then, in order, without a person's."""
-    record, version = standing.record, standing.version
+    record, version = context.record, context.version
     reports = [made for made in record.artifacts if made.version <= version and made.phase == "validation"]
-    asked = [entry for entry in record.turns.values() if entry.version <= version and entry.work != "wait"]
-    found = []
-    for number, entry in enumerate(sorted(asked, key=lambda entry: entry.version), start=1):
+    entries = [entry for entry in record.turns.values() if entry.version <= version and entry.work != "wait"]
+    cards = []
+    for number, entry in enumerate(sorted(entries, key=lambda entry: entry.version), start=1):
         ended = [attempt for attempt in entry.attempts if attempt.version <= version]
         last = ended[-1] if ended else None
         made = _after(reports, last) if last and entry.work == "validate" else None
-        found.append(TurnCard(number, entry, last, entry.status(version) == "requested", made))
-    return tuple(found)
+        cards.append(TurnCard(number, entry, last, entry.status(version) == "requested", made))
+    return tuple(cards)
 
 
 def _after(reports: Sequence[Artifact], attempt: Attempt) -> Artifact | None:
@@ -65,34 +65,34 @@ def _after(reports: Sequence[Artifact], attempt: Attempt) -> Artifact | None:
 # -- what is shown -----------------------------------------------------------------------------------------------------
 
 
-def turns(standing: Standing) -> dict[str, Any]:
+def turns(context: PanelContext) -> dict[str, Any]:
     """The list, grouped by iteration or round, and one turn: the one named, else one at work, else an agent's last."""
-    found = turns_of(standing)
-    chosen = [turn for turn in found if turn.id == standing.turn] or [turn for turn in found if turn.open]
-    said = [turn for turn in found if turn.entry.work == "ask"]
-    one = next(reversed(chosen or said or found), None)
+    cards = turns_of(context)
+    chosen = [turn for turn in cards if turn.id == context.turn] or [turn for turn in cards if turn.open]
+    answers = [turn for turn in cards if turn.entry.work == "ask"]
+    one = next(reversed(chosen or answers or cards), None)
     groups: list[dict[str, Any]] = []
-    for turn in found[-LISTED:]:
+    for turn in cards[-LISTED:]:
         if not groups or groups[-1]["number"] != turn.entry.number:
             groups.append({"number": turn.entry.number, "turns": []})
-        groups[-1]["turns"].append(_line(standing, turn) | {"current": turn is one})
-    at = found.index(one) if one else 0
-    usages = [turn.attempt.usage for turn in found if turn.attempt]
+        groups[-1]["turns"].append(_line(context, turn) | {"current": turn is one})
+    at = cards.index(one) if one else 0
+    usages = [turn.attempt.usage for turn in cards if turn.attempt]
     return {
-        "count": len(found),
+        "count": len(cards),
         "cost": money(_sum([usage.cost_micros for usage in usages])),
         "tokens": _sum([usage.tokens for usage in usages]),
-        "rounds": standing.session.kind != "delivery",
+        "rounds": context.session.kind != "delivery",
         "groups": groups,
-        "one": _whole(standing, one) if one else None,
-        "previous": found[at - 1].id if one and at > 0 else None,
-        "next": found[at + 1].id if one and at + 1 < len(found) else None,
+        "one": _whole(context, one) if one else None,
+        "previous": cards[at - 1].id if one and at > 0 else None,
+        "next": cards[at + 1].id if one and at + 1 < len(cards) else None,
     }
 
 
-def _line(standing: Standing, turn: TurnCard) -> dict[str, Any]:
+def _line(context: PanelContext, turn: TurnCard) -> dict[str, Any]:
     """A turn in the list."""
-    entry, attempt, ran = turn.entry, turn.attempt, report_of(standing, turn)
+    entry, attempt, ran = turn.entry, turn.attempt, report_of(context, turn)
     state = "failed" if ran and not ran["passed"] else turn.state
     return {
         "id": turn.id,
@@ -111,14 +111,14 @@ def _line(standing: Standing, turn: TurnCard) -> dict[str, Any]:
     }
 
 
-def _whole(standing: Standing, turn: TurnCard) -> dict[str, Any]:
+def _whole(context: PanelContext, turn: TurnCard) -> dict[str, Any]:
     """All that is known of a turn; its long texts are a link away."""
     attempt = turn.attempt
-    event = event_of(standing, attempt.version) if attempt else None
+    event = event_of(context, attempt.version) if attempt else None
     prompt, reply, patch = (_text(event, name) for name in ("prompt", "reply", "patch"))
-    return _line(standing, turn) | {
-        "live": _live(standing, turn),
-        "did": _did(standing, attempt),
+    return _line(context, turn) | {
+        "live": _live(context, turn),
+        "did": _did(context, attempt),
         "did_total": attempt.activity.tools if attempt and attempt.activity else 0,
         "requested": turn.entry.version,
         "ended": attempt.version if attempt else None,
@@ -134,22 +134,22 @@ def _whole(standing: Standing, turn: TurnCard) -> dict[str, Any]:
         "reply": tame(reply.head) if reply.length else "",
         "reply_cut": reply.digest is not None,
         "paths": [cut(change.path, SENTENCE) for change in attempt.files[:50]] if attempt else [],
-        "changes": diffed(files_of(whole(standing, patch))),
+        "changes": diffed(files_of(whole(context, patch))),
         "failure": attempt and {"code": attempt.failure or attempt.outcome, "detail": cut(attempt.detail, LONG)},
-        "report": report_of(standing, turn),
+        "report": report_of(context, turn),
         "artifact": turn.report.version if turn.report else None,
     }
 
 
-def _live(standing: Standing, turn: TurnCard) -> str:
+def _live(context: PanelContext, turn: TurnCard) -> str:
     """Where a page asks what the agent does right now."""
-    now = turn.open and standing.version == standing.record.version
-    return f"/api/sessions/{quote(standing.session.id)}/turns/{quote(turn.id)}/activity" if now else ""
+    now = turn.open and context.version == context.record.version
+    return f"/api/sessions/{quote(context.session.id)}/turns/{quote(turn.id)}/activity" if now else ""
 
 
-def _did(standing: Standing, attempt: Attempt | None) -> list[dict[str, str]]:
+def _did(context: PanelContext, attempt: Attempt | None) -> list[dict[str, str]]:
     """The tools that the attempt used."""
-    event = event_of(standing, attempt.activity.version) if attempt and attempt.activity else None
+    event = event_of(context, attempt.activity.version) if attempt and attempt.activity else None
     if not isinstance(event, ActivityRecorded):
         return []
     return [{"title": cut(use.title or use.tool, SENTENCE), "result": _result(use)} for use in event.tools]
@@ -162,34 +162,34 @@ def _result(use: ToolUse) -> str:
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def event_of(standing: Standing, version: int) -> DomainEvent:
-    [recorded] = standing.store.history(standing.session.id, after=version - 1, upto=version)
+def event_of(context: PanelContext, version: int) -> DomainEvent:
+    [recorded] = context.store.history(context.session.id, after=version - 1, upto=version)
     return recorded.event
 
 
-def patch_of(standing: Standing, attempt: Attempt) -> str:
+def patch_of(context: PanelContext, attempt: Attempt) -> str:
     """How the files changed in an attempt."""
-    return whole(standing, _text(event_of(standing, attempt.version), "patch"))
+    return whole(context, _text(event_of(context, attempt.version), "patch"))
 
 
-def whole(standing: Standing, text: Text) -> str:
+def whole(context: PanelContext, text: Text) -> str:
     """A text in full, unless it is too long for a page."""
     if text.digest is None or text.length > READ:
         return text.head
-    return standing.store.text(text.digest) or text.head
+    return context.store.text(text.digest) or text.head
 
 
-def report_of(standing: Standing, turn: TurnCard) -> dict[str, Any] | None:
+def report_of(context: PanelContext, turn: TurnCard) -> dict[str, Any] | None:
     """The commands that a validation ran."""
-    made = event_of(standing, turn.report.version) if turn.report else None
-    return report(whole(standing, made.content)) if isinstance(made, ArtifactCreated) else None
+    made = event_of(context, turn.report.version) if turn.report else None
+    return report(whole(context, made.content)) if isinstance(made, ArtifactCreated) else None
 
 
 def _text(event: DomainEvent | None, name: str) -> Text:
-    found = getattr(event, name, None)
-    return found if isinstance(found, Text) else Text()
+    value = getattr(event, name, None)
+    return value if isinstance(value, Text) else Text()
 
 
 def _sum(numbers: Sequence[int | None]) -> int | None:
-    known = [number for number in numbers if number is not None]
-    return sum(known) if known else None
+    values = [number for number in numbers if number is not None]
+    return sum(values) if values else None

@@ -11,9 +11,9 @@ from api.http.requests import number, only
 from api.system import System
 from api.web.rendering import language_of, page, render
 from api.web.sentences import in_words
+from api.web.session.context import SENTENCE, badge_of
 from api.web.session.reading import as_of, reading
 from api.web.session.rows import MESSAGE
-from api.web.session.standing import SENTENCE, badge_of
 from api.web.shown import cut
 from domain.delivery.commands import CancelDelivery, DecideScope, ExtendBudget
 from domain.discussion.commands import CancelDiscussion
@@ -66,8 +66,8 @@ async def show(request: Request) -> Response:
         it = {"id": then.id, "title": view(then).title or then.id, "badge": badge_of(then), "version": then.version}
         checked = check_chain(inside.store, now.id) if checks else None
         possible = () if at else _possible(inside, now, say)
-        found = _chain(inside, then, say)
-        return render(request, say, "session_why.html", it=it, at=at, checked=checked, possible=possible, **found)
+        chain = _chain(inside, then, say)
+        return render(request, say, "session_why.html", it=it, at=at, checked=checked, possible=possible, **chain)
 
     return page(await reading(request, build, shared=not checks))
 
@@ -84,13 +84,13 @@ def _reason(session: Session, code: str, say: Words) -> str:
 
 def _chain(inside: System, session: Session, say: Words) -> dict[str, Any]:
     history = inside.store.history(session.id, upto=session.version)
-    found = explain(history, session)
+    explanation = explain(history, session)
     events = {recorded.version: recorded.event for recorded in history}
     agents = [agent.agent for agent in session.agents] if isinstance(session, Orchestration) else []
     links = []
-    for link in found.chain[-LINKS:]:
-        told = [event for event in link.events if event.state or "pass" in event.inputs or event.type in CAUSES]
-        for event in told or link.events[:1]:
+    for link in explanation.chain[-LINKS:]:
+        decisive = [event for event in link.events if event.state or "pass" in event.inputs or event.type in CAUSES]
+        for event in decisive or link.events[:1]:
             data = events[event.version].model_dump(mode="json", by_alias=True)
             links.append(
                 {
@@ -102,7 +102,7 @@ def _chain(inside: System, session: Session, say: Words) -> dict[str, Any]:
                     "cause": event.type in CAUSES,
                 }
             )
-    cause = found.cause
+    cause = explanation.cause
     return {
         "links": links,
         "cause": cause and {"version": cause.version, "lines": [cut(line, SENTENCE) for line in cause.lines[:20]]},

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from api.web.session.standing import LONG, SENTENCE, Standing, tame
+from api.web.session.context import LONG, SENTENCE, PanelContext, tame
 from api.web.session.written import in_lines, report
 from api.web.shown import cut, newest_of, rendered
 from domain.values.base import Text
@@ -21,8 +21,8 @@ ENTRIES: Final = 1_000
 """Of the worklog's log, at most: more than its newest characters can hold."""
 
 
-def inputs(standing: Standing) -> dict[str, Any]:
-    it, session = standing.it, standing.session
+def inputs(context: PanelContext) -> dict[str, Any]:
+    it, session = context.it, context.session
     files, steps = it.get("filePaths") or [], it.get("validationCommands") or []
     task = it.get("task") or it.get("prompt") or it.get("subject") or it.get("plan") or ""
     plan = it.get("plan") if it["kind"] == "orchestration" else None
@@ -55,50 +55,50 @@ def _step(step: dict[str, Any]) -> dict[str, str]:
 # -- the delivery's own reviewer ---------------------------------------------------------------------------------------
 
 
-def reviews(standing: Standing) -> dict[str, Any]:
+def reviews(context: PanelContext) -> dict[str, Any]:
     """The newest outcome in full, the earlier ones as a table (S4 §9.3)."""
-    found = standing.past(standing.trail.outcomes)
-    return {"newest": _outcome(found[-1]) if found else None, "all": [_outcome(one) for one in found[-20:]]}
+    outcomes = context.past(context.trail.outcomes)
+    return {"newest": _outcome(outcomes[-1]) if outcomes else None, "all": [_outcome(one) for one in outcomes[-20:]]}
 
 
-def _outcome(found: ReviewMark) -> dict[str, Any]:
+def _outcome(review: ReviewMark) -> dict[str, Any]:
     return {
-        "version": found.version,
-        "iteration": found.iteration,
-        "artifact": found.artifact,
-        "decision": "approved" if found.approved else "blocked",
-        "score": found.score,
-        "blocking": len(found.issues),
-        "remarks": found.remarks,
-        "issues": [(cut(title, SENTENCE), cut(detail, LONG)) for title, detail in found.issues[:ISSUES]],
-        "fixes": [cut(step, SENTENCE) for step in found.fixes[:ISSUES]],
-        "more": max(0, len(found.issues) - ISSUES),
+        "version": review.version,
+        "iteration": review.iteration,
+        "artifact": review.artifact,
+        "decision": "approved" if review.approved else "blocked",
+        "score": review.score,
+        "blocking": len(review.issues),
+        "remarks": review.remarks,
+        "issues": [(cut(title, SENTENCE), cut(detail, LONG)) for title, detail in review.issues[:ISSUES]],
+        "fixes": [cut(step, SENTENCE) for step in review.fixes[:ISSUES]],
+        "more": max(0, len(review.issues) - ISSUES),
     }
 
 
 # -- artifacts -----------------------------------------------------------------------------------------------------
 
 
-def artifacts(standing: Standing) -> dict[str, Any]:
+def artifacts(context: PanelContext) -> dict[str, Any]:
     """The newest with what they say and change; the others as a list."""
-    found = made.upto(standing.record.artifacts, standing.version)
-    newest = [artifact.artifact_id for artifact in found[-SHOWN:]]
+    existing = made.upto(context.record.artifacts, context.version)
+    newest = [artifact.artifact_id for artifact in existing[-SHOWN:]]
     return {
-        "count": len(found),
-        "more": max(0, len(found) - LISTED),
+        "count": len(existing),
+        "more": max(0, len(existing) - LISTED),
         "list": [
-            _artifact(standing, artifact, whole=artifact.artifact_id in newest)
-            for artifact in reversed(found[-LISTED:])
+            _artifact(context, artifact, whole=artifact.artifact_id in newest)
+            for artifact in reversed(existing[-LISTED:])
         ],
     }
 
 
-def _artifact(standing: Standing, artifact: made.Artifact, *, whole: bool) -> dict[str, Any]:
+def _artifact(context: PanelContext, artifact: made.Artifact, *, whole: bool) -> dict[str, Any]:
     entry = artifact.view().wire()
     if not whole:
         return entry | {"shown": False}
-    content, patch = made.texts(standing.store, standing.session.id, artifact)
-    json = _json(standing, artifact, content)
+    content, patch = made.texts(context.store, context.session.id, artifact)
+    json = _json(context, artifact, content)
     words = in_lines(json) if json else content.head
     return entry | {
         "shown": True,
@@ -109,11 +109,11 @@ def _artifact(standing: Standing, artifact: made.Artifact, *, whole: bool) -> di
     }
 
 
-def _json(standing: Standing, artifact: made.Artifact, text: Text) -> str:
+def _json(context: PanelContext, artifact: made.Artifact, text: Text) -> str:
     """All of an artifact that is JSON; nothing of others, of what is too long, and where the log has lost it."""
     if artifact.media_type != "application/json" or text.length > READ:
         return ""
-    return text.head if text.digest is None else standing.store.text(text.digest) or ""
+    return text.head if text.digest is None else context.store.text(text.digest) or ""
 
 
 def diff(patch: Text) -> dict[str, Any]:
@@ -137,33 +137,33 @@ def _kind(words: str) -> str:
 # -- the rest ------------------------------------------------------------------------------------------------------
 
 
-def worklog(standing: Standing) -> dict[str, Any]:
-    language = standing.language
-    whole = log.render(standing.record.worklog, standing.session, newest=ENTRIES, language=language)
+def worklog(context: PanelContext) -> dict[str, Any]:
+    language = context.language
+    whole = log.render(context.record.worklog, context.session, newest=ENTRIES, language=language)
     text, shortened = newest_of(whole, language)
     return {"html": rendered(text), "cut": shortened}
 
 
-def family(standing: Standing) -> dict[str, Any]:
+def family(context: PanelContext) -> dict[str, Any]:
     """The parent of this session and its discussions, with their outcome as recorded here."""
-    session = standing.session
-    ends = {found.child: found for found in standing.past(standing.trail.closed)}
-    opened = standing.past(standing.trail.opened)
+    session = context.session
+    ends = {mark.child: mark for mark in context.past(context.trail.closed)}
+    opened = context.past(context.trail.opened)
     about = getattr(session, "about", None)
     return {
         "parent": session.parent,
         "about": about.about if about else "",
-        "forked_from": standing.past(standing.trail.forks)[-1:],
+        "forked_from": context.past(context.trail.forks)[-1:],
         "children": [
             {
-                "id": found.child,
-                "kind": found.kind,
-                "about": found.about,
-                "strategy": found.strategy,
-                "version": found.version,
-                "end": ends.get(found.child),
+                "id": mark.child,
+                "kind": mark.kind,
+                "about": mark.about,
+                "strategy": mark.strategy,
+                "version": mark.version,
+                "end": ends.get(mark.child),
             }
-            for found in reversed(opened[-CHILDREN:])
+            for mark in reversed(opened[-CHILDREN:])
         ],
         "more": max(0, len(opened) - CHILDREN),
     }

@@ -6,7 +6,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
-from api.web.session.standing import SENTENCE
+from api.web.session.context import SENTENCE
 from api.web.shown import cut
 
 RUNS: Final = 20
@@ -40,28 +40,28 @@ class _Report(BaseModel):
 def report(content: str) -> dict[str, Any] | None:
     """The commands of a validation, each with the end of what it said; None where the text is no such report."""
     try:
-        found = _Report.model_validate_json(content)
+        parsed = _Report.model_validate_json(content)
     except ValidationError:
         return None
-    runs = found.runs[:RUNS]
-    said = [words for run in runs for words in (run.stdout, run.stderr) if words]
-    share = OUTPUT // max(1, len(said))
+    runs = parsed.runs[:RUNS]
+    outputs = [words for run in runs for words in (run.stdout, run.stderr) if words]
+    share = OUTPUT // max(1, len(outputs))
     return {
-        "passed": found.passed,
-        "summary": cut(found.summary, SENTENCE),
+        "passed": parsed.passed,
+        "summary": cut(parsed.summary, SENTENCE),
         "runs": [_run(run, share) for run in runs],
-        "more": len(found.runs) - len(runs),
-        "cut": any(len(words) > share for words in said),
+        "more": len(parsed.runs) - len(runs),
+        "cut": any(len(words) > share for words in outputs),
     }
 
 
 def printed(content: str) -> str:
     """A validation's report as a terminal would have shown it, whole; "" where the text is no such report."""
     try:
-        found = _Report.model_validate_json(content)
+        parsed = _Report.model_validate_json(content)
     except ValidationError:
         return ""
-    return "\n".join(_printed(run) for run in found.runs)
+    return "\n".join(_printed(run) for run in parsed.runs)
 
 
 def _printed(run: _Run) -> str:

@@ -172,10 +172,10 @@ def _commands(report: Text) -> Iterator[str]:
     """The runs of a validation report; if it is too long for its event, the next event summarizes it."""
     try:
         runs = json.loads(report.head)["runs"]
-        found = [(str(run["command"]), int(run["exitCode"])) for run in runs]
+        codes = [(str(run["command"]), int(run["exitCode"])) for run in runs]
     except (ValueError, LookupError, TypeError):
         return
-    for command, exit_code in found:
+    for command, exit_code in codes:
         yield f"- Command: {code(command)} → exit code {exit_code}"
 
 

@@ -94,19 +94,19 @@ def _spoken(event: DiscussionEvent) -> Iterator[Row]:
             yield "log", f"- Convergence: {metrics.overall_score:.2f} ({shares}, {metrics.recommendation})"
 
 
-def _feedback(found: dict[str, Any]) -> Iterator[str]:
+def _feedback(feedback: dict[str, Any]) -> Iterator[str]:
     """The parsed part of a contribution (S2, behaviour §2.2)."""
-    if found.get("verdict"):
-        yield point("Verdict", str(found["verdict"]))
-    if found.get("summary"):
-        yield point("Summary", str(found["summary"]))
-    for issue in list(found.get("issues") or ())[:_MOST]:
+    if feedback.get("verdict"):
+        yield point("Verdict", str(feedback["verdict"]))
+    if feedback.get("summary"):
+        yield point("Summary", str(feedback["summary"]))
+    for issue in list(feedback.get("issues") or ())[:_MOST]:
         yield point(f"Issue ({cell(str(issue.get('severity', '')))})", str(issue.get("description", "")))
     for name, label in _LISTS.items():
-        for words in list(found.get(name) or ())[:_MOST]:
+        for words in list(feedback.get(name) or ())[:_MOST]:
             yield point(label, str(words))
-    if found.get("error"):
-        yield point("Error", str(found["error"]))
+    if feedback.get("error"):
+        yield point("Error", str(feedback["error"]))
 
 
 def _closed(event: DiscussionEvent) -> Iterator[Row]:

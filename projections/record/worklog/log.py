@@ -55,8 +55,8 @@ class Worklog:
 
     def latest(self, version: int) -> dict[str, str]:
         """The text of every section at a version."""
-        found = {section: _upto(bodies, version) for section, bodies in self.sections.items()}
-        return {section: body for section, body in found.items() if body is not None}
+        latest = {section: _upto(bodies, version) for section, bodies in self.sections.items()}
+        return {section: body for section, body in latest.items() if body is not None}
 
     def rows(self, version: int, newest: int | None = None) -> list[Row]:
         """The log at a version: all of it, or only this many of its newest entries."""

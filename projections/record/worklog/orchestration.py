@@ -139,7 +139,7 @@ def _criteria(agents: Iterable[AgentPhases]) -> Iterator[str]:
             continue
         files = ", ".join(wanted.affected_files or ())
         parts = (("pass", wanted.pass_criteria), ("fail", wanted.fail_criteria), ("files", files))
-        words = "; ".join(f"{label}: {inline(said, RESULT)}" for label, said in parts if said)
+        words = "; ".join(f"{label}: {inline(text, RESULT)}" for label, text in parts if text)
         if words:
             yield f"- {cell(agent.agent)} ({cell(agent.role)}): {words}"
 

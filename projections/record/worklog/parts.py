@@ -144,19 +144,19 @@ def table(say: Words, *columns: str) -> list[str]:
 
 def _entries(rows: Iterable[Row]) -> list[str]:
     """Entries in the order in which they began, each with its items."""
-    found: list[str] = []
+    entries: list[str] = []
     places: dict[str, int] = {}
     for section, body in rows:
-        if section == "log" and (body.startswith("### ") or not found):
-            found.append(body)
+        if section == "log" and (body.startswith("### ") or not entries):
+            entries.append(body)
         elif section == "log":
-            found[-1] += f"\n{body}"
+            entries[-1] += f"\n{body}"
         elif section in places:
-            found[places[section]] += f"\n{body}"
+            entries[places[section]] += f"\n{body}"
         elif section.startswith("log:"):
-            places[section] = len(found)
-            found.append(body)
-    return [entry.rstrip("\n") for entry in found]
+            places[section] = len(entries)
+            entries.append(body)
+    return [entry.rstrip("\n") for entry in entries]
 
 
 def joined(*parts: str) -> str:

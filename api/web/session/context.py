@@ -30,7 +30,7 @@ class Source(Texts, Histories, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PanelContext:
     """`it` is the session's view; `record` knows at least this version, `store` has its events and long
     texts. `turn` is the id of the one that is looked at, `file` the path of one that was changed, or ""."""
 
