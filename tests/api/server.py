@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,13 +40,15 @@ def until(found: Callable[[], T | None], *, what: str, seconds: float = PATIENCE
 
 
 class Server:
-    """`hansard serve` as a process, on one port and one log through all its lives."""
+    """`hansard serve` as a process, on one port and one log through all its lives. `within` is a command that starts
+    it elsewhere, such as in a network namespace."""
 
-    def __init__(self, folder: Path, **settings: object) -> None:
+    def __init__(self, folder: Path, *, within: Sequence[str] = (), **settings: object) -> None:
         self.folder, self.port = folder, free_port()
+        self.host, self._within = str(settings.get("host", "127.0.0.1")), within
         self.database = folder / "hansard.db"
         self.data = folder / "node"
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"http://{self.host}:{self.port}"
         self.log = folder / "server.log"
         self._settings = _open(settings)
         self._process: subprocess.Popen[bytes] | None = None
@@ -57,14 +59,14 @@ class Server:
         assert self._process is not None, "the server runs"
         return self._process.pid
 
-    def start(self) -> float:
+    def start(self, patience: float = PATIENCE) -> float:
         """Seconds until it was ready."""
         assert self._process is None, "one life after the other"
         began = time.monotonic()
         with self.log.open("ab") as log:
-            command = [sys.executable, "-m", "api", "serve", "--port", str(self.port)]
+            command = [*self._within, sys.executable, "-m", "api", "serve", "--port", str(self.port)]
             self._process = subprocess.Popen(command, cwd=ROOT, env=self._environment(), stdout=log, stderr=log)
-        until(self._ready, what="/readyz", pause=0.005)
+        until(self._ready, what="/readyz", seconds=patience, pause=0.005)
         return time.monotonic() - began
 
     def kill(self) -> None:
@@ -92,8 +94,8 @@ class Server:
     def _ready(self) -> bool:
         assert self._process is not None and self._process.poll() is None, self.log.read_text()
         try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE) as line:
-                line.sendall(b"GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+            with socket.create_connection((self.host, self.port), timeout=PATIENCE) as line:
+                line.sendall(f"GET /readyz HTTP/1.1\r\nHost: {self.host}\r\nConnection: close\r\n\r\n".encode())
                 return line.recv(64).startswith(b"HTTP/1.1 200")
         except OSError:
             return False
