@@ -68,10 +68,10 @@ def may_name_workspace(call: ApiCall) -> None:
 
 
 def _start_delivery(body: Body, system: System, author: str) -> Command:
-    found = read(DeliveryStart, body)
-    if found.fixes is not None and found.task is None:
-        found = found.model_copy(update={"task": fix_task(system.sessions.get(found.fixes))})
-    return starting.delivery(found, system.team, system.settings, author=author)
+    request = read(DeliveryStart, body)
+    if request.fixes is not None and request.task is None:
+        request = request.model_copy(update={"task": fix_task(system.sessions.get(request.fixes))})
+    return starting.delivery(request, system.team, system.settings, author=author)
 
 
 def _start_orchestration(body: Body, system: System, author: str) -> Command:

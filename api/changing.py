@@ -69,8 +69,8 @@ def fix_task(review: Session | None) -> str:
         raise Invalid({"/fixes": Sentence("fixes_no_review")})
     if review.decision is None or review.decision.choice != "apply_fix":
         raise Invalid({"/fixes": Sentence("fixes_undecided")})
-    found = fix_feedback(review.feedback or {}, review.synthesis or Text())
-    return f"Fix what the review found.\n\n{found}\n\nWhat was reviewed:\n\n{review.subject.shown()}"
+    feedback = fix_feedback(review.feedback or {}, review.synthesis or Text())
+    return f"Fix what the review found.\n\n{feedback}\n\nWhat was reviewed:\n\n{review.subject.shown()}"
 
 
 def _again(delivery: Delivery, sent_back: WorkSentBack) -> str:
@@ -104,11 +104,11 @@ def _quoting(system: System, digest: str) -> dict[str, tuple[RedactedEvent, ...]
     """By session, the events that quote the text in their new form; includes sessions that only mention it."""
     if system.store.text(digest) in (None, REDACTED):
         return {}
-    found: dict[str, tuple[RedactedEvent, ...]] = {}
+    quotes: dict[str, tuple[RedactedEvent, ...]] = {}
     needle = digest.encode()
     for row in system.store.rows.events():
         if needle in row.state:
             state = blanked(row.state, digest)
             event = RedactedEvent(version=row.version, hash=hashlib.sha256(state).hexdigest())
-            found[row.stream] = (*found.get(row.stream, ()), *((event,) if state != row.state else ()))
-    return found
+            quotes[row.stream] = (*quotes.get(row.stream, ()), *((event,) if state != row.state else ()))
+    return quotes

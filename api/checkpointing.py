@@ -94,6 +94,6 @@ def _write(place: str, size: int, note: str) -> None:
 async def _hand_over(argv: list[str], note: str) -> None:
     home = Path.home()
     environment = clean_environment(home=home)
-    found = await run(argv, cwd=home, env=environment, stdin=note.encode(), wall_seconds=SECONDS, output_bytes=65_536)
-    if found.exit_code != 0:
-        raise OSError(found.detail or f"exit code {found.exit_code}: {found.stderr.strip()[-500:]}")
+    result = await run(argv, cwd=home, env=environment, stdin=note.encode(), wall_seconds=SECONDS, output_bytes=65_536)
+    if result.exit_code != 0:
+        raise OSError(result.detail or f"exit code {result.exit_code}: {result.stderr.strip()[-500:]}")

@@ -85,11 +85,11 @@ class Notifier:
     def _collect(self) -> None:
         while True:
             with self._views.reading() as db:
-                found = inbox.begun_after(db, self._read, inbox.MOST)
-            if not found:
+                waiting = inbox.begun_after(db, self._read, inbox.MOST)
+            if not waiting:
                 return
-            self._read = found[-1][0]
-            new = [one for position, item in found for one in self._notifications(position, item)]
+            self._read = waiting[-1][0]
+            new = [one for position, item in waiting for one in self._notifications(position, item)]
             self._outbox.add(new, upto=self._read, now=self._clock())
 
     def _notifications(self, position: int, item: WaitingItem) -> list[Notification]:
@@ -108,10 +108,10 @@ class Notifier:
     def _reminder(self, one: Notification) -> bytes:
         """What still waits, in its current form; empty if it no longer does."""
         with self._views.reading() as db:
-            found = inbox.begun_after(db, one.position - 1, 1)
-        if not found or found[0][0] != one.position:
+            entries = inbox.begun_after(db, one.position - 1, 1)
+        if not entries or entries[0][0] != one.position:
             return b""
-        at, item = iso(one.since), found[0][1]
+        at, item = iso(one.since), entries[0][1]
         return orjson.dumps(
             {"type": "session.reminder", "timestamp": at, "data": item.model_dump(mode="json", by_alias=True)}
         )

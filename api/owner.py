@@ -24,10 +24,10 @@ _STRANGE: Final = re.compile(r"[^\w.@-]+")
 def account() -> str:
     """The name of the account, in the form of key names."""
     try:
-        found = getpass.getuser()
+        name = getpass.getuser()
     except (KeyError, OSError):  # a user id without a name, as in containers
-        found = f"uid{os.getuid()}"
-    return _STRANGE.sub("-", found).strip("-.@_")[:100] or "owner"
+        name = f"uid{os.getuid()}"
+    return _STRANGE.sub("-", name).strip("-.@_")[:100] or "owner"
 
 
 def actor() -> str:
@@ -63,19 +63,19 @@ def owners_key(settings: Settings) -> Path:
 def take_over(vault: Vault, settings: Settings) -> None:
     """At the start: the keys of a file, and the owner's key. What was revoked does not come back."""
     sound = (key for key in keys_in(keys_file(settings)) if _DIGEST.fullmatch(key.digest))
-    listed = [key for key in sound if not vault.was_revoked(key.digest)]
-    known = {key.name: key for key in vault.all_keys()}
-    for key in listed:
-        if key.name not in known:
-            known[key.name] = StoredKey(key.name, key.digest, key.scope, key.expires)
-            vault.add(known[key.name])
-    named = {key.name for key in listed}
+    valid_keys = [key for key in sound if not vault.was_revoked(key.digest)]
+    by_name = {key.name: key for key in vault.all_keys()}
+    for key in valid_keys:
+        if key.name not in by_name:
+            by_name[key.name] = StoredKey(key.name, key.digest, key.scope, key.expires)
+            vault.add(by_name[key.name])
+    named = {key.name for key in valid_keys}
     own = settings.log_file is not None
-    if account() not in named and (own or account() not in known):
-        _own(vault, settings, known.get(account()))
+    if account() not in named and (own or account() not in by_name):
+        _own(vault, settings, by_name.get(account()))
 
 
-def _own(vault: Vault, settings: Settings, known: StoredKey | None) -> None:
+def _own(vault: Vault, settings: Settings, existing: StoredKey | None) -> None:
     """The owner's key, from its file. If there is no file, a new one is created, and the key of the lost file is
     revoked."""
     path = owner_file(settings)
@@ -84,9 +84,9 @@ def _own(vault: Vault, settings: Settings, known: StoredKey | None) -> None:
     if vault.was_revoked(digest):
         path.unlink(missing_ok=True)
         digest = _digest_in(owners_key(settings))
-    if known is not None and made:
+    if existing is not None and made:
         vault.remove(account())
-    if known is None or made:
+    if existing is None or made:
         added = vault.add(StoredKey(account(), digest, "admin", None))
         if made and not added and settings.log_file is None:
             path.unlink()  # another machine was faster: it has the owner's key

@@ -50,9 +50,9 @@ class _Origins:
 class _Lineage:
     """What can be said of the files of one commit with what the log knew."""
 
-    def __init__(self, top: Path, head: str, known: _Origins, workspaces: Path) -> None:
+    def __init__(self, top: Path, head: str, origins: _Origins, workspaces: Path) -> None:
         self.top, self.head, self._workspaces = top, head, workspaces
-        self._sessions, self.works, self._commits = known.sessions, known.works, known.commits
+        self._sessions, self.works, self._commits = origins.sessions, origins.works, origins.commits
         self._older: dict[str, frozenset[str]] = {}
 
     @cached_property
@@ -65,8 +65,8 @@ class _Lineage:
         works = self.works
         claims = Claims(works, Surroundings(before=self._before, contested=self._contested))
         if works.owners:
-            base, kept = self._base, self._commits
-            claims.read(commits_since(self.top, self.head, base, works.owners, kept, known=works.commits))
+            base, commits = self._base, self._commits
+            claims.read(commits_since(self.top, self.head, base, works.owners, commits, known=works.commits))
         return claims
 
     def _before(self, session: str) -> Collection[str]:
@@ -77,15 +77,15 @@ class _Lineage:
 
     def _contested(self, session: str) -> Collection[str]:
         """Lines that the base already had; all of them if the base cannot be found."""
-        kept = self._sessions[session]
-        if kept.contested is None:
+        origin = self._sessions[session]
+        if origin.contested is None:
             work = self.works.sessions[session]
             names = {
                 turn.words[name]: name for turn in work.turns for name in turn.added if turn.weights[name] >= FAINT
             }
-            found = lines_in([self.top, self._workspaces / session / "repo.git"], work.base, names)
-            kept.contested = frozenset(names.values() if found is None else (names[each] for each in found))
-        return kept.contested
+            lines = lines_in([self.top, self._workspaces / session / "repo.git"], work.base, names)
+            origin.contested = frozenset(names.values() if lines is None else (names[each] for each in lines))
+        return origin.contested
 
     def answer(self, path: str) -> Blame:
         lines = blamed(self.top, path, self.head)
@@ -128,39 +128,39 @@ class Provenance:
         commit = commit_of(top, revision)
         state = (str(top), commit, tuple(sessions))
         with self._lock:
-            found = self._answers.get((state, path))
-            if found is None:
-                found = self._lineage(top, commit, state).answer(path).model_dump_json(by_alias=True).encode()
-                _keep(self._answers, (state, path), found, KEPT_ANSWERS)
-            return found
+            answer = self._answers.get((state, path))
+            if answer is None:
+                answer = self._lineage(top, commit, state).answer(path).model_dump_json(by_alias=True).encode()
+                _keep(self._answers, (state, path), answer, KEPT_ANSWERS)
+            return answer
 
     def _lineage(self, top: Path, commit: str, state: tuple[str, str, tuple[tuple[str, int], ...]]) -> _Lineage:
-        found = self._lineages.get(state)
-        if found is None:
+        lineage = self._lineages.get(state)
+        if lineage is None:
             place, _, sessions = state
-            known = self._known.get((place, sessions))
-            if known is None:
-                known = _Origins({name: self._session(name, at) for name, at in sessions})
-            _keep(self._known, (place, sessions), known, KEPT_LINEAGES)
-            found = _Lineage(top, commit, known, self._workspaces)
-        return _keep(self._lineages, state, found, KEPT_LINEAGES)
+            origins = self._known.get((place, sessions))
+            if origins is None:
+                origins = _Origins({name: self._session(name, at) for name, at in sessions})
+            _keep(self._known, (place, sessions), origins, KEPT_LINEAGES)
+            lineage = _Lineage(top, commit, origins, self._workspaces)
+        return _keep(self._lineages, state, lineage, KEPT_LINEAGES)
 
     def _session(self, name: str, version: int) -> _Session:
-        found = self._sessions.get(name)
-        if found is None or found.version != version:
+        loaded = self._sessions.get(name)
+        if loaded is None or loaded.version != version:
             history = self._store.history(name, upto=version)
-            found = _Session(version, authors(name, history, partial(whole, self._store)))
-        return _keep(self._sessions, name, found, KEPT_SESSIONS)
+            loaded = _Session(version, authors(name, history, partial(whole, self._store)))
+        return _keep(self._sessions, name, loaded, KEPT_SESSIONS)
 
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 
-def _keep(kept: OrderedDict[K, V], key: K, value: V, most: int) -> V:
+def _keep(cache: OrderedDict[K, V], key: K, value: V, most: int) -> V:
     """The value, kept as the one that was used last."""
-    kept[key] = value
-    kept.move_to_end(key)
-    while len(kept) > most:
-        kept.popitem(last=False)
+    cache[key] = value
+    cache.move_to_end(key)
+    while len(cache) > most:
+        cache.popitem(last=False)
     return value

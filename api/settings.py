@@ -154,9 +154,9 @@ class Settings(BaseSettings):
 
     @field_validator("commands_allowed")
     @classmethod
-    def _readable(cls, listed: str) -> str:
-        prefixes(listed)
-        return listed
+    def _readable(cls, value: str) -> str:
+        prefixes(value)
+        return value
 
     @property
     def log_file(self) -> Path | None:

@@ -157,7 +157,7 @@ def _remote(traceparent: str) -> Any:
     return TraceContextTextMapPropagator().extract({"traceparent": traceparent})
 
 
-def _keep(kept: "OrderedDict[str, Any]", name: str, value: Any) -> None:
-    kept[name] = value
-    if len(kept) > _KEPT:
-        kept.popitem(last=False)
+def _keep(cache: "OrderedDict[str, Any]", name: str, value: Any) -> None:
+    cache[name] = value
+    if len(cache) > _KEPT:
+        cache.popitem(last=False)

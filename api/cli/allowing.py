@@ -39,8 +39,8 @@ async def allow(
 
     Exit code: 4 where nothing waits; after a question about the scope, how the session ends.
     """
-    asked = _Asked(answer="allow", session=session, request=request, remember=remember, key=idempotency_key, json=json)
-    return await _answer(asked, detach, where, team)
+    answer = _Asked(answer="allow", session=session, request=request, remember=remember, key=idempotency_key, json=json)
+    return await _answer(answer, detach, where, team)
 
 
 async def deny(
@@ -59,8 +59,8 @@ async def deny(
 
     Exit code: 4 where nothing waits; after a question about the scope, how the session ends.
     """
-    asked = _Asked(answer="deny", session=session, request=request, remember=remember, key=idempotency_key, json=json)
-    return await _answer(asked, detach, where, team)
+    answer = _Asked(answer="deny", session=session, request=request, remember=remember, key=idempotency_key, json=json)
+    return await _answer(answer, detach, where, team)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,34 +80,34 @@ class _Asked:
             body["remember"] = self.remember
         elif self.remember:
             raise Failed("--remember is for permissions; this is a question about the scope.", code=exits.USAGE)
-        told = await api.post(f"{path_of(session_id)}/{item['waitsFor']}", body, key=self.key)
+        answer = await api.post(f"{path_of(session_id)}/{item['waitsFor']}", body, key=self.key)
         say(f"{'Allowed' if self.answer == 'allow' else 'Denied'}: {item['requestId']}.")
-        return told
+        return answer
 
 
-async def _answer(asked: _Asked, detach: bool, where: Where, team: TeamFile) -> int:
+async def _answer(answer: _Asked, detach: bool, where: Where, team: TeamFile) -> int:
     """An agent that asks runs somewhere already: only a session that rests is worked on from here."""
     async with connected(where, "all") as api:
-        session_id = await resolve(api, asked.session)
-        item = await _open(api, session_id, asked.request)
+        session_id = await resolve(api, answer.session)
+        item = await _open(api, session_id, answer.request)
         if detach or item["waitsFor"] == "permission":
-            told = await asked.send(api, session_id, item)
-            if asked.json:
-                put_json(told)
+            response = await answer.send(api, session_id, item)
+            if answer.json:
+                put_json(response)
             return exits.OK
     async with connected(where, "work", team=team) as api:
-        await asked.send(api, session_id, item)
+        await answer.send(api, session_id, item)
         await say_who_goes_on(api, session_id)
-        return await follow_to_end(api, session_id, after=int(item["version"]), json=asked.json)
+        return await follow_to_end(api, session_id, after=int(item["version"]), json=answer.json)
 
 
 async def _open(api: Api, session_id: str, request: str | None) -> Json:
     """The request that is meant. Raises Failed where there is none, or where several may be meant."""
     items, _ = await api.pages("/api/decisions", limit=10_000, needs=",".join(NEEDS))
-    found = [item for item in items if item["sessionId"] == session_id and request in (None, item["requestId"])]
-    if not found:
+    matches = [item for item in items if item["sessionId"] == session_id and request in (None, item["requestId"])]
+    if not matches:
         raise Failed(f"Session {session_id} has no such request that waits for you.", code=exits.REFUSED)
-    if len(found) > 1:
-        named = (f"  {item['requestId']}  {item.get('agent')}: {item.get('summary')}" for item in found)
-        raise Failed(f"{len(found)} requests wait; name one:", *named, code=exits.REFUSED)
-    return found[0]
+    if len(matches) > 1:
+        named = (f"  {item['requestId']}  {item.get('agent')}: {item.get('summary')}" for item in matches)
+        raise Failed(f"{len(matches)} requests wait; name one:", *named, code=exits.REFUSED)
+    return matches[0]

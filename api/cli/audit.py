@@ -96,8 +96,8 @@ class _Frozen:
         return self._head
 
     def log(self, *, after: int = 0, limit: int = 500) -> "list[Recorded]":
-        found = self._store.log(after=after, limit=limit)
-        return [recorded for recorded in found if recorded.position <= self._head]
+        entries = self._store.log(after=after, limit=limit)
+        return [recorded for recorded in entries if recorded.position <= self._head]
 
     def history(self, session_id: str, *, after: int = 0, upto: int | None = None) -> "list[Recorded]":
         return self._store.history(session_id, after=after, upto=upto)
@@ -120,8 +120,8 @@ def _views(store: "Log", path: Path) -> str | None:
         with TemporaryDirectory() as folder:
             copy = Path(folder) / "views.db"
             if path.exists():
-                with closing(read_only(path)) as found, closing(sqlite3.connect(copy)) as target:
-                    found.backup(target)
+                with closing(read_only(path)) as source, closing(sqlite3.connect(copy)) as target:
+                    source.backup(target)
             with closing(SqliteViews(copy)) as views:
                 follower = Follower(log, views)
                 follower.catch_up()
@@ -161,8 +161,8 @@ def _tell(verdict: "Verification", name: str, *, json: bool) -> int:
     if json:
         figures = {"events": verdict.events, "sessions": verdict.sessions, "head": verdict.head, "root": verdict.root}
         figures |= {"redacted": [dataclasses.asdict(text) for text in verdict.redacted]}
-        told = {"firstBad": verdict.first_bad, "faults": faults, "viewsUnchecked": verdict.unchecked}
-        put_json({"sound": verdict.sound, **figures, **told})
+        details = {"firstBad": verdict.first_bad, "faults": faults, "viewsUnchecked": verdict.unchecked}
+        put_json({"sound": verdict.sound, **figures, **details})
     else:
         for fault in verdict.faults:
             put(f"position {fault.position}: {fault.problem}" if fault.position else fault.problem)
@@ -215,14 +215,14 @@ def checkpoint(*, public_key: bool = False, json: AsJson = False, database: Data
         raise Failed(f"Nothing was signed. {error}", code=exits.NOT_VERIFIED) from None
     note = checkpoints.sign(head, key)
     root = base64.b64encode(head.root).decode()
-    found = {"checkpoint": note, "origin": head.origin, "size": head.size, "root": root, "publicKey": named}
-    _print(note.rstrip("\n"), found, json=json)
+    fields = {"checkpoint": note, "origin": head.origin, "size": head.size, "root": root, "publicKey": named}
+    _print(note.rstrip("\n"), fields, json=json)
     return exits.OK
 
 
-def _print(words: str, found: dict[str, Any], *, json: bool) -> None:
+def _print(words: str, fields: dict[str, Any], *, json: bool) -> None:
     if json:
-        put_json(found)
+        put_json(fields)
     else:
         put(words)
 
@@ -242,8 +242,8 @@ def prove(
     try:
         with open_log(settings) as store:
             key = checkpoints.signing_key(settings.signing_key)
-            found: dict[str, Any] = checkpoints.prove(store, find_stream(store, session), version, key)
+            proof: dict[str, Any] = checkpoints.prove(store, find_stream(store, session), version, key)
     except checkpoints.NotProved as error:
         raise Failed(f"Nothing was proved. {error}", code=exits.NOT_VERIFIED) from None
-    put_json(found)
+    put_json(proof)
     return exits.OK

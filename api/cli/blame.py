@@ -32,14 +32,14 @@ async def blame(
     path, line = (name, int(number)) if name and number.isdecimal() else (place, None)
     top, inside = _inside(path)
     async with connected(where) as api:
-        found = await api.values("/api/blame", repository=str(top), path=inside, revision=at)
-    found = [each for each in found if line in (None, each["line"])]
-    if not found:
+        lines = await api.values("/api/blame", repository=str(top), path=inside, revision=at)
+    lines = [each for each in lines if line in (None, each["line"])]
+    if not lines:
         raise Failed(f"{path} has no line {line}.", code=exits.NOT_FOUND)
     if json:
-        put_json(found)
+        put_json(lines)
     else:
-        for row, each in zip(aligned([_row(each) for each in found]), found, strict=True):
+        for row, each in zip(aligned([_row(each) for each in lines]), lines, strict=True):
             put("  ".join([*row[:-1], visible(each["text"])]).rstrip())
     return exits.OK
 

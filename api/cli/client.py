@@ -101,15 +101,15 @@ class Api:
         self, path: str, *, limit: int, cursor: str | None = None, **filters: object
     ) -> tuple[list[Json], str | None]:
         """Up to `limit` items over as many pages as that takes, and the cursor after them."""
-        found: list[Json] = []
-        while len(found) < limit:
-            size = min(limit - len(found), _LARGEST_PAGE)
+        items: list[Json] = []
+        while len(items) < limit:
+            size = min(limit - len(items), _LARGEST_PAGE)
             page = await self.get(path, limit=size, cursor=cursor, **filters)
-            found += page["items"]
+            items += page["items"]
             cursor = page.get("nextCursor")
             if cursor is None:
                 break
-        return found, cursor
+        return items, cursor
 
     async def _ask(self, method: str, path: str, **request: Any) -> "Response":
         from httpx2 import HTTPError, InvalidURL
@@ -190,12 +190,16 @@ async def resolve(api: Api, name: str) -> str:
     if name and await _is_an_id(api, name):
         return name
     ids = [str(item["id"]) for item in (await api.pages("/api/sessions", limit=_SEARCHED))[0]]
-    found = [known for known in ids if name and (known.startswith(name) or known.partition("-")[2].startswith(name))]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        few = ", ".join(found[:5]) + (" …" if len(found) > 5 else "")
-        several = Sentence("session_ambiguous", id=name, number=len(found), names=few)
+    matches = [
+        candidate
+        for candidate in ids
+        if name and (candidate.startswith(name) or candidate.partition("-")[2].startswith(name))
+    ]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        few = ", ".join(matches[:5]) + (" …" if len(matches) > 5 else "")
+        several = Sentence("session_ambiguous", id=name, number=len(matches), names=few)
         raise Failed(in_words(several), code=exits.USAGE)
     unknown = Sentence("session_not_found", id=name, after=Sentence("list_shows_sessions"))
     raise Failed(in_words(unknown), code=exits.NOT_FOUND)
@@ -217,38 +221,38 @@ def _said(values: Json) -> Json:
 
 def _object(answer: "Response") -> Json:
     try:
-        found = answer.json()
+        body = answer.json()
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        body = None
+    if not isinstance(body, dict):
         raise Failed(f"{answer.url} is not a Hansard server.")
-    return found
+    return body
 
 
 def _problem(answer: "Response") -> Failed:
     """The problem document in sentences (RFC 9457); an answer that is none is named by its status."""
     code = exits.of_http(answer.status_code)
     try:
-        found = answer.json()
+        body = answer.json()
     except ValueError:
-        found = None
-    if not isinstance(found, dict) or not isinstance(found.get("detail"), str):
+        body = None
+    if not isinstance(body, dict) or not isinstance(body.get("detail"), str):
         return Failed(f"The server answered {answer.status_code} {answer.reason_phrase}.", code=code)
-    errors = [e for e in found.get("errors") or () if isinstance(e, dict) and e.get("pointer")]
+    errors = [e for e in body.get("errors") or () if isinstance(e, dict) and e.get("pointer")]
     if errors:
         sentences = (f"{option_of(str(e['pointer']))}: {_in_options(_worded(e))}" for e in errors)
-        return Failed(f"{found.get('title')}:", *sentences, code=code, problem=found)
+        return Failed(f"{body.get('title')}:", *sentences, code=code, problem=body)
     wait = answer.headers.get("Retry-After")
-    return Failed(_in_options(_worded(found)), *([f"Try again in {wait} s."] if wait else []), code=code, problem=found)
+    return Failed(_in_options(_worded(body)), *([f"Try again in {wait} s."] if wait else []), code=code, problem=body)
 
 
-def _worded(told: Mapping[str, Any]) -> str:
+def _worded(problem: Mapping[str, Any]) -> str:
     """The detail in the terminal's language, and what is allowed instead; of another version as it came."""
-    detail = str(told.get("detail"))
-    worded = in_words(from_wire(detail, told.get("code"), told.get("params")))
-    if worded == detail or not told.get("allowed"):
+    detail = str(problem.get("detail"))
+    worded = in_words(from_wire(detail, problem.get("code"), problem.get("params")))
+    if worded == detail or not problem.get("allowed"):
         return worded
-    return f"{worded} {in_words(Sentence('allowed_now', actions=told['allowed']))}"
+    return f"{worded} {in_words(Sentence('allowed_now', actions=problem['allowed']))}"
 
 
 def option_of(pointer: str) -> str:
@@ -257,11 +261,11 @@ def option_of(pointer: str) -> str:
     while len(parts) > 1 and parts[0] in _GATHERED:
         parts = parts[1:]
     name, *within = parts
-    said = _OPTIONS.get(name) or "--" + re.sub("(?=[A-Z])", "-", name).lower()
+    option = _OPTIONS.get(name) or "--" + re.sub("(?=[A-Z])", "-", name).lower()
     if within and within[0].isdecimal():
-        said, within = f"{said} (no. {int(within[0]) + 1})", within[1:]
-    return " /".join([said, "/".join(within)] if within else [said])
+        option, within = f"{option} (no. {int(within[0]) + 1})", within[1:]
+    return " /".join([option, "/".join(within)] if within else [option])
 
 
 def _in_options(detail: str) -> str:
-    return _FIELD.sub(lambda found: _OPTIONS[found.group()], detail)
+    return _FIELD.sub(lambda match: _OPTIONS[match.group()], detail)

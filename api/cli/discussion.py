@@ -31,7 +31,7 @@ _LISTS: Final = (
 def result(session: Json) -> Pairs:
     """What a person decides on: the rounds in short, how near they came, the feedback, the synthesis."""
     return [
-        ("rounds", columns(_folded(said) for said in session["rounds"])),
+        ("rounds", columns(_folded(entry) for entry in session["rounds"])),
         ("stopped", stopped(session)),
         ("convergence", _assessed(session["convergence"]) if session["convergence"] else ""),
         ("feedback", feedback(session["feedback"] or {})),
@@ -46,7 +46,7 @@ def result(session: Json) -> Pairs:
 def in_full(session: Json) -> Pairs:
     """The same with every round's words, and the convergence after each."""
     folded = dict(result(session))
-    spelt = "\n\n".join(_spelt(said) for said in session["rounds"])
+    spelt = "\n\n".join(_spelt(entry) for entry in session["rounds"])
     return list((folded | {"rounds": spelt, "convergence": convergence(session)}).items())
 
 
@@ -66,8 +66,8 @@ def stopped(session: Json) -> str:
 def convergence(session: Json) -> str:
     """A line for each round."""
     rows = [
-        [f"round {number}", *(f"{found[name]:.2f}" for name in _SHARES), str(found["recommendation"])]
-        for number, found in enumerate(session["convergenceHistory"], 1)
+        [f"round {number}", *(f"{metrics[name]:.2f}" for name in _SHARES), str(metrics["recommendation"])]
+        for number, metrics in enumerate(session["convergenceHistory"], 1)
     ]
     return columns([["", "agreement", "stability", "score", ""], *rows]) if rows else ""
 
@@ -75,39 +75,39 @@ def convergence(session: Json) -> str:
 _SHARES: Final = ("agreementRatio", "avgStability", "overallScore")
 
 
-def feedback(found: Json) -> str:
+def feedback(answer: Json) -> str:
     """The verdict, the issues with the worst first, and whatever else was brought up."""
-    if not found:
+    if not answer:
         return ""
-    head = ": ".join(str(words) for words in (found.get("verdict"), found.get("summary")) if words)
-    return "\n".join([head, *_issues(found), *_others(found), *_faults(found)])
+    head = ": ".join(str(words) for words in (answer.get("verdict"), answer.get("summary")) if words)
+    return "\n".join([head, *_issues(answer), *_others(answer), *_faults(answer)])
 
 
 def synthesis(session: Json) -> str:
     """Its words, and in the place of the JSON at their end what that says."""
-    found = session["synthesis"]
-    if not found:
+    summary = session["synthesis"]
+    if not summary:
         return ""
-    if found["fallback"]:
-        return f"(The synthesis failed; these are the rounds themselves.)\n{found['text'].rstrip()}"
-    if not found["counts"]:
-        return str(found["text"]).rstrip()
-    return f"{_VERDICT_AT_THE_END.sub('', found['text']).rstrip()}\n{_counted(found['counts'])}".strip()
+    if summary["fallback"]:
+        return f"(The synthesis failed; these are the rounds themselves.)\n{summary['text'].rstrip()}"
+    if not summary["counts"]:
+        return str(summary["text"]).rstrip()
+    return f"{_VERDICT_AT_THE_END.sub('', summary['text']).rstrip()}\n{_counted(summary['counts'])}".strip()
 
 
 def decision(session: Json) -> str:
-    found = session["decision"]
-    if not found:
+    choice = session["decision"]
+    if not choice:
         return ""
-    who = "by default: no decision in time" if found.get("expired") else f"by {found['actor'] or 'someone'}"
-    why = f": {found['rationale']}" if found["rationale"] else ""
-    votes = f"\n{columns(_vote(vote) for vote in found['votes'])}" if found.get("votes") else ""
-    return f"{found['choice']} {who}, {local_time(found['at'])}{why}{votes}"
+    who = "by default: no decision in time" if choice.get("expired") else f"by {choice['actor'] or 'someone'}"
+    why = f": {choice['rationale']}" if choice["rationale"] else ""
+    votes = f"\n{columns(_vote(vote) for vote in choice['votes'])}" if choice.get("votes") else ""
+    return f"{choice['choice']} {who}, {local_time(choice['at'])}{why}{votes}"
 
 
-def approval(found: Json) -> str:
+def approval(item: Json) -> str:
     """Who decides, who has voted, and what is missing, where the team file says how decisions are made."""
-    policy = found.get("approval")
+    policy = item.get("approval")
     if not policy:
         return ""
     lines = [f"by {names}" if (names := ", ".join(policy["who"])) else ""]
@@ -119,8 +119,8 @@ def progress(policy: Json) -> str:
     """`skip: 1 of 2 votes`"""
     if policy["approvers"] == 1:
         return ""
-    given = {choice: policy["approvers"] - more for choice, more in policy["missing"].items()}
-    return ", ".join(f"{choice}: {votes} of {policy['approvers']} votes" for choice, votes in given.items())
+    votes_by_choice = {choice: policy["approvers"] - more for choice, more in policy["missing"].items()}
+    return ", ".join(f"{choice}: {votes} of {policy['approvers']} votes" for choice, votes in votes_by_choice.items())
 
 
 def _vote(vote: Json) -> list[str]:
@@ -137,37 +137,43 @@ def _counted(counts: Json) -> str:
 
 def _dissent(session: Json) -> str:
     """What was never agreed and is not in the feedback already."""
-    known = feedback(session["feedback"] or {})
+    shown = feedback(session["feedback"] or {})
     claims = [shortened(str(claim), _LONG) for claim in session["dissent"]]
-    return "\n".join(f"- {claim}" for claim in claims if claim not in known)
+    return "\n".join(f"- {claim}" for claim in claims if claim not in shown)
 
 
-def _folded(said: Json) -> list[str]:
-    verdict = (said["feedback"] or {}).get("verdict") or ("unreadable" if said["problem"] else "")
-    issues = len((said["feedback"] or {}).get("issues") or ())
-    found = f"{verdict}, {issues} issue{'' if issues == 1 else 's'}" if issues else verdict
-    return [str(said["round"]), str(said["role"]), str(said["agent"]), found, shortened(_opening(said), _FOLDED)]
+def _folded(entry: Json) -> list[str]:
+    verdict = (entry["feedback"] or {}).get("verdict") or ("unreadable" if entry["problem"] else "")
+    issues = len((entry["feedback"] or {}).get("issues") or ())
+    verdict_text = f"{verdict}, {issues} issue{'' if issues == 1 else 's'}" if issues else verdict
+    return [
+        str(entry["round"]),
+        str(entry["role"]),
+        str(entry["agent"]),
+        verdict_text,
+        shortened(_opening(entry), _FOLDED),
+    ]
 
 
-def _opening(said: Json) -> str:
+def _opening(entry: Json) -> str:
     """The first line that is neither a heading nor code."""
-    lines = [line.strip() for line in said["content"].splitlines() if line.strip()]
+    lines = [line.strip() for line in entry["content"].splitlines() if line.strip()]
     return next((line for line in lines if line[0] not in "#{`"), "")
 
 
-def _spelt(said: Json) -> str:
-    cut = "" if len(said["content"].encode()) >= said["length"] else "\n(cut; the worklog has more)"
-    problem = f"\n({said['problem']})" if said["problem"] else ""
-    return f"[Round {said['round']}: {said['role']} by {said['agent']}]\n{said['content'].rstrip()}{cut}{problem}"
+def _spelt(entry: Json) -> str:
+    cut = "" if len(entry["content"].encode()) >= entry["length"] else "\n(cut; the worklog has more)"
+    problem = f"\n({entry['problem']})" if entry["problem"] else ""
+    return f"[Round {entry['round']}: {entry['role']} by {entry['agent']}]\n{entry['content'].rstrip()}{cut}{problem}"
 
 
-def _assessed(found: Json) -> str:
+def _assessed(metrics: Json) -> str:
     shares = zip(("agreement", "stability", "score"), _SHARES, strict=True)
-    return ", ".join([*(f"{word} {found[name]:.2f}" for word, name in shares), f"profile {found['profile']}"])
+    return ", ".join([*(f"{word} {metrics[name]:.2f}" for word, name in shares), f"profile {metrics['profile']}"])
 
 
-def _issues(found: Json) -> Iterator[str]:
-    issues = [issue for issue in found.get("issues") or () if isinstance(issue, dict)]
+def _issues(answer: Json) -> Iterator[str]:
+    issues = [issue for issue in answer.get("issues") or () if isinstance(issue, dict)]
     for issue in sorted(issues, key=_rank):
         suggestion = f" → {issue['suggestion']}" if issue.get("suggestion") else ""
         yield f"[{issue.get('severity')}] {shortened(str(issue.get('description')) + suggestion, _LONG)}"
@@ -178,9 +184,9 @@ def _rank(issue: Json) -> int:
     return _SEVERITIES.index(severity) if severity in _SEVERITIES else len(_SEVERITIES)
 
 
-def _others(found: Json) -> Iterator[str]:
+def _others(answer: Json) -> Iterator[str]:
     for name, word in _LISTS:
-        for entry in found.get(name) or ():
+        for entry in answer.get(name) or ():
             yield f"[{word}] {shortened(_words(entry), _LONG)}"
 
 
@@ -191,7 +197,7 @@ def _words(entry: object) -> str:
     return ": ".join(str(entry[name]) for name in names if entry.get(name))
 
 
-def _faults(found: Json) -> Iterator[str]:
+def _faults(answer: Json) -> Iterator[str]:
     """Why there is no better feedback than this."""
-    if found.get("problem"):
-        yield f"({found['problem']})"
+    if answer.get("problem"):
+        yield f"({answer['problem']})"

@@ -119,16 +119,16 @@ def database(url: str) -> Finding:
         check_driver()
         from adapters.store.postgres.inspecting import inspect, lets_in_without_password
 
-        found = inspect(url)
-        version = f"PostgreSQL {found.version}"
-        if found.head is None:
+        server = inspect(url)
+        version = f"PostgreSQL {server.version}"
+        if server.head is None:
             return Finding("ok", name, f"{version}, no log yet (created at first use)")
         if lets_in_without_password(url):
             advice = "Programs that agents run can use it, too. Let the database ask for a password (scram-sha-256)."
             return Finding("warn", name, f"{version} lets this account in without a password", advice)
     except HansardError as error:
         return Finding("fail", name, str(error), "Check HANSARD_DATABASE and the server.")
-    return Finding("ok", name, f"{version}, {found.head} positions")
+    return Finding("ok", name, f"{version}, {server.head} positions")
 
 
 def python() -> Finding:
@@ -137,11 +137,11 @@ def python() -> Finding:
 
 def sqlite(version: tuple[int, int, int] | None = None) -> Finding:
     """The WAL-reset defect: 3.7.0 to 3.51.2, but not 3.44.6 and 3.50.7 onwards in their own lines (promise F7)."""
-    known = version or sqlite3.sqlite_version_info
-    spelt = ".".join(map(str, known))
-    if known < (3, 37, 0):
+    numbers = version or sqlite3.sqlite_version_info
+    spelt = ".".join(map(str, numbers))
+    if numbers < (3, 37, 0):
         return Finding("fail", "SQLite", spelt, "The log's tables need 3.37 or newer (STRICT).")
-    mended = known >= (3, 51, 3) or (3, 44, 6) <= known < (3, 45, 0) or (3, 50, 7) <= known < (3, 51, 0)
+    mended = numbers >= (3, 51, 3) or (3, 44, 6) <= numbers < (3, 45, 0) or (3, 50, 7) <= numbers < (3, 51, 0)
     if not mended:
         return Finding(
             "warn",
@@ -186,8 +186,8 @@ def durability(path: Path) -> Finding:
     except sqlite3.Error as error:
         return Finding("fail", name, f"{path}: {error}", "Name another file with HANSARD_DATABASE.")
     if (mode, synchronous) != ("wal", 2):
-        found = f"journal_mode={mode}, synchronous={synchronous} instead of WAL and FULL (2)"
-        return Finding("fail", name, found, "Put the log on a local disk; network folders do not support WAL.")
+        mode_text = f"journal_mode={mode}, synchronous={synchronous} instead of WAL and FULL (2)"
+        return Finding("fail", name, mode_text, "Put the log on a local disk; network folders do not support WAL.")
     if there != "wal":
         return Finding("warn", name, f"the log has journal_mode={there}", "It becomes WAL when Hansard opens it.")
     return Finding("ok", name, "journal_mode=wal, synchronous=FULL")
@@ -211,11 +211,11 @@ def record(log: str, views: Path) -> Finding:
     """Whether the newest events can be read, and what is known of the others; `--all` reads every one."""
     from adapters.proof.glance import NEWEST, glance
 
-    found = glance(log, views)
-    if found:
-        more = f" (and {len(found) - 1} more)" if found[1:] else ""
+    faults = glance(log, views)
+    if faults:
+        more = f" (and {len(faults) - 1} more)" if faults[1:] else ""
         advice = "`hansard verify` checks the whole log; `hansard rebuild` repairs views that have stopped."
-        return Finding("fail", "record", f"{found[0]}{more}", advice)
+        return Finding("fail", "record", f"{faults[0]}{more}", advice)
     return Finding("ok", "record", f"the newest {NEWEST} events can be read, and every view is up to date")
 
 
@@ -239,19 +239,19 @@ async def _git_version() -> str:
 
 def disk(path: Path) -> Finding:
     free = shutil.disk_usage(_existing(path.parent)).free
-    found = f"{free / 1e9:.1f} GB free"
+    space = f"{free / 1e9:.1f} GB free"
     if free < _NO_SPACE:
-        return Finding("fail", "disk", found, "Free some space: commands fail once the log cannot grow.")
+        return Finding("fail", "disk", space, "Free some space: commands fail once the log cannot grow.")
     if free < _LITTLE_SPACE:
-        return Finding("warn", "disk", found, "Workspaces and the log grow; free some space soon.")
-    return Finding("ok", "disk", found)
+        return Finding("warn", "disk", space, "Workspaces and the log grow; free some space soon.")
+    return Finding("ok", "disk", space)
 
 
 def clock(path: Path, *, now: float) -> Finding:
     """Whether the clock can be right: not before this program was written, not before the log's last change."""
     spelt = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
-    written = path.stat().st_mtime if path.exists() else 0.0
-    if now < _WRITTEN or now + _AHEAD_SECONDS < written:
+    changed_at = path.stat().st_mtime if path.exists() else 0.0
+    if now < _WRITTEN or now + _AHEAD_SECONDS < changed_at:
         return Finding("warn", "clock", f"{spelt} cannot be right", "Set the clock: events carry its time.")
     return Finding("ok", "clock", spelt)
 

@@ -53,10 +53,10 @@ def histories(settings: "Settings") -> Iterator[Finding]:
 def _examined(store: "Log") -> Iterator[Finding]:
     names, troubled = store.rows.streams(), 0
     for name in names:
-        found = _trouble(store, name)
-        if found is not None:
+        finding = _trouble(store, name)
+        if finding is not None:
             troubled += 1
-            yield found
+            yield finding
     if not troubled:
         yield Finding("ok", "histories", f"{len(names)} can be loaded and would be decided the same way today")
 
@@ -85,30 +85,30 @@ def _difference(store: "Log", name: str, history: "list[Recorded]") -> Finding |
 
     advice = _DIFFER.format(name) if kind_of(name) in KINDS else _STAYS
     try:
-        found = first_difference(history, partial(whole, store), lambda event_id: _event(store, event_id))
+        difference = first_difference(history, partial(whole, store), lambda event_id: _event(store, event_id))
     except Exception as error:  # as above
         return Finding("fail", name, f"cannot be decided again: {_told(error)}", advice)
-    if found is None:
+    if difference is None:
         return None
-    return Finding("fail", name, f"version {found.version} would differ today: {_words(found)}", advice)
+    return Finding("fail", name, f"version {difference.version} would differ today: {_words(difference)}", advice)
 
 
 def _event(store: "Log", event_id: str) -> "Recorded | None":
     stream, _, version = event_id.rpartition(":")
     if not version.isdecimal():
         return None
-    found = store.history(stream, after=int(version) - 1, upto=int(version))
-    return found[0] if found else None
+    stretch = store.history(stream, after=int(version) - 1, upto=int(version))
+    return stretch[0] if stretch else None
 
 
-def _words(found: "Difference") -> str:
-    match found.actual.partition(" ")[0]:
+def _words(difference: "Difference") -> str:
+    match difference.actual.partition(" ")[0]:
         case "refused:" | "not":
-            return f"{found.command} {found.actual}".strip()
+            return f"{difference.command} {difference.actual}".strip()
         case "nothing":
-            return f"{found.command} records nothing there"
+            return f"{difference.command} records nothing there"
         case topic:
-            return f"{found.command} records a different {topic}"
+            return f"{difference.command} records a different {topic}"
 
 
 def _told(error: Exception) -> str:
@@ -150,12 +150,12 @@ def fence(sandbox: "Sandbox") -> Finding:
         gaps = gaps_of(sandbox)
     except HansardError as error:
         return Finding("fail", "fence", "none", str(error))
-    found = "; ".join((fenced_by(sandbox), *(GAPS[gap] for gap in gaps)))
+    description = "; ".join((fenced_by(sandbox), *(GAPS[gap] for gap in gaps)))
     if sandbox == "off":
-        return Finding("warn", "fence", found, 'Set sandbox = "auto" (HANSARD_SANDBOX, or the team file).')
+        return Finding("warn", "fence", description, 'Set sandbox = "auto" (HANSARD_SANDBOX, or the team file).')
     if available() == "bwrap":
-        return Finding("ok", "fence", found)
-    return Finding("warn", "fence", found, "Install bubblewrap (`bwrap`).")
+        return Finding("ok", "fence", description)
+    return Finding("warn", "fence", description, "Install bubblewrap (`bwrap`).")
 
 
 def posts(team: "Team") -> Iterator[Finding]:
@@ -187,13 +187,13 @@ def programs(team: "Team") -> Iterator[Finding]:
         except ValueError as error:
             yield Finding("fail", f"agent {member.name}", str(error), "Set it in Hansard's environment.")
             continue
-        found = shutil.which(program, path=own)
+        location = shutil.which(program, path=own)
         name = f"agent {member.name}"
-        if found is None:
+        if location is None:
             advice = "Install it, or give its absolute path in the team file."
             yield Finding("fail", name, f"{program} is not found", advice)
         else:
-            yield Finding("ok", name, found)
+            yield Finding("ok", name, location)
 
 
 def _endpoint(agent: str, settings: "ModelSettings") -> Finding:
@@ -214,12 +214,12 @@ def externals(team: "Team", settings: "Settings") -> Iterator[Finding]:
             continue
         turns = _turns_of(member.name, settings)
         waiting, held = turns.get("queued", 0), turns.get("running", 0)
-        found = f"external; turns waiting: {waiting}, claimed by its worker: {held}"
+        load = f"external; turns waiting: {waiting}, claimed by its worker: {held}"
         if waiting and not held:
             advice = "Start its worker: it claims turns with POST /api/turns/claim from `hansard serve` on this log."
-            yield Finding("warn", f"agent {member.name}", found, advice)
+            yield Finding("warn", f"agent {member.name}", load, advice)
         else:
-            yield Finding("ok", f"agent {member.name}", found)
+            yield Finding("ok", f"agent {member.name}", load)
 
 
 def _turns_of(agent: str, settings: "Settings") -> dict[str, int]:

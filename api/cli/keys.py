@@ -191,13 +191,13 @@ class SharedBook:
 def _remove(path: Path, name: str) -> None:
     """Write the file again without the key's line; the old file stays where that fails."""
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
-    kept = [line for line in lines if _name_of(line) != name]
-    if kept == lines:
+    others = [line for line in lines if _name_of(line) != name]
+    if others == lines:
         raise Failed(f"{path} has no key for {name}.", code=exits.NOT_FOUND)
     new = path.with_name(f"{path.name}.new")
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.writelines(kept)
+        file.writelines(others)
         file.flush()
         os.fsync(file.fileno())
     new.replace(path)
@@ -215,7 +215,7 @@ def _append(path: Path, key: Key) -> None:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
     with os.fdopen(descriptor, "r+", encoding="utf-8") as file:
         os.fchmod(descriptor, 0o600)
-        known = file.read()
-        if any(_name_of(line) == key.name for line in known.splitlines()):
+        content = file.read()
+        if any(_name_of(line) == key.name for line in content.splitlines()):
             raise Failed(f"{path} already has a key for {key.name}; revoke it first.", code=exits.REFUSED)
-        file.write(("" if known.endswith("\n") or not known else "\n") + f"{key.line}\n")
+        file.write(("" if content.endswith("\n") or not content else "\n") + f"{key.line}\n")

@@ -45,17 +45,17 @@ async def lab(
         Maximum number of sessions (100).
     """
     query = {"kind": kind, "label": label, "from": since, "to": until}
-    given = {name: value for name, value in query.items() if value is not None}
-    if sessions and given:
+    filters = {name: value for name, value in query.items() if value is not None}
+    if sessions and filters:
         raise Failed("Name sessions or filter them, not both.", code=exits.USAGE)
     body: Json = {"profiles": [_profile(words) for words in profile or ["seed", "shipped-v3", "mysti"]], "limit": limit}
     async with connected(where, "all") as api:
         ids = [await resolve(api, session) for session in sessions]
-        found = await api.post("/api/policies/lab", body | {"sessionIds": ids or None, "query": given or None})
+        answer = await api.post("/api/policies/lab", body | {"sessionIds": ids or None, "query": filters or None})
     if json:
-        put_json(found)
+        put_json(answer)
     else:
-        _show(found)
+        _show(answer)
     return exits.OK
 
 
@@ -70,22 +70,22 @@ def _profile(words: str) -> Any:
         raise Failed(f"{words!r}: thresholds must be numbers, such as agreement=0.6.", code=exits.USAGE) from None
 
 
-def _show(found: Json) -> None:
-    if not found["items"]:
+def _show(answer: Json) -> None:
+    if not answer["items"]:
         say("No matching review or debate.")
         return
-    for item in found["items"]:
+    for item in answer["items"]:
         recorded = item["recorded"]
         ended = f"{recorded['stopReason'] or 'still open'} after {recorded['rounds']}"
         chosen = f", {recorded['decidedBy']}: {recorded['choice']}" if recorded["choice"] else ""
         put(f"{item['sessionId']}  {ended}{chosen}")
         for outcome in item["outcomes"]:
             put(f"  {outcome['profile']:<16} {_told(outcome)}")
-    rows = [[tally["profile"], *(str(tally[name]) for name in _TOTALS)] for tally in found["totals"]]
+    rows = [[tally["profile"], *(str(tally[name]) for name in _TOTALS)] for tally in answer["totals"]]
     put("")
     put_table(("PROFILE", *(name.upper() for name in _TOTALS)), rows)
-    if found["leftOut"]:
-        say(f"{found['leftOut']} more match; use --limit to see more.")
+    if answer["leftOut"]:
+        say(f"{answer['leftOut']} more match; use --limit to see more.")
 
 
 def _told(outcome: Json) -> str:

@@ -62,9 +62,9 @@ def list_sessions(
     """
     filters = {"kind": kind, "status": status, "q": q, "label": label, "owner": owner, "repository": repository}
     if not (json or cursor or q or label or owner or repository):
-        found = _newest(where, kind=kind, status=status, limit=limit)
-        if found is not None:
-            _show(found[:limit], filtered=bool(kind or status), more=len(found) > limit)
+        newest = _newest(where, kind=kind, status=status, limit=limit)
+        if newest is not None:
+            _show(newest[:limit], filtered=bool(kind or status), more=len(newest) > limit)
             return exits.OK
     import asyncio  # half of what this command takes otherwise
 
@@ -121,8 +121,8 @@ def _newest(where: Where, *, kind: str | None, status: str | None, limit: int) -
 
 def _log_file(where: Where) -> Path | None:
     """The file of the log; None where it may not be one, or where settings are given that are judged elsewhere."""
-    given = {name.removeprefix("HANSARD_") for name, value in os.environ.items() if name[:8] == "HANSARD_" and value}
-    if where.address() is not None or given - _HARMLESS:
+    names = {name.removeprefix("HANSARD_") for name, value in os.environ.items() if name[:8] == "HANSARD_" and value}
+    if where.address() is not None or names - _HARMLESS:
         return None
     named = where.database or os.environ.get("HANSARD_DATABASE")
     if not named:

@@ -48,13 +48,13 @@ def find_stream(store: "Log", name: str) -> str:
     """The session that is meant: its id, a unique beginning of it, or `latest`."""
     names = store.rows.streams()
     if name == "latest":
-        name = next((found for found in reversed(names) if not found.startswith("channel-")), name)
-    found = [name] if name in names else [known for known in names if name and known.startswith(name)]
-    if len(found) > 1:
-        raise Failed(f"{name!r} matches {len(found)} sessions.", code=exits.USAGE)
-    if not found:
+        name = next((matches for matches in reversed(names) if not matches.startswith("channel-")), name)
+    matches = [name] if name in names else [candidate for candidate in names if name and candidate.startswith(name)]
+    if len(matches) > 1:
+        raise Failed(f"{name!r} matches {len(matches)} sessions.", code=exits.USAGE)
+    if not matches:
         raise Failed(f"There is no session {name!r}.", code=exits.NOT_FOUND)
-    return found[0]
+    return matches[0]
 
 
 def export(session: str | None = None, /, *, json: Anyway = False, database: Database = None) -> int:
@@ -170,17 +170,17 @@ def clean(
     before = time.time() * 1000 - days * _DAY_MS
     with open_log(settings) as store:
         resting = [name for name in workspaces.names() if _rests(store, name, before)]
-    found = {name: workspaces.size(name) for name in resting}
-    for name in found:
+    sizes = {name: workspaces.size(name) for name in resting}
+    for name in sizes:
         if not dry_run:
             workspaces.put_away(name)
         if not json:
-            put(f"{name}  {_told(found[name])}")
+            put(f"{name}  {_told(sizes[name])}")
     if json:
         put_json(
-            {"items": [{"sessionId": name, "bytes": size} for name, size in found.items()], "deleted": not dry_run}
+            {"items": [{"sessionId": name, "bytes": size} for name, size in sizes.items()], "deleted": not dry_run}
         )
-    what = f"the working folders of {counted(len(found), 'session')}, {_told(sum(found.values()))}"
+    what = f"the working folders of {counted(len(sizes), 'session')}, {_told(sum(sizes.values()))}"
     say(f"{'Would delete' if dry_run else 'Deleted'} {what}.")
     return exits.OK
 

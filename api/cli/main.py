@@ -117,9 +117,9 @@ def program(called: str = "") -> App:
         suppress_keyboard_interrupt=False,
         default_parameter=Parameter(negative=(), show_default=False),
     )
-    for place, listed in enumerate(COMMANDS):
-        line = None if listed.name == called else listed.help
-        app.command(f"api.cli.{listed.place}", name=listed.name, group=listed.group, help=line, sort_key=place)
+    for place, verb in enumerate(COMMANDS):
+        line = None if verb.name == called else verb.help
+        app.command(f"api.cli.{verb.place}", name=verb.name, group=verb.group, help=line, sort_key=place)
     if not called or called.startswith("-"):
         completion = "Install shell completion for bash, zsh or fish."
         app.register_install_completion_command(name="--install-completion", help=completion, group=OTHER)
@@ -227,7 +227,7 @@ def _prepare() -> None:
 def _named(words: Sequence[str]) -> str:
     """The command that was meant, and a space; nothing if it is none of ours."""
     first = next(iter(words), "")
-    return f"{first} " if first in {listed.name for listed in COMMANDS} else ""
+    return f"{first} " if first in {verb.name for verb in COMMANDS} else ""
 
 
 def _complain(*sentences: str, code: int) -> int:

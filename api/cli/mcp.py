@@ -75,10 +75,10 @@ def _own_key(where: Where) -> tuple[str, AgentScope] | None:
     with closing(open_store(where.settings().database)) as store:
         keys = Keys(map(key_of, store.vault.all_keys() if store.vault else ()))
         name = keys.name_of(key)
-        found = keys.named(name) if name else None
-    if found is None or found.scope == "turns":
+        match = keys.named(name) if name else None
+    if match is None or match.scope == "turns":
         raise Failed("HANSARD_API_KEY is not a key of this log that may read it.", code=exits.NOT_ALLOWED)
-    return found.name, next((each for each in _ORDER if each == found.scope), "decide")
+    return match.name, next((each for each in _ORDER if each == match.scope), "decide")
 
 
 class ToolServer:
@@ -118,7 +118,7 @@ class ToolServer:
         text = json.dumps(answer, ensure_ascii=False)
         return CallToolResult(content=[TextContent(text=text)], structured_content=answer)
 
-    async def answer(self, name: str, given: Mapping[str, Any]) -> Json:
+    async def answer(self, name: str, arguments: Mapping[str, Any]) -> Json:
         """What the tool answers. Raises Failed, in words for an agent."""
         tool = next((each for each in TOOLS if each.name == name), None)
         if tool is None:
@@ -126,11 +126,13 @@ class ToolServer:
         if not _includes(self._most, tool):
             raise Failed(f"The tool {name} needs the scope {tool.scope}; this agent has {self._most}.")
         try:
-            tool.takes.model_validate({"kind": name.removeprefix("start_"), **given} if _starts(tool) else dict(given))
+            tool.takes.model_validate(
+                {"kind": name.removeprefix("start_"), **arguments} if _starts(tool) else dict(arguments)
+            )
         except ValidationError as error:
-            found = error.errors(include_url=False, include_input=False)
-            raise Failed(*(f"{'/'.join(map(str, each['loc']))}: {each['msg']}" for each in found[:5])) from None
-        return await tool.call(self._api, dict(given))
+            problems = error.errors(include_url=False, include_input=False)
+            raise Failed(*(f"{'/'.join(map(str, each['loc']))}: {each['msg']}" for each in problems[:5])) from None
+        return await tool.call(self._api, dict(arguments))
 
     async def _allowed(self) -> AgentScope:
         """What the key allows; where the server cannot be asked now, what this agent may do at most."""

@@ -92,17 +92,17 @@ def _unclear(answer: Json, *, json: bool) -> int:
 
 async def _wait_for_start(api: Api, session_id: str, origin: str) -> None:
     """Wait until the queued message becomes a session."""
-    said, stall, before = "", StallWatch(api), -1
+    line, stall, before = "", StallWatch(api), -1
     while not await _exists(api, session_id):
         busy = (await api.get("/api/message", origin=origin))["busy"]
-        if busy and busy != said:
+        if busy and busy != line:
             say(f"Waiting for session {busy}.")
-            said = busy
+            line = busy
         if busy:
             session, *children = await _and_below(api, busy)
             if exits.waits_below(session, children):
                 raise Failed(f"Session {busy} waits for a decision: `hansard inbox` lists it.", code=exits.WAITS)
-            version = sum(int(found["version"]) for found in (session, *children))
+            version = sum(int(session_row["version"]) for session_row in (session, *children))
             await stall.check([session, *children], moved=version != before)
             before = version
         await asyncio.sleep(api.poll)

@@ -72,8 +72,8 @@ def _keep_keys(old: "Settings", new: "Settings") -> None:
         assert store.vault is not None, "every store on disk has keys"
         for digest in log.rows.revoked_keys():
             store.vault.bar(digest)
-        for found in log.rows.api_keys():
-            store.vault.add(StoredKey(*found))
+        for row in log.rows.api_keys():
+            store.vault.add(StoredKey(*row))
         for key in keys_in(old.node_dir / "keys" / "keys"):
             if not store.vault.was_revoked(key.digest):
                 store.vault.add(stored(key))

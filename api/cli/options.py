@@ -55,13 +55,13 @@ class Where:
 
         from api.settings import Settings
 
-        given: dict[str, Any] = {"database": self.database, **more}
-        flags = {name: value for name, value in given.items() if value is not None}
+        options: dict[str, Any] = {"database": self.database, **more}
+        flags = {name: value for name, value in options.items() if value is not None}
         try:
             return _with_team(Settings(**flags))
         except ValidationError as error:
-            found = error.errors(include_url=False, include_input=False, include_context=False)
-            raise Failed(*(_setting(flags, e["loc"], e["msg"]) for e in found), code=exits.USAGE) from None
+            problems = error.errors(include_url=False, include_input=False, include_context=False)
+            raise Failed(*(_setting(flags, e["loc"], e["msg"]) for e in problems), code=exits.USAGE) from None
 
 
 def _with_team(settings: "Settings") -> "Settings":

@@ -190,21 +190,21 @@ async def _target(
     if origin is not None:
         raise Failed("Give a session or --origin, not both.", code=exits.USAGE)
     session_id = await resolve(api, session)
-    found = await api.session(session_id)
-    if found["session"]["kind"] != "orchestration":
-        raise _other_kind(found, verb)
+    answer = await api.session(session_id)
+    if answer["session"]["kind"] != "orchestration":
+        raise _other_kind(answer, verb)
     return f"{path_of(session_id)}/{verb}", {}
 
 
-def _other_kind(found: Json, verb: str) -> Failed:
+def _other_kind(answer: Json, verb: str) -> Failed:
     """Only orchestrations continue and reset: which command the session takes instead."""
-    name, kind = found["session"]["id"], found["session"]["kind"]
+    name, kind = answer["session"]["id"], answer["session"]["kind"]
     instead = {
         "decision": f"hansard decide {name} CHOICE",
         "retry": f"hansard retry {name}",
         "budget": f"hansard extend {name} --iterations N --reason WHY",
         "cancel": f"hansard cancel {name}",
     }
-    fit = [f"`{command}`" for action, command in instead.items() if action in found["availableCommands"]]
+    fit = [f"`{command}`" for action, command in instead.items() if action in answer["availableCommands"]]
     hint = f"Use {' or '.join(fit)}." if fit else "It has ended."
     return Failed(f"Session {name} is a {kind}; only an orchestration can {verb}. {hint}", code=exits.REFUSED)

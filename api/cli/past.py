@@ -62,12 +62,12 @@ async def _play(items: list[Json], *, speed: float, json: bool) -> None:
             put(f"{event['version']:>5}  {event['timestamp'][11:23]}  {event['type']:<38} {one_line(describe(event))}")
 
 
-def _asserted(session_id: str, found: Json, *, json: bool) -> int:
-    difference = found["difference"]
+def _asserted(session_id: str, answer: Json, *, json: bool) -> int:
+    difference = answer["difference"]
     if json:
-        put_json(found)
+        put_json(answer)
     elif difference is None:
-        say(f"{session_id}: {found['version']} events, decided the same way today.")
+        say(f"{session_id}: {answer['version']} events, decided the same way today.")
     else:
         put(f"version {difference['version']} ({difference['command']})")
         put(f"  recorded: {one_line(difference['expected'])}")
@@ -114,13 +114,13 @@ async def fork(
         Start it without waiting.
     """
     budget = {"addIterations": iterations, "addMinutes": minutes, "addRounds": rounds}
-    given: dict[str, Any] = {
+    changes: dict[str, Any] = {
         "decision": decision,
         "answer": None if answer is None else {"text": answer},
         "budget": {name: amount for name, amount in budget.items() if amount is not None} or None,
         "profile": profile,
     }
-    substitute = {name: value for name, value in given.items() if value is not None}
+    substitute = {name: value for name, value in changes.items() if value is not None}
     async with connected(where, "start" if detach else "work", team=team) as api:
         session_id = await resolve(api, session)
         body = {"atVersion": at, "mode": mode} | ({"substitute": substitute} if substitute else {})
@@ -155,13 +155,13 @@ async def diff(
     """
     async with connected(where) as api:
         one, other = await resolve(api, first), await resolve(api, second)
-        found = await api.get(f"{path_of(one)}/diff/{other}", atA=at_first, atB=at_second)
+        answer = await api.get(f"{path_of(one)}/diff/{other}", atA=at_first, atB=at_second)
         ours, theirs = await api.session(one, at=at_first), await api.session(other, at=at_second)
     if json:
-        put_json(found)
+        put_json(answer)
         return exits.OK
-    put_divergence(found["firstDivergence"])
-    put_sides(ours["session"], theirs["session"], found["cost"])
+    put_divergence(answer["firstDivergence"])
+    put_sides(ours["session"], theirs["session"], answer["cost"])
     return exits.OK
 
 
@@ -177,39 +177,39 @@ async def explain(
     """Show why a session is in its state: the chain of causes, across sessions."""
     async with connected(where) as api:
         session_id = await resolve(api, session)
-        found = await api.get(f"{path_of(session_id)}/explain", version=at, wish=wish)
-        before = await _causes(api, found)
+        answer = await api.get(f"{path_of(session_id)}/explain", version=at, wish=wish)
+        before = await _causes(api, answer)
         then = await api.session(session_id, at=at)
     if json:
-        put_json(found | {"causedBy": before})
+        put_json(answer | {"causedBy": before})
         return exits.OK
     for cause in before:
         put(f"{cause['sessionId']}, version {cause['version']}:")
         put("\n".join(f"  {line}" for line in cause["text"].splitlines()))
     if before:
         put(f"{session_id}:")
-    put(found["text"])
-    put_pairs(why_stopped(then["session"], then["availableCommands"], found["cause"]))
+    put(answer["text"])
+    put_pairs(why_stopped(then["session"], then["availableCommands"], answer["cause"]))
     if wish is not None:
-        put(found["whyNot"]["text"])
+        put(answer["whyNot"]["text"])
     return exits.OK
 
 
-async def _causes(api: Api, found: Json) -> list[Json]:
+async def _causes(api: Api, link: Json) -> list[Json]:
     """What happened in other sessions and led to this, first cause first; what is not there any more ends the chain."""
     causes: list[Json] = []
     seen = set[str]()
-    while found["chain"]:
-        event_id = found["chain"][0]["causationId"]
+    while link["chain"]:
+        event_id = link["chain"][0]["causationId"]
         cause, _, version = event_id.rpartition(":")
         if not cause or not version.isdecimal() or event_id in seen:
             break
         seen.add(event_id)
         try:
-            found = await api.get(f"{path_of(cause)}/explain", version=int(version))
+            link = await api.get(f"{path_of(cause)}/explain", version=int(version))
         except Failed as error:
             if error.code != exits.NOT_FOUND:
                 raise
             break
-        causes.insert(0, found)
+        causes.insert(0, link)
     return causes

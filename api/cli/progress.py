@@ -29,17 +29,17 @@ def matrix(session: Json) -> str:
 
 def history(session: Json) -> str:
     """A line for each verdict, round by round."""
-    judged = [(said, agent) for agent in session.get("agents") or () for said in agent["history"]]
-    judged.sort(key=lambda found: int(found[0]["round"]))
+    judged = [(verdict, agent) for agent in session.get("agents") or () for verdict in agent["history"]]
+    judged.sort(key=lambda pair: int(pair[0]["round"]))
     return columns(
         [
-            f"round {said['round']}",
+            f"round {verdict['round']}",
             str(agent["agent"]),
-            f"phase {said['phase']}",
-            _VERDICTS.get(said["pass"], "FAIL"),
-            str(said["feedback"]),
+            f"phase {verdict['phase']}",
+            _VERDICTS.get(verdict["pass"], "FAIL"),
+            str(verdict["feedback"]),
         ]
-        for said, agent in judged
+        for verdict, agent in judged
     )
 
 
@@ -54,8 +54,8 @@ def round_of(session: Json) -> list[str]:
 
 
 def _convergence(session: Json) -> list[str]:
-    found = session.get("convergence")
-    return [f"convergence {found['overallScore']:.2f}"] if found else []
+    metrics = session.get("convergence")
+    return [f"convergence {metrics['overallScore']:.2f}"] if metrics else []
 
 
 def _row(agent: Json) -> list[str]:

@@ -57,14 +57,14 @@ def init(
     root = root_of(path.resolve())
     needs, programs = discover(root), agents(os.environ)
     team = _write(root / "team.toml", team_file(programs))  # one that was there may not be trusted unread
-    written = _write(root / NAME, project_file(needs, team=team))
+    is_new = _write(root / NAME, project_file(needs, team=team))
     for line in lines(needs):
         put(line)
     if not programs:
         say("No agent program on PATH. Install one (`hansard team` lists them) and run `hansard init` again.")
-    if team and not written:
+    if team and not is_new:
         say(f'To use the new team, add this to {NAME}: [delivery] team = "team.toml"')
-    if written:
+    if is_new:
         grant(root, where.settings(), by="init")
     return exits.OK
 

@@ -45,8 +45,8 @@ def attest(
                 return exits.OK
             if session is None:
                 raise Failed("Name a session, or use --public-key.", code=exits.USAGE)
-            found = _statement(store, find_stream(store, session))
-            put_json(dsse.signed(found, checkpoints.signing_key(settings.signing_key)))
+            statement = _statement(store, find_stream(store, session))
+            put_json(dsse.signed(statement, checkpoints.signing_key(settings.signing_key)))
     except checkpoints.NotProved as error:
         raise Failed(f"Nothing was signed. {error}", code=exits.NOT_VERIFIED) from None
     return exits.OK
@@ -73,13 +73,13 @@ def _statement(store: "Log", name: str) -> dict[str, Any]:
 async def trace(session: Id, /, *, json: Anyway = False, where: Where = HERE) -> int:
     """Print an Agent Trace record of a session's result: which lines an agent wrote, with the model and the turn."""
     async with connected(where) as api:
-        found = (await api.session(await resolve(api, session)))["session"]
-        result = found.get("result")
+        session_row = (await api.session(await resolve(api, session)))["session"]
+        result = session_row.get("result")
         if not result:
-            raise Failed(f"Session {found['id']} has changed nothing.", code=exits.REFUSED)
+            raise Failed(f"Session {session_row['id']} has changed nothing.", code=exits.REFUSED)
         if result["repository"] is None:
-            raise Failed(f"Session {found['id']} has worked in no git repository.", code=exits.REFUSED)
-        put_json(await _record(api, found, result))
+            raise Failed(f"Session {session_row['id']} has worked in no git repository.", code=exits.REFUSED)
+        put_json(await _record(api, session_row, result))
     return exits.OK
 
 
@@ -106,8 +106,8 @@ async def _record(api: Api, session: Json, result: Json) -> Json:
 def _turns(lines: Iterable[Json], session: str) -> Iterator[tuple[Json, list[Json]]]:
     """Each turn of the session by its first line, and all of its lines."""
     own = sorted((line for line in lines if line["session"] == session), key=lambda line: (line["turn"], line["line"]))
-    for _, found in groupby(own, key=lambda line: line["turn"]):
-        turn = list(found)
+    for _, group in groupby(own, key=lambda line: line["turn"]):
+        turn = list(group)
         yield turn[0], turn
 
 

@@ -33,11 +33,11 @@ _ALL: Final = 1_000_000
 async def show(session: Id, /, *, at: At = None, json: AsJson = False, where: Where = HERE) -> int:
     """Show a session: its status, its result and the commands it allows now."""
     async with connected(where) as api:
-        found = await api.session(await resolve(api, session), at=at)
+        answer = await api.session(await resolve(api, session), at=at)
     if json:
-        put_json(found)
+        put_json(answer)
     else:
-        put_pairs(details(found["session"], found.get("availableCommands") or []))
+        put_pairs(details(answer["session"], answer.get("availableCommands") or []))
     return exits.OK
 
 
@@ -176,17 +176,17 @@ async def report(
         if csv:
             put_document((await api.text(path, format="csv", **filters)).replace("\r\n", "\n"))
             return exits.OK
-        found = await api.get(path, **filters)
+        answer = await api.get(path, **filters)
     if json:
-        put_json(found)
+        put_json(answer)
     else:
-        _show(found)
+        _show(answer)
     return exits.OK
 
 
-def _show(found: Json) -> None:
+def _show(answer: Json) -> None:
     """The columns with any content; CSV has all of them."""
-    rows: list[Json] = found["rows"]
+    rows: list[Json] = answer["rows"]
     if not rows:
         say("No matching data. Run a session with `hansard example`.")
         return
@@ -195,7 +195,7 @@ def _show(found: Json) -> None:
     names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
     headings = [words("en").of("reports_column", name).upper() for name in names]
     put_table(headings, [[_word(name, row[name]) for name in names] for row in rows])
-    say(f"As of position {found['asOf']}.")
+    say(f"As of position {answer['asOf']}.")
 
 
 def _word(name: str, value: Any) -> str:

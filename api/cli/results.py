@@ -42,16 +42,16 @@ async def changes(
 ) -> int:
     """Show what a session has changed, as a patch."""
     async with connected(where) as api:
-        found = await api.get(f"{path_of(await resolve(api, session))}/changes", turnId=turn)
+        answer = await api.get(f"{path_of(await resolve(api, session))}/changes", turnId=turn)
     if json:
-        put_json(found)
+        put_json(answer)
     elif stat:
-        for file in found["files"]:
+        for file in answer["files"]:
             lines = "binary" if file["added"] is None else f"+{file['added']} -{file['removed']}"
             put(f"{file['status']:<9} {lines:>12}  {file['path']}{'' if file['named'] else '  (not named)'}")
-    elif found["patch"]:
-        await asyncio.to_thread(_show, found["patch"])
-    if not found["files"] and not found["patch"]:
+    elif answer["patch"]:
+        await asyncio.to_thread(_show, answer["patch"])
+    if not answer["files"] and not answer["patch"]:
         say("Nothing was changed.")
     return exits.OK
 
@@ -77,18 +77,18 @@ async def apply(session: Id, /, *, where: Where = HERE) -> int:
     code 4, with the files.
     """
     async with connected(where) as api:
-        found = await _result(api, session)
-    paths = [file["path"] for file in found.changes["files"]]
-    _refuse("These files have uncommitted changes", _dirty(found.top, paths))
-    patch = found.changes["patch"]
-    if found.commit is not None:
-        tree = _merged(found.top, found.commit)
-        patch = _git(found.top, "diff-tree", "-p", "--binary", "--full-index", "HEAD", tree).stdout
+        result = await _result(api, session)
+    paths = [file["path"] for file in result.changes["files"]]
+    _refuse("These files have uncommitted changes", _dirty(result.top, paths))
+    patch = result.changes["patch"]
+    if result.commit is not None:
+        tree = _merged(result.top, result.commit)
+        patch = _git(result.top, "diff-tree", "-p", "--binary", "--full-index", "HEAD", tree).stdout
     if patch:
-        done = _git(found.top, "apply", "--whitespace=nowarn", "-", given=patch, codes=(0, 1, 128))
+        done = _git(result.top, "apply", "--whitespace=nowarn", "-", stdin=patch, codes=(0, 1, 128))
         if done.returncode:
             raise Failed("The changes do not apply to your checkout.", *done.stderr.splitlines(), code=exits.REFUSED)
-    applied = f"Applied {len(paths)} changed files to {found.top}, uncommitted."
+    applied = f"Applied {len(paths)} changed files to {result.top}, uncommitted."
     say(applied if patch else "Your checkout already has all changes.")
     return exits.OK
 
@@ -106,56 +106,56 @@ async def merge(
     the files.
     """
     async with connected(where) as api:
-        found = await _result(api, session)
-    if found.commit is None:
-        name = found.changes["branch"] or found.changes["head"]
-        raise Failed(f"{found.top} does not have {name}: fetch it first, or use `hansard apply`.", code=exits.REFUSED)
-    _merged(found.top, found.commit)
-    paths = [file["path"] for file in found.changes["files"]]
-    _refuse("These files have uncommitted changes", _dirty(found.top, paths))
+        result = await _result(api, session)
+    if result.commit is None:
+        name = result.changes["branch"] or result.changes["head"]
+        raise Failed(f"{result.top} does not have {name}: fetch it first, or use `hansard apply`.", code=exits.REFUSED)
+    _merged(result.top, result.commit)
+    paths = [file["path"] for file in result.changes["files"]]
+    _refuse("These files have uncommitted changes", _dirty(result.top, paths))
     if squash:
-        if _squash(found, found.commit):
-            kept = [file["path"] for file in found.changes["files"] if file["status"] != "deleted"]
+        if _squash(result, result.commit):
+            remaining = [file["path"] for file in result.changes["files"] if file["status"] != "deleted"]
             async with connected(where) as api:
-                await note_squash(api, found.top, _git(found.top, "rev-parse", "HEAD").stdout.strip(), kept)
+                await note_squash(api, result.top, _git(result.top, "rev-parse", "HEAD").stdout.strip(), remaining)
     else:
-        title = f"Merge {found.changes['branch'] or found.session['id']}: {_title(found.session)}"
-        _tried(found.top, "merge", "--no-edit", "-m", title, found.commit)
-    say(f"Merged into {_git(found.top, 'rev-parse', '--abbrev-ref', 'HEAD').stdout.strip()}.")
+        title = f"Merge {result.changes['branch'] or result.session['id']}: {_title(result.session)}"
+        _tried(result.top, "merge", "--no-edit", "-m", title, result.commit)
+    say(f"Merged into {_git(result.top, 'rev-parse', '--abbrev-ref', 'HEAD').stdout.strip()}.")
     return exits.OK
 
 
-def _squash(found: Result, commit: str) -> bool:
+def _squash(result: Result, commit: str) -> bool:
     """One commit with the trailers of all; False where there was nothing to commit."""
-    staged = _git(found.top, "diff", "--cached", "--name-only", "-z").stdout.split("\0")
+    staged = _git(result.top, "diff", "--cached", "--name-only", "-z").stdout.split("\0")
     _refuse("These changes are staged already", filter(None, staged))
     own = ["log", "--reverse", "--format=%(trailers:only,unfold)", f"HEAD..{commit}"]
-    lines = [line for line in _git(found.top, *own).stdout.splitlines() if line.startswith("Hansard-")]
-    _tried(found.top, "merge", "--squash", commit)
-    if _git(found.top, "diff", "--cached", "--quiet", codes=(0, 1)).returncode == 0:
+    lines = [line for line in _git(result.top, *own).stdout.splitlines() if line.startswith("Hansard-")]
+    _tried(result.top, "merge", "--squash", commit)
+    if _git(result.top, "diff", "--cached", "--quiet", codes=(0, 1)).returncode == 0:
         return False
-    message = "\n".join([_title(found.session), "", *dict.fromkeys(lines)])
-    _tried(found.top, "commit", "--quiet", "-F", "-", given=message)
+    message = "\n".join([_title(result.session), "", *dict.fromkeys(lines)])
+    _tried(result.top, "commit", "--quiet", "-F", "-", stdin=message)
     return True
 
 
 async def pr(session: Id, /, *, where: Where = HERE) -> int:
     """Push a session's branch and open a pull request with `gh`; without `gh`, print the commands."""
     async with connected(where) as api:
-        found = await _result(api, session)
-    branch = found.changes["branch"]
-    if branch is None or found.commit is None:
+        result = await _result(api, session)
+    branch = result.changes["branch"]
+    if branch is None or result.commit is None:
         hint = "`hansard changes` shows its changes."
         raise Failed("This session has no branch in this repository.", hint, code=exits.REFUSED)
-    if _git(found.top, "show-ref", "--verify", "--quiet", "refs/notes/ai", codes=(0, 1, 128)).returncode == 0:
+    if _git(result.top, "show-ref", "--verify", "--quiet", "refs/notes/ai", codes=(0, 1, 128)).returncode == 0:
         say("To share the notes on which lines the agents wrote: git push origin refs/notes/ai")
-    title, body = _title(found.session), str(found.session.get("finalSummary") or found.session.get("summary") or "")
+    title, body = _title(result.session), str(result.session.get("finalSummary") or result.session.get("summary") or "")
     if shutil.which("gh") is None:
         put(f"git push origin {branch}")
         put(f"gh pr create --head {branch} --fill-first")
         return exits.OK
-    _tried(found.top, "push", "--quiet", "origin", f"refs/heads/{branch}:refs/heads/{branch}")
-    put(_pull_request(found.top, branch, title, body or title))
+    _tried(result.top, "push", "--quiet", "origin", f"refs/heads/{branch}:refs/heads/{branch}")
+    put(_pull_request(result.top, branch, title, body or title))
     return exits.OK
 
 
@@ -174,11 +174,11 @@ def _pull_request(top: Path, branch: str, title: str, body: str) -> str:
 async def _result(api: Api, name: str) -> Result:
     """Raises Failed where nothing was changed, or here is no repository."""
     session = (await api.session(await resolve(api, name)))["session"]
-    found = await api.get(f"{path_of(session['id'])}/changes")
-    if found["head"] is None or not found["files"]:
+    diff = await api.get(f"{path_of(session['id'])}/changes")
+    if diff["head"] is None or not diff["files"]:
         raise Failed(f"Session {session['id']} changed nothing.", code=exits.REFUSED)
     top = Path(_git(Path.cwd(), "rev-parse", "--show-toplevel").stdout.rstrip("\n"))
-    return Result(session, found, top, _fetched(api, session["id"], found["head"], top))
+    return Result(session, diff, top, _fetched(api, session["id"], diff["head"], top))
 
 
 def _fetched(api: Api, session_id: str, head: str, top: Path) -> str | None:
@@ -209,8 +209,8 @@ def _merged(top: Path, commit: str) -> str:
 
 def _dirty(top: Path, paths: Sequence[str]) -> list[str]:
     """Those of the paths that differ from the last commit, or are there without being tracked."""
-    said = _git(top, "--literal-pathspecs", "status", "--porcelain", "-z", "--no-renames", "--", *paths).stdout
-    return [entry[3:] for entry in said.split("\0") if entry]
+    status = _git(top, "--literal-pathspecs", "status", "--porcelain", "-z", "--no-renames", "--", *paths).stdout
+    return [entry[3:] for entry in status.split("\0") if entry]
 
 
 def _refuse(why: str, paths: Iterable[str]) -> None:
@@ -222,21 +222,21 @@ def _title(session: Json) -> str:
     return str(session.get("title") or session["id"])[:72]
 
 
-def _tried(top: Path, *words: str, given: str = "") -> None:
+def _tried(top: Path, *words: str, stdin: str = "") -> None:
     """A change of the person's repository, with their settings and hooks. Raises Failed with git's words."""
-    done = _git(top, *words, given=given, codes=(0, 1, 2, 128))
+    done = _git(top, *words, stdin=stdin, codes=(0, 1, 2, 128))
     if done.returncode:
-        said = (done.stderr or done.stdout).splitlines()
-        raise Failed(f"git {words[0]} refused.", *said[:20], code=exits.REFUSED)
+        lines = (done.stderr or done.stdout).splitlines()
+        raise Failed(f"git {words[0]} refused.", *lines[:20], code=exits.REFUSED)
 
 
 def _git(
-    folder: Path, *words: str, given: str = "", codes: tuple[int, ...] = (0,)
+    folder: Path, *words: str, stdin: str = "", codes: tuple[int, ...] = (0,)
 ) -> "subprocess.CompletedProcess[str]":
     command = ["git", "-c", "core.quotePath=false", *words]
     env = {**os.environ, **_QUIET}
     done = subprocess.run(
-        command, cwd=folder, env=env, input=given, capture_output=True, check=False, encoding="utf-8",
+        command, cwd=folder, env=env, input=stdin, capture_output=True, check=False, encoding="utf-8",
         errors="surrogateescape",
     )  # fmt: skip
     if done.returncode in codes:
@@ -255,7 +255,7 @@ async def note_squash(api: Api, top: Path, commit: str, paths: Iterable[str]) ->
     from adapters.workspace.packing import add_note
     from domain.provenance.notes import NotedTurn, note_of
 
-    found = defaultdict[NotedTurn, dict[str, list[int]]](dict)
+    works = defaultdict[NotedTurn, dict[str, list[int]]](dict)
     for path in paths:
         with suppress(Failed):  # the server may have no such repository
             for line in await api.values("/api/blame", repository=str(top), path=path, revision=commit):
@@ -267,7 +267,7 @@ async def note_squash(api: Api, top: Path, commit: str, paths: Iterable[str]) ->
                         model=line["model"] or "",
                         iteration=str(line["iteration"] or ""),
                     )
-                    found[writer].setdefault(path, []).append(line["line"])
-    if found:
+                    works[writer].setdefault(path, []).append(line["line"])
+    if works:
         with suppress(WorkspaceError):  # the commit is there; the note is not worth failing for
-            add_note(top, commit, note_of(commit, list(found.items())))
+            add_note(top, commit, note_of(commit, list(works.items())))

@@ -93,10 +93,10 @@ def _cut(diff: str) -> str:
     """As much as can be reviewed, up to the end of a line, and a note of what is missing."""
     if len(diff) <= MOST:
         return diff.rstrip("\n")
-    kept = diff[: diff.rfind("\n", 0, MOST) + 1] or diff[:MOST]
-    left = len(diff) - len(kept)
+    head = diff[: diff.rfind("\n", 0, MOST) + 1] or diff[:MOST]
+    left = len(diff) - len(head)
     say(f"The diff is long: the last {left:,} of its {len(diff):,} characters are omitted.")
-    return f"{kept.rstrip()}\n\n[{left:,} more characters of the diff are omitted; see the overview.]"
+    return f"{head.rstrip()}\n\n[{left:,} more characters of the diff are omitted; see the overview.]"
 
 
 async def _git(folder: Path, *words: str, codes: tuple[int, ...] = (0,), index: Path | None = None) -> str:
@@ -175,16 +175,16 @@ async def review(
     if diff or base is not None or repo is not None:
         if subject is not None or file is not None:
             raise Failed("Give only one of: a text, --file, --diff.", code=exits.USAGE)
-        found = await changes(repo or Path.cwd(), base=base)
-        if found is None:
+        repository = await changes(repo or Path.cwd(), base=base)
+        if repository is None:
             return exits.OK
     elif subject is None and file is None:
         raise Failed("Nothing to review: give a text, --file FILE, - for stdin, or --diff.", code=exits.USAGE)
     else:
-        found = RepositoryChanges(Path.cwd(), "", text_or_file(subject, file, what="subject"))
-    body: Json = {"kind": "review", "subject": found.text, "title": found.title, "strategy": strategy}
+        repository = RepositoryChanges(Path.cwd(), "", text_or_file(subject, file, what="subject"))
+    body: Json = {"kind": "review", "subject": repository.text, "title": repository.title, "strategy": strategy}
     body |= {"maxRounds": max_rounds, "profile": profile, "origin": "cli"}
-    return await start(where, team, options, body, json=json, here=found.top)
+    return await start(where, team, options, body, json=json, here=repository.top)
 
 
 async def debate(

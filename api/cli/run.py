@@ -89,9 +89,9 @@ async def run(
     no_baseline
         Do not run the validation commands before the first agent starts.
     """
-    told = fix is None or task is not None or task_file is not None
+    has_task = fix is None or task is not None or task_file is not None
     body: Json = {
-        "task": text_from(task, task_file, what="task", option="--task-file") if told else None,
+        "task": text_from(task, task_file, what="task", option="--task-file") if has_task else None,
         "fixes": fix,
         "filePaths": split(files) if files else None,
         "testCommand": test,

@@ -165,7 +165,7 @@ def _orchestration(session: Json) -> Pairs:
     return [
         ("prompt", session["prompt"]),
         ("mode", f"{session['mode']} (triage saw {seen})"),
-        ("employees", ", ".join(f"{found['name']} ({found['role']})" for found in session["employees"])),
+        ("employees", ", ".join(f"{employee['name']} ({employee['role']})" for employee in session["employees"])),
         ("plan", _plan(session)),
         ("rounds", ", ".join(figures(session))),
         ("agents", matrix(session)),
@@ -245,8 +245,8 @@ def put_sides(one: Json, other: Json, cost: Json) -> None:
     tokens = [cost[name]["tokens"] for name in ("a", "b")]
     spent: Pairs = [("tokens", _beside(*("" if used is None else f"{used:,}" for used in tokens)))]
     names = [name for name in dict.fromkeys((*sides[0], *sides[1])) if name not in _OWN]
-    told = [(name, _beside(sides[0].get(name, ""), sides[1].get(name, ""))) for name in names]
-    put_pairs([("session", _beside(one["id"], other["id"])), *told, *spent])
+    rows = [(name, _beside(sides[0].get(name, ""), sides[1].get(name, ""))) for name in names]
+    put_pairs([("session", _beside(one["id"], other["id"])), *rows, *spent])
 
 
 def _beside(one: str, other: str) -> str:
@@ -261,13 +261,13 @@ def _cut(text: str) -> str:
     return "\n   ".join([*(shortened(line, _WIDTH) for line in lines[:_DIFF_LINES]), *more])
 
 
-def why_stopped(session: Json, commands: Sequence[str], found: Json | None) -> Pairs:
+def why_stopped(session: Json, commands: Sequence[str], event: Json | None) -> Pairs:
     """The cause, the evidence and the next command of a session that stopped before it was done; else nothing.
     `found` is the event that says what went wrong."""
     cause = reason_of(session)
-    if not cause and not found:
+    if not cause and not event:
         return []
-    lines = [f"{found['version']}. {found['lines'][0]}", *found["lines"][1:_EVIDENCE]] if found else []
+    lines = [f"{event['version']}. {event['lines'][0]}", *event["lines"][1:_EVIDENCE]] if event else []
     shown = "\n".join(lines) or session.get("lastError") or ""
     first = next(iter(steps(session, commands)), "")
     return [("cause", cause), ("evidence", shown), ("next", first)]

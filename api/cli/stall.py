@@ -48,8 +48,8 @@ class StallWatch:
         if not store.failing and trouble is None:
             return
         self._failed += 1
-        found: str | None = await asyncio.to_thread(store.failure)
-        self._why = found or trouble or self._why
+        failure: str | None = await asyncio.to_thread(store.failure)
+        self._why = failure or trouble or self._why
         if self._failed < FAILING:
             return
         raise Failed(
@@ -60,23 +60,23 @@ class StallWatch:
     async def _look_for_agents(self, sessions: Sequence[Json]) -> None:
         assert self._system is not None, "only what is worked on here"
         turns = [turn for session in sessions for turn in session.get("outstandingTurns") or ()]
-        asked = [turn for turn in turns if turn["work"] != "wait"]
-        if not asked or not all(turn.get("elsewhere") or turn.get("external") for turn in asked):
+        agents = [turn for turn in turns if turn["work"] != "wait"]
+        if not agents or not all(turn.get("elsewhere") or turn.get("external") for turn in agents):
             self._alone = 0
             return
-        external = [turn for turn in asked if turn.get("external")]
+        external = [turn for turn in agents if turn.get("external")]
         if external:
             return self._say(
                 f"Waiting for {_names(external)}: its worker claims the turn from `hansard serve` on this log."
             )
         if await asyncio.to_thread(other_workers, self._system.settings.node_dir / "workers"):
-            return self._say(f"Waiting for {_names(asked)}, not in this team; other workers are running on this log.")
+            return self._say(f"Waiting for {_names(agents)}, not in this team; other workers are running on this log.")
         self._alone += 1
         if self._alone < ABSENT:
             return
         session_id = sessions[0]["id"]
         raise Failed(
-            f"{session_id} is waiting for {_names(asked)}, not in this team; no other worker is running on this log.",
+            f"{session_id} is waiting for {_names(agents)}, not in this team; no other worker is running on this log.",
             "Add an agent for it to the team file, then run `hansard worker --team FILE`.",
             f"To cancel it: `hansard cancel {session_id}`.",
         )

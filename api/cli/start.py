@@ -105,7 +105,7 @@ def _team_of(where: Where, folder: Path | None) -> Path | None:
 
 
 def say_where(options: StartOptions, folder: str | None) -> None:
-    say(f"Workspace: {_described(folder, asked=options.workspace is not None)}.")
+    say(f"Workspace: {_described(folder, explicit=options.workspace is not None)}.")
 
 
 def say_uncommitted(folder: str | None) -> None:
@@ -128,8 +128,8 @@ def _uncommitted(folder: Path) -> list[str]:
         "--no-renames",
     ]
     done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
-    said = done.stdout.decode(errors="replace") if done.returncode == 0 else ""
-    return [one_line(entry[3:]) for entry in said.split("\0") if entry]
+    status = done.stdout.decode(errors="replace") if done.returncode == 0 else ""
+    return [one_line(entry[3:]) for entry in status.split("\0") if entry]
 
 
 async def say_who(api: Api, options: StartOptions) -> None:
@@ -173,12 +173,12 @@ async def _is_example(api: Api) -> bool:
     return False
 
 
-def _described(folder: str | None, *, asked: bool) -> str:
+def _described(folder: str | None, *, explicit: bool) -> str:
     if folder is None:
         return "a new, empty folder"
     if not in_repository(Path(folder)):
         return f"{folder}, edited in place"
-    hint = "" if asked else "; use --fresh for an empty folder"
+    hint = "" if explicit else "; use --fresh for an empty folder"
     return f"a worktree of the repository at {folder}{hint}"
 
 
@@ -194,11 +194,11 @@ def _scenario(named: str | None) -> Json | None:
         return None
     try:
         raw = sys.stdin.buffer.read() if named == "-" else Path(named).expanduser().read_bytes()
-        found = decode(raw)
+        value = decode(raw)
     except OSError as error:
         raise Failed(f"--scenario {named}: {error.strerror}.", code=exits.USAGE) from None
     except Malformed as error:
         raise Failed(f"--scenario {named}: {error}", code=exits.USAGE) from None
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise Failed(f"--scenario {named}: expected a JSON object.", code=exits.USAGE)
-    return dict(found)
+    return dict(value)

@@ -28,7 +28,7 @@ def team(
     from adapters.agents.team import load
 
     settings = Where().settings(team=team)
-    known = [
+    preset_rows = [
         {
             "preset": preset.name,
             "title": preset.title,
@@ -39,12 +39,12 @@ def team(
         }
         for preset in presets()
     ]
-    found = load(settings.team)
-    agents = [_agent(member) for member in found.agents]
+    config = load(settings.team)
+    agents = [_agent(member) for member in config.agents]
     if json:
-        put_json({"presets": known, "agents": agents, "example": found.example})
+        put_json({"presets": preset_rows, "agents": agents, "example": config.example})
     else:
-        _print(known, agents, example=found.example)
+        _print(preset_rows, agents, example=config.example)
     return exits.OK
 
 
@@ -59,9 +59,9 @@ def _agent(member: "Member") -> dict[str, Any]:
     }
 
 
-def _print(known: list[dict[str, Any]], agents: list[dict[str, Any]], *, example: bool) -> None:
+def _print(presets: list[dict[str, Any]], agents: list[dict[str, Any]], *, example: bool) -> None:
     put("Presets")
-    for row in known:
+    for row in presets:
         state = paint("installed", "green") if row["installed"] else f"install with: {row['install']}"
         put(f"  {row['preset']:<10} {row['title']:<20} {state}")
     put("Team" + (" (scripted example; set yours with --team or HANSARD_TEAM)" if example else ""))
@@ -85,13 +85,13 @@ def try_agents(settings: "Settings", *, json: bool) -> int:
 async def _trials(members: "tuple[Member, ...]", sandbox: "Sandbox", *, quiet: bool) -> "list[Trial]":
     from adapters.agents.trying import attempt
 
-    found = []
+    trials = []
     for member in members:
         trial = await attempt(member, sandbox)
-        found.append(trial)
+        trials.append(trial)
         if not quiet:
             _tell(trial)
-    return found
+    return trials
 
 
 def _tell(trial: "Trial") -> None:

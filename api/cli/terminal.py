@@ -38,7 +38,7 @@ _STATUS_STYLES: Final = {
 
 def visible(text: str) -> str:
     """Control, C1, bidi and invisible characters spelt out (`⟦U+001B⟧`); line breaks and tabs stay."""
-    return _DANGEROUS.sub(lambda found: f"⟦U+{ord(found[0]):04X}⟧", text.replace("\r\n", "\n"))
+    return _DANGEROUS.sub(lambda match: f"⟦U+{ord(match[0]):04X}⟧", text.replace("\r\n", "\n"))
 
 
 def one_line(text: str) -> str:
@@ -165,7 +165,7 @@ def counted(number: int, thing: str) -> str:
 
 def _json(value: Any, *, indent: int | None) -> str:
     text = json.dumps(value, ensure_ascii=False, indent=indent)
-    return _DANGEROUS_IN_JSON.sub(lambda found: json.dumps(found[0])[1:-1], text)
+    return _DANGEROUS_IN_JSON.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def _colours(stream: TextIO) -> bool:

@@ -75,59 +75,59 @@ class AgentTool(NamedTuple):
 
 
 def _starting(kind: str) -> Callable[[Api, Json], Awaitable[Json]]:
-    async def start(api: Api, given: Json) -> Json:
-        return await api.post("/api/sessions", given | {"kind": kind})
+    async def start(api: Api, arguments: Json) -> Json:
+        return await api.post("/api/sessions", arguments | {"kind": kind})
 
     return start
 
 
 def _commanding(action: str) -> Callable[[Api, Json], Awaitable[Json]]:
-    async def command(api: Api, given: Json) -> Json:
-        session_id = await resolve(api, str(given.pop("session")))
-        return await api.post(f"{path_of(session_id)}/{action}", given)
+    async def command(api: Api, arguments: Json) -> Json:
+        session_id = await resolve(api, str(arguments.pop("session")))
+        return await api.post(f"{path_of(session_id)}/{action}", arguments)
 
     return command
 
 
 def _reading(part: str = "") -> Callable[[Api, Json], Awaitable[Json]]:
-    async def read(api: Api, given: Json) -> Json:
-        session_id = await resolve(api, str(given.pop("session")))
-        return await api.get(f"{path_of(session_id)}{part}", **given)
+    async def fetch(api: Api, arguments: Json) -> Json:
+        session_id = await resolve(api, str(arguments.pop("session")))
+        return await api.get(f"{path_of(session_id)}{part}", **arguments)
 
-    return read
+    return fetch
 
 
-async def _changes(api: Api, given: Json) -> Json:
-    found = await _reading("/changes")(api, given)
-    patch = str(found["patch"])
+async def _changes(api: Api, arguments: Json) -> Json:
+    answer = await _reading("/changes")(api, arguments)
+    patch = str(answer["patch"])
     if len(patch) > LONGEST_PATCH:
-        found |= {"patch": patch[:LONGEST_PATCH], "patchCut": len(patch)}
-    return found
+        answer |= {"patch": patch[:LONGEST_PATCH], "patchCut": len(patch)}
+    return answer
 
 
-async def _list(api: Api, given: Json) -> Json:
-    items, more = await api.pages("/api/sessions", **{"limit": 20, **given})
+async def _list(api: Api, arguments: Json) -> Json:
+    items, more = await api.pages("/api/sessions", **{"limit": 20, **arguments})
     return {"items": items, "nextCursor": more}
 
 
-async def _inbox(api: Api, given: Json) -> Json:
-    items, more = await api.pages("/api/decisions", **{"limit": 50, **given})
+async def _inbox(api: Api, arguments: Json) -> Json:
+    items, more = await api.pages("/api/decisions", **{"limit": 50, **arguments})
     return {"items": items, "nextCursor": more}
 
 
-async def _message(api: Api, given: Json) -> Json:
-    return await api.post("/api/message", given)
+async def _message(api: Api, arguments: Json) -> Json:
+    return await api.post("/api/message", arguments)
 
 
-async def _wait(api: Api, given: Json) -> Json:
+async def _wait(api: Api, arguments: Json) -> Json:
     """Until nothing runs: it has ended, or waits for a person. `rests` is false where the time was over first."""
-    session_id = await resolve(api, str(given["session"]))
-    until = time.monotonic() + float(given.get("seconds", 45))
+    session_id = await resolve(api, str(arguments["session"]))
+    until = time.monotonic() + float(arguments.get("seconds", 45))
     while True:
-        found = await api.session(session_id)
-        rests = exits.rests(found["session"]) or await _waits_below(api, found["session"])
+        answer = await api.session(session_id)
+        rests = exits.rests(answer["session"]) or await _waits_below(api, answer["session"])
         if rests or time.monotonic() >= until:
-            return {"rests": rests, **found}
+            return {"rests": rests, **answer}
         await asyncio.sleep(min(_POLL_SECONDS, max(0.0, until - time.monotonic())))
 
 
@@ -203,7 +203,7 @@ TOOLS: Final = (
 
 def schema_of(tool: AgentTool) -> dict[str, Any]:
     """What the tool takes, as JSON Schema; which kind is started says the tool itself."""
-    found = tool.takes.model_json_schema(by_alias=True)
-    found["properties"].pop("kind", None) if tool.name.startswith("start_") else None
-    found["required"] = [name for name in found.get("required", ()) if name in found["properties"]]
-    return found
+    schema = tool.takes.model_json_schema(by_alias=True)
+    schema["properties"].pop("kind", None) if tool.name.startswith("start_") else None
+    schema["required"] = [name for name in schema.get("required", ()) if name in schema["properties"]]
+    return schema

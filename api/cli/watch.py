@@ -45,12 +45,12 @@ class SessionFollower:
     def waiting(self) -> list[Json]:
         """The reviews and debates that wait for a person: the session itself, or those that it waits for."""
         seen = (self._main, *self._children.values())
-        return [found.session for found in seen if found.session.get("status") == exits.WAITING]
+        return [child.session for child in seen if child.session.get("status") == exits.WAITING]
 
     @property
     def permissions(self) -> list[tuple[str, Json]]:
         """Permission requests that were not shown here yet, each with its session."""
-        seen = (found.session for found in (self._main, *self._children.values()))
+        seen = (child.session for child in (self._main, *self._children.values()))
         requests = ((str(each["id"]), request) for each in seen for request in each.get("permissionRequests") or ())
         return [(name, request) for name, request in requests if request["requestId"] not in self.asked]
 
@@ -247,5 +247,5 @@ def say_fix(review: str) -> None:
 async def _say_steps(api: Api, session: Json) -> None:
     """Retry, extend, continue, reset: those that the session allows, on one line."""
     commands = (await api.session(str(session["id"])))["availableCommands"]
-    if found := steps(session, commands):
-        say("  " + "     ".join(found))
+    if line := steps(session, commands):
+        say("  " + "     ".join(line))

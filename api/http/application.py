@@ -93,11 +93,11 @@ class _Application(Starlette):
         """The handler of the path. Raises HTTPException if there is none, or none for this method."""
         scope["router"] = self.router
         for route in self.router.routes:
-            match, found = route.matches(scope)
+            match, child_scope = route.matches(scope)
             if match is Match.FULL:
                 scope["route"] = route
-                scope.update(found)
-                endpoint: _Methods = found["endpoint"]
+                scope.update(child_scope)
+                endpoint: _Methods = child_scope["endpoint"]
                 return endpoint
             if match is Match.PARTIAL:
                 assert isinstance(route, Route)

@@ -90,11 +90,11 @@ class Pieces:
         self._kept.clear()
         self._bytes = 0
 
-    def keep(self, interest: Interest, position: int, found: Piece) -> None:
+    def keep(self, interest: Interest, position: int, piece: Piece) -> None:
         """Only pieces with progress are kept: that there is nothing new may change at any time."""
-        if found.position <= position or (interest, position) in self._kept:
+        if piece.position <= position or (interest, position) in self._kept:
             return
-        self._kept[interest, position] = found
-        self._bytes += len(found.data)
+        self._kept[interest, position] = piece
+        self._bytes += len(piece.data)
         while len(self._kept) > SHARED or self._bytes > SHARED_BYTES:
             self._bytes -= len(self._kept.popitem(last=False)[1].data)

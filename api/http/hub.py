@@ -57,9 +57,9 @@ class Reader:
         await self.rung.wait()
         self.resting = False
 
-    def told(self, found: Piece) -> None:
-        self.position = found.position
-        self.version = found.version or self.version
+    def told(self, piece: Piece) -> None:
+        self.position = piece.position
+        self.version = piece.version or self.version
 
     def leave(self) -> None:
         self.gone = True
@@ -126,10 +126,10 @@ class Hub:
         """Whether a resting client is up to date again without being woken: usually, most are."""
         if not reader.resting or reader.rung.is_set():
             return False
-        found = self.take(reader.interest, reader.position)
-        if found is None or found.position < self.position or (found.data and not reader.wire.push(found.data)):
+        piece = self.take(reader.interest, reader.position)
+        if piece is None or piece.position < self.position or (piece.data and not reader.wire.push(piece.data)):
             return False
-        reader.told(found)
+        reader.told(piece)
         with suppress(HansardError):  # otherwise the client is woken, and reads it from its own stream
             return not self.has_ended(reader)
         return False
@@ -140,12 +140,12 @@ class Hub:
         """The matching events after a position; None if that is older than what is kept."""
         if position < self._before:
             return self._older.find(interest, position)
-        found = self._newest.find(interest, position)
-        if found is None:
+        piece = self._newest.find(interest, position)
+        if piece is None:
             behind = bisect_right(self._frames, position, key=lambda frame: frame.position)
-            found = next(pieces(islice(self._frames, behind, None), interest, max(position, self.position)))
-            self._newest.keep(interest, position, found)
-        return found
+            piece = next(pieces(islice(self._frames, behind, None), interest, max(position, self.position)))
+            self._newest.keep(interest, position, piece)
+        return piece
 
     async def find(self, interest: Interest, position: int, search: Callable[[], list[Piece]]) -> Piece:
         """What `take` does not have, searched in a thread, once for all clients that ask now or soon."""
@@ -153,11 +153,11 @@ class Hub:
         if key not in self._finding:
             self._finding[key] = asyncio.create_task(asyncio.to_thread(search))
             self._finding[key].add_done_callback(lambda _: self._finding.pop(key))
-        found = await asyncio.shield(self._finding[key])
-        for each in found:
+        results = await asyncio.shield(self._finding[key])
+        for each in results:
             self._older.keep(interest, position, each)
             position = each.position
-        return found[0]
+        return results[0]
 
     def has_ended(self, reader: Reader) -> bool:
         """Whether a client has everything of a session that has ended; determined once for all its clients."""

@@ -121,10 +121,10 @@ def _keeping(handler: Handler, *, whole: bool) -> Handler:
         call = await call_of(request)
         assert call.owned_key is not None, "it has a key"
         async with _ANSWERING.setdefault((asyncio.get_running_loop(), call.owned_key), asyncio.Lock()):
-            known = await asyncio.to_thread(call.receipt)
-            if known is not None:
-                same(known.fingerprint, call.fingerprint)
-                return _again(known) if known.body else _marked(await _outcome(handler, request))
+            receipt = await asyncio.to_thread(call.receipt)
+            if receipt is not None:
+                same(receipt.fingerprint, call.fingerprint)
+                return _again(receipt) if receipt.body else _marked(await _outcome(handler, request))
             answer = await _outcome(handler, request)
             if answer.status_code == _NOTHING:
                 return answer
@@ -163,9 +163,9 @@ async def _first(call: ApiCall, answer: Response, *, whole: bool = False) -> Res
 
 def _entered(store: Store, receipt: StoredReceipt) -> StoredReceipt:
     """The receipt that counts for the key: the first."""
-    known = store.receipt(receipt.key)
-    if known is not None:
-        return known
+    existing = store.receipt(receipt.key)
+    if existing is not None:
+        return existing
     try:
         store.append([Write(receipt=lambda _: receipt)])
     except Conflict:

@@ -18,10 +18,10 @@ _DURATION: Final = re.compile(r"([1-9][0-9]{0,8})([smhd])")
 
 def seconds_of(duration: str) -> int:
     """`30d` → 2592000. Raises ValueError."""
-    found = _DURATION.fullmatch(duration)
-    if found is None:
+    match = _DURATION.fullmatch(duration)
+    if match is None:
         raise ValueError(f"{duration!r} is not a duration such as 45s, 30m, 12h or 30d.")
-    return int(found[1]) * _UNITS[found[2]]
+    return int(match[1]) * _UNITS[match[2]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +58,23 @@ def parse(line: str) -> Key | None:
 class Keys:
     """API keys by name."""
 
-    def __init__(self, listed: Iterable[Key] = (), *, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, keys: Iterable[Key] = (), *, now: Callable[[], float] = time.time) -> None:
         self._now = now
-        self._keys = {key.name: key for key in listed}
+        self._keys = {key.name: key for key in keys}
 
     def name_of(self, key: str) -> str | None:
         """Whose key it is, compared in constant time; None if unknown or expired."""
         digest = hashlib.sha256(key.encode()).hexdigest().encode()
-        found = None
-        for name, known in self._keys.items():
-            if hmac.compare_digest(known.digest.encode(), digest):
-                found = name
-        return found if found is not None and self.named(found) else None
+        match = None
+        for name, entry in self._keys.items():
+            if hmac.compare_digest(entry.digest.encode(), digest):
+                match = name
+        return match if match is not None and self.named(match) else None
 
     def named(self, name: str) -> Key | None:
         """Somebody's key; None of a name without one, or whose key has expired."""
-        found = self._keys.get(name)
-        return None if found is None or found.expired(self._now()) else found
+        key = self._keys.get(name)
+        return None if key is None or key.expired(self._now()) else key
 
 
 def _text(path: Path) -> str:

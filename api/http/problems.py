@@ -95,9 +95,9 @@ def problem(error: Problem) -> Response:
 
 def of(error: Exception) -> Problem:
     """The problem that an error of the inner rooms is."""
-    found = _of(error)
-    found.replayed = getattr(error, "replayed", False)
-    return found
+    answer = _of(error)
+    answer.replayed = getattr(error, "replayed", False)
+    return answer
 
 
 _STATUS: Final[Mapping[type[Exception], int]] = {
@@ -132,9 +132,9 @@ def _of(error: Exception) -> Problem:
         case Forbidden():
             return Problem(status, sentence)
         case Refused():
-            found = Problem(status, _with_allowed(error), allowed=list(error.allowed))
-            found.sentence = sentence
-            return found
+            problem = Problem(status, _with_allowed(error), allowed=list(error.allowed))
+            problem.sentence = sentence
+            return problem
         case Stale():
             return Problem(status, sentence, currentVersion=error.actual)
         case KeyReused():
@@ -162,14 +162,14 @@ def misfit(pointer: str, detail: str) -> dict[str, Any]:
 
 
 def _repeated(error: Repeated) -> Problem:
-    found = Problem(error.status, str(error))
-    found.body = error.body
-    return found
+    problem = Problem(error.status, str(error))
+    problem.body = error.body
+    return problem
 
 
 def _listed(errors: Sequence[Mapping[str, str]]) -> str:
     """What is wrong, each place by its pointer; what is wrong with the whole body needs none."""
-    return "; ".join(": ".join(part for part in (found["pointer"], found["detail"]) if part) for found in errors)
+    return "; ".join(": ".join(part for part in (entry["pointer"], entry["detail"]) if part) for entry in errors)
 
 
 def _with_allowed(error: Refused) -> str:
@@ -181,9 +181,9 @@ def _with_allowed(error: Refused) -> str:
 def invalid(error: ValidationError, sent: object) -> Problem:
     """What a model found wrong, each place once with its JSON pointer; what was sent is not echoed."""
     places: dict[str, list[ErrorDetails]] = {}
-    for found in error.errors(include_url=False, include_input=False):
-        pointer = _pointer(found["loc"], sent, missing=found["type"] == "missing")
-        places.setdefault(pointer, []).append(found)
+    for entry in error.errors(include_url=False, include_input=False):
+        pointer = _pointer(entry["loc"], sent, missing=entry["type"] == "missing")
+        places.setdefault(pointer, []).append(entry)
     above = {pointer[:end] for pointer in places for end, part in enumerate(pointer) if part == "/"}
     meant = {pointer: _meant(tried, inside=pointer in above) for pointer, tried in places.items()}
     return of_fields(422, {pointer: _either(tried) for pointer, tried in meant.items() if tried})
@@ -192,7 +192,7 @@ def invalid(error: ValidationError, sent: object) -> Problem:
 def _meant(tried: list[ErrorDetails], *, inside: bool) -> list[ErrorDetails]:
     """Of the alternatives that were tried on a value those of its own type, wherever one is: what is wrong `inside` it
     or with it says that it is one."""
-    fit = [found for found in tried if not found["type"].endswith("_type")]
+    fit = [candidate for candidate in tried if not candidate["type"].endswith("_type")]
     return fit if fit or inside else tried
 
 
@@ -219,24 +219,24 @@ def _either(tried: list[ErrorDetails]) -> str:
     return first
 
 
-def _sentence(found: ErrorDetails) -> str:
+def _sentence(entry: ErrorDetails) -> str:
     """Our sentence, or pydantic's by its type and what it says about the limit."""
-    kind, context = found["type"], found.get("ctx", {})
+    kind, context = entry["type"], entry.get("ctx", {})
     if code := PATTERNS.get(context.get("pattern", "")):
         return Sentence(code)
     if kind in ("string_too_short", "too_short") and context.get("min_length") == 1:
         return Sentence("empty")
     if kind in CODES:
         return Sentence(CODES[kind])
-    return of_pydantic(found)
+    return of_pydantic(entry)
 
 
 async def on_error(request: Request, error: Exception) -> Response:
     """Starlette's exception handler for everything but its own HTTPException."""
-    found = of(error)
-    if found.status == 500 and not isinstance(error, HansardError):  # those say themselves what it is
+    answer = of(error)
+    if answer.status == 500 and not isinstance(error, HansardError):  # those say themselves what it is
         log.exception("%s %s broke", request.method, request.url.path, exc_info=error)
-    return problem(found)
+    return problem(answer)
 
 
 async def on_http_exception(_: Request, error: Exception) -> Response:

@@ -34,8 +34,8 @@ LINGER_SECONDS: Final = 0.5
 class HttpProtocol(HttpToolsProtocol):
     """HTTP/1 with httptools, whatever other parsers are installed, because this one was tested."""
 
-    def __init__(self, *given: Any, patience: float = 30.0, **named: Any) -> None:
-        super().__init__(*given, **named)
+    def __init__(self, *positional: Any, patience: float = 30.0, **named: Any) -> None:
+        super().__init__(*positional, **named)
         self._patience = patience
         self._waiting: asyncio.TimerHandle | None = None
         self._in_head, self._complete, self._deaf = True, False, False
@@ -179,7 +179,7 @@ class HttpProtocol(HttpToolsProtocol):
         answer = problem(error)
         answer.headers.update({**HEADERS, "Connection": "close"})
         head = [*self.server_state.default_headers, *answer.raw_headers]
-        lines = b"".join(b"%b: %b\r\n" % found for found in head)
+        lines = b"".join(b"%b: %b\r\n" % header for header in head)
         return b"%b%b\r\n%b" % (STATUS_LINE[error.status], lines, bytes(answer.body))
 
     # -- as a wire -------------------------------------------------------------------------------------------------

@@ -26,8 +26,8 @@ MOST = 200
 
 
 def system(request: Request) -> System:
-    found: System = request.app.state.system
-    return found
+    value: System = request.app.state.system
+    return value
 
 
 async def raw_body(request: Request) -> bytes:
@@ -35,14 +35,14 @@ async def raw_body(request: Request) -> bytes:
 
     It is received once and cached for later calls.
     """
-    known: bytes | None = getattr(request.state, "raw", None)
-    if known is not None:
-        return known
-    found = await received(request, system(request).settings.max_body_bytes, "body")
-    if found:
+    cached: bytes | None = getattr(request.state, "raw", None)
+    if cached is not None:
+        return cached
+    body = await received(request, system(request).settings.max_body_bytes, "body")
+    if body:
         _check_type(request)
-    request.state.raw = found
-    return found
+    request.state.raw = body
+    return body
 
 
 async def received(request: Request, limit: int, what: str) -> bytes:
@@ -94,18 +94,18 @@ def read_object(raw: bytes) -> dict[str, JSON]:
     """A JSON object; an empty body is an empty object."""
     if raw.isspace():
         raise Problem(400, Sentence("body_blank"))
-    found = decode(raw) if raw else {}
-    if not isinstance(found, dict):
+    value = decode(raw) if raw else {}
+    if not isinstance(value, dict):
         raise Problem(422, Sentence("body_not_an_object"), errors=[misfit("", Sentence("should_be_object"))])
-    return found
+    return value
 
 
-def read(model: type[M], found: Mapping[str, JSON]) -> M:
+def read(model: type[M], fields: Mapping[str, JSON]) -> M:
     """The body as a value: strict about types, no unknown fields. 422 with a pointer for each field."""
     try:
-        return model.model_validate(found, by_name=False)
+        return model.model_validate(fields, by_name=False)
     except ValidationError as error:
-        raise invalid(error, found) from None
+        raise invalid(error, fields) from None
 
 
 def idempotency_key(request: Request) -> str | None:
@@ -119,16 +119,16 @@ def version_of(tag: str | None) -> int | None:
     """The version that an `If-Match` binds a command to. Raises Problem if it is not a version."""
     if tag is None or tag.strip() == "*":
         return None
-    found = ETAG.fullmatch(tag.strip())
-    if found is None:
+    match = ETAG.fullmatch(tag.strip())
+    if match is None:
         raise Problem(400, Sentence("if_match_malformed"))
-    return int(found[1])
+    return int(match[1])
 
 
 def has_it_already(request: Request, tag: str) -> bool:
     """Whether the client has this state: `If-None-Match` names it, or any, strongly or weakly."""
     held = request.headers.get("if-none-match", "")
-    return held.strip() == "*" or tag in (found.strip().removeprefix("W/") for found in held.split(","))
+    return held.strip() == "*" or tag in (entry.strip().removeprefix("W/") for entry in held.split(","))
 
 
 def number(request: Request, name: str, *, default: int | None = None, least: int = 0, most: int = 2**53) -> int | None:
@@ -144,23 +144,23 @@ def number(request: Request, name: str, *, default: int | None = None, least: in
 
 
 def limit(request: Request, *, default: int = 50, most: int = MOST) -> int:
-    found = number(request, "limit", default=default, least=1, most=most)
-    assert found is not None
-    return found
+    value = number(request, "limit", default=default, least=1, most=most)
+    assert value is not None
+    return value
 
 
 def only(request: Request, *names: str) -> None:
     """Refuse query parameters that are unknown or repeated: no filter may be ignored."""
-    given: set[str] = set()
+    names_seen: set[str] = set()
     for name, value in request.query_params.multi_items():
         if name not in names:
             detail = Sentence("unknown_parameter", names=", ".join(names) or "none")
-        elif name in given:
+        elif name in names_seen:
             detail = Sentence("should_be_given_once")
         elif "\0" in value:
             detail = Sentence("holds_nul")
         else:
-            given.add(name)
+            names_seen.add(name)
             continue
         raise of_field(name, detail)
 
@@ -185,9 +185,9 @@ async def read_after(request: Request) -> None:
 
 async def reached(request: Request, position: int) -> None:
     """Wait until the views have reached a position of the log; 503 if that takes too long."""
-    found = system(request)
-    if not await found.follower.wait_for(position, found.settings.read_after_seconds):
-        detail = Sentence("views_behind", number=position, newest=found.follower.position)
+    inside = system(request)
+    if not await inside.follower.wait_for(position, inside.settings.read_after_seconds):
+        detail = Sentence("views_behind", number=position, newest=inside.follower.position)
         raise Problem(503, detail, headers={"Retry-After": "1"})
 
 
@@ -213,6 +213,6 @@ def unless_known(request: Request, content: bytes, media_type: str) -> Response:
 
 def traceparent(request: Request) -> str:
     """The caller's place in a trace (W3C Trace Context); empty for an invalid header, which never fails a call."""
-    found = request.headers.get("traceparent", "").strip().lower()
-    sound = _TRACEPARENT.fullmatch(found)
-    return found if sound and sound[1].strip("0") and sound[2].strip("0") else ""
+    header = request.headers.get("traceparent", "").strip().lower()
+    sound = _TRACEPARENT.fullmatch(header)
+    return header if sound and sound[1].strip("0") and sound[2].strip("0") else ""

@@ -60,12 +60,12 @@ def wants_stream(request: Request) -> bool:
 
 def _weights(accept: str) -> dict[str, float]:
     """The accepted media types with their weights, from 0 (not at all) to 1."""
-    found = {}
+    weights = {}
     for item in accept.split(",")[:50]:
         media, *parameters = item.lower().split(";")
         weight = next((q for name, _, q in (p.partition("=") for p in parameters) if name.strip() == "q"), "1")
-        found[media.strip()] = float(weight) if WEIGHT.fullmatch(weight.strip()) else 1.0
-    return found
+        weights[media.strip()] = float(weight) if WEIGHT.fullmatch(weight.strip()) else 1.0
+    return weights
 
 
 def stream_session(request: Request, session_id: str) -> Response:
@@ -83,7 +83,7 @@ def stream_session(request: Request, session_id: str) -> Response:
         begin = _position_of(inside, session_id, after)
         version, above = (after, 0) if after <= newest else (None, after)
 
-    def read(position: int, version: int | None) -> list[Recorded]:
+    def read_events(position: int, version: int | None) -> list[Recorded]:
         if version is None:
             return inside.store.log(after=position, limit=PAGE, session_id=session_id)
         return inside.store.history(session_id, after=version, upto=version + PAGE)
@@ -94,7 +94,7 @@ def stream_session(request: Request, session_id: str) -> Response:
             return None
         return _position_of(inside, session_id, now.version)
 
-    return EventStream(inside.hub, Interest(session_id, above=above), (begin, version), read, end)
+    return EventStream(inside.hub, Interest(session_id, above=above), (begin, version), read_events, end)
 
 
 def stream_log(request: Request, *, kind: str | None, topic: str | None) -> Response:
@@ -104,10 +104,10 @@ def stream_log(request: Request, *, kind: str | None, topic: str | None) -> Resp
     if begin is None:
         begin = number(request, "after", default=0) or 0
 
-    def read(position: int, _: int | None) -> list[Recorded]:
+    def read_events(position: int, _: int | None) -> list[Recorded]:
         return inside.store.log(after=position, limit=PAGE, kind=kind, topic=topic)
 
-    return EventStream(inside.hub, Interest(kind=kind, topic=topic), (begin, None), read)
+    return EventStream(inside.hub, Interest(kind=kind, topic=topic), (begin, None), read_events)
 
 
 def _last_event_id(request: Request) -> int | None:
@@ -122,8 +122,8 @@ def _last_event_id(request: Request) -> int | None:
 def _position_of(inside: System, session_id: str, version: int) -> int:
     if version == 0:
         return 0
-    found = inside.store.history(session_id, after=version - 1, upto=version)
-    return found[0].position if found else inside.store.head()
+    stretch = inside.store.history(session_id, after=version - 1, upto=version)
+    return stretch[0].position if stretch else inside.store.head()
 
 
 class EventStream(Response):
@@ -134,12 +134,12 @@ class EventStream(Response):
         hub: Hub,
         interest: Interest,
         begin: tuple[int, int | None],
-        read: Read,
+        source: Read,
         end: Callable[[], int | None] = lambda: None,
     ) -> None:
         super().__init__()
         self._hub, self._interest, self._begin = hub, interest, begin
-        self._read, self._end = read, end
+        self._read, self._end = source, end
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS]})
@@ -171,20 +171,20 @@ class EventStream(Response):
             async for chunk in self._told(reader):
                 yield chunk
         except HansardError as error:
-            found = of(error)
-            yield (LATER if found.status == 500 else b"") + PROBLEM % document(found)
+            problem = of(error)
+            yield (LATER if problem.status == 500 else b"") + PROBLEM % document(problem)
 
     async def _told(self, reader: Reader) -> AsyncIterator[bytes]:
         hub = self._hub
         while not (hub.closed or reader.gone):
             reader.rung.clear()
-            found = hub.take(reader.interest, reader.position)
-            if found is None:
+            piece = hub.take(reader.interest, reader.position)
+            if piece is None:
                 search = partial(self._search, reader.position, reader.version, hub.position)
-                found = await hub.find(reader.interest, reader.position, search)
-            reader.told(found)
-            if found.data:
-                yield found.data
+                piece = await hub.find(reader.interest, reader.position, search)
+            reader.told(piece)
+            if piece.data:
+                yield piece.data
             if reader.beat:
                 reader.beat = False
                 yield ALIVE

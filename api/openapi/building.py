@@ -95,15 +95,15 @@ def _endpoints(method: str, routes: Iterable[Route]) -> list[Endpoint]:
 
 
 def _about(method: str, path: str, handler: Callable[..., Any]) -> Operation:
-    known = OPERATIONS.get(handler.__name__)
-    if known is not None:
-        return known
+    operation = OPERATIONS.get(handler.__name__)
+    if operation is not None:
+        return operation
     lines = (handler.__doc__ or "").strip().splitlines()
-    said = re.sub(r"^(GET|POST) \S+?(: |$)", "", lines[0]) if lines else ""
+    summary_text = re.sub(r"^(GET|POST) \S+?(: |$)", "", lines[0]) if lines else ""
     is_page = method == "get" and not path.startswith("/api/")
     return Operation(
         tag="Pages" if is_page else path.removeprefix("/api/").split("/")[0].capitalize(),
-        summary=said or handler.__name__.replace("_", " ").capitalize(),
+        summary=summary_text or handler.__name__.replace("_", " ").capitalize(),
         body=ANY_OBJECT if method == "post" else None,
         answer=None if is_page else ANY_OBJECT,
         media=HTML if is_page else JSON,
@@ -114,10 +114,10 @@ def _models(endpoints: Iterable[Endpoint]) -> list[Wanted]:
     taken: list[Wanted] = [
         (endpoint.about.body, "validation") for endpoint in endpoints if isinstance(endpoint.about.body, type)
     ]
-    given: list[Wanted] = [
+    bodies: list[Wanted] = [
         (endpoint.about.answer, "serialization") for endpoint in endpoints if isinstance(endpoint.about.answer, type)
     ]
-    return [*taken, *given, *COMPOSED, (shapes.ProblemDetails, "serialization")]
+    return [*taken, *bodies, *COMPOSED, (shapes.ProblemDetails, "serialization")]
 
 
 def _tags(endpoints: Iterable[Endpoint]) -> list[dict[str, str]]:
@@ -128,19 +128,19 @@ def _tags(endpoints: Iterable[Endpoint]) -> list[dict[str, str]]:
 
 def _operation(endpoint: Endpoint, references: dict[Wanted, dict[str, Any]]) -> dict[str, Any]:
     about = endpoint.about
-    found: dict[str, Any] = {"operationId": to_camel(endpoint.name), "tags": [about.tag], "summary": about.summary}
+    operation: dict[str, Any] = {"operationId": to_camel(endpoint.name), "tags": [about.tag], "summary": about.summary}
     if about.description:
-        found["description"] = about.description
+        operation["description"] = about.description
     if parameters := _parameters(endpoint):
-        found["parameters"] = parameters
+        operation["parameters"] = parameters
     if about.body is not None:
         body = _reference(about.body, "validation", references)
         example = {"example": EXAMPLES[endpoint.name]} if endpoint.name in EXAMPLES else {}
-        found["requestBody"] = {"required": True, "content": {JSON: {"schema": body, **example}}}
-    found["responses"] = _responses(endpoint, references)
+        operation["requestBody"] = {"required": True, "content": {JSON: {"schema": body, **example}}}
+    operation["responses"] = _responses(endpoint, references)
     if about.open:
-        found["security"] = [{}]
-    return found
+        operation["security"] = [{}]
+    return operation
 
 
 def _reference(model: Any, mode: Any, references: dict[Wanted, dict[str, Any]]) -> dict[str, Any]:
@@ -153,18 +153,18 @@ def _reference(model: Any, mode: Any, references: dict[Wanted, dict[str, Any]]) 
 
 def _parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
     names: tuple[str, ...] = getattr(endpoint.handler, "parameters", ())
-    found = [*in_path(endpoint.path), *(query(endpoint.name, name) for name in names)]
+    parameters = [*in_path(endpoint.path), *(query(endpoint.name, name) for name in names)]
     if endpoint.method == "post":
-        found.append(header("IdempotencyKey"))
-        found += [header("IfMatch")] if endpoint.bound else []
-        found.append(header("Traceparent"))
+        parameters.append(header("IdempotencyKey"))
+        parameters += [header("IfMatch")] if endpoint.bound else []
+        parameters.append(header("Traceparent"))
     if _waits(endpoint):
-        found.append(header("ReadAfter"))
+        parameters.append(header("ReadAfter"))
     if endpoint.about.tagged:
-        found.append(header("IfNoneMatch"))
+        parameters.append(header("IfNoneMatch"))
     if endpoint.about.stream:
-        found.append(header("LastEventId"))
-    return found
+        parameters.append(header("LastEventId"))
+    return parameters
 
 
 def _waits(endpoint: Endpoint) -> bool:
@@ -181,15 +181,15 @@ def _responses(endpoint: Endpoint, references: dict[Wanted, dict[str, Any]]) -> 
     good: dict[str, Any] = {"description": _goodness(about), "content": content}
     if headers := _headers(endpoint):
         good["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in headers}
-    found: dict[str, Any] = {str(about.status): good}
+    responses: dict[str, Any] = {str(about.status): good}
     if about.nothing:
-        found["204"] = {"description": about.nothing}
+        responses["204"] = {"description": about.nothing}
     if about.tagged:
-        found["304"] = {"description": "Not modified since `If-None-Match`."}
-    found |= {str(status): {"$ref": f"#/components/responses/Problem{status}"} for status in _refusals(endpoint)}
+        responses["304"] = {"description": "Not modified since `If-None-Match`."}
+    responses |= {str(status): {"$ref": f"#/components/responses/Problem{status}"} for status in _refusals(endpoint)}
     if endpoint.name == "ready":
-        found["503"] = {"description": "Not ready, and why.", "content": content}
-    return found
+        responses["503"] = {"description": "Not ready, and why.", "content": content}
+    return responses
 
 
 def _answer(about: Operation, references: dict[Wanted, dict[str, Any]]) -> dict[str, Any]:
@@ -214,23 +214,23 @@ def _headers(endpoint: Endpoint) -> tuple[str, ...]:
 
 def _refusals(endpoint: Endpoint) -> list[int]:
     """The problems an endpoint can answer with."""
-    found = {*endpoint.about.refuses, 421, 500} | (set() if endpoint.about.open else {401})
+    codes = {*endpoint.about.refuses, 421, 500} | (set() if endpoint.about.open else {401})
     if endpoint.method == "post":
-        found |= {400, 403, 408, 413, 415, 422}
-        found |= {404, 409, 412, 503} if endpoint.of_session else set()
+        codes |= {400, 403, 408, 413, 415, 422}
+        codes |= {404, 409, 412, 503} if endpoint.of_session else set()
     if _waits(endpoint):
-        found |= {400, 422, 503} | ({404} if "{" in endpoint.path else set())
-    return sorted(found)
+        codes |= {400, 422, 503} | ({404} if "{" in endpoint.path else set())
+    return sorted(codes)
 
 
 def _problem(status: int) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    response: dict[str, Any] = {
         "description": f"{TITLES[status]}. {PROBLEMS[status]}",
         "content": {"application/problem+json": {"schema": {"$ref": PLACE + "ProblemDetails"}}},
     }
     if status in (429, 503):
-        found["headers"] = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
-    return found
+        response["headers"] = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
+    return response
 
 
 _HEADERS = {

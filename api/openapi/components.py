@@ -15,7 +15,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def _below(model: type[M]) -> list[type[M]]:
-    return [found for direct in model.__subclasses__() for found in (direct, *_below(direct))]
+    return [subclass for direct in model.__subclasses__() for subclass in (direct, *_below(direct))]
 
 
 STARTS: tuple[type[Start], ...] = tuple(body for body in _below(Start) if "kind" in body.model_fields)
@@ -52,8 +52,8 @@ def composed(references: dict[Wanted, dict[str, Any]], components: dict[str, Any
     }
 
 
-def _one_of(found: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"oneOf": found}
+def _one_of(schemas: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"oneOf": schemas}
 
 
 def _event(topic: str, data: dict[str, Any]) -> dict[str, Any]:

@@ -39,20 +39,20 @@ class _Wire(GenerateJsonSchema):
         return super().default_schema(schema)
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
-        found = super().model_schema(schema)
-        if self.mode == "serialization" and found.get("additionalProperties") is False:
-            del found["additionalProperties"]
-        return found
+        result = super().model_schema(schema)
+        if self.mode == "serialization" and result.get("additionalProperties") is False:
+            del result["additionalProperties"]
+        return result
 
 
 def schemas(wanted: Iterable[Wanted]) -> tuple[dict[Wanted, JsonSchemaValue], dict[str, Any]]:
     """A reference for each model, and the components they point to, by the names of their classes."""
     wanted = list(dict.fromkeys(wanted))
-    references, found = models_json_schema(
+    references, document = models_json_schema(
         wanted, by_alias=True, ref_template=PLACE + "{model}", schema_generator=_Wire
     )
     meant = [references[key] for key in wanted]
-    components = used(found["$defs"], by=meant)
+    components = used(document["$defs"], by=meant)
     names = _plain(components)
     components = {names[name]: schema for name, schema in _renamed(components, names).items()}
     return dict(zip(wanted, _renamed(meant, names), strict=True)), components
@@ -65,17 +65,17 @@ def _plain(names: Iterable[str]) -> dict[str, str]:
     return {name: short if counted[short] == 1 else name for name, short in plain.items()}
 
 
-def _renamed(found: Any, names: Mapping[str, str]) -> Any:
-    return json.loads(_REFERENCE.sub(lambda place: f'"{PLACE}{names[place[1]]}"', json.dumps(found)))
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    return json.loads(_REFERENCE.sub(lambda place: f'"{PLACE}{names[place[1]]}"', json.dumps(value)))
 
 
 def used(components: dict[str, Any], by: object) -> dict[str, Any]:
     """Those components to which something leads from `by`, by name."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     waiting = set(_REFERENCE.findall(json.dumps(by)))
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found[name] = components[name]
+        if name not in result:
+            result[name] = components[name]
             waiting |= set(_REFERENCE.findall(json.dumps(components[name])))
-    return dict(sorted(found.items()))
+    return dict(sorted(result.items()))

@@ -9,8 +9,8 @@ from domain.triage import Suggestion
 from domain.values.base import Value
 
 
-def _absent(given: object) -> bool:
-    return given is None
+def _absent(value: object) -> bool:
+    return value is None
 
 
 class Fault(Value):

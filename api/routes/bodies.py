@@ -59,25 +59,25 @@ class Body(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _without_nulls(cls, found: Any) -> Any:
-        if not isinstance(found, dict) or None not in found.values():
-            return found
-        return {name: value for name, value in found.items() if value is not None or name not in cls.optional}
+    def _without_nulls(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or None not in data.values():
+            return data
+        return {name: value for name, value in data.items() if value is not None or name not in cls.optional}
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        found = handler(core)
-        fields = handler.resolve_ref_schema(found)["properties"]
+        schema = handler(core)
+        fields = handler.resolve_ref_schema(schema)["properties"]
         fields.update({name: _or_null(field) for name, field in fields.items() if name in cls.optional})
-        return found
+        return schema
 
 
 def _or_null(field: JsonSchemaValue) -> JsonSchemaValue:
     """The schema of a field that takes null, too."""
-    said = {name: value for name, value in field.items() if name in _SAID}
+    notes = {name: value for name, value in field.items() if name in _SAID}
     own = {name: value for name, value in field.items() if name not in _SAID}
     choices = own.get("anyOf", [own])
-    return field if not own or _NULL in choices else {"anyOf": [*choices, _NULL]} | said
+    return field if not own or _NULL in choices else {"anyOf": [*choices, _NULL]} | notes
 
 
 class RetryBody(Body):

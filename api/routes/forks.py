@@ -29,41 +29,45 @@ def whole(history: list[Recorded], version: int) -> int | None:
     return following - 1
 
 
-def fork_command(body: Fork, at: int, source: Session, fork_id: str, read: Read, *, actor: str) -> ForkSession:
+def fork_command(body: Fork, at: int, source: Session, fork_id: str, load: Read, *, actor: str) -> ForkSession:
     """Raises Invalid or Refused where the substitution does not fit the session at that version."""
-    given = body.substitute
-    chosen = given.model_dump(exclude_none=True, by_alias=True) if given else {}
+    substitute = body.substitute
+    chosen = substitute.model_dump(exclude_none=True, by_alias=True) if substitute else {}
     if len(chosen) > 1:
         raise Invalid({"/substitute": Sentence("substitute_unknown")})
     if source.open_children and "decision" not in chosen:
         raise Refused(Sentence("fork_waits_for", sessions=list(source.open_children)))
     author = actor if source.decisions else ""
     command = ForkSession(source=source.id, at_version=at, mode=body.mode, substitute=chosen, author=author)
-    if given is None or not chosen:
+    if substitute is None or not chosen:
         return command
-    if given.profile is not None:
+    if substitute.profile is not None:
         if not isinstance(source, Discussion):
             raise Invalid({"/substitute/profile": Sentence("profile_not_possible")})
-        return command.model_copy(update={"profile": _profile(given)})
-    then = _decided(given, source, read, actor) or _answered(given, source, fork_id) or _budgeted(given, source)
+        return command.model_copy(update={"profile": _profile(substitute)})
+    then = (
+        _decided(substitute, source, load, actor)
+        or _answered(substitute, source, fork_id)
+        or _budgeted(substitute, source)
+    )
     return command.model_copy(update={"then": then, "blobs": then.blobs if then else ()})
 
 
-def _profile(given: Substitute) -> Any:
+def _profile(substitute: Substitute) -> Any:
     try:
-        return named(given.profile or "seed")
+        return named(substitute.profile or "seed")
     except Invalid as error:
         raise Invalid({f"/substitute{at}": detail for at, detail in error.errors.items()}) from None
 
 
-def _decided(given: Substitute, source: Session, read: Read, actor: str) -> Command | None:
+def _decided(substitute: Substitute, source: Session, load: Read, actor: str) -> Command | None:
     """The decision of the discussion itself, or of the one that its parent waits for."""
-    if given.decision is None:
+    if substitute.decision is None:
         return None
     if isinstance(source, Discussion):
         seen = source.seen if source.decisions else None
-        return Decide(choice=given.decision, actor=actor, rationale="substituted in a fork", seen=seen)
-    children = [read(child) for child in source.open_children]
+        return Decide(choice=substitute.decision, actor=actor, rationale="substituted in a fork", seen=seen)
+    children = [load(child) for child in source.open_children]
     waiting = [child for child in children if isinstance(child, Discussion)]
     if len(waiting) != 1:
         raise Refused(Sentence(f"fork_waits_for_{'several_decisions' if waiting else 'no_decision'}"))
@@ -74,7 +78,7 @@ def _decided(given: Substitute, source: Session, read: Read, actor: str) -> Comm
             raise Refused(Sentence("fork_needs_votes", number=child.decisions.approvers))
     return CloseChild(
         child_id=child.id,
-        choice=given.decision,
+        choice=substitute.decision,
         by="person",
         synthesis=child.synthesis or Text(),
         feedback=child.feedback or {},
@@ -82,23 +86,23 @@ def _decided(given: Substitute, source: Session, read: Read, actor: str) -> Comm
     )
 
 
-def _answered(given: Substitute, source: Session, fork_id: str) -> Command | None:
-    if given.answer is None:
+def _answered(substitute: Substitute, source: Session, fork_id: str) -> Command | None:
+    if substitute.answer is None:
         return None
-    asked = [turn for turn in source.outstanding.values() if turn.work == "ask"]
-    wanted = [turn for turn in asked if given.answer.turn_id in (None, turn.turn_id)]
+    questions = [turn for turn in source.outstanding.values() if turn.work == "ask"]
+    wanted = [turn for turn in questions if substitute.answer.turn_id in (None, turn.turn_id)]
     if len(wanted) != 1:
-        names = ", ".join(turn.turn_id for turn in asked) or "none"
+        names = ", ".join(turn.turn_id for turn in questions) or "none"
         raise Invalid({"/substitute/answer/turnId": Sentence("turn_not_waiting", names=names)})
-    reply, blobs = Text.of(given.answer.text)
+    reply, blobs = Text.of(substitute.answer.text)
     turn_id = fork_id + wanted[0].turn_id[len(source.id) :]
     return RecordReply(turn_id=turn_id, attempt=0, reply=reply, blobs=blobs)
 
 
-def _budgeted(given: Substitute, source: Session) -> Command | None:
-    if given.budget is None:
+def _budgeted(substitute: Substitute, source: Session) -> Command | None:
+    if substitute.budget is None:
         return None
-    amounts = given.budget.model_dump(exclude_none=True)
+    amounts = substitute.budget.model_dump(exclude_none=True)
     rounds = source.kind == "orchestration"
     if not amounts or any((name == "add_rounds") != rounds for name in amounts):
         raise Invalid({"/substitute/budget": Sentence("budget_of_another_kind")})

@@ -26,16 +26,16 @@ async def ready(request: Request) -> Response:
     """GET /readyz: 200 only when the store answers and every view is within its lag limit"""
     inside = system(request)
     failure = await asyncio.to_thread(inside.store.failure) if inside.store.failing else None
-    found = await asyncio.to_thread(_figures, inside, failure)
-    response = _answer(found) if request.state.actor else Response(headers=answer_headers())
-    if found["status"] != "ready":
+    figures = await asyncio.to_thread(_figures, inside, failure)
+    response = _answer(figures) if request.state.actor else Response(headers=answer_headers())
+    if figures["status"] != "ready":
         response.status_code = 503
         response.headers["Retry-After"] = "1"
     return response
 
 
-def _answer(found: dict[str, Any]) -> Response:
-    return Response(orjson.dumps(found), headers=answer_headers(), media_type="application/json")
+def _answer(figures: dict[str, Any]) -> Response:
+    return Response(orjson.dumps(figures), headers=answer_headers(), media_type="application/json")
 
 
 def _figures(inside: System, failure: str | None) -> dict[str, Any]:
@@ -45,7 +45,9 @@ def _figures(inside: System, failure: str | None) -> dict[str, Any]:
     except HansardError as error:
         return {"status": "not ready", "store": kind, "problems": [f"the store does not answer: {error}"]}
     position = inside.follower.position
-    problems = [f"{found.subject} at position {found.position}: {found.error}" for found in inside.follower.problems()]
+    problems = [
+        f"{problem.subject} at position {problem.position}: {problem.error}" for problem in inside.follower.problems()
+    ]
     if failure is not None:
         problems.insert(0, f"the last write failed: {failure}")
     if head - position > inside.settings.lag_events:

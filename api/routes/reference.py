@@ -52,7 +52,7 @@ def render(document: Schema) -> bytes:
     environment = Environment(
         loader=FileSystemLoader(WEB), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["pretty"] = lambda found: json.dumps(found, ensure_ascii=False, indent=2)
+    environment.filters["pretty"] = lambda value: json.dumps(value, ensure_ascii=False, indent=2)
     environment.filters["marked"] = marked
     components = document["components"]
     page = environment.get_template("reference.html").render(
@@ -87,7 +87,7 @@ def _operation(document: Schema, method: str, path: str, operation: Schema) -> d
         "path": path,
         "summary": operation["summary"],
         "description": operation.get("description", ""),
-        "parameters": [_parameter(_resolved(document, given)) for given in operation.get("parameters", ())],
+        "parameters": [_parameter(_resolved(document, parameter)) for parameter in operation.get("parameters", ())],
         "body": words(body["schema"]) if body else (),
         "fields": rows(_resolved(document, body["schema"])) if body else [],
         "example": body.get("example"),
@@ -95,18 +95,20 @@ def _operation(document: Schema, method: str, path: str, operation: Schema) -> d
     }
 
 
-def _parameter(found: Schema) -> FieldRow:
-    return FieldRow(found["name"], words(found["schema"]), found["required"], found["description"], found["in"])
+def _parameter(parameter: Schema) -> FieldRow:
+    return FieldRow(
+        parameter["name"], words(parameter["schema"]), parameter["required"], parameter["description"], parameter["in"]
+    )
 
 
-def _answer(document: Schema, status: str, given: Schema) -> dict[str, Any]:
-    found = _resolved(document, given)
-    content = found.get("content", {})
+def _answer(document: Schema, status: str, response: Schema) -> dict[str, Any]:
+    resolved = _resolved(document, response)
+    content = resolved.get("content", {})
     return {
         "status": status,
         "problem": "application/problem+json" in content,
         "title": TITLES.get(int(status), ""),
-        "description": found["description"],
+        "description": resolved["description"],
         "content": [(media, words(entry["schema"])) for media, entry in content.items()],
     }
 
@@ -121,17 +123,17 @@ def _schema(name: str, schema: Schema) -> dict[str, Any]:
     }
 
 
-def _resolved(document: Schema, given: Schema) -> Schema:
+def _resolved(document: Schema, schema: Schema) -> Schema:
     """What a reference means; of a choice with one entry that entry."""
-    while "$ref" in given or len(given.get("oneOf", ())) == 1:
-        if "$ref" not in given:
-            given = given["oneOf"][0]
+    while "$ref" in schema or len(schema.get("oneOf", ())) == 1:
+        if "$ref" not in schema:
+            schema = schema["oneOf"][0]
             continue
-        found: Any = document
-        for part in given["$ref"].removeprefix("#/").split("/"):
-            found = found[part]
-        given = found
-    return given
+        target: Any = document
+        for part in schema["$ref"].removeprefix("#/").split("/"):
+            target = target[part]
+        schema = target
+    return schema
 
 
 def rows(schema: Schema) -> list[FieldRow]:
@@ -183,7 +185,7 @@ def _bounds(schema: Schema) -> str:
 
 
 def _joined(parts: Iterable[tuple[Word, ...]], between: str) -> tuple[Word, ...]:
-    found: list[Word] = []
+    row: list[Word] = []
     for part in parts:
-        found += [Word(between), *part] if found else part
-    return tuple(found)
+        row += [Word(between), *part] if row else part
+    return tuple(row)

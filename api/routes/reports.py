@@ -39,26 +39,26 @@ def _asked(request: Request) -> int:
 @endpoint("format", "from", "to", "kind", "label", "asOf", position=_asked)
 def show_report(request: Request) -> Response:
     """GET /api/reports/{name}: rows and totals; `format=csv`: the rows"""
-    found = reports.find(request.path_params["name"])
+    report = reports.find(request.path_params["name"])
     wanted = request.query_params.get("format", "json")
     if wanted not in FORMATS:
         raise Invalid({"/format": Sentence("not_one_of", choices=list(FORMATS))})
-    made = make(system(request), found, filters_of(request))
+    made = make(system(request), report, filters_of(request))
     if wanted == "json":
         return answer(made)
-    headers = answer_headers(**{"Content-Disposition": f'attachment; filename="hansard-{found.name}.csv"'})
-    return Response(as_csv(found, made.rows), headers=headers, media_type="text/csv; charset=utf-8")
+    headers = answer_headers(**{"Content-Disposition": f'attachment; filename="hansard-{report.name}.csv"'})
+    return Response(as_csv(report, made.rows), headers=headers, media_type="text/csv; charset=utf-8")
 
 
-def make(inside: System, found: Report, filters: Filters) -> ReportAnswer:
+def make(inside: System, report: Report, filters: Filters) -> ReportAnswer:
     """The report, all of one moment. Raises a 503 where its view has stopped before the position asked for."""
     with inside.reading() as db:
-        position = reports.folded(db, found)
+        position = reports.folded(db, report)
         if filters.as_of is not None and position < filters.as_of:
             raise Problem(
-                503, Sentence("report_behind", name=found.name, number=position), headers={"Retry-After": "1"}
+                503, Sentence("report_behind", name=report.name, number=position), headers={"Retry-After": "1"}
             )
-        return inside.reports.of((found.name, filters, position), lambda: reports.report(db, found.name, filters))
+        return inside.reports.of((report.name, filters, position), lambda: reports.report(db, report.name, filters))
 
 
 # -- filters -------------------------------------------------------------------------------------------------------
@@ -101,12 +101,12 @@ def _instant(pointer: str, text: str | None) -> int | None:
 # -- CSV -----------------------------------------------------------------------------------------------------------
 
 
-def as_csv(found: Report, rows: Sequence[dict[str, Any]]) -> bytes:
+def as_csv(report: Report, rows: Sequence[dict[str, Any]]) -> bytes:
     """UTF-8, a header row, CRLF; unknown is empty. A cell that a spreadsheet would carry out begins with `'`."""
     out = io.StringIO(newline="")
     writer = csv.writer(out)
-    writer.writerow(found.columns)
-    writer.writerows([_cell(row[column]) for column in found.columns] for row in rows)
+    writer.writerow(report.columns)
+    writer.writerows([_cell(row[column]) for column in report.columns] for row in rows)
     return out.getvalue().encode()
 
 

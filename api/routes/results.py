@@ -32,10 +32,10 @@ def show_changes(request: Request) -> Response:
     """GET /api/sessions/{id}/changes: as JSON, or as a unified diff with `Accept: text/x-diff`"""
     session = session_of(request)
     turn_id = request.query_params.get("turnId")
-    found = _changes(request, session) if turn_id is None else _changes_of(request, session, turn_id)
+    diff = _changes(request, session) if turn_id is None else _changes_of(request, session, turn_id)
     if DIFF in request.headers.get("accept", ""):
-        return Response(found.patch, headers=answer_headers(Vary="Accept"), media_type=f"{DIFF}; charset=utf-8")
-    return answer(found, Vary="Accept")
+        return Response(diff.patch, headers=answer_headers(Vary="Accept"), media_type=f"{DIFF}; charset=utf-8")
+    return answer(diff, Vary="Accept")
 
 
 def _changes(request: Request, session: Session) -> ChangesView:
@@ -106,10 +106,12 @@ def show_conversation(request: Request) -> Response:
     inside, origin = system(request), request.path_params["origin"]
     channel = inside.sessions.get(channel_id(origin))
     with inside.reading() as db:
-        found = conversations.told(db, origin, inside.sessions.get, channel if isinstance(channel, Channel) else None)
-    if found is None:
+        conversation = conversations.told(
+            db, origin, inside.sessions.get, channel if isinstance(channel, Channel) else None
+        )
+    if conversation is None:
         raise Unknown(Sentence("conversation_not_found", origin=origin))
-    return answer(found)
+    return answer(conversation)
 
 
 # The bodies of requests about what a session changed, and about its checkout.
@@ -124,22 +126,22 @@ def show_blame(request: Request) -> Response:
     top, sessions = _repository(request)
     path, revision = _path(request), request.query_params.get("revision") or "HEAD"
     try:
-        found = system(request).provenance.blame(top, path, revision, sessions)
+        lines = system(request).provenance.blame(top, path, revision, sessions)
     except WorkspaceError as error:
         raise Unknown(f"{path} is not in {revision}: {error}") from error
-    return Response(found, headers=answer_headers(), media_type="application/json")
+    return Response(lines, headers=answer_headers(), media_type="application/json")
 
 
 def _repository(request: Request) -> tuple[Path, list[tuple[str, int]]]:
     """A repository that sessions have worked on, and these, oldest first, with their versions."""
     repository = request.query_params.get("repository", "")
     with system(request).reading() as db:
-        known = overview.worked_on(db)
+        folders = overview.worked_on(db)
     top = Path(repository).resolve()
-    inside = {folder for folder in {folder for folder, _, _ in known} if Path(folder).resolve().is_relative_to(top)}
+    inside = {folder for folder in {folder for folder, _, _ in folders} if Path(folder).resolve().is_relative_to(top)}
     if not repository or not inside:
         raise Unknown(f"No session has worked on the repository {repository!r}.")
-    return top, [(name, version) for folder, name, version in known if folder in inside]
+    return top, [(name, version) for folder, name, version in folders if folder in inside]
 
 
 def _path(request: Request) -> str:

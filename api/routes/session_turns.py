@@ -28,8 +28,8 @@ def list_turns(request: Request) -> Response:
     """GET /api/sessions/{id}/turns"""
     session = session_of(request)
     after, most = number(request, "cursor", default=0) or 0, limit(request)
-    found = turn_views.listed(record_of(request, session).turns, session.version)
-    page = [entry for entry in found if entry.version > after][: most + 1]
+    entries = turn_views.listed(record_of(request, session).turns, session.version)
+    page = [entry for entry in entries if entry.version > after][: most + 1]
     items = tuple(
         turn_views.summary(*_reading(request), session.id, entry, session.version, _now(request, session, entry))
         for entry in page[:most]
@@ -55,8 +55,8 @@ async def show_activity(request: Request) -> Response:
     after = number(request, "after", default=_last_id(request)) or 0
     session = await asyncio.to_thread(session_of, request)
     entry = await asyncio.to_thread(_entry, request, session)
-    kept = await asyncio.to_thread(_frames, request, session, entry)
-    stream = _told(system(request), session.id, entry.turn_id, after, kept)
+    frames = await asyncio.to_thread(_frames, request, session, entry)
+    stream = _told(system(request), session.id, entry.turn_id, after, frames)
     return StreamingResponse(stream, headers={name.decode(): value.decode() for name, value in HEADERS})
 
 
@@ -87,7 +87,7 @@ def show_transcript(request: Request) -> Response:
 
 
 async def _told(
-    inside: System, session_id: str, turn_id: str, seq: int, kept: tuple[ActivityFrame, ...]
+    inside: System, session_id: str, turn_id: str, seq: int, stored: tuple[ActivityFrame, ...]
 ) -> AsyncIterator[bytes]:
     """Frames as they come, until the turn has ended; of one that did not run here, those that are recorded."""
     live, beat = inside.live, inside.settings.sse_heartbeat_seconds
@@ -98,7 +98,7 @@ async def _told(
             frames = _seen(inside, turn_id, after=seq)
             over = not frames and not await asyncio.to_thread(_is_open, inside, session_id, turn_id)
             if over:
-                frames = _seen(inside, turn_id, after=seq) or tuple(frame for frame in kept if frame.seq > seq)
+                frames = _seen(inside, turn_id, after=seq) or tuple(frame for frame in stored if frame.seq > seq)
             for frame in frames:
                 yield b"id: %d\ndata: %b\n\n" % (frame.seq, frame.json_bytes())
                 seq = frame.seq
@@ -137,8 +137,8 @@ def _reading(request: Request) -> tuple[Store, Whole]:
 
 def _entry(request: Request, session: Session) -> TurnEntry:
     turn_id = request.path_params["turn"]
-    found = turn_views.listed(record_of(request, session).turns, session.version)
-    entry = next((entry for entry in found if entry.turn_id == turn_id), None)
+    entries = turn_views.listed(record_of(request, session).turns, session.version)
+    entry = next((entry for entry in entries if entry.turn_id == turn_id), None)
     if entry is None:
         raise Unknown(Sentence("turn_not_found", id=session.id, name=turn_id))
     return entry

@@ -65,9 +65,9 @@ def delivery(body: DeliveryStart, team: Team, settings: Settings, *, author: str
     shared, blobs = _shared(body, team, settings, *ROLES.values(), author=author)
     project = trusted_project(shared["workspace"], settings)
     default = project.delivery
-    asked = body.max_iterations if body.max_iterations is not None or body.max_attempts else default.max_iterations
+    iterations = body.max_iterations if body.max_iterations is not None or body.max_attempts else default.max_iterations
     limits = BudgetLimits(
-        max_iterations=effective_iterations(asked, body.max_attempts),
+        max_iterations=effective_iterations(iterations, body.max_attempts),
         max_minutes=body.max_minutes or default.max_minutes or DEFAULT_MINUTES,
         max_tokens=body.max_tokens or default.max_tokens,
         max_cost_micros=body.max_cost_micros or default.max_cost_micros,
@@ -93,15 +93,15 @@ def delivery(body: DeliveryStart, team: Team, settings: Settings, *, author: str
     )
 
 
-def _first(asked: int | None, project: int | None, otherwise: int) -> int:
+def _first(explicit: int | None, project: int | None, otherwise: int) -> int:
     """The number of the request, else of the project's settings; 0 is a number, too."""
-    return next((number for number in (asked, project) if number is not None), otherwise)
+    return next((number for number in (explicit, project) if number is not None), otherwise)
 
 
 def retry_policy(body: RetryBody | None, team: Team, settings: Settings) -> RetryPolicy:
     """How failed turns are tried again: by the request, else the team file, else the settings. Raises Invalid."""
-    asked = body.model_dump(exclude_none=True) if body else {}
-    chosen = {"attempts": settings.retry_attempts} | team.retry.model_dump(exclude_none=True) | asked
+    fields = body.model_dump(exclude_none=True) if body else {}
+    chosen = {"attempts": settings.retry_attempts} | team.retry.model_dump(exclude_none=True) | fields
     unknown = {
         f"/retry/fallback/{index}": "no agent of this team has this name"
         for index, name in enumerate((body.fallback if body else None) or ())

@@ -35,9 +35,9 @@ Handler = Callable[[Request], Awaitable[Response]]
 Reader = Callable[[Request], Response]
 
 
-def answer(found: object, **headers: str) -> Response:
+def answer(value: object, **headers: str) -> Response:
     """JSON, never cached unless said otherwise."""
-    body = found.json_bytes() if isinstance(found, View) else orjson.dumps(found)
+    body = value.json_bytes() if isinstance(value, View) else orjson.dumps(value)
     return Response(body, headers=answer_headers(**headers), media_type="application/json")
 
 
@@ -85,10 +85,10 @@ def list_sessions(request: Request) -> Response:
     return answer(page)
 
 
-def _one_of(request: Request, name: str, known: Collection[str]) -> None:
+def _one_of(request: Request, name: str, choices: Collection[str]) -> None:
     """Raises Problem for a filter by a word that there is not."""
-    if request.query_params.get(name, next(iter(known))) not in known:
-        detail = Sentence("not_one_of", choices=list(known))
+    if request.query_params.get(name, next(iter(choices))) not in choices:
+        detail = Sentence("not_one_of", choices=list(choices))
         raise of_field(name, detail)
 
 
@@ -104,12 +104,12 @@ def show_session(request: Request) -> Response:
     if request.query_params.get("include") == "events":
         history = system(request).store.history(session.id, upto=session.version, limit=MOST)
         events = tuple(Envelope.of(recorded) for recorded in history)
-    found = SessionAnswer(
+    body = SessionAnswer(
         session=marked(view(session), session, system(request).team, machine),
         available_commands=_allowed(request, session),
         events=events,
     )
-    return answer(found, ETag=tag)
+    return answer(body, ETag=tag)
 
 
 def _allowed(request: Request, session: Session) -> tuple[str, ...]:
@@ -137,7 +137,7 @@ def list_events(request: Request) -> Response:
 def list_decisions(request: Request) -> Response:
     """GET /api/decisions: everything that waits for a person, oldest first; `needs` filters by what it waits for"""
     query = request.query_params
-    needs = tuple(word for given in query.getlist("needs") for word in given.split(","))
+    needs = tuple(word for value in query.getlist("needs") for word in value.split(","))
     with system(request).reading() as db:
         return answer(inbox.page(db, needs=needs, limit=limit(request), cursor=query.get("cursor")))
 
@@ -189,13 +189,13 @@ def show_artifact(request: Request) -> Response:
     """GET /api/sessions/{id}/artifacts/{artifactId}: the whole text, and the patch where there is one"""
     session, artifact_id = session_of(request), request.path_params["artifact"]
     made = artifacts.upto(record_of(request, session).artifacts, session.version)
-    found = next((artifact for artifact in made if artifact.artifact_id == artifact_id), None)
-    if found is None:
+    match = next((artifact for artifact in made if artifact.artifact_id == artifact_id), None)
+    if match is None:
         raise Unknown(f"Session {session.id} has no artifact {artifact_id!r}.")
     store = system(request).store
-    content, patch = artifacts.texts(store, session.id, found)
+    content, patch = artifacts.texts(store, session.id, match)
     whole_patch = whole(store, patch) if patch else None
-    return answer(ArtifactView(**dict(found.view()), content=whole(store, content), patch=whole_patch))
+    return answer(ArtifactView(**dict(match.view()), content=whole(store, content), patch=whole_patch))
 
 
 @endpoint("version", "wish")
@@ -219,8 +219,8 @@ def show_replay(request: Request) -> Response:
     store = system(request).store
     history = store.history(session.id, upto=session.version)
     difference = first_difference(history, partial(whole, store), lambda event_id: _event(request, event_id))
-    found = None if difference is None else ReplayDifference(**asdict(difference))
-    return answer(ReplayAnswer(session_id=session.id, version=session.version, difference=found))
+    first = None if difference is None else ReplayDifference(**asdict(difference))
+    return answer(ReplayAnswer(session_id=session.id, version=session.version, difference=first))
 
 
 @endpoint("atA", "atB")
@@ -239,16 +239,16 @@ def _event(request: Request, event_id: str) -> Recorded | None:
     session_id, _, version = event_id.rpartition(":")
     if not version.isdecimal():
         return None
-    found = system(request).store.history(session_id, after=int(version) - 1, upto=int(version))
-    return found[0] if found else None
+    stretch = system(request).store.history(session_id, after=int(version) - 1, upto=int(version))
+    return stretch[0] if stretch else None
 
 
 @endpoint("origin")
 def show_channel(request: Request) -> Response:
     """GET /api/message: what an origin is busy with, and the messages that wait"""
     origin = request.query_params.get("origin", "")
-    found = system(request).sessions.get(channel_id(origin))
-    return answer(channel.view(origin, found if isinstance(found, Channel) else None))
+    stream = system(request).sessions.get(channel_id(origin))
+    return answer(channel.view(origin, stream if isinstance(stream, Channel) else None))
 
 
 def record_of(request: Request, session: Session) -> Record:
@@ -263,10 +263,10 @@ def session_of(request: Request) -> Session:
 def _found(request: Request, session_id: str, version: int | None) -> Session:
     if kind_of(session_id) not in KINDS:
         raise Unknown(Sentence("session_not_found", id=session_id))
-    found = system(request).sessions.get(session_id, version)
-    if found is None:
+    session = system(request).sessions.get(session_id, version)
+    if session is None:
         newest = system(request).sessions.get(session_id)
         if newest is None:
             raise Unknown(Sentence("session_not_found", id=session_id))
         raise Unknown(Sentence("session_version_beyond", id=session_id, number=version, newest=newest.version))
-    return found
+    return session

@@ -48,8 +48,8 @@ class Policy(Generic[B, A]):
         return self._judged(raw)
 
     def _judged(self, raw: bytes) -> Response:
-        found = self.rule(read(self.asked, read_object(raw)))
-        return answer(found.model_dump(mode="json", by_alias=True))
+        result = self.rule(read(self.asked, read_object(raw)))
+        return answer(result.model_dump(mode="json", by_alias=True))
 
 
 # `Any` because each has a body and an answer of its own.

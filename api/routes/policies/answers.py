@@ -14,8 +14,8 @@ from domain.values.time import milliseconds
 from projections.views.session import PlannedAgent, PlannedCommand
 
 
-def _absent(given: object) -> bool:
-    return given is None
+def _absent(value: object) -> bool:
+    return value is None
 
 
 class IntentAnswer(Value):
@@ -104,12 +104,12 @@ class Instant:
         return text.removesuffix("+00:00") + "Z" if self.zulu else text
 
 
-def instant(given: object) -> Instant:
+def instant(value: object) -> Instant:
     """Raises ValueError: neither an ISO text nor whole milliseconds, or without a date in four digits."""
-    if isinstance(given, str):
-        return _inside(_read(given))
-    if isinstance(given, int) and not isinstance(given, bool):
-        return _inside(Instant(at=given))
+    if isinstance(value, str):
+        return _inside(_read(value))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _inside(Instant(at=value))
     raise ValueError(Sentence("not_an_instant"))
 
 
@@ -123,7 +123,7 @@ def _read(text: str) -> Instant:
     return Instant(at=at, zone=zone or UTC, fine="." in text, zulu=zone is None or text.endswith("Z"))
 
 
-def _inside(found: Instant) -> Instant:
-    if not EARLIEST <= found.at <= LATEST:
+def _inside(value: Instant) -> Instant:
+    if not EARLIEST <= value.at <= LATEST:
         raise ValueError(Sentence("year_out_of_range"))
-    return found
+    return value

@@ -28,20 +28,20 @@ Name = Annotated[str, Field(max_length=200)]
 ProfileName = Literal["seed", "shipped-v3", "mysti"]
 
 
-def _none_is_blank(given: object) -> object:
-    return "" if given is None else given
+def _none_is_blank(value: object) -> object:
+    return "" if value is None else value
 
 
-def _as_given(given: object) -> object:
-    return given
+def _as_given(value: object) -> object:
+    return value
 
 
-def _profile(given: object) -> Profile:
+def _profile(value: object) -> Profile:
     """A name or thresholds; null is the default. Raises Invalid with its own pointers."""
-    if given is None:
+    if value is None:
         return SEED
-    if isinstance(given, str | Mapping):
-        return named(given)
+    if isinstance(value, str | Mapping):
+        return named(value)
     raise ValueError(Sentence("not_a_profile"))
 
 

@@ -36,8 +36,8 @@ MOST_CHARACTERS: Final = 20_000_000
 KINDS: Final = ("review", "debate")
 
 
-def _as_given(given: object) -> object:
-    return given
+def _as_given(value: object) -> object:
+    return value
 
 
 # `named` itself says what a profile may be, in one sentence instead of one for each type.
@@ -111,15 +111,15 @@ async def policy_lab(request: Request) -> Response:
     head = await asyncio.to_thread(inside.store.head)
     filters = _filters(body, head)
     await caught_up(request, head)
-    found = await asyncio.to_thread(_experiment, inside, body, profiles, filters)
-    return answer(found.model_dump(mode="json", by_alias=True))
+    result = await asyncio.to_thread(_experiment, inside, body, profiles, filters)
+    return answer(result.model_dump(mode="json", by_alias=True))
 
 
 def _experiment(inside: System, body: LabBody, profiles: Sequence[Tried], filters: Filters) -> LabAnswer:
     ids = list(dict.fromkeys(body.session_ids or ())) or _found(inside, filters)
     limit = body.limit or (MOST if body.session_ids else USUAL)
     talks = list(_bounded(_talks(inside, ids[:limit]), len(profiles)))
-    items = tuple(_item(found, profiles) for found in talks)
+    items = tuple(_item(lab_talk, profiles) for lab_talk in talks)
     outcomes = [outcome for item in items for outcome in item.outcomes]
     return LabAnswer(
         as_of=filters.as_of or 0,
@@ -130,21 +130,21 @@ def _experiment(inside: System, body: LabBody, profiles: Sequence[Tried], filter
     )
 
 
-def _item(found: LabTalk, profiles: Sequence[Tried]) -> LabItem:
+def _item(lab_talk: LabTalk, profiles: Sequence[Tried]) -> LabItem:
     return LabItem.model_validate(
         {
-            "session_id": found.session_id,
-            "kind": found.kind,
-            "strategy": found.strategy,
-            "title": found.title,
+            "session_id": lab_talk.session_id,
+            "kind": lab_talk.kind,
+            "strategy": lab_talk.strategy,
+            "title": lab_talk.title,
             "recorded": RecordedEnd(
-                profile=found.profile,
-                rounds=len(found.rounds),
-                stop_reason=found.stop_reason,
-                choice=found.choice,
-                decided_by=found.decided_by,
+                profile=lab_talk.profile,
+                rounds=len(lab_talk.rounds),
+                stop_reason=lab_talk.stop_reason,
+                choice=lab_talk.choice,
+                decided_by=lab_talk.decided_by,
             ),
-            "outcomes": tuple(rescore(found, tried.profile, tried.name) for tried in profiles),
+            "outcomes": tuple(rescore(lab_talk, tried.profile, tried.name) for tried in profiles),
         }
     )
 
@@ -179,26 +179,26 @@ def _talks(inside: System, ids: Sequence[str]) -> Iterator[LabTalk]:
 
 def _bounded(talks: Iterator[LabTalk], profiles: int) -> Iterator[LabTalk]:
     left = MOST_CHARACTERS
-    for found in talks:
-        left -= profiles * sum(len(told.content) for told in found.rounds)
+    for lab_talk in talks:
+        left -= profiles * sum(len(entry.content) for entry in lab_talk.rounds)
         if left < 0:
             return
-        yield found
+        yield lab_talk
 
 
 # -- which profiles ------------------------------------------------------------------------------------------------
 
 
-def _profiles(given: Sequence[Any]) -> list[Tried]:
+def _profiles(entries: Sequence[Any]) -> list[Tried]:
     """Named ones by their id, thresholds as `custom@1`; of several with one name the second is `…#2`."""
-    found: list[Tried] = []
+    trials: list[Tried] = []
     seen: Counter[str] = Counter()
-    for place, wanted in enumerate(given):
+    for place, wanted in enumerate(entries):
         profile = _profile(place, wanted)
         seen[profile.id] += 1
         number = seen[profile.id]
-        found.append(Tried(name=profile.id if number == 1 else f"{profile.id}#{number}", profile=profile))
-    return found
+        trials.append(Tried(name=profile.id if number == 1 else f"{profile.id}#{number}", profile=profile))
+    return trials
 
 
 def _profile(place: int, wanted: Any) -> Profile:

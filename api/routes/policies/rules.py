@@ -44,7 +44,7 @@ def parallel(body: bodies.ParallelBody) -> answers.ParallelAnswer:
 
 
 def convergence(body: bodies.ConvergenceBody) -> discussion.Metrics:
-    rounds = [discussion.Round(round=told.round, role=told.role, content=told.content) for told in body.rounds]
+    rounds = [discussion.Round(round=entry.round, role=entry.role, content=entry.content) for entry in body.rounds]
     return discussion.assess(rounds, body.profile)
 
 
@@ -61,15 +61,15 @@ def budget(body: bodies.BudgetBody) -> answers.BudgetAnswer:
     limits = BudgetLimits(max_iterations=body.max_iterations, max_minutes=body.max_minutes, minute=MINUTE)
     rule = Budget(limits=limits, started_at=body.started_at.at)
     reason = rule.exhausted(iteration=body.iteration, at=body.now.at)
-    found = rule.snapshot(iteration=body.iteration, at=body.now.at, reason=reason)
+    answer = rule.snapshot(iteration=body.iteration, at=body.now.at, reason=reason)
     snapshot = answers.BudgetSnapshot(
-        max_iterations=found.max_iterations,
-        max_minutes=found.max_minutes,
-        started_at=body.started_at.shown(found.started_at),
-        deadline_at=body.started_at.shown(found.deadline_at),
-        elapsed_ms=found.elapsed_ms,
-        remaining_iterations=found.remaining_iterations,
-        reason=found.reason,
+        max_iterations=answer.max_iterations,
+        max_minutes=answer.max_minutes,
+        started_at=body.started_at.shown(answer.started_at),
+        deadline_at=body.started_at.shown(answer.deadline_at),
+        elapsed_ms=answer.elapsed_ms,
+        remaining_iterations=answer.remaining_iterations,
+        reason=answer.reason,
     )
     return answers.BudgetAnswer(ok=reason is None, reason=reason, snapshot=snapshot)
 
@@ -90,5 +90,5 @@ def parse(body: bodies.ParseBody) -> answers.ParseAnswer:
 
 
 def prompt(body: bodies.PromptBody) -> answers.PromptAnswer:
-    found = find_prompt(body.name, strategy=body.strategy, language=body.language)
-    return answers.PromptAnswer(text=found.text, version=found.version)
+    text = find_prompt(body.name, strategy=body.strategy, language=body.language)
+    return answers.PromptAnswer(text=text.text, version=text.version)

@@ -131,7 +131,7 @@ def _worker(request: Request) -> str:
 
 
 def _offered(offer: Offer, request: Request) -> dict[str, Any]:
-    asked, session, lease = offer.job.request, offer.job.session, offer.lease
+    turn, session, lease = offer.job.request, offer.job.session, offer.lease
     return {
         "turnId": lease.turn_id,
         "sessionId": lease.session_id,
@@ -141,13 +141,13 @@ def _offered(offer: Offer, request: Request) -> dict[str, Any]:
         "prompt": offer.asked.prompt,
         "context": offer.asked.context,
         "workspace": None if offer.asked.folder is None else str(offer.asked.folder),
-        "access": asked.access,
-        "reads": asked.reads,
-        "expects": list(asked.expects),
-        "phase": asked.phase,
-        "iteration": asked.iteration,
-        "round": asked.round,
-        "agentSession": asked.agent_session,
+        "access": turn.access,
+        "reads": turn.reads,
+        "expects": list(turn.expects),
+        "phase": turn.phase,
+        "iteration": turn.iteration,
+        "round": turn.round,
+        "agentSession": turn.agent_session,
         "deadline": None if offer.job.deadline is None else iso(offer.job.deadline),
         "lease": _lease(lease, request),
     }
@@ -163,5 +163,5 @@ def _lease(lease: Lease, request: Request) -> dict[str, Any]:
     }
 
 
-def _answer(found: dict[str, Any]) -> Response:
-    return Response(orjson.dumps(found), headers=answer_headers(), media_type="application/json")
+def _answer(fields: dict[str, Any]) -> Response:
+    return Response(orjson.dumps(fields), headers=answer_headers(), media_type="application/json")
