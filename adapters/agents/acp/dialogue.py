@@ -5,21 +5,21 @@ The agent is offered no file or terminal access through the protocol: it uses it
 """
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import orjson
-
-from adapters.agents.acp.permission import Permissions, Stopwatch
+from adapters.agents.acp.permission import Permissions
 from adapters.agents.acp.settings import AcpSettings
 from adapters.agents.acp.updates import activities, cost_of, described, spoken, usage_of
 from adapters.agents.activity import Activity, Speech, Voice
+from adapters.agents.asking import Asking
 from adapters.agents.command.call import Call
-from adapters.agents.failures import failure_of, last_lines
+from adapters.agents.failures import failure_of
 from adapters.agents.port import Turn
+from adapters.agents.rpc.program import Rejected, call_off, ignored, introduced, table, words_of
+from adapters.agents.rpc.stopwatch import Stopwatch
 from domain.session.turns import Failure, FailureCode, FenceLevel
-from domain.values.base import HansardError, Usage
+from domain.values.base import Usage
 
 if TYPE_CHECKING:
     from acp import RequestError
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 VERSION: Final = 1
-START_SECONDS: Final = 120.0
-"""How long an agent may take to initialize."""
-CANCEL_SECONDS = 0.5
-"""How long an agent may take to end a cancelled turn."""
 CALLS: Final = 10_000
 """How many tool calls of a turn are remembered."""
 _AUTH_REQUIRED: Final = -32000
@@ -40,14 +36,6 @@ _STOPS: Final[Mapping[str, tuple[FailureCode, str]]] = {
     "refusal": ("refused", "The agent declined to answer."),
     "cancelled": ("crash", "The agent says that it was cancelled."),
 }
-
-
-class Rejected(HansardError):
-    """The agent cannot take the turn."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.detail)
-        self.failure = failure
 
 
 class Situation(NamedTuple):
@@ -70,7 +58,7 @@ class Dialogue:
         self._parts: list[str] = []
         self._bytes = 0
         self._calls: dict[str, Json] = {}
-        self._permissions = Permissions(situation.turn, situation.fence, stopwatch, observe)
+        self._permissions = Permissions(Asking(situation.turn, situation.fence, stopwatch.paused), observe)
         self._interrupted = False
         self._too_long: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.session = ""
@@ -106,18 +94,13 @@ class Dialogue:
         nothing = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
         who = {"name": "hansard", "title": "Hansard", "version": "0.1"}
         wanted = {"protocolVersion": VERSION, "clientCapabilities": nothing, "clientInfo": who}
-        try:
-            async with asyncio.timeout(START_SECONDS):
-                found = _table(await connection.send_request("initialize", wanted))
-        except TimeoutError:
-            detail = f"The program did not introduce itself within {START_SECONDS:g} s: does it speak ACP?"
-            raise Rejected(Failure(code="timeout", detail=detail)) from None
+        found = await introduced(connection, wanted, "ACP")
         if found.get("protocolVersion") != VERSION:
             detail = f"The agent speaks version {str(found.get('protocolVersion'))[:20]} of ACP, not {VERSION}."
             raise Rejected(Failure(code="refused", detail=detail))
         if self._at.settings.auth_method:
             await connection.send_request("authenticate", {"methodId": self._at.settings.auth_method})
-        return _table(found.get("agentCapabilities"))
+        return table(found.get("agentCapabilities"))
 
     async def _open_session(self, connection: "Connection", abilities: Json, resume: str | None) -> None:
         """Start a new conversation, or resume one. Updates that arrive while it loads are its history."""
@@ -125,15 +108,15 @@ class Dialogue:
 
         place: Json = {"cwd": str(self._at.call.cwd), "mcpServers": []}
         if resume is None:
-            found = _table(await connection.send_request("session/new", place))
+            found = table(await connection.send_request("session/new", place))
             self.session = str(found.get("sessionId", ""))
         else:
-            resumes = isinstance(_table(abilities.get("sessionCapabilities")).get("resume"), dict)
+            resumes = isinstance(table(abilities.get("sessionCapabilities")).get("resume"), dict)
             if not resumes and abilities.get("loadSession") is not True:
                 raise Rejected(Failure(code="lost_conversation", detail="The agent cannot resume a conversation."))
             method = "session/resume" if resumes else "session/load"
             try:
-                found = _table(await connection.send_request(method, {"sessionId": resume, **place}))
+                found = table(await connection.send_request(method, {"sessionId": resume, **place}))
             except RequestError as error:
                 if error.code == _AUTH_REQUIRED:
                     raise
@@ -145,7 +128,7 @@ class Dialogue:
     async def _choose_model(self, connection: "Connection") -> None:
         """Select the model that the settings name, if the agent allows it. Returns the model in use."""
         wanted = self._at.settings.model
-        listed, options = _table(self._session.get("models")), self._session.get("configOptions")
+        listed, options = table(self._session.get("models")), self._session.get("configOptions")
         option = (
             next(
                 (one for one in options if isinstance(one, dict) and "model" in (one.get("category"), one.get("id"))),
@@ -173,22 +156,19 @@ class Dialogue:
             if self._too_long.done():
                 await self._cancel(connection, asked)
                 return Failure(code="limit", detail=f"The answer is longer than {self._at.most} bytes.")
-            answer = _table(await asked)
+            answer = table(await asked)
         except asyncio.CancelledError:
             await self._cancel(connection, asked)
             raise
         finally:
             asked.cancel()
-            asked.add_done_callback(_seen)
+            asked.add_done_callback(ignored)
         self.usage = usage_of(answer)
         stop = _STOPS.get(str(answer.get("stopReason")))
         return Failure(code=stop[0], detail=stop[1]) if stop else None
 
     async def _cancel(self, connection: "Connection", asked: "asyncio.Future[Any]") -> None:
-        """Tell the agent that its answer is no longer needed, and give it a moment to save its state."""
-        with contextlib.suppress(ConnectionError):
-            await connection.send_notification("session/cancel", {"sessionId": self.session})
-        await asyncio.wait({asked}, timeout=CANCEL_SECONDS)
+        await call_off(connection.send_notification("session/cancel", {"sessionId": self.session}), asked)
 
     # -- what the agent asks and says ----------------------------------------------------------------------------------
 
@@ -196,9 +176,9 @@ class Dialogue:
         """A request or a notification from the agent. Raises RequestError."""
         from acp import RequestError
 
-        given = _table(params)
+        given = table(params)
         if method == "session/update":
-            self._update(_table(given.get("update")))
+            self._update(table(given.get("update")))
             return None
         if method == "session/request_permission":
             self._speech.flush()
@@ -251,21 +231,4 @@ class Dialogue:
         return failure_of("crash", words, said=words, rules=self._at.settings.failures)
 
     def _words(self, error: "RequestError") -> str:
-        """The error's message, with the agent's details."""
-        more = error.data
-        if isinstance(more, dict):
-            more = next(
-                (more[name] for name in ("details", "message", "error") if isinstance(more.get(name), str)), more
-            )
-        added = more if isinstance(more, str) else orjson.dumps(more).decode() if more else ""
-        return self._at.call.scrub(last_lines(f"{error}: {added}" if added else str(error)))
-
-
-def _table(value: object) -> Json:
-    return value if isinstance(value, dict) else {}
-
-
-def _seen(asked: "asyncio.Future[Any]") -> None:
-    """For when the result is no longer needed."""
-    if not asked.cancelled():
-        asked.exception()
+        return words_of(error, self._at.call)

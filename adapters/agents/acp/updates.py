@@ -2,9 +2,10 @@
 
 import shlex
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from adapters.agents.activity import PATHS, TITLE, Activity, Status, Tool, Voice, tail, tool_call
+from adapters.agents.asking import Wish
 from adapters.agents.streams import exit_code_of, plan_of
 from domain.values.base import Usage
 
@@ -28,14 +29,6 @@ _STATUSES: Final[Mapping[str, Status]] = {
 _VOICES: Final[Mapping[str, Voice]] = {"agent_message_chunk": "message", "agent_thought_chunk": "thought"}
 _DESCRIBES: Final = ("title", "kind", "rawInput", "locations")
 _MOST: Final = 2**53 - 1
-
-
-class Wish(NamedTuple):
-    """A use of a tool that the agent wants permission for, with its full title."""
-
-    tool: Tool
-    title: str
-    paths: tuple[str, ...]
 
 
 def spoken(update: Message) -> tuple[Voice, str] | None:

@@ -1,36 +1,29 @@
 """Claude Code's requests for permission: lines of JSON in its output, answered on its standard input."""
 
 import asyncio
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import orjson
 
-from adapters.agents.activity import Activity, Tool, described
+from adapters.agents.activity import described
+from adapters.agents.asking import Asking, Wish
 from adapters.agents.command.call import Call
 from adapters.agents.port import Turn
 from adapters.processes import Input, Pauses
-from domain.session.permissions import PermissionChoice
 from domain.session.turns import FenceLevel
 
 Json = dict[str, Any]
-QUESTIONS: Final = 20
-"""How many requests for permission may wait at the same time; more are denied."""
 DENIED: Final = "Permission was denied by the user or the team's rules. Go on without it, or say what you could not do."
-
-
-class _Wish(NamedTuple):
-    tool: Tool
-    title: str
-    paths: tuple[str, ...]
 
 
 class StdioQuestions:
     """The requests of one run. Its `input` is open until the program has given its result."""
 
     def __init__(self, turn: Turn, call: Call, fence: FenceLevel) -> None:
-        self._turn, self._call, self._fence = turn, call, fence
+        self._call = call
         self._open: dict[str, asyncio.Task[None]] = {}
         self.input, self.pauses = Input(), Pauses()
+        self._asking = Asking(turn, fence, self.pauses.paused)
         self.input.write(call.stdin or b"")
 
     def line(self, stream: int, text: str) -> None:
@@ -66,27 +59,18 @@ class StdioQuestions:
                 self._say({"subtype": "error", "request_id": name, "error": "Not supported."})
 
     async def _asked(self, name: str, tool: str, given: Json) -> None:
-        if await self._decision(self._wish(tool, given)) == "allow":
+        if await self._asking.permitted(self._wish(tool, given)):
             answer: Json = {"behavior": "allow", "updatedInput": given}
         else:
             answer = {"behavior": "deny", "message": DENIED}
         self._say({"subtype": "success", "request_id": name, "response": answer})
 
-    def _wish(self, name: str, given: Json) -> _Wish:
+    def _wish(self, name: str, given: Json) -> Wish:
         """The title without secrets, which neither rules nor people need to see. Unusual tools are shown with their
         name."""
         tool, title, paths = described(name, given)
         named = f"{name}: {title}" if tool == "other" and title != name else title
-        return _Wish(tool, self._call.scrub(named), tuple(map(self._call.scrub, paths)))
-
-    async def _decision(self, wish: _Wish) -> PermissionChoice:
-        """A read-only role never gets permission to edit. The rules, or a person, decide everything else."""
-        if (self._turn.access != "write" and wish.tool == "edit") or len(self._open) > QUESTIONS:
-            if self._turn.observe is not None:
-                self._turn.observe(Activity(kind="permission", status="denied", **wish._asdict()))
-            return "deny"
-        with self.pauses.paused():
-            return await self._turn.permit(wish.tool, wish.title, wish.paths, fence=self._fence)
+        return Wish(tool, self._call.scrub(named), tuple(map(self._call.scrub, paths)))
 
     def _say(self, response: Json) -> None:
         self.input.write(orjson.dumps({"type": "control_response", "response": response}) + b"\n")

@@ -1,0 +1,183 @@
+"""A program that speaks JSON-RPC, in a separate process for one turn."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import orjson
+
+from adapters.agents.activity import Activity
+from adapters.agents.command.call import Call
+from adapters.agents.command.settings import IDLE_SECONDS, CommandSettings
+from adapters.agents.failures import failure_of, last_lines
+from adapters.agents.port import Turn
+from adapters.agents.rpc.pipe import MessagePipe
+from adapters.agents.rpc.stopwatch import Stopwatch
+from adapters.fence import Fence
+from adapters.processes import Finished, run
+from domain.session.turns import Failure
+from domain.values.base import HansardError
+
+if TYPE_CHECKING:
+    from acp import RequestError
+    from acp.connection import Connection
+
+Json = dict[str, Any]
+STREAM_BYTES: Final = 64 * 1_048_576
+"""How much an agent may print in a turn, unless the settings say otherwise."""
+LEAVE_SECONDS: Final = 2.0
+"""How long it may take to exit once its input is closed."""
+BACKSTOP: Final = 604_800.0
+"""The longest turn, including all the time that people take to answer."""
+START_SECONDS: Final = 120.0
+"""How long an agent may take to initialize."""
+CANCEL_SECONDS = 0.5
+"""How long an agent may take to end a cancelled turn."""
+
+
+class Rejected(HansardError):
+    """The agent cannot take the turn."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.detail)
+        self.failure = failure
+
+
+class Dialogue(Protocol):
+    """Our side of the conversation, in the agent's protocol."""
+
+    async def take_place(self, connection: "Connection", resume: str | None) -> Failure | None:
+        """Run the whole turn. Returns why it failed. Raises ConnectionError if the agent is gone."""
+        ...
+
+    async def handle(self, method: str, params: Any, is_notification: bool) -> Json | None:
+        """A request or a notification from the agent. Raises RequestError."""
+        ...
+
+
+class Program:
+    """The program of one turn, from its start until its last descendant has ended."""
+
+    def __init__(self, settings: CommandSettings, turn: Turn, call: Call, fence: Fence) -> None:
+        limits = turn.limits
+        self._settings, self._call, self._fence, self._turn = settings, call, fence, turn
+        self.stopwatch = Stopwatch(
+            wall=min(limits.wall_seconds, settings.timeout_seconds or limits.wall_seconds),
+            idle=min(limits.idle_seconds or IDLE_SECONDS, settings.idle_seconds or limits.idle_seconds or IDLE_SECONDS),
+            time=asyncio.get_running_loop().time,
+        )
+        self._pipe = MessagePipe(scrub=call.scrub, observe=self.observe, transcribe=self._transcribe)
+
+    async def talk(self, dialogue: Dialogue, resume: str | None) -> Failure | None:
+        """Run the turn. Returns why it failed. Afterwards no process of the program is running."""
+        from acp.connection import Connection
+
+        running = asyncio.create_task(self._started())
+        running.add_done_callback(lambda _: self._pipe.end())
+        connection = Connection(dialogue.handle, self._pipe)
+        talking = asyncio.create_task(dialogue.take_place(connection, resume))
+        try:
+            limit = await self.stopwatch.watch(talking)
+            if limit is not None:
+                return self._over(limit)
+            failure = talking.result()
+            await self._left(running)
+            return failure
+        except ConnectionError:
+            return await self._gone(running)
+        finally:
+            talking.cancel()
+            await asyncio.gather(talking, return_exceptions=True)
+            await connection.close()
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+    def observe(self, seen: Activity) -> None:
+        if self._turn.observe is not None:
+            self._turn.observe(seen)
+
+    async def _started(self) -> Finished:
+        call = self._call
+        return await run(
+            call.argv,
+            cwd=call.cwd,
+            env=call.environment,
+            stdin=self._pipe.input,
+            wall_seconds=BACKSTOP,
+            output_bytes=self._settings.output_bytes or STREAM_BYTES,
+            fence=self._fence,
+            on_line=self._hear,
+        )
+
+    def _hear(self, stream: int, text: str) -> None:
+        self.stopwatch.heard()
+        self._pipe.line(stream, text)
+
+    async def _left(self, running: "asyncio.Task[Finished]") -> None:
+        """Let the program exit by itself, so that it can save its conversation."""
+        self._pipe.input.close()
+        await asyncio.wait({running}, timeout=LEAVE_SECONDS)
+
+    async def _gone(self, running: "asyncio.Task[Finished]") -> Failure:
+        """The program ended before its answer."""
+        await asyncio.wait({running}, timeout=LEAVE_SECONDS)
+        if not running.done():
+            return Failure(code="crash", detail="The program broke off the conversation.")
+        finished = running.result()
+        match finished.ended:
+            case "not_started":
+                code = "refused" if self._call.cwd.is_dir() else "workspace"
+                return Failure(code=code, detail=self._call.scrub(finished.detail))
+            case "output":
+                return Failure(code="limit", detail=finished.detail)
+            case _:
+                said = self._call.scrub(last_lines(finished.stderr))
+                sentence = f"The program ended with exit code {finished.exit_code}"
+                detail = f"{sentence}: {said}" if said else f"{sentence}."
+                return failure_of("crash", detail, said=said, rules=self._settings.failures)
+
+    def _over(self, limit: str) -> Failure:
+        if limit == "timeout":
+            return Failure(code="timeout", detail=f"Stopped after {self.stopwatch.wall:g} s.")
+        return Failure(code="idle", detail=f"Stopped after {self.stopwatch.idle:g} s without output.")
+
+    def _transcribe(self, line: str) -> None:
+        if self._turn.transcribe is not None:
+            self._turn.transcribe(line)
+
+
+def table(value: object) -> Json:
+    return value if isinstance(value, dict) else {}
+
+
+def words_of(error: "RequestError", call: Call) -> str:
+    """The error's message, with the agent's details."""
+    more = error.data
+    if isinstance(more, dict):
+        more = next((more[name] for name in ("details", "message", "error") if isinstance(more.get(name), str)), more)
+    added = more if isinstance(more, str) else orjson.dumps(more).decode() if more else ""
+    return call.scrub(last_lines(f"{error}: {added}" if added else str(error)))
+
+
+async def introduced(connection: "Connection", wanted: Json, protocol: str) -> Json:
+    """The agent's answer to `initialize`. Raises `Rejected` if it takes too long."""
+    try:
+        async with asyncio.timeout(START_SECONDS):
+            return table(await connection.send_request("initialize", wanted))
+    except TimeoutError:
+        detail = f"The program did not introduce itself within {START_SECONDS:g} s: does it speak {protocol}?"
+        raise Rejected(Failure(code="timeout", detail=detail)) from None
+
+
+async def call_off(telling: Coroutine[Any, Any, Any], ends: "asyncio.Future[Any]") -> None:
+    """Tell the agent that its answer is no longer needed, and give it a moment to save its state."""
+    sent = asyncio.ensure_future(telling)
+    sent.add_done_callback(ignored)
+    await asyncio.wait({ends}, timeout=CANCEL_SECONDS)
+    sent.cancel()
+
+
+def ignored(asked: "asyncio.Future[Any]") -> None:
+    """For when the result is no longer needed."""
+    if not asked.cancelled():
+        asked.exception()
