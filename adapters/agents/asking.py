@@ -23,7 +23,7 @@ class Wish(NamedTuple):
         return Activity(kind=kind, tool=self.tool, title=self.title[:TITLE], paths=self.paths, status="denied")
 
 
-class Asking:
+class PermissionDesk:
     """Answers the requests. `paused` stops the limits of the turn while a person decides."""
 
     def __init__(self, turn: Turn, fence: FenceLevel, paused: Callable[[], AbstractContextManager[None]]) -> None:

@@ -99,14 +99,15 @@ def _retry(more: Message) -> Activity:
 def _codex(message: Message) -> Iterator[Activity]:
     match message:
         case {"type": "item.started" | "item.updated" | "item.completed" as step, "item": dict(item)}:
-            yield from _item(item, done=step == "item.completed")
+            yield from codex_item(item, done=step == "item.completed")
         case {"type": "error", "message": str(text)}:
             yield Activity(kind="notice", text=tail(text))
         case {"type": "turn.failed", "error": {"message": str(text)}}:
             yield Activity(kind="notice", text=tail(text))
 
 
-def _item(item: Message, *, done: bool) -> Iterator[Activity]:
+def codex_item(item: Message, *, done: bool) -> Iterator[Activity]:
+    """A part of a turn of Codex, with the names that `codex exec` uses."""
     call = _text(item.get("id"))
     status: Status = ("failed" if item.get("status") in ("failed", "declined") else "completed") if done else "running"
     if item.get("status") == "declined":

@@ -1,13 +1,14 @@
 """The team: `team.toml`, or the scripted example team if there is none (contract §1)."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from adapters.agents.acp import AcpAgent, AcpSettings
+from adapters.agents.codex import CodexAgent
 from adapters.agents.command import CommandAgent, CommandSettings
 from adapters.agents.model import SPEAKS, ModelAgent, ModelSettings
 from adapters.agents.parsing import BadTeam, dotted, parsed, place_of, scenario_of
@@ -124,15 +125,20 @@ class Team(Value):
         return self.named(agent) or (self.agent_for(role) if meant is None else self.named(meant))
 
     def secrets(self) -> tuple[Path, ...]:
-        """The files whose contents agents get as variables."""
-        programs = (member.settings for member in self.agents if isinstance(member.settings, CommandSettings))
-        named = (value for settings in programs for value in settings.env.values())
+        """The files with keys that the agents' settings name."""
+        named = [value for settings in self._programs() for value in settings.env.values()]
+        named += [one.settings.api_key or "" for one in self.agents if isinstance(one.settings, ModelSettings)]
         return tuple(Path(value.removeprefix("file:")) for value in named if value.startswith("file:/"))
 
     def has_network(self, *, fenced: bool) -> bool:
         """Whether a program of some agent can reach other machines and this machine's servers."""
-        programs = (member.settings for member in self.agents if isinstance(member.settings, CommandSettings))
-        return any(settings.network == "all" or not fenced for settings in programs)
+        return any(settings.network == "all" or not fenced for settings in self._programs())
+
+    def _programs(self) -> Iterator[CommandSettings | AcpSettings]:
+        """The settings of the members that are programs on this machine."""
+        for member in self.agents:
+            if isinstance(member.settings, CommandSettings | AcpSettings):
+                yield member.settings
 
     def employees(self) -> tuple[tuple[str, str], ...]:
         """Name and role of all agents that take subtasks, by the first such role (behaviour §1.1)."""
@@ -179,6 +185,8 @@ def build(member: Member, data_dir: Path) -> Agent:
     match member.settings:
         case Scenario() as scenario:
             return Scripted(scenario)
+        case CommandSettings(questions="codex") as settings:
+            return CodexAgent(settings.named(member.model), data_dir)
         case CommandSettings() as settings:
             return CommandAgent(settings.named(member.model), data_dir)
         case AcpSettings() as settings:

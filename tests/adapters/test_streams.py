@@ -97,7 +97,6 @@ def test_unknown_shapes_are_no_error(stream: Stream, message: dict[str, object])
     ("stream", "used"),
     [
         ("claude", Usage(input_tokens=3_690, cached_tokens=600, output_tokens=150, cost_micros=19_612)),
-        ("codex", Usage(input_tokens=3_600, cached_tokens=600, output_tokens=150, reasoning_tokens=21)),
         ("gemini", Usage(input_tokens=3_600, cached_tokens=600, output_tokens=150, reasoning_tokens=21)),
         ("qwen", Usage(input_tokens=3_600, cached_tokens=600, output_tokens=150)),
         (

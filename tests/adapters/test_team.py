@@ -228,10 +228,16 @@ def test_reading_a_team_needs_no_secret(team: Team, monkeypatch: pytest.MonkeyPa
     assert load(tmp_path / "team.toml") == team
 
 
-def test_files_whose_content_agents_get_are_known_as_secrets(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "settings",
+    [
+        'adapter = "command"\n[agents.settings]\nargv = ["ada"]\nenv = { A_KEY = "file:/etc/ada/key", HOST = "env:H" }',
+        'adapter = "acp"\n[agents.settings]\nargv = ["ada"]\nenv = { A_KEY = "file:/etc/ada/key", HOST = "env:H" }',
+        'adapter = "model"\n[agents.settings]\nmodel = "m"\nbase_url = "http://h/v1"\napi_key = "file:/etc/ada/key"',
+    ],
+    ids=["command", "acp", "model"],
+)
+def test_files_with_keys_of_agents_are_known_as_secrets(settings: str, tmp_path: Path) -> None:
     path = tmp_path / "team.toml"
-    path.write_text(
-        '[[agents]]\nname = "Ada"\nroles = ["dev"]\nadapter = "command"\n[agents.settings]\nargv = ["ada"]\n'
-        'env = { ADA_KEY = "file:/etc/ada/key", HOST_KEY = "env:HOST_KEY" }\n'
-    )
+    path.write_text(f'[[agents]]\nname = "Ada"\nroles = ["reviewer"]\n{settings}\n')
     assert load(path).secrets() == (Path("/etc/ada/key"),)

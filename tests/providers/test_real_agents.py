@@ -130,7 +130,7 @@ def test_what_cannot_succeed_ends_at_once_and_can_be_retried(
     assert left_running(repository.parent) == []
 
 
-@pytest.mark.parametrize("program", ["claude"], indirect=True)
+@pytest.mark.parametrize("program", ["claude", "codex"], indirect=True)
 @pytest.mark.parametrize(("rules", "fixed"), [('deny = ["execute:sed *"]', False), ('allow = ["execute:sed *"]', True)])
 def test_it_asks_before_it_runs_a_command(
     program: str, provider: Provider, repository: Path, capsys: pytest.CaptureFixture[str], rules: str, fixed: bool

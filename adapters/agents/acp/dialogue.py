@@ -12,7 +12,7 @@ from adapters.agents.acp.permission import Permissions
 from adapters.agents.acp.settings import AcpSettings
 from adapters.agents.acp.updates import activities, cost_of, described, spoken, usage_of
 from adapters.agents.activity import Activity, Speech, Voice
-from adapters.agents.asking import Asking
+from adapters.agents.asking import PermissionDesk
 from adapters.agents.command.call import Call
 from adapters.agents.failures import failure_of
 from adapters.agents.port import Turn
@@ -58,7 +58,7 @@ class Dialogue:
         self._parts: list[str] = []
         self._bytes = 0
         self._calls: dict[str, Json] = {}
-        self._permissions = Permissions(Asking(situation.turn, situation.fence, stopwatch.paused), observe)
+        self._permissions = Permissions(PermissionDesk(situation.turn, situation.fence, stopwatch.paused), observe)
         self._interrupted = False
         self._too_long: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.session = ""

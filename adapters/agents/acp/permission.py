@@ -5,7 +5,7 @@ from typing import Any
 
 from adapters.agents.acp.updates import described, wish_of
 from adapters.agents.activity import Activity
-from adapters.agents.asking import Asking
+from adapters.agents.asking import PermissionDesk
 
 Json = dict[str, Any]
 
@@ -13,8 +13,8 @@ Json = dict[str, Any]
 class Permissions:
     """The requests of one turn. `denied` are the tool calls that got no permission."""
 
-    def __init__(self, asking: Asking, observe: Callable[[Activity], None]) -> None:
-        self._asking, self._observe = asking, observe
+    def __init__(self, desk: PermissionDesk, observe: Callable[[Activity], None]) -> None:
+        self._desk, self._observe = desk, observe
         self.denied: set[str] = set()
 
     async def outcome(self, given: Mapping[str, Any], known: Mapping[str, Json]) -> Json:
@@ -25,7 +25,7 @@ class Permissions:
         options = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
         wish = wish_of(known.get(name, {}) | described(call))
         allowed = _option(options, "allow_once")
-        if allowed is not None and await self._asking.permitted(wish):
+        if allowed is not None and await self._desk.permitted(wish):
             return allowed
         self.denied.add(name)
         self._observe(wish.denied("tool").changed(id=name or None))

@@ -6,7 +6,7 @@ from typing import Any, Final
 import orjson
 
 from adapters.agents.activity import described
-from adapters.agents.asking import Asking, Wish
+from adapters.agents.asking import PermissionDesk, Wish
 from adapters.agents.command.call import Call
 from adapters.agents.port import Turn
 from adapters.processes import Input, Pauses
@@ -23,7 +23,7 @@ class StdioQuestions:
         self._call = call
         self._open: dict[str, asyncio.Task[None]] = {}
         self.input, self.pauses = Input(), Pauses()
-        self._asking = Asking(turn, fence, self.pauses.paused)
+        self._desk = PermissionDesk(turn, fence, self.pauses.paused)
         self.input.write(call.stdin or b"")
 
     def line(self, stream: int, text: str) -> None:
@@ -59,7 +59,7 @@ class StdioQuestions:
                 self._say({"subtype": "error", "request_id": name, "error": "Not supported."})
 
     async def _asked(self, name: str, tool: str, given: Json) -> None:
-        if await self._asking.permitted(self._wish(tool, given)):
+        if await self._desk.permitted(self._wish(tool, given)):
             answer: Json = {"behavior": "allow", "updatedInput": given}
         else:
             answer = {"behavior": "deny", "message": DENIED}

@@ -27,9 +27,9 @@ class Run:
         settings, finished, call = self.settings, self.finished, self.call
         found = messages(finished.stdout) if settings.output == "json" else ()
         picked = text_of(found, settings.text_path) if settings.text_path else finished.stdout
-        text, cut = _cut(call.scrub(picked or "").strip("\r\n"), most)
+        text, too_long = cut(call.scrub(picked or "").strip("\r\n"), most)
         failure = self._end(found) or self._doubt(found) or self._error_text(text)
-        if cut and failure is None:
+        if too_long and failure is None:
             failure = Failure(code="limit", detail=f"The answer is longer than {most} bytes.")
         if not text.strip() and failure is None:
             failure = self._failed("unreadable", "The program ended without an answer", found)
@@ -39,7 +39,7 @@ class Run:
             model=call.scrub(model_of(found, settings.usage_paths) or "") or settings.model,
             agent_session=self._handle(found, conversation),
             failure=failure,
-            truncated=cut or finished.truncated,
+            truncated=too_long or finished.truncated,
         )
 
     def _end(self, found: Sequence[Message]) -> Failure | None:
@@ -107,6 +107,6 @@ def _outside_json(stdout: str) -> str:
     return "\n".join(line for line in lines if line[:1] not in ("{", "["))
 
 
-def _cut(text: str, limit: int) -> tuple[str, bool]:
+def cut(text: str, limit: int) -> tuple[str, bool]:
     encoded = text.encode(errors="replace")
     return (encoded[:limit].decode(errors="ignore"), True) if len(encoded) > limit else (text, False)

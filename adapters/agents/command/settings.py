@@ -86,8 +86,9 @@ class CommandSettings(Value):
     on, and a private home needs at least one. Exit codes prove nothing: `require_final` is the `type` of the JSON
     message without which there is no answer; an answer that `error_text` matches as a whole is an error. `fenced_args`
     replace `read_args` and `write_args` inside bubblewrap, where the program's own sandbox cannot work. `questions`:
-    the program takes messages on stdin and asks for permission in lines of JSON, as Claude Code does with
-    `--permission-prompt-tool stdio`. `readable` and `writable` name more files and folders for the program.
+    `claude`: the program takes messages on stdin and asks for permission in lines of JSON, as Claude Code does with
+    `--permission-prompt-tool stdio`; `codex`: it is Codex's app server, whose protocol tells the answer, the usage, the
+    errors and the conversation. `readable` and `writable` name more files and folders for the program.
     """
 
     argv: Template
@@ -102,7 +103,7 @@ class CommandSettings(Value):
     stdin: Literal["prompt", "none"] | None = None
     output: Literal["text", "json"] = "text"
     stream: Stream | None = None
-    questions: Literal["claude"] | None = None
+    questions: Literal["claude", "codex"] | None = None
     text_path: Where | None = None
     session_path: Where | None = None
     error_path: Where | None = None
@@ -135,7 +136,7 @@ class CommandSettings(Value):
 
     @property
     def resumes_by_id(self) -> bool:
-        return "agent_session" in places(self.resume_argv or ())
+        return self.questions == "codex" or "agent_session" in places(self.resume_argv or ())
 
     def named(self, model: str | None) -> Self:
         """The same settings with this model, unless they name one."""
@@ -188,9 +189,11 @@ class CommandSettings(Value):
         useless = [name for name in _JSON_ONLY if getattr(self, name) is not None]
         if self.output == "text" and useless:
             raise ValueError(f'{useless[0]} needs output = "json"')
-        if self.questions is not None and (self.output != "json" or self.stdin == "none"):
-            raise ValueError('questions needs output = "json" and the prompt on stdin')
-        if self.resumes_by_id and self.session_path is None:
+        if self.questions == "claude" and (self.output != "json" or self.stdin == "none"):
+            raise ValueError('questions = "claude" needs output = "json" and the prompt on stdin')
+        if self.questions == "codex" and (self.output == "json" or self.stream or self.stdin):
+            raise ValueError('questions = "codex" goes without output, stream and stdin: the protocol sets them')
+        if "agent_session" in places(self.resume_argv or ()) and self.session_path is None:
             raise ValueError("resume_argv: {agent_session} needs session_path, where the program tells its session id")
 
     def _check_home(self) -> None:

@@ -62,9 +62,13 @@ class Watch:
             return ()
 
     def explained(self, reply: Reply) -> Reply:
-        """The reply; for a program that was stopped while it retried, with the reason for the retry."""
-        failure, retry = reply.failure, self._retry
-        if failure is None or failure.code not in ("timeout", "idle") or retry is None or retry.failure is None:
-            return reply
-        detail = f"{failure.detail.rstrip('.')}, while it retried: {retry.text}."
-        return replace(reply, failure=Failure(code=retry.failure, detail=detail, retry_after=failure.retry_after))
+        return explained(reply, self._retry)
+
+
+def explained(reply: Reply, retry: Activity | None) -> Reply:
+    """The reply; for a program that was stopped while it retried, with the reason for the retry."""
+    failure = reply.failure
+    if failure is None or failure.code not in ("timeout", "idle") or retry is None or retry.failure is None:
+        return reply
+    detail = f"{failure.detail.rstrip('.')}, while it retried: {retry.text}."
+    return replace(reply, failure=Failure(code=retry.failure, detail=detail, retry_after=failure.retry_after))

@@ -22,6 +22,8 @@ class MessagePipe:
         self, *, scrub: Callable[[str], str], observe: Callable[[Activity], None], transcribe: Callable[[str], None]
     ) -> None:
         self.input = Input()
+        self.over = asyncio.Event()
+        """Set after the last message has been received."""
         self._scrub, self._observe, self._transcribe = scrub, observe, transcribe
         self._messages: asyncio.Queue[Json | None] = asyncio.Queue()
 
@@ -43,7 +45,10 @@ class MessagePipe:
         self.input.write(json.dumps(message).encode() + b"\n")  # prompts may contain half a surrogate pair
 
     async def receive(self) -> Json | None:
-        return await self._messages.get()
+        message = await self._messages.get()
+        if message is None:
+            self.over.set()
+        return message
 
     async def close(self) -> None:
         self.input.close()

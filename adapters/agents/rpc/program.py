@@ -43,7 +43,7 @@ class Rejected(HansardError):
         self.failure = failure
 
 
-class Dialogue(Protocol):
+class Conversing(Protocol):
     """Our side of the conversation, in the agent's protocol."""
 
     async def take_place(self, connection: "Connection", resume: str | None) -> Failure | None:
@@ -67,8 +67,10 @@ class Program:
             time=asyncio.get_running_loop().time,
         )
         self._pipe = MessagePipe(scrub=call.scrub, observe=self.observe, transcribe=self._transcribe)
+        self.over = self._pipe.over
+        """Set after its last message has been received."""
 
-    async def talk(self, dialogue: Dialogue, resume: str | None) -> Failure | None:
+    async def talk(self, dialogue: Conversing, resume: str | None) -> Failure | None:
         """Run the turn. Returns why it failed. Afterwards no process of the program is running."""
         from acp.connection import Connection
 
