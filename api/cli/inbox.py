@@ -1,14 +1,20 @@
-"""`inbox`: what waits for a person."""
+"""`inbox`: what waits for a person. Where the views are up to date it reads them itself: nothing heavy is imported."""
 
-from typing import Final
+import json as encoding
+import sqlite3
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
 
 from cyclopts.types import PositiveInt
 
 from api.cli import exits
-from api.cli.client import Api, connected
+from api.cli.direct import are_current, read_directly
 from api.cli.discussion import approval, progress
 from api.cli.options import HERE, AsJson, Json, Where
 from api.cli.terminal import local_time, put_json, put_table, say
+
+if TYPE_CHECKING:
+    from api.cli.client import Api
 
 _NEXT: Final = {
     "decision": "hansard decide SESSION CHOICE",
@@ -22,7 +28,18 @@ _NEXT: Final = {
 """The command that answers what a session waits for."""
 
 
-async def inbox(*, limit: PositiveInt = 50, json: AsJson = False, where: Where = HERE) -> int:
+_MOST: Final = 200
+_WAITING: Final = (
+    "SELECT waiting, session_id, waits_for, since, choices, parent, title, feedback, cause, policy FROM overview"
+    " WHERE waiting > 0 ORDER BY waiting LIMIT ?"
+)
+_ASKED: Final = (
+    "SELECT asked.position, asked.session_id, asked.since, parent, overview.title, agent, tool, asked.title, policy"
+    " FROM overview_questions AS asked JOIN overview USING (session_id) ORDER BY asked.position LIMIT ?"
+)
+
+
+def inbox(*, limit: PositiveInt = 50, json: AsJson = False, where: Where = HERE) -> int:
     """List what waits for you, oldest first.
 
     Parameters
@@ -30,21 +47,91 @@ async def inbox(*, limit: PositiveInt = 50, json: AsJson = False, where: Where =
     limit
         Maximum number of items (50).
     """
-    async with connected(where) as api:
-        items, more = await api.pages("/api/decisions", limit=limit)
+    oldest = None if json or limit >= _MOST else read_directly(where, lambda log, db: _oldest(log, db, limit + 1))
+    if oldest is not None:
+        _show(oldest[:limit], more=len(oldest) > limit)
+        return exits.OK
+    import asyncio  # half of what this command takes otherwise
+
+    items, more = asyncio.run(_asked(where, limit))
     if json:
         put_json({"items": items, "nextCursor": more})
-        return exits.OK
+    else:
+        _show(items, more=more is not None)
+    return exits.OK
+
+
+async def _asked(where: Where, limit: int) -> tuple[list[Json], str | None]:
+    """What waits, and the cursor after it."""
+    from api.cli.client import connected
+
+    async with connected(where) as api:
+        return await api.pages("/api/decisions", limit=limit)
+
+
+def _oldest(log: sqlite3.Connection, views: sqlite3.Connection, limit: int) -> list[Json] | None:
+    """What waits, as far as a table shows it. None where the views cannot say, or where several people decide."""
+    if not are_current(log, views):
+        return None
+    waiting, asked = views.execute(_WAITING, [limit]).fetchall(), views.execute(_ASKED, [limit]).fetchall()
+    if any(row[-1] is not None for row in (*waiting, *asked)):
+        return None
+    items = [(row[0], _waits(*row[1:-1])) for row in waiting] + [(row[0], _asks(*row[1:-1])) for row in asked]
+    return [item for _, item in sorted(items, key=lambda placed: placed[0])[:limit]]
+
+
+def _waits(
+    session_id: str,
+    waits_for: str,
+    since: int,
+    choices: str | None,
+    parent: str | None,
+    title: str,
+    feedback: str | None,
+    cause: str | None,
+) -> Json:
+    from projections.sessions.causes import why
+
+    return {
+        "sessionId": session_id,
+        "waitsFor": waits_for,
+        "since": _instant(since),
+        "choices": encoding.loads(choices or "[]"),
+        "parent": parent,
+        "title": title,
+        "feedback": encoding.loads(feedback) if feedback and waits_for == "decision" else None,
+        "why": why(cause),
+    }
+
+
+def _asks(session_id: str, since: int, parent: str | None, title: str, agent: str, tool: str, question: str) -> Json:
+    return {
+        "sessionId": session_id,
+        "waitsFor": "permission",
+        "since": _instant(since),
+        "choices": ["allow", "deny"],
+        "parent": parent,
+        "title": title,
+        "question": question,
+        "agent": agent,
+        "summary": f"{tool}: {question}",
+    }
+
+
+def _instant(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat()
+
+
+def _show(items: list[Json], *, more: bool) -> None:
     if not items:
         say("Nothing is waiting for you.")
-        return exits.OK
+        return
     put_table(("SESSION", "WAITS FOR", "SINCE", "CHOICES", "OF", "TITLE", "WHY"), [_row(item) for item in items])
     say("For details: `hansard show SESSION`. Next:")
     for need in dict.fromkeys(str(item["waitsFor"]) for item in items):
         say(f"  {need:<10}  {_NEXT.get(need, 'hansard show SESSION')}")
     if more:
         say(f"Showing the oldest {len(items)}; use --limit for more.")
-    return exits.OK
 
 
 def _row(item: Json) -> list[str]:
@@ -63,7 +150,7 @@ _DIGEST: Final = 64
 _SHORTEST: Final = 8
 
 
-async def whole_digest(api: Api, session_id: str, begun: str) -> str:
+async def whole_digest(api: "Api", session_id: str, begun: str) -> str:
     """The digest that begins like this, if what waits now has it; else as it was given, which the server refuses."""
     if len(begun) >= _DIGEST or len(begun) < _SHORTEST:
         return begun
@@ -73,7 +160,7 @@ async def whole_digest(api: Api, session_id: str, begun: str) -> str:
     return begun.ljust(_DIGEST, "0")
 
 
-async def votes_missing(api: Api, session_id: str, choice: str) -> bool:
+async def votes_missing(api: "Api", session_id: str, choice: str) -> bool:
     """Whether more people have to choose the same; says how many."""
     session: Json = (await api.session(session_id))["session"]
     policy = session.get("approval")
@@ -83,7 +170,7 @@ async def votes_missing(api: Api, session_id: str, choice: str) -> bool:
     return True
 
 
-async def _discussions(api: Api, session_id: str) -> list[Json]:
+async def _discussions(api: "Api", session_id: str) -> list[Json]:
     """The session itself, and what it waits for."""
     session: Json = (await api.session(session_id))["session"]
     return [session, *[(await api.session(str(child)))["session"] for child in session.get("children") or ()]]

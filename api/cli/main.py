@@ -4,113 +4,30 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import Final, NamedTuple
-
-from cyclopts import App, CycloptsError, Group, Parameter
+from typing import TYPE_CHECKING, Final
 
 from api.cli import exits
-from api.cli.terminal import Full, OneLine, log_to_stderr, say
+from api.cli.commands import ABOUT, COMMANDS, EPILOGUE, GROUPS, OPTIONS, OTHER, page
+from api.cli.terminal import Full, OneLine, log_to_stderr, put, say
 
-WORK: Final = Group("Put the team to work", sort_key=1)
-STEER: Final = Group("Decide and steer", sort_key=2)
-READ: Final = Group("Read", sort_key=3)
-PAST: Final = Group("Look back and prove", sort_key=4)
-CARE: Final = Group("Serve and take care", sort_key=5)
-OTHER: Final = Group("Options", sort_key=6)
-
-HELP: Final = """The official record of what a team of coding agents does.
-
-Start with `hansard example`, or in your repository:
-
-    hansard run -t "Add a --version flag" -f src/cli.py --test "pytest -q"
-    hansard review --diff
-
-Commands open the log directly; no server is needed. With --server URL (or HANSARD_SERVER) they use that server."""
-
-EPILOGUE: Final = """Results go to stdout, progress to stderr. NO_COLOR is honoured.
-
-Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 refused or stale, 5 not allowed, 6 waiting for you
-(a decision or a checkpoint), 7 budget or rounds exhausted, 8 failed check (verify, replay --assert, import, proofs),
-130 interrupted."""
-
-
-class CliCommand(NamedTuple):
-    """A command by name: where it is, and its line in `hansard --help`."""
-
-    name: str
-    place: str
-    group: Group
-    help: str
-
-
-COMMANDS: Final = (
-    CliCommand("run", "run:run", WORK, "Have the team deliver a task, and watch it to the end."),
-    CliCommand(
-        "orchestrate", "orchestrate:orchestrate", WORK, "Give the team a request; it plans and works in rounds."
-    ),
-    CliCommand("message", "message:message", WORK, "Say something to the team, as in a chat."),
-    CliCommand("review", "review:review", WORK, "Have a text, or your uncommitted changes, reviewed."),
-    CliCommand("debate", "review:debate", WORK, "Have a plan debated before work begins."),
-    CliCommand("example", "run:example", WORK, "Run the example delivery to see how it works."),
-    CliCommand("inbox", "inbox:inbox", STEER, "List what needs your decision."),
-    CliCommand("decide", "steer:decide", STEER, "Decide a review or a debate."),
-    CliCommand("allow", "allowing:allow", STEER, "Allow what a session asks you for."),
-    CliCommand("deny", "allowing:deny", STEER, "Deny what a session asks you for."),
-    CliCommand("continue", "orchestrate:continue_", STEER, "Resume a paused orchestration."),
-    CliCommand("reset", "orchestrate:reset", STEER, "End an orchestration for good."),
-    CliCommand("watch", "steer:watch", STEER, "Follow a session live."),
-    CliCommand("resume", "steer:resume", STEER, "Run a session in this process until it ends."),
-    CliCommand("extend", "steer:extend", STEER, "Give a session more budget, or more rounds."),
-    CliCommand("cancel", "steer:cancel", STEER, "Cancel a session."),
-    CliCommand("apply", "results:apply", STEER, "Apply a session's changes to your checkout, uncommitted."),
-    CliCommand("merge", "results:merge", STEER, "Merge a session's changes into the current branch."),
-    CliCommand("land", "landing:land", STEER, "Merge finished branches one by one, each validated on the merge."),
-    CliCommand("pr", "results:pr", STEER, "Push a session's branch and open a pull request."),
-    CliCommand("retry", "steer:retry", STEER, "Retry a waiting or failed turn."),
-    CliCommand("list", "listing:list_sessions", READ, "List sessions, newest first."),
-    CliCommand("show", "read:show", READ, "Show a session, now or at an earlier version."),
-    CliCommand("events", "read:events", READ, "List a session's events, or follow them."),
-    CliCommand("changes", "results:changes", READ, "Show what a session has changed."),
-    CliCommand("worklog", "read:worklog", READ, "Print a session's worklog."),
-    CliCommand("report", "read:report", READ, "Report on all sessions: outcomes, costs, decisions."),
-    CliCommand("replay", "past:replay", PAST, "Replay a past session, or check it against today's rules."),
-    CliCommand("fork", "past:fork", PAST, "Start a new session from a version of another."),
-    CliCommand("diff", "past:diff", PAST, "Show where two sessions diverge."),
-    CliCommand("blame", "blame:blame", PAST, "Show which turn wrote each line of a file."),
-    CliCommand("trace", "provenance:trace", PAST, "Print an Agent Trace record of a session's result."),
-    CliCommand("explain", "past:explain", PAST, "Explain why a session is in its state."),
-    CliCommand("lab", "lab:lab", PAST, "Try other convergence profiles on past discussions."),
-    CliCommand("verify", "audit:verify", PAST, "Verify that the log is complete and unchanged."),
-    CliCommand("checkpoint", "audit:checkpoint", PAST, "Print a signed checkpoint of the log."),
-    CliCommand("prove", "audit:prove", PAST, "Prove that one event is in the log."),
-    CliCommand("attest", "provenance:attest", PAST, "Print a signed statement of what a session did."),
-    CliCommand("export", "log:export", PAST, "Write sessions as JSON Lines."),
-    CliCommand("import", "log:import_sessions", PAST, "Import exported sessions."),
-    CliCommand("serve", "serve:serve", CARE, "Serve the page and the API, and run turns."),
-    CliCommand("worker", "serve:worker", CARE, "Run turns only, next to a server on the same log."),
-    CliCommand("mcp", "mcp:mcp", CARE, "Serve Hansard's actions to another agent (MCP, stdio)."),
-    CliCommand("init", "project:init", CARE, "Create hansard.toml and team.toml for a repository."),
-    CliCommand("trust", "project:trust", CARE, "Trust the settings in a repository's hansard.toml."),
-    CliCommand("team", "team:team", CARE, "List presets, installed programs and your team's agents."),
-    CliCommand("doctor", "doctor:doctor", CARE, "Check that everything Hansard needs is in place."),
-    CliCommand("key", "keys:key", CARE, "Create, list and revoke API keys."),
-    CliCommand("backup", "log:backup", CARE, "Copy the log while it is in use."),
-    CliCommand("migrate", "migrate:migrate", CARE, "Copy the log to PostgreSQL, or back to a file."),
-    CliCommand("redact", "redact:redact", CARE, "Remove a leaked text from the log."),
-    CliCommand("rebuild", "log:rebuild", CARE, "Rebuild the views from the log."),
-    CliCommand("clean", "log:clean", CARE, "Delete working folders that are no longer needed."),
-)
+if TYPE_CHECKING:  # `--help` comes without them
+    from cyclopts import App
 
 
 FLAGS_WITH_STRATEGY: Final = ("--review", "--plan-review", "--work-review")
 """Options that take a strategy or nothing: `--review`, `--review=red-team`."""
+_COMPLETION: Final = "--install-completion"
+_ASKS_FOR_THE_PAGE: Final[tuple[list[str], ...]] = ([], ["--help"], ["-h"])
 
 
-def program(called: str = "") -> App:
+def program(called: str = "") -> "App":
     """The command line, with nothing imported that it may not need; the command that is `called` tells more itself."""
+    from cyclopts import App, Group, Parameter
+
+    groups = {name: Group(name, sort_key=place) for place, name in enumerate((*GROUPS, OTHER))}
     app = App(
         name="hansard",
-        help=HELP,
+        help=ABOUT,
         help_epilogue=EPILOGUE,
         help_format="markdown",
         version=_version,
@@ -119,12 +36,13 @@ def program(called: str = "") -> App:
     )
     for place, verb in enumerate(COMMANDS):
         line = None if verb.name == called else verb.help
-        app.command(f"api.cli.{verb.place}", name=verb.name, group=verb.group, help=line, sort_key=place)
+        group = groups[verb.group]
+        app.command(f"api.cli.{verb.place}", name=verb.name, group=group, help=line, sort_key=place)
     if not called or called.startswith("-"):
-        completion = "Install shell completion for bash, zsh or fish."
-        app.register_install_completion_command(name="--install-completion", help=completion, group=OTHER)
+        help_line = dict(OPTIONS)[_COMPLETION]
+        app.register_install_completion_command(name=_COMPLETION, help=help_line, group=groups[OTHER])
     for flag in ("--help", "--version"):
-        app[flag].group = OTHER
+        app[flag].group = groups[OTHER]
     return app
 
 
@@ -144,15 +62,16 @@ def carry_out(argv: Sequence[str]) -> int:
     """The same inside a process that has its own signals, streams and log."""
     words = list(argv)
     try:
+        if words in _ASKS_FOR_THE_PAGE:
+            put(page())
+            return exits.OK
         return _call(words)
-    except CycloptsError as error:
-        return _complain(str(error), f"`hansard {_named(words)}--help` shows the usage.", code=exits.USAGE)
     except KeyboardInterrupt:
         return exits.INTERRUPTED
     except BrokenPipeError:
         return _reader_left()
     except Exception as error:  # the outermost: the user gets a sentence, HANSARD_DEBUG=1 a traceback
-        code = _report(error)
+        code = _report(error, words)
         if code is not None:
             return code
         if os.environ.get("HANSARD_DEBUG"):
@@ -161,8 +80,12 @@ def carry_out(argv: Sequence[str]) -> int:
         return _complain(sentence, "Set HANSARD_DEBUG=1 for a traceback.", code=exits.FAILURE)
 
 
-def _report(error: Exception) -> int | None:
-    """Print an error of ours, or of the system; its exit code. None for a defect of the program."""
+def _report(error: Exception, words: Sequence[str]) -> int | None:
+    """Print an error of ours, of the command line or of the system; its exit code. None for a defect of the program."""
+    from cyclopts import CycloptsError
+
+    if isinstance(error, CycloptsError):
+        return _complain(str(error), f"`hansard {_named(words)}--help` shows the usage.", code=exits.USAGE)
     if isinstance(error, exits.Failed):
         return _complain(*str(error).splitlines(), code=error.code)
     from domain.values.base import HansardError, Invalid

@@ -3,13 +3,13 @@
 import json
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Final
 
 from domain.session.approvals import DecisionPolicy, Vote
 from domain.values.base import Invalid
 from domain.values.sentences import Sentence
 from domain.values.time import iso
 from projections.engine.ports import Database
+from projections.sessions.causes import why
 from projections.sessions.overview import NEEDS, cursor_of, position_of
 from projections.sessions.questions import QuestionRow, asked_after
 from projections.sessions.row import ROWS, SessionRow
@@ -17,24 +17,6 @@ from projections.views.base import ApprovalView, approval_view
 from projections.views.sessions import DecisionPage, WaitingItem
 
 DEFAULT_LIMIT, MOST = 50, 200
-
-_WHY: Final = {
-    "converged": "The discussion converged; a person decides.",
-    "stalled": "The discussion stalled; a person decides.",
-    "limit": "The discussion used up its rounds; a person decides.",
-    "error": "An agent failed in the discussion; a person decides.",
-    "scope_done": "The requested scope is done; a person decides how to continue.",
-    "iterations": "The iterations are used up.",
-    "minutes": "The time is used up.",
-    "tokens": "The token limit is reached.",
-    "cost": "The cost limit is reached.",
-    "rounds": "The rounds are used up.",
-    "plan_invalid": "There is no valid plan.",
-    "agent_failed": "An agent failed.",
-    "no_progress": "The last iterations made no progress.",
-    "outside_scope": "Files outside the scope were changed; a person decides.",
-    "turn_failed": "A turn has no attempt left; retry it.",
-}
 
 
 def page(
@@ -96,7 +78,7 @@ def _item(row: SessionRow) -> WaitingItem:
             "waits_for": row.waits_for,
             "reason": row.waits_for,
             "cause": row.cause,
-            "why": _WHY.get(row.cause or "", "A person decides."),
+            "why": why(row.cause),
             "title": row.title,
             "owner": row.owner,
             "repository": row.repository,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from api.cli.client import option_of
-from api.cli.main import COMMANDS
+from api.cli.commands import COMMANDS
 from tests.api.cli.conftest import Hansard, Said, git, review
 
 Scenario = Callable[..., str]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from api.cli.main import COMMANDS, PAST, READ
+from api.cli.commands import COMMANDS, PAST, READ
 from tests.adapters import audited
 from tests.api.cli.conftest import Hansard
 from tests.projections.stage import Stage

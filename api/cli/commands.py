@@ -1,0 +1,144 @@
+"""The commands by name, and the page that `hansard --help` prints: made here, because the library that parses the
+arguments takes longer to import than everybody wants to wait for a page that never changes."""
+
+import shutil
+import textwrap
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Final, NamedTuple
+
+from api.cli.terminal import paint
+
+WORK: Final = "Put the team to work"
+STEER: Final = "Decide and steer"
+READ: Final = "Read"
+PAST: Final = "Look back and prove"
+CARE: Final = "Serve and take care"
+GROUPS: Final = (WORK, STEER, READ, PAST, CARE)
+OTHER: Final = "Options"
+
+ABOUT: Final = """The official record of what a team of coding agents does.
+
+Start with `hansard example`, or in your repository:
+
+    hansard run -t "Add a --version flag" -f src/cli.py --test "pytest -q"
+    hansard review --diff
+
+Commands open the log directly; no server is needed. With --server URL (or HANSARD_SERVER) they use that server."""
+
+EPILOGUE: Final = """Results go to stdout, progress to stderr. NO_COLOR is honoured.
+
+Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 refused or stale, 5 not allowed, 6 waiting for you
+(a decision or a checkpoint), 7 budget or rounds exhausted, 8 failed check (verify, replay --assert, import, proofs),
+130 interrupted."""
+
+
+class CliCommand(NamedTuple):
+    """A command by name: where it is, and its line in `hansard --help`."""
+
+    name: str
+    place: str
+    group: str
+    help: str
+
+
+COMMANDS: Final = (
+    CliCommand("run", "run:run", WORK, "Have the team deliver a task, and watch it to the end."),
+    CliCommand(
+        "orchestrate", "orchestrate:orchestrate", WORK, "Give the team a request; it plans and works in rounds."
+    ),
+    CliCommand("message", "message:message", WORK, "Say something to the team, as in a chat."),
+    CliCommand("review", "review:review", WORK, "Have a text, or your uncommitted changes, reviewed."),
+    CliCommand("debate", "review:debate", WORK, "Have a plan debated before work begins."),
+    CliCommand("example", "run:example", WORK, "Run the example delivery to see how it works."),
+    CliCommand("inbox", "inbox:inbox", STEER, "List what needs your decision."),
+    CliCommand("decide", "steer:decide", STEER, "Decide a review or a debate."),
+    CliCommand("allow", "allowing:allow", STEER, "Allow what a session asks you for."),
+    CliCommand("deny", "allowing:deny", STEER, "Deny what a session asks you for."),
+    CliCommand("continue", "orchestrate:continue_", STEER, "Resume a paused orchestration."),
+    CliCommand("reset", "orchestrate:reset", STEER, "End an orchestration for good."),
+    CliCommand("watch", "steer:watch", STEER, "Follow a session live."),
+    CliCommand("resume", "steer:resume", STEER, "Run a session in this process until it ends."),
+    CliCommand("extend", "steer:extend", STEER, "Give a session more budget, or more rounds."),
+    CliCommand("cancel", "steer:cancel", STEER, "Cancel a session."),
+    CliCommand("apply", "results:apply", STEER, "Apply a session's changes to your checkout, uncommitted."),
+    CliCommand("merge", "results:merge", STEER, "Merge a session's changes into the current branch."),
+    CliCommand("land", "landing:land", STEER, "Merge finished branches one by one, each validated on the merge."),
+    CliCommand("pr", "results:pr", STEER, "Push a session's branch and open a pull request."),
+    CliCommand("retry", "steer:retry", STEER, "Retry a waiting or failed turn."),
+    CliCommand("list", "listing:list_sessions", READ, "List sessions, newest first."),
+    CliCommand("show", "read:show", READ, "Show a session, now or at an earlier version."),
+    CliCommand("events", "read:events", READ, "List a session's events, or follow them."),
+    CliCommand("changes", "results:changes", READ, "Show what a session has changed."),
+    CliCommand("worklog", "read:worklog", READ, "Print a session's worklog."),
+    CliCommand("report", "read:report", READ, "Report on all sessions: outcomes, costs, decisions."),
+    CliCommand("replay", "past:replay", PAST, "Replay a past session, or check it against today's rules."),
+    CliCommand("fork", "past:fork", PAST, "Start a new session from a version of another."),
+    CliCommand("diff", "past:diff", PAST, "Show where two sessions diverge."),
+    CliCommand("blame", "blame:blame", PAST, "Show which turn wrote each line of a file."),
+    CliCommand("trace", "provenance:trace", PAST, "Print an Agent Trace record of a session's result."),
+    CliCommand("explain", "past:explain", PAST, "Explain why a session is in its state."),
+    CliCommand("lab", "lab:lab", PAST, "Try other convergence profiles on past discussions."),
+    CliCommand("verify", "audit:verify", PAST, "Verify that the log is complete and unchanged."),
+    CliCommand("checkpoint", "audit:checkpoint", PAST, "Print a signed checkpoint of the log."),
+    CliCommand("prove", "audit:prove", PAST, "Prove that one event is in the log."),
+    CliCommand("attest", "provenance:attest", PAST, "Print a signed statement of what a session did."),
+    CliCommand("export", "log:export", PAST, "Write sessions as JSON Lines."),
+    CliCommand("import", "log:import_sessions", PAST, "Import exported sessions."),
+    CliCommand("serve", "serve:serve", CARE, "Serve the page and the API, and run turns."),
+    CliCommand("worker", "serve:worker", CARE, "Run turns only, next to a server on the same log."),
+    CliCommand("mcp", "mcp:mcp", CARE, "Serve Hansard's actions to another agent (MCP, stdio)."),
+    CliCommand("init", "project:init", CARE, "Create hansard.toml and team.toml for a repository."),
+    CliCommand("trust", "project:trust", CARE, "Trust the settings in a repository's hansard.toml."),
+    CliCommand("team", "team:team", CARE, "List presets, installed programs and your team's agents."),
+    CliCommand("doctor", "doctor:doctor", CARE, "Check that everything Hansard needs is in place."),
+    CliCommand("key", "keys:key", CARE, "Create, list and revoke API keys."),
+    CliCommand("backup", "log:backup", CARE, "Copy the log while it is in use."),
+    CliCommand("migrate", "migrate:migrate", CARE, "Copy the log to PostgreSQL, or back to a file."),
+    CliCommand("redact", "redact:redact", CARE, "Remove a leaked text from the log."),
+    CliCommand("rebuild", "log:rebuild", CARE, "Rebuild the views from the log."),
+    CliCommand("clean", "log:clean", CARE, "Delete working folders that are no longer needed."),
+)
+
+
+OPTIONS: Final = (
+    ("--help (-h)", "Display this message and exit."),
+    ("--install-completion", "Install shell completion for bash, zsh or fish."),
+    ("--version", "Display application version."),
+)
+_MOST: Final = 100
+"""Cells that a line takes at most: wider lines are hard to read."""
+_EDGE: Final = 4
+"""Cells of a box's edges, with the blanks beside them."""
+_LEAST: Final = 40
+
+
+def page() -> str:
+    """What the program is, all its commands in groups, and its exit codes, as wide as the terminal."""
+    width = max(_LEAST, min(_MOST, shutil.get_terminal_size().columns))
+    groups = [(group, [(each.name, each.help) for each in some]) for group, some in groupby(COMMANDS, _group)]
+    boxes = ("\n".join(_box(name, rows, width)) for name, rows in (*groups, (OTHER, OPTIONS)))
+    parts = ("Usage: hansard COMMAND", _prose(ABOUT, width), "\n".join(boxes), _prose(EPILOGUE, width))
+    return "\n\n".join(parts)
+
+
+def _group(verb: CliCommand) -> str:
+    return verb.group
+
+
+def _prose(text: str, width: int) -> str:
+    """Paragraphs, filled; those that are indented are commands and stay as they are."""
+    paragraphs = text.replace("`", "").split("\n\n")
+    return "\n\n".join(each if each.startswith(" ") else textwrap.fill(each, width) for each in paragraphs)
+
+
+def _box(title: str, rows: Sequence[tuple[str, str]], width: int) -> Iterable[str]:
+    """The rows in two columns, with a frame and a title."""
+    names = max(len(name) for name, _ in rows)
+    room = width - _EDGE - names - 2
+    yield f"╭─ {title} {'─' * (width - len(title) - 5)}╮"
+    for name, text in rows:
+        for number, line in enumerate(textwrap.wrap(text, room)):
+            shown = paint(name.ljust(names), "cyan") if number == 0 else " " * names
+            yield f"│ {shown}  {line.ljust(room)} │"
+    yield f"╰{'─' * (width - 2)}╯"
