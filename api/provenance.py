@@ -14,6 +14,7 @@ from adapters.workspace.blaming import (
     blamed,
     commit_of,
     commits_since,
+    lines_before,
     lines_in,
     reachable,
     shared_base,
@@ -54,6 +55,7 @@ class _Lineage:
         self.top, self.head, self._workspaces = top, head, workspaces
         self._sessions, self.works, self._commits = origins.sessions, origins.works, origins.commits
         self._older: dict[str, frozenset[str]] = {}
+        self._once: dict[str, frozenset[str]] = {}
 
     @cached_property
     def _base(self) -> str | None:
@@ -63,7 +65,7 @@ class _Lineage:
     @cached_property
     def claims(self) -> Claims:
         works = self.works
-        claims = Claims(works, Surroundings(before=self._before, contested=self._contested))
+        claims = Claims(works, Surroundings(before=self._before, contested=self._contested, removed=self._removed))
         if works.owners:
             base, commits = self._base, self._commits
             claims.read(commits_since(self.top, self.head, base, works.owners, commits, known=works.commits))
@@ -83,9 +85,19 @@ class _Lineage:
             names = {
                 turn.words[name]: name for turn in work.turns for name in turn.added if turn.weights[name] >= FAINT
             }
-            lines = lines_in([self.top, self._workspaces / session / "repo.git"], work.base, names)
+            lines = lines_in(self._repositories(session), work.base, names)
             origin.contested = frozenset(names.values() if lines is None else (names[each] for each in lines))
         return origin.contested
+
+    def _removed(self, session: str) -> Collection[str]:
+        """Lines that somebody had removed before the session began: adding them again may only restore them."""
+        base = self.works.sessions[session].base
+        if base not in self._once:
+            self._once[base] = lines_before(self._repositories(session), base, self.works.owners, self._commits)
+        return self._once[base]
+
+    def _repositories(self, session: str) -> list[Path]:
+        return [self.top, self._workspaces / session / "repo.git"]
 
     def answer(self, path: str) -> Blame:
         lines = blamed(self.top, path, self.head)

@@ -15,6 +15,8 @@ from domain.values.sentences import Sentence
 
 MOST_LINES: Final = 50_000
 MOST_COMMITS: Final = 10_000
+MOST_OLDER: Final = 1_000
+"""How many commits before the base of a session are searched for lines that it may have restored."""
 _MARK: Final = "\x01"
 _FORM: Final = "%x01%H%x00%P%x00%(trailers:key=Hansard-Turn,valueonly,separator=%x20)"
 _PLAIN: Final = (
@@ -79,6 +81,19 @@ def commits_since(
         commits = [commit for commit in commits if commit in known]
     _read([commit for commit in commits if commit not in kept], folder, wanted, kept)
     return [kept[commit] for commit in commits if commit in kept]
+
+
+def lines_before(
+    folders: Sequence[Path], commit: str, wanted: Collection[str], kept: dict[str, CommitLines]
+) -> frozenset[str]:
+    """Which of the wanted lines the last commits up to this one removed, read from the first of the repositories that
+    has it. Earlier results are in `kept`."""
+    for folder in folders:
+        with suppress(WorkspaceError):
+            commits = in_theirs(["rev-list", f"--max-count={MOST_OLDER}", commit], folder).decode().split()
+            _read([name for name in commits if name not in kept], folder, wanted, kept)
+            return frozenset(line for name in commits if name in kept for line in kept[name].removed)
+    return frozenset()
 
 
 def _read(commits: Sequence[str], folder: Path, wanted: Collection[str], kept: dict[str, CommitLines]) -> None:

@@ -43,11 +43,12 @@ class _Arrival(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """Facts about the repository: which commits came before a session's base, and which of its lines the base already
-    had."""
+    """Facts about the repository: which commits came before a session's base, which of its lines the base already had,
+    and which had been removed before."""
 
     before: Callable[[str], Collection[str]]
     contested: Callable[[str], Collection[str]]
+    removed: Callable[[str], Collection[str]]
 
 
 @dataclass
@@ -108,6 +109,7 @@ class Claims:
             and (owner.session not in sessions or owner.turn in commit.named)
             and commit.commit not in self.around.before(owner.session)
             and name not in self.around.contested(owner.session)
+            and (owner.turn in commit.named or name not in self.around.removed(owner.session))
         )
 
     def _most_likely(

@@ -112,6 +112,45 @@ def test_what_a_person_writes_again_or_copies_is_not_claimed(place: Place) -> No
     assert place.claimed("shop.py") == [*PEOPLES, ".", ".", "."]
 
 
+def test_what_a_person_breaks_and_restores_is_not_claimed(place: Place) -> None:
+    """By hand or by reverting, whether or not an agent wrote the line once."""
+    place.merged({"shop.py": WORK})
+    place.commit({"shop.py": [*WORK[:-1], "    return 0"]}, message="Break the agent's line")
+    place.git("revert", "--no-edit", "HEAD")
+    assert place.claimed("shop.py") == [*PEOPLES, *OURS[:-1], "."]
+
+
+RIGHT, WRONG = (
+    [BASE[0], f"    return {way}(price.amount_in_cents for price in prices)", *BASE[2:]] for way in ("sum", "max")
+)
+
+
+@pytest.mark.parametrize("restored", ["revert", "by hand"])
+def test_a_persons_line_that_they_restore_is_theirs_though_an_agent_restored_it_too(
+    place: Place, restored: str
+) -> None:
+    """The agent's result is never merged."""
+    place.commit({"shop.py": RIGHT}, message="All in cents")
+    place.commit({"shop.py": WRONG}, message="Break it")
+    found = place.deliver({"shop.py": RIGHT})
+    assert place.claimed("shop.py", found["result"]["branch"]) == [".", RIGHT[1], *PEOPLES[2:]]
+    if restored == "revert":
+        place.git("revert", "--no-edit", "HEAD")
+    else:
+        place.commit({"shop.py": RIGHT}, message="Restore it")
+    assert place.claimed("shop.py") == PEOPLES
+
+
+def test_a_line_that_an_agent_restores_is_the_agents_where_the_commit_names_the_turn(place: Place) -> None:
+    place.commit({"shop.py": RIGHT}, message="All in cents")
+    place.commit({"shop.py": WRONG}, message="Break it")
+    found = place.deliver({"shop.py": RIGHT})
+    trailers = place.git("log", "-1", "--format=%(trailers:only,unfold)", found["result"]["branch"])
+    place.git("merge", "--quiet", "--squash", found["result"]["branch"])
+    place.commit({}, message=f"Restore it\n\n{trailers}")
+    assert place.claimed("shop.py") == [".", RIGHT[1], *PEOPLES[2:]]
+
+
 def test_lines_that_say_little_are_found_at_their_place(place: Place) -> None:
     """A file of imports alone, and imports between a person's lines; not those that the person adds elsewhere."""
     imports = ["from shop import total", "from shop import first"]
