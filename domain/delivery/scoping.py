@@ -1,7 +1,6 @@
 """The scope of a delivery: what the developer changed outside of it, and a person's answer (contract-2 §8, §12)."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from domain.delivery.commands import DecideScope
 from domain.delivery.events import ScopeDecided, ScopeExceeded, ScopeRequested
@@ -9,11 +8,9 @@ from domain.delivery.reasons import failing
 from domain.delivery.state import Delivery
 from domain.delivery.steps import about, complete, repeated, send_back
 from domain.session.decision import Events, Now
+from domain.session.workspace import undo
 from domain.values.base import Refused
 from domain.values.sentences import Sentence
-
-_NAMED: Final = 50
-"""How many paths the developer is told by name; the others are only counted."""
 
 
 def implemented(now: Now[Delivery]) -> Events:
@@ -78,13 +75,4 @@ def exceed(now: Now[Delivery], paths: tuple[str, ...]) -> Events:
 
 
 def _feedback(iteration: int, paths: Sequence[str]) -> str:
-    more = [f"- and {len(paths) - _NAMED} more"] if len(paths) > _NAMED else []
-    return "\n".join(
-        [
-            f"Iteration {iteration} changed paths outside the scope of this repository.",
-            "You may not change these paths:",
-            *(f"- {path}" for path in paths[:_NAMED]),
-            *more,
-            "Undo every change to them, and do the task without them.",
-        ]
-    )
+    return f"Iteration {iteration} changed paths outside the scope of this repository.\n{undo(paths)}"

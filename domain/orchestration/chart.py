@@ -32,7 +32,7 @@ class OrchestrationChart(Chart):
     judge = working.to(judging)
     review = judging.to(reviewing)
     proceed = working.from_(judging, reviewing)
-    pause = checkpoint.from_(judging, reviewing)
+    pause = checkpoint.from_(direct, judging, reviewing)
     finish = done.from_(judging, reviewing) | checkpoint.to(done, cond="nothing_left")
     stop = partial.from_(planning, direct, judging, reviewing)
     resume = (

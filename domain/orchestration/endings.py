@@ -11,18 +11,28 @@ from domain.orchestration.phases import AgentPhases, phase_name
 from domain.orchestration.state import Orchestration
 from domain.session.decision import Events, Now, clear_agents
 from domain.session.landing import hand_over
+from domain.session.workspace import named
 from domain.values.base import Text
 
 Run = Now[Orchestration]
 
 CHECKPOINT_DONE = "요청된 scope 완료"
 PAUSED = "Checkpoint: a person decides how it goes on."
+OUTSIDE = "\nThese changes are outside the scope; continuing allows them:"
 HINT = '다음: "리뷰해봐", "이어서 해줘", "리셋해"'
 TO_CONTINUE = '이어서 진행하려면 "이어서 해줘"라고 말씀하세요.'
 
 
+def asks(run: Orchestration) -> bool:
+    """Whether a person has to allow changes outside the scope before the run is done."""
+    return run.scope.outside == "ask" and bool(run.outside)
+
+
 def pause(now: Run, words: str) -> Events:
-    summary, round = now.text(replies.without_json(words) or CHECKPOINT_DONE), now.state.round
+    """A checkpoint. Where changes outside the scope need a person's consent, it names their paths."""
+    run, said = now.state, replies.without_json(words) or CHECKPOINT_DONE
+    listed = [OUTSIDE, *named(run.outside)] if asks(run) else []
+    summary, round = now.text("\n".join([said, *listed])), run.round
     yield now.move("pause", CheckpointReached, message=PAUSED, round=round, summary=summary, hint=HINT)
     yield from _done(now, HINT, summary, checkpoint=True)
 

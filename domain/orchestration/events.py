@@ -215,7 +215,9 @@ class PartialReached(OrchestrationTransition):
     """The run is out of rounds, or has no valid plan; it can be continued (K-46)."""
 
     TOPIC: ClassVar[str] = "orchestration.partial_reached"
-    reason: Literal["rounds", "plan_invalid", "turn_failed", "agent_failed"] = Field(description="why it stops")
+    reason: Literal["rounds", "plan_invalid", "turn_failed", "agent_failed", "outside_scope"] = Field(
+        description="why it stops"
+    )
     summary: Text = Field(description="the work so far")
     done: tuple[str, ...] = Field(default=(), description="agents that are done")
     pending: tuple[str, ...] = Field(default=(), description="agents that are not done")

@@ -69,6 +69,8 @@ def evolve(run: Orchestration | None, event: DomainEvent, metadata: EventMetadat
             state.summary, state.last_error = event.summary, None
             state.agents = tuple(agent.changed(completed=True) for agent in state.agents)
         case Continued():
+            if run.state == "checkpoint":
+                state.scope_allowed = (*run.scope_allowed, *run.outside)
             state.agents, state.last_round = event.agents, event.last_round
             state.summary = state.partial_reason = None
             state.refused_plans, state.refusals = 0, ()
@@ -113,6 +115,8 @@ def _settled(state: Orchestration, before: Orchestration, event: TurnAnswered | 
     turn = before.outstanding[event.turn_id]
     if turn.lane and isinstance(event, TurnAnswered):
         state.authors = state.authors | {turn.lane - 1: event.agent}
+        paths = dict.fromkeys((*state.strayed.get(turn.lane - 1, ()), *state.scope.outside_of(event.files)))
+        state.strayed = state.strayed | {turn.lane - 1: tuple(paths)} if paths else state.strayed
     if turn.lane or turn.work in ("package", "land"):
         state.failed_turn = before.failed_turn
 

@@ -9,12 +9,14 @@ from domain.orchestration.events import (
 from domain.orchestration.phases import PHASES, match, phase_name
 from domain.orchestration.state import Orchestration, subtask_id
 from domain.replies.orchestration import JudgeVerdict, Verdicts
+from domain.session.workspace import undo
 from domain.values.base import Unreadable
 
 RESULT = 1_200
 """How many characters of a report the judge sees."""
 
 NO_ANSWER = "did not answer in this round, so its work cannot pass"
+OUTSIDE = "has changed paths outside the scope of this repository, so its work cannot pass"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,8 @@ def judged_phases(run: Orchestration, place: int) -> tuple[int, ...]:
 def judge(run: Orchestration, answer: Verdicts) -> Judgement:
     """Assign every verdict to its subtask. Raises `Unreadable` if nobody of this round is judged (K-15).
 
-    Work of a failed turn never passes (contract §10), and not all is done if a verdict fails or is missing (K-14).
+    Work of a failed turn never passes (contract §10), nor does work outside the scope if that is refused. Not all is
+    done if a verdict fails or is missing (K-14).
     """
     accepted: dict[int, JudgeVerdict] = {}
     refused: list[tuple[str, str]] = []
@@ -91,6 +94,10 @@ def judge(run: Orchestration, answer: Verdicts) -> Judgement:
         if verdict.passed and run.reports[place].result == "error":
             refused.append((_named(verdict), NO_ANSWER))
             verdict = verdict.changed(passed=False, feedback=_failed(verdict))
+        if paths := run.refused_paths(place):
+            if verdict.passed:
+                refused.append((_named(verdict), OUTSIDE))
+            verdict = verdict.changed(passed=False, feedback=f"{undo(paths)}\n{verdict.feedback}".strip())
         accepted[place] = verdict
     if not accepted:
         raise Unreadable("The list of verdicts judges nobody who worked in this round.")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from domain import replies
 from domain.discussion.strategies import STRATEGIES
-from domain.orchestration.endings import Run, complete, stop
+from domain.orchestration.endings import Run, asks, complete, pause, stop
 from domain.orchestration.events import (
     PlanMade,
     PlanRefused,
@@ -17,6 +17,7 @@ from domain.session.children import ChildRequested
 from domain.session.decision import Events, ask
 from domain.session.discussions import headline, request_child
 from domain.session.turns import Access, Failure, RecordReply, TurnRequested
+from domain.session.workspace import undo
 from domain.values.base import Text, Unreadable
 
 PLANS = 2
@@ -33,10 +34,20 @@ def record_answer(now: Run, command: RecordReply, words: str) -> Events:
     try:
         plan = replies.subtasks(words)
     except Unreadable:
-        return complete(now, now.text(_said(words)), by="answer")
+        return finish_answer(now, now.text(_said(words)))
     if not now.state.employees:
-        return complete(now, command.reply, by="answer")
+        return finish_answer(now, command.reply)
     return adopt(now, command, plan.subtasks, plan=now.text("Agent-initiated dispatch"), source="agent", words=words)
+
+
+def finish_answer(now: Run, answer: Text) -> Events:
+    """The end of a direct answer, unless it changed paths outside the scope: then a person is asked, or it stops."""
+    run = now.state
+    if asks(run):
+        return pause(now, answer.head)
+    if run.scope.outside == "fail" and run.outside:
+        return stop(now, "outside_scope", undo(run.outside))
+    return complete(now, answer, by="answer")
 
 
 def _said(words: str) -> str:
@@ -164,7 +175,8 @@ def revise_plan(now: Run, synthesis: Text) -> TurnRequested:
 
 def request_places(run: Orchestration) -> dict[str, str | Text]:
     employees = "\n".join(f"- {employee.name} ({employee.role})" for employee in run.employees)
-    return {"task": run.prompt, "employees": employees}
+    refused = undo(run.outside) if run.scope.outside == "fail" and run.outside else ""
+    return {"task": "\n\n".join(filter(None, (run.prompt, refused))), "employees": employees}
 
 
 def plan_places(run: Orchestration) -> dict[str, str | Text]:

@@ -5,7 +5,7 @@ from functools import partial
 
 from domain import replies
 from domain.orchestration import judging
-from domain.orchestration.endings import Run, complete, pause, rest, run_out
+from domain.orchestration.endings import Run, asks, complete, pause, rest, run_out
 from domain.orchestration.events import (
     JudgingStarted,
     ReviewStarted,
@@ -151,7 +151,7 @@ def close_round(now: Run, *, all_done: bool, words: str) -> Events:
         agent_phases=run.agent_phases,
         all_done=all_done,
     )
-    if scope_done and any(agent.checkpoint and not agent.checkpointed for agent in run.agents):
+    if scope_done and (asks(run) or any(agent.checkpoint and not agent.checkpointed for agent in run.agents)):
         yield from pause(now, words)
     elif scope_done:
         yield from complete(now, now.text(replies.without_json(words) or ALL_DONE), by="finish", all_done=all_done)

@@ -16,7 +16,7 @@ from domain.orchestration.parallel import FileClaim
 from domain.orchestration.phases import AgentPhases, resumed
 from domain.session.children import ReviewSettings
 from domain.session.state import Session
-from domain.session.workspace import EVERYTHING, PathScope
+from domain.session.workspace import EVERYTHING, PathScope, touched
 from domain.values.base import Text
 
 AGENT = "agent:"
@@ -88,6 +88,10 @@ class Orchestration(Session):
     reviews: dict[str, int] = field(default_factory=dict)
     fixes: dict[int, Fix] = field(default_factory=dict)
     scope: PathScope = EVERYTHING
+    scope_allowed: tuple[str, ...] = ()
+    """Paths outside the scope that a person has allowed by continuing."""
+    strayed: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """The paths outside the scope that each place has changed, whether or not it has undone that since."""
     preparation: Preparation = field(default_factory=Preparation)
 
     @property
@@ -122,6 +126,16 @@ class Orchestration(Session):
     def affected_files(self) -> tuple[str, ...]:
         """The files that the plan names."""
         return tuple(path for agent in self.agents for path in agent.affected_files)
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """The changed paths that are neither in the scope nor allowed by a person."""
+        return tuple(path for path in self.scope.outside_of(touched(self.changes)) if path not in self.scope_allowed)
+
+    def refused_paths(self, place: int) -> tuple[str, ...]:
+        """The paths that the agent at this place changed and may not change."""
+        own = self.strayed.get(place, ())
+        return tuple(path for path in self.outside if path in own) if self.scope.outside == "fail" else ()
 
     @property
     def agent_phases(self) -> tuple[AgentPhase, ...]:

@@ -77,12 +77,26 @@ class PathScope(Value):
 
 
 EVERYTHING = PathScope()
+_NAMED: Final = 50
+"""How many paths are listed by name."""
 
 
 def touched(changes: WorkspaceChanges | None) -> tuple[str, ...]:
     """The paths that differ from the base; a renamed file is both its old path and its new one."""
     files = changes.files if changes else ()
     return tuple(path for file in files for path in (file.path, file.renamed_from) if path)
+
+
+def named(paths: Sequence[str]) -> list[str]:
+    """The paths as a list; if there are very many, the others are only counted."""
+    more = [f"- and {len(paths) - _NAMED} more"] if len(paths) > _NAMED else []
+    return [*(f"- {path}" for path in paths[:_NAMED]), *more]
+
+
+def undo(paths: Sequence[str]) -> str:
+    """What an agent that changed these paths outside the scope is told."""
+    first, last = "You may not change these paths:", "Undo every change to them, and do the task without them."
+    return "\n".join([first, *named(paths), last])
 
 
 def _matches(path: str, patterns: tuple[str, ...]) -> bool:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.api.orchestrating import orchestration, plan, run, subtask, verdicts
 from tests.api.server import Json, Server, delivery, ended, events, only, reached, serving, session, start
 from tests.api.test_real_git import CHECK, MENDED, git, repository
 
@@ -110,3 +111,30 @@ def test_a_workspace_below_the_top_names_its_files(server: Server, repository: P
     body = delivery({"dev": [dev]}, workspace=str(below), validationCommands=["true"], filePaths=["a.py"])
     found = ended(server.client, start(server.client, body))
     assert [(file["path"], file["named"]) for file in found["result"]["files"]] == [("pkg/a.py", True)]
+
+
+def test_an_orchestration_asks_at_its_end(server: Server, repository: Path) -> None:
+    (repository / "hansard.toml").write_text('[scope]\nallow = ["*.py"]\noutside = "ask"\n', encoding="utf-8")
+    told = {"planner": [plan(subtask("Backend"))], "Backend": [DRIFT], "judge": [verdicts(all_done=True, Backend=True)]}
+    found = run(server.client, orchestration(told, workspace=str(repository)))
+    assert (found["status"], found["result"]["outside"]) == ("checkpoint", ["deploy/prod.yaml"])
+    items = server.client.get("/api/decisions").json()["items"]
+    [item] = [item for item in items if item["sessionId"] == found["id"]]
+    assert "- deploy/prod.yaml" in item["summary"]
+    assert server.client.post(f"/api/sessions/{found['id']}/continue", json={}).status_code == 200
+    assert session(server.client, found["id"])["status"] == "done"
+
+
+def test_an_orchestration_undoes_what_is_refused(server: Server, repository: Path) -> None:
+    (repository / "hansard.toml").write_text('[scope]\nallow = ["*.py"]\noutside = "fail"\n', encoding="utf-8")
+    (repository / "prod.yaml").write_text("replicas: 2\n", encoding="utf-8")
+    git(repository, "add", "prod.yaml")
+    git(repository, "commit", "-qm", "prod")
+    drift: Json = {"text": "Fixed the sum.", "files": {"shop.py": MENDED, "prod.yaml": "replicas: 0\n"}}
+    undone: Json = {"text": "Restored it.", "files": {"prod.yaml": "replicas: 2\n"}}
+    passed = verdicts(all_done=True, Backend=True)
+    told = {"planner": [plan(subtask("Backend"))], "Backend": [drift, undone], "judge": [passed, passed]}
+    found = run(server.client, orchestration(told, workspace=str(repository)))
+    assert (found["status"], found["result"]["outside"]) == ("done", [])
+    assert [file["path"] for file in found["result"]["files"]] == ["shop.py"]
+    assert "- prod.yaml" in found["agents"][0]["history"][0]["feedback"]

@@ -7,11 +7,13 @@ import pytest
 from domain.delivery.commands import CancelDelivery, DecideScope
 from domain.delivery.events import ScopeDecided, ScopeRequested
 from domain.kinds import allowed_actions
+from domain.orchestration.events import VerdictRefused
+from domain.orchestration.judging import OUTSIDE
 from domain.replay import first_difference
 from domain.session.workspace import ChangedFile, PathScope, WorkspaceChanges, changed_tests, touched
 from projections.record.session import view
 from tests.domain.test_replay import recorded
-from tests.kit.stories import MINUTE, DeliveryStory, topics
+from tests.kit.stories import MINUTE, DeliveryStory, OrchestrationStory, subtask, topics, verdicts
 
 SRC = ("src/**",)
 
@@ -202,3 +204,80 @@ def test_planned_files_count_as_named() -> None:
     found = DeliveryStory(file_paths=())
     found.answer('The plan. {"goals": ["g"], "files": ["src/a.py"]}')
     assert found.delivery.planned == ("src/a.py",)
+
+
+# -- orchestrations ----------------------------------------------------------------------------------------------------
+
+
+def run_of(outside: str, **fields: Any) -> OrchestrationStory:
+    scope = PathScope.model_validate({"allow": SRC, "outside": outside})
+    return OrchestrationStory(scope=scope, **fields)
+
+
+def planned(outside: str) -> OrchestrationStory:
+    return run_of(outside).planned(subtask("Backend", end_phase=3), subtask("Docs", end_phase=3))
+
+
+def test_no_verdict_passes_refused_changes_until_they_are_undone() -> None:
+    """The other agent, which wrote nothing outside, passes."""
+    found = planned("fail")
+    found.works("Backend", **changes("src/a.py", "deploy/prod.yaml"))
+    found.works("Docs", **changes("src/a.py", "deploy/prod.yaml") | {"files": ("src/b.md",)})
+    events = found.answer(verdicts(all_done=True, Backend=True, Docs=True))
+    [refused] = [event for event in events if isinstance(event, VerdictRefused)]
+    assert (refused.agent, refused.reason) == ("Backend", OUTSIDE)
+    assert [(name, found.judged(name)[-1][2]) for name in ("Backend", "Docs")] == [("Backend", False), ("Docs", True)]
+    feedback = found.requested("Backend").context["feedback"].head
+    assert "- deploy/prod.yaml" in feedback and "src/a.py" not in feedback
+    found.works("Backend", **changes("src/a.py"))
+    found.answer(verdicts(all_done=True, Backend=True))
+    assert found.run.status == "done"
+
+
+def test_a_run_asks_before_it_is_done_and_continuing_allows_the_paths() -> None:
+    found = planned("ask")
+    found.works("Backend", **changes("src/a.py", "deploy/prod.yaml"))
+    found.works("Docs")
+    found.answer(verdicts(all_done=True, Backend=True, Docs=True))
+    assert found.run.status == "checkpoint" and found.run.summary is not None
+    assert "- deploy/prod.yaml" in found.run.summary.head and "src/a.py" not in found.run.summary.head
+    found.resumes()
+    assert found.run.status == "done"
+
+
+def test_what_a_person_allowed_is_not_asked_again() -> None:
+    found = run_of("ask").planned(subtask("Backend", checkpoint=True))
+    found.works("Backend", **changes("deploy/prod.yaml"))
+    found.answer(verdicts(Backend=True))
+    assert found.run.status == "checkpoint"
+    found.resumes()
+    found.round(all_done=True, Backend=True)
+    assert (found.run.status, found.run.outside) == ("done", ())
+
+
+def test_a_direct_answer_asks_too() -> None:
+    found = run_of("ask", triage="direct")
+    found.answer("Deployed.", **changes("deploy/prod.yaml"))
+    assert found.run.status == "checkpoint"
+    found.resumes()
+    assert found.run.status == "done" and found.run.summary is not None
+    assert found.run.summary.head.startswith("Deployed.")
+
+
+def test_a_direct_answer_with_refused_changes_stops_and_is_asked_again() -> None:
+    found = run_of("fail", triage="direct")
+    found.answer("Deployed.", **changes("deploy/prod.yaml"))
+    assert (found.run.status, found.run.partial_reason) == ("partial", "outside_scope")
+    found.resumes()
+    assert "- deploy/prod.yaml" in found.requested("assistant").context["task"].head
+    found.answer("Undone.", changes=WorkspaceChanges(head="c" * 40, files=()), files=("deploy/prod.yaml",))
+    assert found.run.status == "done"
+
+
+@pytest.mark.parametrize("outside", ["record", "ask", "fail"])
+def test_a_run_inside_the_scope_is_done(outside: str) -> None:
+    found = planned(outside)
+    found.works("Backend", **changes("src/a.py", *(["deploy/prod.yaml"] if outside == "record" else [])))
+    found.works("Docs")
+    found.answer(verdicts(all_done=True, Backend=True, Docs=True))
+    assert found.run.status == "done"
