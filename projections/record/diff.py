@@ -10,19 +10,19 @@ from domain.session.record import Recorded, Whole
 from domain.session.state import Session
 from domain.values.base import Text
 from domain.values.time import iso
-from projections.record.describe import recorded as sentence
+from projections.record.describe import describe
 from projections.record.explain import INPUTS
 from projections.record.session import view
 from projections.views.past import (
+    ComparedEvent,
+    ComparedEvents,
     Cost,
     Diff,
     Differing,
-    Parting,
-    PartingEvent,
+    Divergence,
+    DivergentEvent,
     Side,
     SpentView,
-    ToldEvent,
-    ToldEvents,
 )
 
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
@@ -64,8 +64,8 @@ def diff(a: Sequence[Recorded], b: Sequence[Recorded], first: Session, second: S
         a=_side(a, first),
         b=_side(b, second),
         first_divergence=_divergence(a, b, ids, whole),
-        decisions=ToldEvents(a=_told(a, DECISIONS), b=_told(b, DECISIONS)),
-        verdicts=ToldEvents(a=_told(a, VERDICTS), b=_told(b, VERDICTS)),
+        decisions=ComparedEvents(a=_compared_events(a, DECISIONS), b=_compared_events(b, DECISIONS)),
+        verdicts=ComparedEvents(a=_compared_events(a, VERDICTS), b=_compared_events(b, VERDICTS)),
         cost=_cost(first, second),
         state=_state(first, second, ids),
     )
@@ -85,13 +85,13 @@ def _side(history: Sequence[Recorded], session: Session) -> Side:
     )
 
 
-def _divergence(a: Sequence[Recorded], b: Sequence[Recorded], ids: Sequence[str], whole: Whole) -> Parting | None:
+def _divergence(a: Sequence[Recorded], b: Sequence[Recorded], ids: Sequence[str], whole: Whole) -> Divergence | None:
     """The first place where they differ in content; fields that only one of them has do not count."""
     ours, theirs = compared(a), compared(b)
     for place in range(max(len(ours), len(theirs))):
         one, other = ours[place : place + 1], theirs[place : place + 1]
         if not one or not other or not alike(one[0], other[0], ids, whole):
-            return Parting(a=_event(one), b=_event(other))
+            return Divergence(a=_event(one), b=_event(other))
     return None
 
 
@@ -123,15 +123,16 @@ def _without(value: Any, ids: Sequence[str], whole: Whole | None = None) -> Any:
             return value
 
 
-def _event(stretch: Sequence[Recorded]) -> PartingEvent | None:
+def _event(stretch: Sequence[Recorded]) -> DivergentEvent | None:
     if not stretch:
         return None
     event = stretch[0].event
-    return PartingEvent(
+    data = event.model_dump(mode="json", by_alias=True)
+    return DivergentEvent(
         version=stretch[0].version,
         type=event.TOPIC,
-        message=sentence(event),
-        inputs=_inputs(event.model_dump(mode="json", by_alias=True)),
+        message=describe(event.TOPIC, data),
+        inputs=_inputs(data),
     )
 
 
@@ -140,14 +141,14 @@ def _inputs(data: dict[str, Any]) -> dict[str, Any]:
     return {name: data[name] for name in INPUTS if data.get(name) is not None}
 
 
-def _told(history: Sequence[Recorded], topics: frozenset[str]) -> tuple[ToldEvent, ...]:
+def _compared_events(history: Sequence[Recorded], topics: frozenset[str]) -> tuple[ComparedEvent, ...]:
     events = []
     for recorded in history:
         if recorded.event.TOPIC in topics:
             data = recorded.event.model_dump(mode="json", by_alias=True)
             details = {name: data[name] for name in TELLING if name in data}
             head = {"version": recorded.version, "type": recorded.event.TOPIC, "inputs": _inputs(data)}
-            events.append(ToldEvent.model_validate(head | details))
+            events.append(ComparedEvent.model_validate(head | details))
     return tuple(events)
 
 

@@ -104,21 +104,21 @@ class Side(View):
     forked_from: str | None
 
 
-class PartingEvent(View):
+class DivergentEvent(View):
     version: int
     type: str
     message: str
     inputs: dict[str, Any] = Field(description="the inputs of the rules")
 
 
-class Parting(View):
+class Divergence(View):
     """The first place where they say different things; null on the side that has ended."""
 
-    a: PartingEvent | None
-    b: PartingEvent | None
+    a: DivergentEvent | None
+    b: DivergentEvent | None
 
 
-class ToldEvent(View):
+class ComparedEvent(View):
     """A decision or a verdict; what it does not have is left out."""
 
     version: int
@@ -132,9 +132,9 @@ class ToldEvent(View):
     inputs: dict[str, Any] = Field(description="the inputs of the rules")
 
 
-class ToldEvents(View):
-    a: tuple[ToldEvent, ...]
-    b: tuple[ToldEvent, ...]
+class ComparedEvents(View):
+    a: tuple[ComparedEvent, ...]
+    b: tuple[ComparedEvent, ...]
 
 
 class SpentView(View):
@@ -166,8 +166,8 @@ class Diff(View):
 
     a: Side
     b: Side
-    first_divergence: Parting | None
-    decisions: ToldEvents
-    verdicts: ToldEvents
+    first_divergence: Divergence | None
+    decisions: ComparedEvents
+    verdicts: ComparedEvents
     cost: Cost
     state: dict[str, Differing] = Field(description="the fields of the views that differ")
