@@ -4,7 +4,7 @@ A machine is identified by the folder in which it keeps its workspaces. A worksp
 start commit, for all sessions that started from it, then one for every later state.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 ShareForm = Literal["git", "large", "folder"]
@@ -41,6 +41,9 @@ class Shares(Protocol):
 
     def keeper(self, workspace: str) -> WorkspaceKeeper | None:
         """Who has this workspace; None if unknown."""
+
+    def away(self, workspaces: Sequence[str]) -> set[str]:
+        """Which of these are only on a machine where no process runs turns now."""
 
     def keep(self, workspace: str, *, place: str, form: ShareForm, facts: str) -> None:
         """It is there now."""

@@ -11,7 +11,7 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, TypeVar
@@ -87,6 +87,10 @@ class Sharing:
         """The machine that the session cannot continue without, if nobody runs turns there."""
         _, keeper = self.keeper(session, load)
         return keeper.machine if keeper is not None and keeper.form != "git" and not keeper.alive else None
+
+    def away(self, names: Sequence[str]) -> set[str]:
+        """Which of these workspaces are only on a machine where nobody runs turns."""
+        return self._shares.away(names)
 
     # -- going on here ---------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from cyclopts.types import PositiveInt
 from api.cli import exits
 from api.cli.direct import are_current, local_clock, read_directly
 from api.cli.options import HERE, AsJson, Json, Where
-from api.cli.terminal import local_time, put_json, put_table, say
+from api.cli.terminal import local_time, one_line, put_json, put_table, say
 
 _MOST: Final = 200
 _NEWEST: Final = (
@@ -65,9 +65,14 @@ def list_sessions(
     if json:
         put_json({"items": items, "nextCursor": more})
         return exits.OK
-    rows = [[str(i["id"]), str(i["status"]), local_time(i["updatedAt"]), str(i["title"])] for i in items]
+    rows = [[str(i["id"]), _status(i), local_time(i["updatedAt"]), str(i["title"])] for i in items]
     _show(rows, filtered=any(filters.values()), more=more is not None)
     return exits.OK
+
+
+def _status(item: Json) -> str:
+    machine = next((turn["machine"] for turn in item["outstandingTurns"] if turn.get("machine")), None)
+    return str(item["status"]) if machine is None else f"{item['status']}, waits for the machine {one_line(machine)}"
 
 
 async def _asked(where: Where, filters: Json, limit: int, cursor: str | None) -> tuple[list[Json], str | None]:

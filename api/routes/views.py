@@ -14,7 +14,7 @@ from api.allowed import allowed
 from api.http.problems import of_field
 from api.http.requests import MOST, answer_headers, caught_up, has_it_already, limit, number, only, read_after, system
 from api.http.streams import stream_log, stream_session, wants_stream
-from api.routes.turns.marking import marked
+from api.routes.turns.marking import marked, marked_list
 from domain.channel import Channel, channel_id
 from domain.kinds import KINDS, STATUSES, TOPICS, allowed_actions
 from domain.replay import first_difference
@@ -82,7 +82,7 @@ def list_sessions(request: Request) -> Response:
             limit=limit(request),
             cursor=query.get("cursor"),
         )
-    return answer(page)
+    return answer(page.model_copy(update={"items": marked_list(system(request), page.items)}))
 
 
 def _one_of(request: Request, name: str, choices: Collection[str]) -> None:

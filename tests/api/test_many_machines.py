@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from api.cli.listing import list_sessions
+from api.cli.options import Where
 from api.cli.session import details
 from tests.api.server import Json, Server, delivery, ended, inside, reached, session, start, until
 from tests.kit.postgres import cluster, require
@@ -122,16 +124,23 @@ def test_a_fork_begins_on_a_machine_that_never_had_its_source(url: str, tmp_path
 
 
 @pytest.mark.parametrize("large", [False, True])
-def test_what_cannot_be_shared_waits_for_its_machine_and_says_so(url: str, tmp_path: Path, large: bool) -> None:
+def test_what_cannot_be_shared_waits_for_its_machine_and_says_so(
+    url: str, tmp_path: Path, large: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = repository(tmp_path / "project") if large else tmp_path / "project"
     folder.mkdir(exist_ok=True)
     with machine(tmp_path, "one", url, share_bytes=0) as one:
         session_id = begun(one, workspace=str(folder))
+    monkeypatch.setenv("HANSARD_DATA_DIR", str(tmp_path / "three"))
     with machine(tmp_path, "two", url) as two:
         turns = session(two, session_id)["outstandingTurns"]
         name = os.uname().nodename
         assert [(turn["waitingFor"], turn["machine"]) for turn in turns] == [("machine", name)]
         assert f"on the machine {name}" in dict(details(session(two, session_id), []))["waits for"]
+        [listed] = two.get("/api/sessions").json()["items"]
+        assert [(turn["waitingFor"], turn["machine"]) for turn in listed["outstandingTurns"]] == [("machine", name)]
+        list_sessions(where=Where(database=url))
+        assert f"running, waits for the machine {name}" in capsys.readouterr().out
         tag = two.get(f"/api/sessions/{session_id}").headers["ETag"]
         page = two.get(f"/sessions/{session_id}").text
         assert f"waiting for the machine that has its workspace: {name}" in page

@@ -1,7 +1,7 @@
 """Shared workspaces in the database. Packs lie there in parts: each is one short statement, however large the pack."""
 
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import psycopg
@@ -60,6 +60,15 @@ class PostgresShares:
                 (round(NODE_SECONDS * 1000), workspace),
             ).fetchone()
         return None if row is None else WorkspaceKeeper(*row)
+
+    def away(self, workspaces: Sequence[str]) -> set[str]:
+        with self._readers.lent() as connection:
+            rows = connection.execute(
+                "SELECT w.name FROM workspaces w LEFT JOIN places p ON p.name = w.place"
+                f" WHERE w.name = ANY(?) AND w.form <> 'git' AND coalesce(p.last_seen, 0) <= {NOW} - ?",
+                (list(workspaces), round(NODE_SECONDS * 1000)),
+            ).fetchall()
+        return {str(name) for [name] in rows}
 
     def keep(self, workspace: str, *, place: str, form: ShareForm, facts: str) -> None:
         with self._writers.lent() as connection:
