@@ -1,6 +1,6 @@
 """The Merkle tree of RFC 6962 (§2.1) over the hashes of all events, by position."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
 
@@ -29,6 +29,19 @@ class Tree:
             full >>= 1
         self._roots.append(root)
         self.size += 1
+
+    def extend(self, data: Iterable[bytes]) -> None:
+        """Add many leaves, level by level: faster than one by one."""
+        level, full, roots = [sha256(b"\x00" + leaf).digest() for leaf in data], self.size, list[bytes]()
+        self.size += len(level)
+        while level:
+            if full & 1:
+                level.insert(0, self._roots.pop())
+            if len(level) & 1:
+                roots.append(level.pop())
+            pairs = zip(level[::2], level[1::2], strict=True)
+            level, full = [sha256(b"\x01" + left + right).digest() for left, right in pairs], full >> 1
+        self._roots += reversed(roots)
 
     def root(self) -> bytes:
         """The tree head over everything added so far."""

@@ -6,56 +6,40 @@ also holds for imports (a file keeps the order of its log) and forks, so an unch
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
 from typing import Any
 
 import orjson
 
+from adapters.store.mapper import decode
+from adapters.store.port import DamagedEvent, Rows
 from domain.session.record import Recorded, mark
 
 Fault = tuple[int, str]
 """A position, and what is wrong there."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Last:
-    """The newest event of a stream: its position, command, cause and time."""
+def misplaced(rows: Rows, before: Recorded | None, recorded: Recorded) -> Iterator[Fault]:
+    """What is wrong with the place of this event, which follows `before` in its session."""
+    if before is None or mark(before) != mark(recorded):
+        yield from _before_its_cause(rows, recorded)
+    elif recorded.position != before.position + 1 and recorded.version == before.version + 1:
+        place = f"it stands at position {recorded.position}"
+        yield before.position + 1, f"{recorded.event_id} belongs here, with the events of its command; {place}"
 
-    position: int
-    version: int
-    decision: tuple[str, str, int]
 
-
-class PositionOrder:
-    """The order so far; events are added by position."""
-
-    def __init__(self) -> None:
-        self._last: dict[str, _Last] = {}
-        self._early: dict[tuple[str, str], Recorded] = {}
-
-    def follow(self, recorded: Recorded) -> Iterator[Fault]:
-        """What is wrong with the place of this event, or now turns out to be wrong with an earlier one."""
-        yield from self._apart(recorded)
-        yield from self._before_its_cause(recorded)
-        self._last[recorded.session_id] = _Last(recorded.position, recorded.version, mark(recorded))
-
-    def _apart(self, recorded: Recorded) -> Iterator[Fault]:
-        last = self._last.get(recorded.session_id)
-        if last is None or last.decision != mark(recorded):
-            return
-        if recorded.position != last.position + 1 and recorded.version == last.version + 1:
-            place = f"it stands at position {recorded.position}"
-            yield last.position + 1, f"{recorded.event_id} belongs here, with the events of its command; {place}"
-
-    def _before_its_cause(self, recorded: Recorded) -> Iterator[Fault]:
-        """Only the effects of one command are compared, in streams that existed: others may be imported later."""
-        effect = self._early.pop((recorded.event_id, recorded.causation.command_id), None)
-        if effect is not None:
-            yield effect.position, f"{effect.event_id} stands before {recorded.event_id}, which is its cause"
-        stream, _, version = recorded.causation.causation_id.rpartition(":")
-        last = self._last.get(stream)
-        if last is not None and stream != recorded.session_id and version.isdecimal() and last.version < int(version):
-            self._early[recorded.causation.causation_id, recorded.causation.command_id] = recorded
+def _before_its_cause(rows: Rows, recorded: Recorded) -> Iterator[Fault]:
+    """Only the effects of one command are compared, in streams that existed: others may be imported later."""
+    stream, _, version = recorded.causation.causation_id.rpartition(":")
+    if stream == recorded.session_id or not version.isdecimal():
+        return
+    cause, first = rows.row(stream, int(version)), rows.row(stream, 1)
+    if cause is None or cause.position < recorded.position or first is None or first.position > recorded.position:
+        return
+    with suppress(DamagedEvent):
+        found = decode(cause.stored(), cause.position)
+        if found.causation.command_id == recorded.causation.command_id:
+            yield recorded.position, f"{recorded.event_id} stands before {found.event_id}, which is its cause"
 
 
 # -- long texts ------------------------------------------------------------------------------------------------------

@@ -190,6 +190,16 @@ class MemoryRows:
     def events(self, streams: Sequence[str] | None = None, *, after: int = 0, page: int = PAGE) -> Iterator[Row]:
         return (row for row in self._log.rows[after:] if streams is None or row.stream in streams)
 
+    def pages(self, *, after: int = 0, page: int = PAGE) -> Iterator[Sequence[Row]]:
+        return (self._log.rows[begin : begin + page] for begin in range(after, len(self._log.rows), page))
+
+    def by_stream(self) -> Iterator[Row]:
+        return (row for _, rows in sorted(self._log.streams.items()) for row in rows)
+
+    def row(self, stream: str, version: int) -> Row | None:
+        rows = self._log.streams.get(stream, [])
+        return rows[version - 1] if 0 < version <= len(rows) else None
+
     def hash_of(self, stream: str, version: int) -> bytes | None:
         rows = self._log.streams.get(stream, [])
         return rows[version - 1].hash if 0 < version <= len(rows) else None
@@ -202,7 +212,7 @@ class MemoryRows:
 
     def receipts(self) -> Iterator[Sequence[Any]]:
         found = sorted(self._log.receipts.items())
-        return ((key, each.fingerprint, each.status, each.body, each.at) for key, each in found)
+        return ((key, each.fingerprint, each.status, each.body, each.at, each.digest) for key, each in found)
 
     def api_keys(self) -> Iterator[Sequence[Any]]:
         return iter(())
@@ -210,8 +220,19 @@ class MemoryRows:
     def revoked_keys(self) -> Iterator[str]:
         return iter(())
 
-    def turns(self) -> Iterator[Sequence[Any]]:
-        for _, turn in sorted(self._log.turns.items()):
+    def key_checks(self) -> dict[str, bytes]:
+        return {}
+
+    def known_texts(self, digests: Sequence[str]) -> set[str]:
+        return self._log.texts.keys() & set(digests)
+
+    def turn_count(self) -> int:
+        return len(self._log.turns)
+
+    def turns(self, stream: str | None = None) -> Iterator[Sequence[Any]]:
+        for turn_id, turn in sorted(self._log.turns.items()):
+            if stream is not None and turn_id.rpartition(".")[0] != stream:
+                continue
             *request, _, deadline, requested = turn.request
             yield (*request, turn.state, turn.attempt, turn.worker, turn.until, deadline, requested)
 

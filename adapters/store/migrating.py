@@ -13,7 +13,7 @@ from domain.values.sentences import Sentence
 
 _PAGE: Final = 500
 Table = Literal["events", "texts", "receipts", "turns"]
-COLUMNS: Final[dict[Table, int]] = {"events": 6, "texts": 2, "receipts": 5, "turns": 14}
+COLUMNS: Final[dict[Table, int]] = {"events": 6, "texts": 2, "receipts": 6, "turns": 14}
 Page = tuple[Table, Sequence[Sequence[Any]]]
 
 

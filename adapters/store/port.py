@@ -12,6 +12,7 @@ A store runs in many threads, and several may share one log. An answer leaves af
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from struct import Struct
@@ -92,6 +93,12 @@ class StoredReceipt:
     body: bytes
     at: int
 
+    @property
+    def digest(self) -> bytes:
+        """SHA-256 over all of it, each part with its length: stored with the receipt, so that damage is found."""
+        texts = (self.key.encode(), self.fingerprint.encode(), self.body, b"%d,%d" % (self.status, self.at))
+        return sha256(b"".join(_SIZE(len(text)) + text for text in texts)).digest()
+
 
 @dataclass(frozen=True, slots=True)
 class Write:
@@ -120,12 +127,21 @@ class Row(NamedTuple):
     def chained(self, previous: bytes) -> bytes:
         """The hash that it should have after its predecessor's (empty for the first): over that hash and each part of
         the row, all but the last with its length."""
-        name, number, kind = self.stream.encode(), b"%d" % self.version, self.topic.encode()
-        sized = _SIZE(len(name)) + name + _SIZE(len(number)) + number + _SIZE(len(kind)) + kind
-        return sha256(previous + sized + self.state).digest()
+        return chained(previous, self.stream, self.version, self.topic, self.state)
+
+
+def chained(previous: bytes, stream: str, version: int, topic: str, state: bytes) -> bytes:
+    """The hash of an event after its predecessor's."""
+    return sha256(b"".join((previous, _sized(stream), _sized(str(version)), _sized(topic), state))).digest()
 
 
 _SIZE = Struct(">I").pack
+
+
+@lru_cache(10_000)
+def _sized(part: str) -> bytes:
+    text = part.encode()
+    return _SIZE(len(text)) + text
 
 
 class Rows(Protocol):
@@ -137,6 +153,15 @@ class Rows(Protocol):
     def events(self, streams: Sequence[str] | None = None, *, after: int = 0, page: int = ...) -> Iterator[Row]:
         """The events after a position, of all sessions or of some. Raises StoreError for an unsound row."""
 
+    def pages(self, *, after: int = 0, page: int = ...) -> Iterator[Sequence[Row]]:
+        """All events after a position, many at a time. Raises StoreError where a row of a page is unsound."""
+
+    def by_stream(self) -> Iterator[Row]:
+        """All events, one session after another."""
+
+    def row(self, stream: str, version: int) -> Row | None:
+        """One event."""
+
     def hash_of(self, stream: str, version: int) -> bytes | None:
         """The chained hash of an event: it covers everything before it in its stream."""
 
@@ -146,17 +171,26 @@ class Rows(Protocol):
     def texts(self) -> Iterator[tuple[str, str]]:
         """Digest and content of every long text, by digest. Raises StoreError."""
 
-    def receipts(self) -> Iterator[Sequence[Any]]:
-        """Key, fingerprint, status, body and time of every receipt, by key."""
+    def known_texts(self, digests: Sequence[str]) -> set[str]:
+        """Those of these digests that have a text."""
 
-    def turns(self) -> Iterator[Sequence[Any]]:
-        """The lease table, by turn."""
+    def receipts(self) -> Iterator[Sequence[Any]]:
+        """Key, fingerprint, status, body, time and digest (None: of an older version) of every receipt, by key."""
+
+    def turns(self, stream: str | None = None) -> Iterator[Sequence[Any]]:
+        """The lease table by turn: all of it, or what is named after a session."""
+
+    def turn_count(self) -> int:
+        """How many rows the lease table has."""
 
     def api_keys(self) -> Iterator[Sequence[Any]]:
         """Name, digest, scope and end of every API key, by name."""
 
     def revoked_keys(self) -> Iterator[str]:
         """The digests of keys that were revoked."""
+
+    def key_checks(self) -> dict[str, bytes]:
+        """The `check` of each key, by name; keys of an older version have none."""
 
     def integrity(self) -> list[str]:
         """What the storage itself finds wrong."""

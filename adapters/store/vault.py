@@ -1,9 +1,14 @@
 """The port of keys: who may use the log, shared by several machines."""
 
+from hashlib import sha256
 from typing import Final, NamedTuple, Protocol
 
 REVOKED: Final = "revoked:"
 """Prefix for the digest of a key that must not come back from a file: in the table of secrets, which every log has."""
+
+
+CHECK: Final = "check:"
+"""Prefix for the name of a key: there is its `check`, with which `verify` finds damage."""
 
 
 class StoredKey(NamedTuple):
@@ -13,6 +18,11 @@ class StoredKey(NamedTuple):
     digest: str
     scope: str
     expires: int | None
+
+    @property
+    def check(self) -> bytes:
+        """SHA-256 over all of it."""
+        return sha256("\0".join(map(str, self)).encode()).digest()
 
 
 class Vault(Protocol):

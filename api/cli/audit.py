@@ -18,7 +18,7 @@ from domain.values.base import HansardError
 from domain.values.sentences import sentence_of
 
 if TYPE_CHECKING:
-    from adapters.proof.verify import Verification
+    from adapters.proof.verdict import Verification
     from adapters.store import Log
     from api.settings import Settings
     from domain.session.record import Recorded
@@ -47,7 +47,7 @@ def verify(
     proof
         A proof of one event from `hansard prove`; checking it needs only the public key, not the log.
     """
-    from adapters.proof.verify import LogFault, Verification
+    from adapters.proof.verdict import LogFault, Verification
     from adapters.proof.verify import verify as verify_log
     from adapters.store import StoreError
     from adapters.store.sqlite.connection import is_damaged
@@ -108,7 +108,7 @@ def _views(store: "Log", path: Path) -> str | None:
     import sqlite3
     from tempfile import TemporaryDirectory
 
-    from adapters.proof.verify import Unchecked
+    from adapters.proof.verdict import Unchecked
     from adapters.store.sqlite.connection import is_damaged
     from adapters.store.sqlite.sealed import UNREADABLE, read_only
     from adapters.store.sqlite.views import SqliteViews, is_unavailable
@@ -129,7 +129,9 @@ def _views(store: "Log", path: Path) -> str | None:
                 before = dump(views)
                 follower.rebuild()
                 if before != dump(views):
-                    problems.append("the views differ from the log: run `hansard rebuild`")
+                    problems.append(
+                        f"the views {path} differ from the log: keep a copy of the file before you replace it"
+                    )
     except (OSError, *UNREADABLE) as error:
         cause = error.__cause__ or error  # of what `SqliteViews` says
         if is_damaged(cause) or not (isinstance(cause, OSError) or is_unavailable(cause)):

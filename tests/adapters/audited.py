@@ -7,10 +7,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from adapters.proof.transfer import export
-from adapters.proof.verify import Verification, verify
-from adapters.store import Store
+from adapters.proof.verdict import Verification
+from adapters.proof.verify import verify
+from adapters.store import Store, StoredReceipt, Write
 from adapters.store.sqlite.sealed import sealed
 from adapters.store.sqlite.store import SqliteStore
+from adapters.store.vault import StoredKey
+from tests.projections.given import NOON
 from tests.projections.stage import wander
 
 
@@ -18,9 +21,18 @@ def written(folder: Path, *, seed: int = 1, steps: int = 40) -> Path:
     """A log of some hundred events; its file, with nothing beside it."""
     folder.mkdir(parents=True, exist_ok=True)
     stage = wander(folder, seed, steps)
+    _add_receipts_and_keys(stage.store)
     stage.store.close()
     assert not (folder / "log.db-wal").exists()
     return folder / "log.db"
+
+
+def _add_receipts_and_keys(store: Store) -> None:
+    answers = [StoredReceipt(f"key-{number}", f"{number:064x}", 202, b'{"version":1}', NOON) for number in range(20)]
+    store.append([Write(receipt=lambda _, receipt=receipt: receipt) for receipt in answers])  # type: ignore[misc]
+    assert store.vault is not None
+    for number in range(5):
+        store.vault.add(StoredKey(f"person-{number}", f"{number:064x}", "operate", NOON + number))
 
 
 @contextmanager

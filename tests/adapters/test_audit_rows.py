@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from adapters.proof import checkpoints
-from adapters.proof.references import PositionOrder
 from adapters.proof.transfer import export, take_in
 from domain.session.forks import ForkSession
 from domain.session.record import Recorded
@@ -104,13 +103,8 @@ def recorded(log: Path) -> list[Recorded]:
         return store.log(limit=100_000)
 
 
-def problems(events: list[Recorded]) -> list[tuple[int, str]]:
-    order = PositionOrder()
-    return [fault for event in events for fault in order.follow(event)]
-
-
 def test_the_order_of_an_untouched_log_has_no_fault(log: Path) -> None:
-    assert problems(recorded(log)) == []
+    assert verified(log).faults == []
 
 
 def test_events_of_one_command_that_stand_apart_are_told_where_they_belong(tmp_path: Path) -> None:

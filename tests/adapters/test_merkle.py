@@ -80,6 +80,14 @@ def test_a_growing_tree_has_the_root_of_the_definition(leaves: list[bytes]) -> N
     assert tree_of(leaves).root() == by_the_book(leaves)
 
 
+@given(st.lists(st.lists(st.binary(max_size=8), max_size=20), max_size=6))
+def test_a_tree_that_grows_by_many_leaves_is_the_same(pages: list[list[bytes]]) -> None:
+    tree, leaves = Tree(), [leaf for page in pages for leaf in page]
+    for page in pages:
+        tree.extend(page)
+    assert (tree.size, tree.root()) == (len(leaves), tree_of(leaves).root())
+
+
 @given(st.lists(st.binary(max_size=8), min_size=1, max_size=40, unique=True), st.data())
 def test_a_proof_holds_for_its_leaf_place_and_tree_only(leaves: list[bytes], data: st.DataObject) -> None:
     index = data.draw(st.integers(0, len(leaves) - 1))

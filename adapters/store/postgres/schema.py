@@ -32,7 +32,7 @@ CREATE TABLE events (
 CREATE TABLE texts (digest text COLLATE "C" PRIMARY KEY, content bytea NOT NULL);
 CREATE TABLE receipts (
   key text COLLATE "C" PRIMARY KEY, fingerprint text NOT NULL, status integer NOT NULL, body bytea NOT NULL,
-  at bigint NOT NULL
+  at bigint NOT NULL, digest bytea
 );
 CREATE TABLE turns (
   turn_id text COLLATE "C" PRIMARY KEY, stream text COLLATE "C" NOT NULL, version bigint NOT NULL, work text NOT NULL,
@@ -56,6 +56,7 @@ DROP INDEX IF EXISTS turns_open;
 CREATE INDEX IF NOT EXISTS turns_ranked ON turns (state, rank, turn_id) WHERE state IN ('queued', 'running');
 CREATE INDEX IF NOT EXISTS turns_owned ON turns (owner, stream) WHERE state IN ('queued', 'running');
 """
+_DIGESTS: Final = "ALTER TABLE receipts ADD COLUMN IF NOT EXISTS digest bytea"
 
 
 def prepare(connections: Connections) -> None:
@@ -84,6 +85,13 @@ def _add(connections: Connections) -> None:
         if connection.execute(ranked).fetchone() is None:
             connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('hansard', 0))")
             connection.raw.execute(_RANKS.encode())
+        digests = (
+            "SELECT 1 FROM information_schema.columns WHERE table_schema = 'hansard' AND table_name = 'receipts'"
+            " AND column_name = 'digest'"
+        )
+        if connection.execute(digests).fetchone() is None:
+            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('hansard', 0))")
+            connection.raw.execute(_DIGESTS.encode())
 
 
 def check_format(connections: Connections) -> None:

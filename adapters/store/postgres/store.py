@@ -25,7 +25,7 @@ from adapters.store.postgres.rows import DatabaseClock, PostgresRows, PostgresTu
 from adapters.store.postgres.schema import prepare, refuse_newer
 from adapters.store.postgres.shares import PostgresShares
 from adapters.store.sql.copying import check_empty
-from adapters.store.sql.log import SqlRecorder, hash_of, receipts_of
+from adapters.store.sql.log import SqlRecorder, hash_of, receipts_of, rows_of
 from adapters.store.sql.redacting import redact
 from adapters.store.sql.turns import apply, check_held
 from adapters.store.sql.vault import SqlVault
@@ -204,12 +204,11 @@ def _insert(
 
     A version that is taken is reported before a turn that is not held: that one is tried again.
     """
-    kept = [(each.key, each.fingerprint, each.status, each.body, each.at) for each in receipts]
     texts = {digest: content.encode() for digest, content in attachments.texts}
     with connection.raw.pipeline():
         insert_rows(connection, "events", batch.rows)
         insert_rows(connection, "texts", sorted(texts.items()), " ON CONFLICT DO NOTHING")
-        insert_rows(connection, "receipts", kept)
+        insert_rows(connection, "receipts", rows_of(receipts))
         applied = apply(connection, attachments.turns)
         connection.execute("SELECT pg_notify(?, '')", [CHANNEL])
     check_held(applied)
@@ -220,7 +219,7 @@ def _insert(
 _TYPES: Final[dict[Table, str]] = {
     "events": "bigint text bigint text bytea bytea",
     "texts": "text bytea",
-    "receipts": "text text int bytea bigint",
+    "receipts": "text text int bytea bigint bytea",
     "turns": "text text bigint text text text text bigint text bigint bigint bigint text bigint",
 }
 

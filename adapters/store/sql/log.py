@@ -171,3 +171,8 @@ def receipts_of(connection: SqlConnection, keys: Sequence[str]) -> dict[str, Sto
         f"SELECT key, fingerprint, status, body, at FROM receipts WHERE key IN ({marks(keys)})", keys
     ).fetchall()
     return {row[0]: StoredReceipt(*row) for row in rows}
+
+
+def rows_of(receipts: Sequence[StoredReceipt]) -> list[tuple[str, str, int, bytes, int, bytes]]:
+    """The rows of receipts."""
+    return [(each.key, each.fingerprint, each.status, each.body, each.at, each.digest) for each in receipts]

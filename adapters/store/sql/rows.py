@@ -1,6 +1,7 @@
 """The rows of the log in SQL, without decoding."""
 
 from collections.abc import Iterator, Sequence
+from operator import itemgetter, lt
 from typing import Any, ClassVar
 
 import orjson
@@ -8,9 +9,11 @@ import orjson
 from adapters.store.port import Row, StoreError
 from adapters.store.sql.connection import Access
 from adapters.store.sql.log import as_text, hash_of
-from adapters.store.vault import REVOKED
+from adapters.store.vault import CHECK, REVOKED
 
 PAGE = 1_000
+_EVENT = "position, stream, version, topic, state, hash"
+_TURN = "turn_id, stream, version, work, agent, role, state, attempt, worker, lease_until, deadline, requested_at"
 
 
 class SqlRows:
@@ -25,22 +28,60 @@ class SqlRows:
     def events(self, streams: Sequence[str] | None = None, *, after: int = 0, page: int = PAGE) -> Iterator[Row]:
         """All events after a position, or those of some sessions, by position. Raises StoreError where a row is not
         what the table allows."""
+        for found in self._found(streams, after, page):
+            for row in found:
+                if row[0] <= after or tuple(map(type, row)) != _TYPES:
+                    raise _unsound(after, row)
+                after = row[0]
+                yield Row._make(row)
+
+    def pages(self, *, after: int = 0, page: int = 250) -> Iterator[Sequence[Row]]:
+        """All events after a position, many at a time. Raises StoreError where a row of a page is unsound."""
+        for found in self._found(None, after, page):
+            positions = [after, *map(itemgetter(0), found)]
+            kinds = (set(map(type, column)) for column in zip(*found, strict=True))
+            if any({kind} != there for kind, there in zip(_TYPES, kinds, strict=False)):
+                raise StoreError(f"An event after position {after} has values of a wrong type.")
+            if not all(map(lt, positions, positions[1:])):
+                raise StoreError(f"The events after position {after} are not in order.")
+            yield list(map(Row._make, found))
+            after = positions[-1]
+
+    def _found(self, streams: Sequence[str] | None, after: int, page: int) -> Iterator[list[Any]]:
+        """Pages of rows as they are stored, by position."""
         wanted = "" if streams is None else f" AND stream IN ({self.elements})"
         values = () if streams is None else (orjson.dumps(list(streams)).decode(),)
         while True:
             with self._reading() as connection:
                 found = connection.execute(
-                    f"SELECT position, stream, version, topic, state, hash FROM events WHERE position > ?{wanted}"
-                    " ORDER BY position LIMIT ?",
+                    f"SELECT {_EVENT} FROM events WHERE position > ?{wanted} ORDER BY position LIMIT ?",
                     (after, *values, page),
                 ).fetchall()
-            for row in found:
-                if row[0] <= after or tuple(map(type, row)) != _TYPES:
-                    raise _unsound(after, row)
-                after = row[0]
-                yield Row(*row)
+            yield found
             if len(found) < page:
                 return
+            after = found[-1][0]
+
+    def by_stream(self) -> Iterator[Row]:
+        """All events, one session after another."""
+        last: tuple[str, int] = ("", 0)
+        while True:
+            with self._reading() as connection:
+                found = connection.execute(
+                    f"SELECT {_EVENT} FROM events WHERE (stream, version) > (?, ?) ORDER BY stream, version LIMIT ?",
+                    (*last, PAGE),
+                ).fetchall()
+            yield from map(Row._make, found)
+            if len(found) < PAGE:
+                return
+            last = found[-1][1:3]
+
+    def row(self, stream: str, version: int) -> Row | None:
+        """One event."""
+        with self._reading() as connection:
+            statement = f"SELECT {_EVENT} FROM events WHERE stream = ? AND version = ?"
+            found = connection.execute(statement, (stream, version)).fetchone()
+        return None if found is None else Row(*found)
 
     def hash_of(self, stream: str, version: int) -> bytes | None:
         """The chained hash of an event: it covers everything before it in its stream."""
@@ -60,14 +101,32 @@ class SqlRows:
                 raise StoreError(f"The text {digest} is not a text.")
             yield digest, as_text(content)
 
-    def receipts(self) -> Iterator[Sequence[Any]]:
-        """Key, fingerprint, status, body and time of every receipt, by key."""
-        return self._by_key("key, fingerprint, status, body, at", "receipts", "key")
+    def known_texts(self, digests: Sequence[str]) -> set[str]:
+        """Those of these digests that have a text."""
+        with self._reading() as connection:
+            found = connection.execute(
+                f"SELECT digest FROM texts WHERE digest IN ({self.elements})", (orjson.dumps(list(digests)).decode(),)
+            )
+            return {str(digest) for (digest,) in found.fetchall()}
 
-    def turns(self) -> Iterator[Sequence[Any]]:
-        """The lease table, by turn."""
-        columns = "turn_id, stream, version, work, agent, role, state, attempt, worker, lease_until, deadline"
-        return self._by_key(f"{columns}, requested_at", "turns", "turn_id")
+    def receipts(self) -> Iterator[Sequence[Any]]:
+        """Key, fingerprint, status, body, time and digest of every receipt, by key."""
+        return self._by_key("key, fingerprint, status, body, at, digest", "receipts", "key")
+
+    def turns(self, stream: str | None = None) -> Iterator[Sequence[Any]]:
+        """The lease table by turn: all of it, or what is named after a session."""
+        if stream is None:
+            yield from self._by_key(_TURN, "turns", "turn_id")
+            return
+        with self._reading() as connection:
+            named = f"SELECT {_TURN} FROM turns WHERE turn_id > ? AND turn_id < ?"
+            found = connection.execute(named, (f"{stream}.", f"{stream}/")).fetchall()
+        yield from found
+
+    def turn_count(self) -> int:
+        """How many rows the lease table has."""
+        with self._reading() as connection:
+            return int(connection.execute("SELECT count(*) FROM turns").fetchone()[0])
 
     def api_keys(self) -> Iterator[Sequence[Any]]:
         """Name, digest, scope and end of every API key, by name."""
@@ -77,6 +136,12 @@ class SqlRows:
         """The digests of keys that were revoked."""
         names = (str(name) for name, _ in self._by_key("name, length(value)", "secrets", "name"))
         return (name.removeprefix(REVOKED) for name in names if name.startswith(REVOKED))
+
+    def key_checks(self) -> dict[str, bytes]:
+        """The `check` of each key, by name; keys of an older version have none."""
+        with self._reading() as connection:
+            found = connection.execute("SELECT name, value FROM secrets WHERE name LIKE ?", (f"{CHECK}%",)).fetchall()
+        return {str(name).removeprefix(CHECK): bytes(value) for name, value in found}
 
     def _by_key(self, columns: str, table: str, key: str) -> Iterator[Sequence[Any]]:
         """All rows of a table, the key first in each. Raises StoreError."""

@@ -3,7 +3,7 @@
 from typing import Final
 
 from adapters.store.sql.connection import Access
-from adapters.store.vault import REVOKED, StoredKey
+from adapters.store.vault import CHECK, REVOKED, StoredKey
 
 _KEEP: Final = "INSERT INTO secrets VALUES (?, ?) ON CONFLICT DO NOTHING"
 
@@ -22,6 +22,8 @@ class SqlVault:
     def add(self, key: StoredKey) -> bool:
         with self._writing() as connection:
             done = connection.execute("INSERT INTO keys VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", key)
+            if done.rowcount == 1:
+                connection.execute(_KEEP, (f"{CHECK}{key.name}", key.check))
             return done.rowcount == 1
 
     def remove(self, name: str) -> bool:
@@ -30,6 +32,7 @@ class SqlVault:
             if not digest:
                 return False
             connection.execute("DELETE FROM keys WHERE name = ?", [name])
+            connection.execute("DELETE FROM secrets WHERE name = ?", [f"{CHECK}{name}"])
             connection.execute(_KEEP, (f"{REVOKED}{digest}", b""))
             return True
 

@@ -24,7 +24,8 @@ CREATE TABLE IF NOT EXISTS events (
 ) STRICT;
 CREATE TABLE IF NOT EXISTS texts (digest TEXT PRIMARY KEY, content TEXT NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS receipts (
-  key TEXT NOT NULL UNIQUE, fingerprint TEXT NOT NULL, status INTEGER NOT NULL, body BLOB NOT NULL, at INTEGER NOT NULL
+  key TEXT NOT NULL UNIQUE, fingerprint TEXT NOT NULL, status INTEGER NOT NULL, body BLOB NOT NULL, at INTEGER NOT NULL,
+  digest BLOB
 ) STRICT;
 CREATE TABLE IF NOT EXISTS turns (
   turn_id TEXT PRIMARY KEY, stream TEXT NOT NULL, version INTEGER NOT NULL, work TEXT NOT NULL, agent TEXT NOT NULL,
@@ -44,6 +45,7 @@ CREATE INDEX IF NOT EXISTS turns_due ON turns (deadline) WHERE state IN ('queued
 """
 
 
+_RECEIPT: Final = "key, fingerprint, status, body, at"
 _OBJECTS: Final = "SELECT type, name FROM sqlite_schema WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'"
 _OURS: Final = {(kind.lower(), name) for kind, name in re.findall(r"CREATE (TABLE|INDEX) IF NOT EXISTS (\w+)", SCHEMA)}
 _NEEDED: Final = {("table", name) for name in ("events", "texts", "receipts", "turns")}
@@ -52,25 +54,37 @@ _OF_BEFORE: Final = {("index", "turns_open")}
 
 
 def add_columns(connection: sqlite3.Connection) -> None:
-    """Bring the lease table of an older version up to date. Raises sqlite3.Error."""
-    columns = _columns(connection)
-    if not columns or "rank" in columns:
+    """Bring the tables of an older version up to date. Raises sqlite3.Error."""
+    if not _missing_columns(connection):
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        if "rank" not in _columns(connection):  # else another process was faster
-            connection.execute("ALTER TABLE turns ADD COLUMN owner TEXT NOT NULL DEFAULT ''")
-            connection.execute("ALTER TABLE turns ADD COLUMN rank INTEGER NOT NULL DEFAULT 0")
-            connection.execute("UPDATE turns SET rank = requested_at")
-            connection.execute("DROP INDEX IF EXISTS turns_open")
+        for statement in _missing_columns(connection):  # none if another process was faster
+            connection.execute(statement)
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK")
         raise
 
 
-def _columns(connection: sqlite3.Connection) -> set[str]:
-    return {row[1] for row in connection.execute("PRAGMA table_info(turns)")}
+_RANKS: Final = (
+    "ALTER TABLE turns ADD COLUMN owner TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE turns ADD COLUMN rank INTEGER NOT NULL DEFAULT 0",
+    "UPDATE turns SET rank = requested_at",
+    "DROP INDEX IF EXISTS turns_open",
+)
+_DIGESTS: Final = ("ALTER TABLE receipts ADD COLUMN digest BLOB",)
+
+
+def _missing_columns(connection: sqlite3.Connection) -> tuple[str, ...]:
+    """The statements that add them. A new file has no tables yet."""
+    turns, receipts = _columns(connection, "turns"), _columns(connection, "receipts")
+    ranks = _RANKS if turns and "rank" not in turns else ()
+    return ranks + (_DIGESTS if receipts and "digest" not in receipts else ())
+
+
+def _columns(connection: sqlite3.Connection, table: str) -> set[str]:
+    return {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
 
 
 Access = Callable[[], AbstractContextManager[sqlite3.Connection]]
@@ -113,11 +127,21 @@ class SqliteRows(SqlRows):
         missing = (f"the {kind} {name} is missing" for kind, name in sorted(_NEEDED - there))
         return [*(row[0] for row in found if row[0] != "ok"), *unknown, *missing]
 
+    def receipts(self) -> Iterator[Sequence[Any]]:
+        with self._connection() as connection:
+            has_digests = "digest" in _columns(connection, "receipts")
+        return (
+            super().receipts() if has_digests else ((*row, None) for row in self._by_key(_RECEIPT, "receipts", "key"))
+        )
+
     def api_keys(self) -> Iterator[Sequence[Any]]:
         return super().api_keys() if self._has_keys() else iter(())
 
     def revoked_keys(self) -> Iterator[str]:
         return super().revoked_keys() if self._has_keys() else iter(())
+
+    def key_checks(self) -> dict[str, bytes]:
+        return super().key_checks() if self._has_keys() else {}
 
     def _has_keys(self) -> bool:
         """Older logs had keys in files only."""
@@ -150,6 +174,6 @@ def _forget_sign_ins(copy: sqlite3.Connection) -> None:
     """With the secret that signs sign-ins, anyone with the copy could sign in. Revoked keys stay revoked."""
     if copy.execute("SELECT 1 FROM sqlite_schema WHERE name = 'secrets'").fetchone():
         copy.execute("PRAGMA secure_delete = ON")
-        copy.execute("DELETE FROM secrets WHERE name NOT LIKE 'revoked:%'")
+        copy.execute("DELETE FROM secrets WHERE name NOT LIKE 'revoked:%' AND name NOT LIKE 'check:%'")
         copy.execute("DELETE FROM links")
         copy.commit()

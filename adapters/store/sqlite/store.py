@@ -21,7 +21,7 @@ from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, Stre
 from adapters.store.migrating import COLUMNS, Page
 from adapters.store.port import Conflict, Row, StoredReceipt, StoreError
 from adapters.store.sql.copying import check_empty
-from adapters.store.sql.log import SqlRecorder, hash_of, receipts_of
+from adapters.store.sql.log import SqlRecorder, hash_of, receipts_of, rows_of
 from adapters.store.sql.redacting import redact
 from adapters.store.sql.turns import SqlTurns, apply, check_held
 from adapters.store.sql.vault import SqlVault
@@ -182,8 +182,7 @@ class SqliteStore(SqlRecorder):
                 # A version that is taken is reported before a turn that is not held: that one is tried again.
                 insert(connection, "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", batch.rows)
                 insert(connection, "INSERT OR IGNORE INTO texts VALUES (?, ?)", attachments.texts)
-                rows = [(kept.key, kept.fingerprint, kept.status, kept.body, kept.at) for kept in receipts]
-                insert(connection, "INSERT INTO receipts VALUES (?, ?, ?, ?, ?)", rows)
+                insert(connection, "INSERT INTO receipts VALUES (?, ?, ?, ?, ?, ?)", rows_of(receipts))
                 check_held(apply(connection, attachments.turns))
                 if attachments.redactions:
                     connection.execute("PRAGMA secure_delete = ON")  # nothing of it stays in unused parts of the file

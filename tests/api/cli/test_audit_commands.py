@@ -103,7 +103,7 @@ def test_no_log_is_not_found(hansard: Hansard, own_log: Path) -> None:
     assert not own_log.exists()
 
 
-def test_views_that_are_not_what_the_log_says_are_found_and_mended_by_rebuild(hansard: Hansard, log: Path) -> None:
+def test_views_that_are_not_what_the_log_says_are_found_and_replaced_by_rebuild(hansard: Hansard, log: Path) -> None:
     hansard("list")
     assert hansard("verify").code == 0
     views = Settings().views_path
@@ -112,7 +112,7 @@ def test_views_that_are_not_what_the_log_says_are_found_and_mended_by_rebuild(ha
     said = hansard("verify")
     assert (said.code, said.out) == (
         8,
-        "the views differ from the log: run `hansard rebuild`\n",
+        f"the views {views} differ from the log: keep a copy of the file before you replace it\n",
     )
     assert hansard("rebuild").code == 0
     assert hansard("verify").code == 0

@@ -1,0 +1,191 @@
+"""The first phase of a verification: the stored bytes. Positions, hash chains, the tree, long texts, receipts, keys.
+
+Nothing is decoded but the removals of texts. Memory grows with the number of sessions, not with that of events.
+"""
+
+import re
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import Final
+
+from adapters.proof.merkle import Tree
+from adapters.proof.references import mentioned
+from adapters.proof.verdict import NamedRedaction, Verification
+from adapters.store import StoreError
+from adapters.store.mapper import decode
+from adapters.store.port import PAGE, DamagedEvent, Row, Rows, StoredReceipt, chained
+from adapters.store.vault import StoredKey
+from domain.session.redaction import REDACTED, TextRedacted
+
+_DIGEST: Final = re.compile("[0-9a-f]{64}")
+_NAMED: Final = b'"digest":"'
+_NAMES: Final = re.compile(rb'"digest":"([0-9a-f]{64})"')
+_PENDING: Final = 10_000
+"""Digests that are looked up together."""
+
+
+def check_events(rows: Rows, verdict: Verification) -> None:
+    """Positions, versions and hashes, and that each text that an event refers to exists."""
+    tree, heads, changed = Tree(), dict[str, tuple[int, bytes]](), dict[tuple[str, int], tuple[int, str]]()
+    texts = _Texts(rows, verdict)
+    expected = 1
+    for page in _readable(rows, verdict):
+        verdict.events += len(page)
+        tree.extend([row.hash for row in page])
+        for row in page:
+            position, stream, version, topic, state, found = row
+            if position != expected:
+                verdict.blame(expected, _missing(expected, position - 1))
+            expected = position + 1
+            last, previous = heads.get(stream, (0, b""))
+            if version != last + 1:
+                verdict.blame(position, f"version {version} of {stream} follows version {last}")
+            if chained(previous, stream, version, topic, state) != found:
+                changed[stream, version] = (position, sha256(state).hexdigest())
+            heads[stream] = (version, found)
+            if _NAMED in state:
+                texts.follow(position, state)
+            if topic == TextRedacted.TOPIC:
+                _follow_redaction(verdict, row, changed)
+    texts.look_up()
+    verdict.head, verdict.sessions, verdict.root = expected - 1, len(heads), tree.root().hex()
+    for (stream, version), (position, _) in changed.items():
+        verdict.blame(position, f"{stream} version {version} has been changed: its hash does not fit")
+    given = rows.last_given()
+    if given != verdict.head:
+        verdict.blame(verdict.head + 1, f"positions up to {given} were given out, the log ends at {verdict.head}")
+
+
+def _missing(first: int, last: int) -> str:
+    if first == last:
+        return f"the event of position {first} is missing"
+    return f"the events of positions {first} to {last} are missing"
+
+
+def _readable(rows: Rows, verdict: Verification) -> Iterator[Sequence[Row]]:
+    """The readable rows; the others are reported one by one, up to the limit of faults."""
+    after = 0
+    while not verdict.full:
+        try:
+            for page in rows.pages(after=after):
+                yield page
+                after = page[-1].position if page else after
+            return
+        except StoreError:
+            after = yield from _singly(rows, verdict, after)
+
+
+def _singly(rows: Rows, verdict: Verification, after: int) -> Generator[Sequence[Row], None, int]:
+    """The rows of a stretch that cannot be read at once. The position where it ends."""
+    end = after + PAGE
+    while after < end and not verdict.full:
+        try:
+            row = next(iter(rows.events(after=after, page=1)), None)
+        except StoreError as error:
+            after += 1
+            verdict.blame(after, str(error))
+            continue
+        if row is None:
+            return after
+        yield (row,)
+        after = row.position
+    return after
+
+
+def _follow_redaction(verdict: Verification, row: Row, changed: dict[tuple[str, int], tuple[int, str]]) -> None:
+    """The events that it names may have changed, but only into exactly what it says."""
+    try:
+        recorded = decode(row.stored(), row.position)
+    except DamagedEvent:
+        return  # reported where all events are read
+    if not isinstance(event := recorded.event, TextRedacted):
+        return
+    about = (recorded.session_id, recorded.position, recorded.causation.actor, event.reason)
+    verdict.redacted.append(NamedRedaction(event.digest, *about))
+    for each in event.events:
+        _, now = changed.get((recorded.session_id, each.version), (0, ""))
+        if now == each.hash:
+            del changed[recorded.session_id, each.version]
+
+
+# -- long texts ------------------------------------------------------------------------------------------------------
+
+
+class _Texts:
+    """Whether the texts that events refer to exist. Digests are looked up many at a time."""
+
+    def __init__(self, rows: Rows, verdict: Verification) -> None:
+        self._rows, self._verdict = rows, verdict
+        self._pending: dict[bytes, int] = {}
+        self._missing: set[str] = set()
+
+    def follow(self, position: int, state: bytes) -> None:
+        """One more event, at a later position."""
+        for digest in _NAMES.findall(state):
+            self._pending.setdefault(digest, position)
+        if len(self._pending) >= _PENDING:
+            self.look_up()
+
+    def look_up(self) -> None:
+        """A digest that no text has may be one of something else, such as a prompt: then it is read more closely."""
+        named = {digest.decode(): position for digest, position in self._pending.items()}
+        self._pending.clear()
+        for digest in named.keys() - self._rows.known_texts(list(named)) - self._missing:
+            if digest in _mentions(self._rows, named[digest]):
+                self._missing.add(digest)
+                self._verdict.blame(named[digest], f"the text {digest} is missing")
+
+
+def _mentions(rows: Rows, position: int) -> frozenset[str]:
+    """The texts of one event."""
+    row = next(iter(rows.events(after=position - 1, page=1)), None)
+    return frozenset() if row is None else frozenset(mentioned(row.state))
+
+
+def check_texts(rows: Rows, verdict: Verification) -> None:
+    """Every text must match its digest; a removed one says so."""
+    redacted = {text.digest for text in verdict.redacted}
+    wrong = []
+    for digest, content in rows.texts():
+        gone = digest in redacted and content == REDACTED
+        if not gone and sha256(content.encode()).hexdigest() != digest:
+            wrong.append(digest)
+    places = _places(rows, wrong) if wrong else {}
+    for digest in wrong:
+        verdict.blame(places.get(digest), f"the text {digest} has been changed")
+
+
+def _places(rows: Rows, digests: list[str]) -> Mapping[str, int]:
+    """The first events that refer to these texts."""
+    found: dict[str, int] = {}
+    for row in rows.events():
+        for digest in mentioned(row.state):
+            if digest in digests:
+                found.setdefault(digest, row.position)
+    return found
+
+
+# -- what is stored beside the record ---------------------------------------------------------------------------------
+
+
+def check_receipts(rows: Rows, verdict: Verification) -> None:
+    """Each receipt must match its digest, except those of versions that wrote none."""
+    for *values, digest in rows.receipts():
+        if digest is not None and StoredReceipt(*values).digest != digest:
+            verdict.blame(None, f"the receipt of the key {values[0]} has been changed")
+
+
+def check_keys(rows: Rows, verdict: Verification) -> None:
+    """Nobody can check who was given a key, but an invalid digest was not written by us, and each key must match its
+    check, except those of versions that wrote none."""
+    checks = rows.key_checks()
+    for name, digest, scope, expires in rows.api_keys():
+        check = checks.pop(name, None)
+        if not (isinstance(digest, str) and _DIGEST.fullmatch(digest)):
+            verdict.blame(None, f"the key of {name} has no SHA-256 as its digest")
+        elif not (isinstance(scope, str) and scope) or not isinstance(expires, int | None):
+            verdict.blame(None, f"the key of {name} has no valid scope or end")
+        elif check is not None and check != StoredKey(name, digest, scope, expires).check:
+            verdict.blame(None, f"the key of {name} has been changed")
+    for name in checks:
+        verdict.blame(None, f"the key of {name} is missing")
