@@ -56,7 +56,7 @@ class _Turn:
 
 
 @dataclass(slots=True)
-class _Known:
+class _SeenRows:
     """What is kept of the sessions that were read."""
 
     streams: set[str] = field(default_factory=set)
@@ -65,7 +65,7 @@ class _Known:
 
 def check_contents(rows: Rows, verdict: Verification) -> None:
     """Every event, and the whole lease table."""
-    known = _Known()
+    known = _SeenRows()
     for stream, events in groupby(rows.by_stream(), key=itemgetter(1)):
         if verdict.full:
             return
@@ -126,7 +126,7 @@ def _instant(text: str | None) -> int | None:
 
 
 def _check_turns(
-    rows: Rows, verdict: Verification, stream: str, session: Session | None, turns: dict[str, _Turn], known: _Known
+    rows: Rows, verdict: Verification, stream: str, session: Session | None, turns: dict[str, _Turn], known: _SeenRows
 ) -> None:
     """The lease table must wait for the same turns as the log, and remember the others as they were."""
     known.streams.add(stream)
@@ -168,7 +168,7 @@ def _fits(row: TurnRow, stream: str, turn: _Turn) -> bool:
     return row.attempt >= 0 and (said == 0 or row.attempt in (0, said))
 
 
-def _check_strangers(rows: Rows, verdict: Verification, known: _Known) -> None:
+def _check_strangers(rows: Rows, verdict: Verification, known: _SeenRows) -> None:
     """Turns of sessions that do not exist."""
     if rows.turn_count() == known.rows:
         return

@@ -129,9 +129,7 @@ def _views(store: "Log", path: Path) -> str | None:
                 before = dump(views)
                 follower.rebuild()
                 if before != dump(views):
-                    problems.append(
-                        f"the views {path} differ from the log: keep a copy of the file before you replace it"
-                    )
+                    problems.append(f"the views {path} differ from the log: keep a copy before you replace them")
     except (OSError, *UNREADABLE) as error:
         cause = error.__cause__ or error  # of what `SqliteViews` says
         if is_damaged(cause) or not (isinstance(cause, OSError) or is_unavailable(cause)):

@@ -112,7 +112,7 @@ def test_views_that_are_not_what_the_log_says_are_found_and_replaced_by_rebuild(
     said = hansard("verify")
     assert (said.code, said.out) == (
         8,
-        f"the views {views} differ from the log: keep a copy of the file before you replace it\n",
+        f"the views {views} differ from the log: keep a copy before you replace them\n",
     )
     assert hansard("rebuild").code == 0
     assert hansard("verify").code == 0
