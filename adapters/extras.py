@@ -16,11 +16,11 @@ _TOOLS: Final = {"uv-receipt.toml": "uv tool install --force", "pipx_metadata.js
 def install_extra(extra: str) -> str:
     """The command that installs the extra, for a shell."""
     try:
-        found = distribution(_NAME)
+        package = distribution(_NAME)
     except PackageNotFoundError:  # run from its folder
         return f"pip install '.[{extra}]'"
-    installer = (found.read_text("INSTALLER") or "").strip()
-    origin: dict[str, Any] = json.loads(found.read_text("direct_url.json") or "{}")
+    installer = (package.read_text("INSTALLER") or "").strip()
+    origin: dict[str, Any] = json.loads(package.read_text("direct_url.json") or "{}")
     return install_command(extra, origin=origin, installer=installer, prefix=Path(sys.prefix), python=sys.executable)
 
 

@@ -20,10 +20,10 @@ def content(path: Path) -> str:
     """The whole of the file. Raises Unfit."""
     try:
         with path.open("rb") as file:
-            found = file.read(LARGEST + 1)
-        if len(found) > LARGEST:
+            data = file.read(LARGEST + 1)
+        if len(data) > LARGEST:
             raise Unfit(f"{path}: the file is larger than {LARGEST} bytes")
-        return found.decode()
+        return data.decode()
     except OSError as error:
         raise Unfit(f"{path}: the file cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -36,11 +36,11 @@ def json_of(text: str) -> Any:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
         raise ValueError(f"the key {twice!r} stands twice")
-    return found
+    return fields
 
 
 def _no_number(constant: str) -> NoReturn:

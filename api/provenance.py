@@ -68,7 +68,7 @@ class _Lineage:
         claims = Claims(works, Surroundings(before=self._before, contested=self._contested, removed=self._removed))
         if works.owners:
             base, commits = self._base, self._commits
-            claims.read(commits_since(self.top, self.head, base, works.owners, commits, known=works.commits))
+            claims.read(commits_since(self.top, self.head, base, works.owners, commits, names=works.commits))
         return claims
 
     def _before(self, session: str) -> Collection[str]:

@@ -52,7 +52,7 @@ def first_difference(history: Sequence[Recorded], whole: Whole, find: Find | Non
             metadata = EventMetadata(first.session_id, first.at)
             today = carry_out(kind, session, command, metadata, work_in(decision.events))
         except HansardError as error:
-            return Difference(first.version, "", _told(decision.events[:1]), f"refused: {error}")
+            return Difference(first.version, "", _summary(decision.events[:1]), f"refused: {error}")
         difference = _compare(first.version, type(command).__name__, decision.events, today, ids, whole)
         if difference is None and find is not None and first.version > adopted:
             difference = _unfounded(decision, command, find)
@@ -68,7 +68,7 @@ def _compare(
     for place in range(max(len(expected), len(today.events))):
         recorded, decided = expected[place : place + 1], today.events[place : place + 1]
         if not recorded or not decided or not _same(recorded[0], decided[0], today, ids, whole):
-            return Difference(version + place, command, _told(recorded), _told(decided))
+            return Difference(version + place, command, _summary(recorded), _summary(decided))
     return None
 
 
@@ -116,7 +116,7 @@ def _unfounded(decision: RecordedCommand, command: Command, find: Find) -> Diffe
         return None
     today = ", ".join(type(reaction.command).__name__ for reaction in meant) or "nothing"
     actual = f"not followed: {causation.event.TOPIC} of {causation.event_id} leads to {today}"
-    return Difference(first.version, type(command).__name__, _told(decision.events[:1]), actual)
+    return Difference(first.version, type(command).__name__, _summary(decision.events[:1]), actual)
 
 
 def _alike(today: Command, recorded: Command) -> bool:
@@ -130,14 +130,14 @@ def _alike(today: Command, recorded: Command) -> bool:
 
 
 def _facts(event: DomainEvent) -> tuple[str, dict[str, Any]]:
-    topic, data = _written(event)
+    topic, data = _stored_form(event)
     return topic, {name: value for name, value in data.items() if name != "message"}
 
 
-def _written(event: DomainEvent) -> tuple[str, dict[str, Any]]:
+def _stored_form(event: DomainEvent) -> tuple[str, dict[str, Any]]:
     """The event as the log stores it: None values are left out, except within free-form values."""
     return event.TOPIC, event.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-def _told(events: Sequence[DomainEvent]) -> str:
+def _summary(events: Sequence[DomainEvent]) -> str:
     return f"{events[0].TOPIC} {events[0].model_dump_json(by_alias=True)}" if events else "nothing"

@@ -60,16 +60,16 @@ class Activity(Value):
     """The cost so far of the call to the model with this `id`."""
 
 
-def tool_call(name: str, given: Mapping[str, Any], *, call: str | None, status: Status = "running") -> Activity:
+def tool_call(name: str, arguments: Mapping[str, Any], *, call: str | None, status: Status = "running") -> Activity:
     """A tool call with these arguments."""
-    tool, title, paths = described(name, given)
+    tool, title, paths = described(name, arguments)
     return Activity(kind="tool", id=call, tool=tool, title=title[:TITLE], paths=paths, status=status)
 
 
-def described(name: str, given: Mapping[str, Any]) -> tuple[Tool, str, tuple[str, ...]]:
+def described(name: str, arguments: Mapping[str, Any]) -> tuple[Tool, str, tuple[str, ...]]:
     """The kind of tool, the full title, and the file it is about."""
-    titles = (str(given[key]) for key in _TITLES if isinstance(given.get(key), str))
-    paths = (str(given[key]) for key in _PATHS if isinstance(given.get(key), str))
+    titles = (str(arguments[key]) for key in _TITLES if isinstance(arguments.get(key), str))
+    paths = (str(arguments[key]) for key in _PATHS if isinstance(arguments.get(key), str))
     return tool_of(name), next(titles, name).strip() or name, tuple(paths)[:1]
 
 

@@ -45,44 +45,44 @@ class _Known(NamedTuple):
     words: re.Pattern[str]
 
 
-def _known(code: FailureCode, *patterns: str) -> _Known:
+def _pattern(code: FailureCode, *patterns: str) -> _Known:
     return _Known(code, re.compile("|".join(patterns), re.IGNORECASE))
 
 
 _STATUS = r"(?:status|http(?:/\d\.\d)?|error|code)\W{0,3}(?:code)?\W{0,3}(?:of|is)?\s?"
 _KNOWN: Final = (
-    _known(
+    _pattern(
         "lost_conversation",
         r"no (?:such )?(?:conversation|session|thread|rollout)s?\b.{0,40}found",
         r"(?:conversation|session|thread)\b.{0,80}\b(?:not found|does not exist|could not be found)",
         r"no such (?:conversation|session|thread)",
         r"no (?:saved |previous )?sessions? found|invalid session identifier|error resuming session",
     ),
-    _known("auth", r"insufficient_quota|credit balance is too low|billing (?:hard )?limit|payment required"),
-    _known(
+    _pattern("auth", r"insufficient_quota|credit balance is too low|billing (?:hard )?limit|payment required"),
+    _pattern(
         "rate_limit",
         r"rate.?limit|too many requests|resource.?exhausted|usage limit|quota exceeded|exceeded your .{0,20}quota",
         rf"\b429\b|{_STATUS}429\b",
     ),
-    _known(
+    _pattern(
         "auth",
         r"unauthori[sz]ed|authentication|invalid.{0,12}api.?key|incorrect api key|api key not valid|missing bearer",
         r"not logged in|(?:log|sign) ?in (?:first|again|to continue)|please (?:log|sign) ?in|permission.denied: .*api",
         rf"\b401\b|{_STATUS}403\b",
     ),
-    _known(
+    _pattern(
         "overloaded",
         r"overloaded|service unavailable|internal server error|bad gateway|gateway time-?out|high demand",
         rf"{_STATUS}5\d\d\b|\b5(?:00|02|03|04|29) (?:status|error|internal|service|bad|gateway|overloaded|\{{)",
     ),
-    _known(
+    _pattern(
         "network",
         r"ECONN(?:REFUSED|RESET|ABORTED)|ENOTFOUND|ETIMEDOUT|EAI_AGAIN|EPIPE|getaddrinfo|socket hang up|fetch failed",
         r"connection (?:refused|reset|error|closed|aborted|timed out)|network error|unable to connect|cannot connect",
         r"stream (?:disconnected|closed|ended|error)|premature close|error sending request|incomplete chunked",
     ),
-    _known("limit", r"context.(?:length|window)|prompt is too long|max.?(?:turns|tokens|budget)"),
-    _known(
+    _pattern("limit", r"context.(?:length|window)|prompt is too long|max.?(?:turns|tokens|budget)"),
+    _pattern(
         "refused", r"content.?policy|usage polic|safety (?:filter|settings|reasons)|request was (?:blocked|declined)"
     ),
 )
@@ -100,24 +100,24 @@ _RESET = re.compile(r"limit reached\|(\d{10})\b")
 def last_lines(text: str) -> str:
     """The end of an error text without control sequences, stack traces, blank lines and repetitions."""
     lines = (line.rstrip() for line in _ANSI.sub("", text).replace("\r", "\n").split("\n"))
-    kept: list[str] = []
+    latest: list[str] = []
     for line in lines:
-        if line.strip() and not _TRACE.match(line) and line not in kept[-3:]:
-            kept.append(line)
-    return "\n".join(kept[-LINES:])[-TAIL:].strip()
+        if line.strip() and not _TRACE.match(line) and line not in latest[-3:]:
+            latest.append(line)
+    return "\n".join(latest[-LINES:])[-TAIL:].strip()
 
 
-def failure_of(code: FailureCode, detail: str, *, said: str = "", rules: Iterable[Rule] = ()) -> Failure:
+def failure_of(code: FailureCode, detail: str, *, output: str = "", rules: Iterable[Rule] = ()) -> Failure:
     """The failure, with the code that its text implies, or else with this code."""
-    found = recognised(said, rules)
-    return Failure(code=found or code, detail=detail, retry_after=wait_of(said) if said else None)
+    recognised_code = recognised(output, rules)
+    return Failure(code=recognised_code or code, detail=detail, retry_after=wait_of(output) if output else None)
 
 
-def recognised(said: str, rules: Iterable[Rule] = ()) -> FailureCode | None:
+def recognised(output: str, rules: Iterable[Rule] = ()) -> FailureCode | None:
     for rule in rules:
-        if re.search(rule.match, said, re.IGNORECASE):
+        if re.search(rule.match, output, re.IGNORECASE):
             return rule.code
-    return next((known.code for known in _KNOWN if known.words.search(said)), None)
+    return next((pattern.code for pattern in _KNOWN if pattern.words.search(output)), None)
 
 
 def of_status(status: int) -> FailureCode | None:
@@ -129,17 +129,17 @@ def of_status(status: int) -> FailureCode | None:
     return "overloaded" if status >= 500 else None
 
 
-def wait_of(said: str) -> float | None:
+def wait_of(output: str) -> float | None:
     """Seconds after which a retry makes sense, if the text contains them."""
-    if reset := _RESET.search(said):
+    if reset := _RESET.search(output):
         return max(0.0, float(reset[1]) - time.time())
-    found = _WAIT.search(said)
-    if found is None:
+    match = _WAIT.search(output)
+    if match is None:
         return None
-    if found["spans"]:
-        return round(sum(float(number) * _unit(unit) for number, unit in _SPAN.findall(found["spans"])), 3)
-    unit = (found["ms"] or found["unit"] or "s").strip().casefold()
-    return round(float(found["number"]) * _unit(unit), 3)
+    if match["spans"]:
+        return round(sum(float(number) * _unit(unit) for number, unit in _SPAN.findall(match["spans"])), 3)
+    unit = (match["ms"] or match["unit"] or "s").strip().casefold()
+    return round(float(match["number"]) * _unit(unit), 3)
 
 
 def _unit(word: str) -> float:

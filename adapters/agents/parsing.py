@@ -22,10 +22,10 @@ class BadTeam(HansardError):
     """The team file cannot be used: which file, which agent, which field, and why."""
 
 
-def parsed(kind: type[AnyValue], found: Mapping[str, Any], place: Callable[[Loc], str]) -> AnyValue:
+def parsed(kind: type[AnyValue], data: Mapping[str, Any], place: Callable[[Loc], str]) -> AnyValue:
     """The value, without conversions; otherwise one sentence for each of the first problems."""
     try:
-        return kind.model_validate_json(orjson.dumps(found), strict=True)
+        return kind.model_validate_json(orjson.dumps(data), strict=True)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)[:5]
         sentences = (f"{place(_spelled(p))}: {_sentence(p)}" for p in problems)
@@ -55,12 +55,12 @@ def _sentence(problem: ErrorDetails) -> str:
             return problem["msg"].removeprefix("Value error, ")
 
 
-def place_of(path: Path, found: Mapping[str, Any], loc: Loc) -> str:
+def place_of(path: Path, data: Mapping[str, Any], loc: Loc) -> str:
     """File, agent by its name if it has one, and field."""
     if len(loc) < 2 or loc[0] != "agents" or not isinstance(loc[1], int):
         return f"{path}: {dotted(loc)}" if loc else str(path)
-    listed = found["agents"][loc[1]]
-    name = listed.get("name") if isinstance(listed, dict) else None
+    entry = data["agents"][loc[1]]
+    name = entry.get("name") if isinstance(entry, dict) else None
     agent = f"{path}: agent {name!r}" if isinstance(name, str) else f"{path}: agent {loc[1] + 1}"
     return f"{agent}: {dotted(loc[2:])}" if loc[2:] else agent
 
@@ -77,14 +77,14 @@ class ScriptedSettings(Value):
 
 def scenario_of(path: Path, where: str, settings: Mapping[str, Any]) -> Scenario:
     """What a scripted agent says: from the file that the settings name, or from the table in them."""
-    given = parsed(ScriptedSettings, settings, lambda loc: f"{where}: {dotted(('settings', *loc))}").scenario
-    if given is None:
+    scenario = parsed(ScriptedSettings, settings, lambda loc: f"{where}: {dotted(('settings', *loc))}").scenario
+    if scenario is None:
         return Scenario()
     where = f"{where}: settings.scenario"
-    if isinstance(given, str):
-        where = f"{where}: {given}"
+    if isinstance(scenario, str):
+        where = f"{where}: {scenario}"
     try:
-        return Scenario.parse(json_of(content(path.parent / given)) if isinstance(given, str) else given)
+        return Scenario.parse(json_of(content(path.parent / scenario)) if isinstance(scenario, str) else scenario)
     except Invalid as error:
         places = ((f"{where}: {pointer}" if pointer else where, detail) for pointer, detail in error.errors.items())
         sentences = (f"{place}: {detail}" for place, detail in places)

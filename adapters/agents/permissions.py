@@ -64,8 +64,8 @@ Key = Annotated[str, Field(min_length=1, max_length=100)]
 Hours = Annotated[float, Field(gt=0, le=8_760)]
 
 
-def _listed(found: Any) -> Any:
-    return tuple(found) if isinstance(found, list) else (found,)
+def _as_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else (value,)
 
 
 class Deciders(Value):
@@ -96,7 +96,7 @@ class TeamDecisions(Value):
     approvers: int = Field(default=1, ge=1, le=20)
     not_author: bool = False
     expires_hours: Hours | None = None
-    remind_hours: Annotated[tuple[Hours, ...], BeforeValidator(_listed), Field(max_length=10)] = ()
+    remind_hours: Annotated[tuple[Hours, ...], BeforeValidator(_as_tuple), Field(max_length=10)] = ()
     who: Annotated[tuple[Deciders, ...], Field(max_length=100)] = ()
 
     @model_validator(mode="after")

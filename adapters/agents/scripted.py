@@ -40,7 +40,7 @@ def _spelled_out(entry: object) -> object:
     return {"text": entry} if isinstance(entry, str) else entry
 
 
-def _listed(value: object) -> object:
+def _as_tuple(value: object) -> object:
     """JSON has no tuples."""
     return tuple(value) if isinstance(value, list) else value
 
@@ -57,7 +57,7 @@ DelayMs = Annotated[int, Field(ge=0, le=DAY_MS)]
 class ScriptedStep(Activity):
     """Something that the agent does before it answers, this long after the previous step."""
 
-    paths: Annotated[tuple[str, ...], BeforeValidator(_listed), Field(max_length=50)] = ()
+    paths: Annotated[tuple[str, ...], BeforeValidator(_as_tuple), Field(max_length=50)] = ()
     after_ms: DelayMs = 0
 
     def seen(self) -> Activity:
@@ -78,7 +78,7 @@ class ScriptedPermission(Value):
 
     tool: Tool = "execute"
     title: Annotated[str, Field(min_length=1, max_length=16_000), AfterValidator(_without_nul)]
-    paths: Annotated[tuple[str, ...], BeforeValidator(_listed), Field(max_length=50)] = ()
+    paths: Annotated[tuple[str, ...], BeforeValidator(_as_tuple), Field(max_length=50)] = ()
 
 
 class ScriptedAnswer(Value):
@@ -90,7 +90,7 @@ class ScriptedAnswer(Value):
     error: ScriptedError | None = None
     retry_after: Annotated[float, Field(ge=0, le=DAY_MS)] | None = None
     delay_ms: DelayMs | None = None
-    activity: Annotated[tuple[ScriptedStep, ...], BeforeValidator(_listed), Field(max_length=1_000)] = ()
+    activity: Annotated[tuple[ScriptedStep, ...], BeforeValidator(_as_tuple), Field(max_length=1_000)] = ()
     permission: ScriptedPermission | None = None
     if_denied: Words = ""
     usage: Told = Told()
@@ -110,11 +110,11 @@ class Scenario(Value):
     delay_ms: DelayMs = 0
 
     @classmethod
-    def parse(cls, found: Mapping[str, Any], *, at: str = "") -> "Scenario":
+    def parse(cls, data: Mapping[str, Any], *, at: str = "") -> "Scenario":
         """The scenario from parsed JSON, without conversions: no "3" for 3. Raises `Invalid`, with pointers below
         `at`."""
         try:
-            return cls.model_validate_json(orjson.dumps(found), strict=True)
+            return cls.model_validate_json(orjson.dumps(data), strict=True)
         except ValidationError as error:
             problems = error.errors(include_url=False, include_input=False)[:20]
             raise Invalid({_pointer(at, p["loc"]): of_pydantic(p) for p in problems}) from None
@@ -157,7 +157,7 @@ class Scripted:
         entry = scenario.entry(turn) or ScriptedAnswer(text=harmless(turn))
         failure, entry = await _play(entry, scenario.delay(entry), turn)
         failure = failure or _scripted_failure(entry, turn)
-        reply = _unsaid(entry, turn, failure) if failure else _said(entry, turn)
+        reply = _unsaid(entry, turn, failure) if failure else _reply_of(entry, turn)
         return replace(reply, seconds=time.monotonic() - started)
 
     async def forget(self, handle: str) -> None:
@@ -172,8 +172,8 @@ def _inline(scenario: str) -> Scenario:
 
 def _passed(expected: str) -> dict[str, Any]:
     """`Backend`, or `Backend#s2` for one subtask of several."""
-    found = re.fullmatch(r"(.*)#(s\d+)", expected, re.DOTALL)
-    named = {"agent": found[1], "subtask": found[2]} if found else {"agent": expected}
+    match = re.fullmatch(r"(.*)#(s\d+)", expected, re.DOTALL)
+    named = {"agent": match[1], "subtask": match[2]} if match else {"agent": expected}
     return {**named, "pass": True, "feedback": "ok"}
 
 
@@ -207,21 +207,21 @@ def _scripted_failure(entry: ScriptedAnswer, turn: Turn) -> Failure | None:
 
 def _unsaid(entry: ScriptedAnswer, turn: Turn, failure: Failure) -> Reply:
     """A scripted failure may have said something before it; one that came too late has not."""
-    said = entry if entry.error else ScriptedAnswer()
-    told = said.usage
+    answer = entry if entry.error else ScriptedAnswer()
+    usage = answer.usage
     handle = turn.agent_session
-    return Reply(said.text, told.usage(), agent_session=handle, failure=failure, model=told.model)
+    return Reply(answer.text, usage.usage(), agent_session=handle, failure=failure, model=usage.model)
 
 
-def _said(entry: ScriptedAnswer, turn: Turn) -> Reply:
+def _reply_of(entry: ScriptedAnswer, turn: Turn) -> Reply:
     usage, model = entry.usage.usage(), entry.usage.model
     encoded = entry.text.encode()
     limit = turn.limits.output_bytes
     if len(encoded) > limit:
         failure = Failure(code="limit", detail=f"The answer is longer than {limit} bytes.")
         head = encoded[:limit].decode(errors="ignore")
-        kept = turn.agent_session
-        return Reply(head, usage, agent_session=kept, failure=failure, truncated=True, model=model)
+        session = turn.agent_session
+        return Reply(head, usage, agent_session=session, failure=failure, truncated=True, model=model)
     handle = turn.agent_session or f"scripted:{turn.agent}"
     return Reply(entry.text, usage, entry.files, handle, model=model)
 

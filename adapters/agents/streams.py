@@ -36,7 +36,7 @@ def _claude(message: Message) -> Iterator[Activity]:
             yield _retry(more)
         case {"type": "assistant", "message": {"content": [*parts], **more}}:
             for part in parts:
-                yield from _said(part)
+                yield from _message_text(part)
             yield from _used(more.get("id"), more.get("usage"))
         case {"type": "user", "message": {"content": [*parts]}}:
             for part in parts:
@@ -46,7 +46,7 @@ def _claude(message: Message) -> Iterator[Activity]:
                 yield from _denial(denial)
 
 
-def _said(part: object) -> Iterator[Activity]:
+def _message_text(part: object) -> Iterator[Activity]:
     match part:
         case {"type": "text", "text": str(text)} if text.strip():
             yield Activity(kind="message", text=tail(text))
@@ -54,22 +54,24 @@ def _said(part: object) -> Iterator[Activity]:
             yield Activity(kind="thought", text=tail(text))
         case {"type": "tool_use", "name": "TodoWrite" | "todo_write", "input": {"todos": [*todos]}}:
             yield plan_of(todos)
-        case {"type": "tool_use", "name": str(name), "input": dict(given), **more}:
-            yield tool_call(name, given, call=_text(more.get("id")))
+        case {"type": "tool_use", "name": str(name), "input": dict(arguments), **more}:
+            yield tool_call(name, arguments, call=_text(more.get("id")))
 
 
 def _used(call: object, usage: object) -> Iterator[Activity]:
     """The cost so far of a call to the model; the parts of one answer repeat it."""
     match usage:
-        case {"input_tokens": int(new), "output_tokens": int(said), **more} if isinstance(call, str):
-            cached, written = (
+        case {"input_tokens": int(new), "output_tokens": int(output_tokens), **more} if isinstance(call, str):
+            cached, cache_writes = (
                 number if isinstance(number := more.get(name), int) else 0
                 for name in ("cache_read_input_tokens", "cache_creation_input_tokens")
             )
-            given = new + cached + written
-            if min(given, cached, said) >= 0:
-                usage = Usage(input_tokens=given, cached_tokens=cached, output_tokens=said)
-                yield Activity(kind="usage", id=call, usage=usage, text=f"{given:,} tokens in, {said:,} out")
+            input_tokens = new + cached + cache_writes
+            if min(input_tokens, cached, output_tokens) >= 0:
+                usage = Usage(input_tokens=input_tokens, cached_tokens=cached, output_tokens=output_tokens)
+                yield Activity(
+                    kind="usage", id=call, usage=usage, text=f"{input_tokens:,} tokens in, {output_tokens:,} out"
+                )
 
 
 def _tool_result(part: object) -> Iterator[Activity]:
@@ -81,8 +83,8 @@ def _tool_result(part: object) -> Iterator[Activity]:
 def _denial(denial: object) -> Iterator[Activity]:
     match denial:
         case {"tool_name": str(name), "tool_use_id": str(call), **more}:
-            given = more.get("tool_input")
-            yield tool_call(name, given if isinstance(given, dict) else {}, call=call, status="denied")
+            arguments = more.get("tool_input")
+            yield tool_call(name, arguments if isinstance(arguments, dict) else {}, call=call, status="denied")
 
 
 def _retry(more: Message) -> Activity:
@@ -142,8 +144,8 @@ def _gemini(message: Message) -> Iterator[Activity]:
     match message:
         case {"type": "message", "role": "assistant", "content": str(text)} if text.strip():
             yield Activity(kind="message", text=tail(text))
-        case {"type": "tool_use", "tool_name": str(name), "parameters": dict(given), **more}:
-            yield tool_call(name, given, call=_text(more.get("tool_id")))
+        case {"type": "tool_use", "tool_name": str(name), "parameters": dict(arguments), **more}:
+            yield tool_call(name, arguments, call=_text(more.get("tool_id")))
         case {"type": "tool_result", "tool_id": str(call), **more}:
             error = more.get("error")
             output = _text(more.get("output")) or (_words(error.get("message")) if isinstance(error, dict) else "")
@@ -167,13 +169,13 @@ def _opencode(message: Message) -> Iterator[Activity]:
 
 
 def _opencode_tool(name: str, state: Message, call: str | None) -> Activity:
-    given, metadata = state.get("input"), state.get("metadata")
+    arguments, metadata = state.get("input"), state.get("metadata")
     code = metadata.get("exit") if isinstance(metadata, dict) else None
     error = _text(state.get("error"))
     status: Status = "completed" if state.get("status") == "completed" and code in (None, 0) else "failed"
     if error and _DENIED.search(error):
         status = "denied"
-    started = tool_call(name, given if isinstance(given, dict) else {}, call=call, status=status)
+    started = tool_call(name, arguments if isinstance(arguments, dict) else {}, call=call, status=status)
     output = error or _text(state.get("output"))
     return started.changed(exit_code=code if isinstance(code, int) else None, text=tail(output) if output else None)
 
@@ -189,8 +191,8 @@ _READERS: Final[Mapping[Stream, Reader]] = {
 
 def _result(call: str, output: str, *, failed: bool) -> Activity:
     """The end of a tool call, with an exit code if the program mentions it."""
-    found = _EXIT.search(output)
-    code = int(found[1]) if found else None
+    match = _EXIT.search(output)
+    code = int(match[1]) if match else None
     status: Status = "failed" if failed or code else "completed"
     if failed and _DENIED.search(output):
         status = "denied"
@@ -202,8 +204,8 @@ def exit_code_of(output: object) -> int | None:
     match output:
         case {"exitCode": int(code)} | {"exit_code": int(code)} | {"metadata": {"exit": int(code)}}:
             return code
-        case str(words) if found := _EXIT.search(words):
-            return int(found[1])
+        case str(words) if exit_line := _EXIT.search(words):
+            return int(exit_line[1])
     return None
 
 

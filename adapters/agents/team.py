@@ -143,8 +143,8 @@ class Team(Value):
     def employees(self) -> tuple[tuple[str, str], ...]:
         """Name and role of all agents that take subtasks, by the first such role (behaviour §1.1)."""
         posts = get_args(EmployeeRole)
-        found = ((member.name, next((r for r in member.roles if r in posts), None)) for member in self.agents)
-        return tuple((name, role) for name, role in found if role)
+        pairs = ((member.name, next((r for r in member.roles if r in posts), None)) for member in self.agents)
+        return tuple((name, role) for name, role in pairs if role)
 
 
 def load(path: Path | None) -> Team:
@@ -152,17 +152,17 @@ def load(path: Path | None) -> Team:
     if path is None:
         return example()
     try:
-        found = tomllib.loads(content(path))
+        table = tomllib.loads(content(path))
     except Unfit as error:
         raise BadTeam(str(error)) from None
     except ValueError as error:
         raise BadTeam(f"{path}: this is not TOML: {error}") from None
     except RecursionError:
         raise BadTeam(f"{path}: it is nested too deeply") from None
-    written = parsed(_Written, found, lambda loc: place_of(path, found, loc))
-    members = tuple(_member(path, listed) for listed in written.agents)
+    config = parsed(_Written, table, lambda loc: place_of(path, table, loc))
+    members = tuple(_member(path, entry) for entry in config.agents)
     _refuse_twins(path, members)
-    rest = {name: getattr(written, name) for name in _Written.model_fields if name != "agents"}
+    rest = {name: getattr(config, name) for name in _Written.model_fields if name != "agents"}
     return Team(agents=members, **rest)
 
 
@@ -203,10 +203,10 @@ def _many(roles: object) -> object:
     return tuple(roles) if isinstance(roles, list) else roles
 
 
-def _some(listed: tuple[Any, ...]) -> tuple[Any, ...]:
-    if not listed:
+def _some(entries: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not entries:
         raise ValueError("must list at least one")
-    return listed
+    return entries
 
 
 class _Listed(Value):
@@ -235,49 +235,49 @@ class _Written(Value):
     sandbox: Sandbox | None = None
 
 
-def _member(path: Path, listed: _Listed) -> Member:
-    where = f"{path}: agent {listed.name!r}"
-    if listed.preset is not None:
-        return _of_a_preset(where, listed)
-    adapter = listed.adapter
-    roles = listed.roles or {"model": SPEAKS, "acp": EVERYTHING}.get(adapter or "")
+def _member(path: Path, entry: _Listed) -> Member:
+    where = f"{path}: agent {entry.name!r}"
+    if entry.preset is not None:
+        return _of_a_preset(where, entry)
+    adapter = entry.adapter
+    roles = entry.roles or {"model": SPEAKS, "acp": EVERYTHING}.get(adapter or "")
     if roles is None or adapter is None:
         missing = "roles" if roles is None else "adapter"
         raise BadTeam(f"{where}: {missing}: is missing; only an agent with a preset can do without")
     if adapter != "scripted" and adapter not in _SETTINGS:
         raise BadTeam(f"{where}: adapter: there is no adapter {adapter!r}; there are {ADAPTERS}")
-    settings = scenario_of(path, where, listed.settings) if adapter == "scripted" else _settings(where, listed, adapter)
-    model = listed.model
+    settings = scenario_of(path, where, entry.settings) if adapter == "scripted" else _settings(where, entry, adapter)
+    model = entry.model
     if isinstance(settings, ModelSettings):
         settings = settings.named(model)
         model = settings.model
         if (problem := settings.unfit(roles)) is not None:
             raise BadTeam(f"{where}: {problem}")
-    named: dict[str, Any] = {"name": listed.name, "adapter": adapter, "conversation": listed.conversation}
+    named: dict[str, Any] = {"name": entry.name, "adapter": adapter, "conversation": entry.conversation}
     return Member(roles=roles, settings=settings, model=model, **named)
 
 
-def _settings(where: str, listed: _Listed, adapter: str) -> Settings:
-    return parsed(_SETTINGS[adapter], listed.settings, lambda loc: f"{where}: {dotted(('settings', *loc))}")
+def _settings(where: str, entry: _Listed, adapter: str) -> Settings:
+    return parsed(_SETTINGS[adapter], entry.settings, lambda loc: f"{where}: {dotted(('settings', *loc))}")
 
 
-def _of_a_preset(where: str, listed: _Listed) -> Member:
+def _of_a_preset(where: str, entry: _Listed) -> Member:
     """An agent from a preset; the file needs to set nothing else."""
-    found = preset(listed.preset or "")
-    if found is None:
-        raise BadTeam(f"{where}: preset: there is no preset {listed.preset!r}; there are {', '.join(NAMES)}")
-    if listed.adapter not in (None, "command"):
+    base = preset(entry.preset or "")
+    if base is None:
+        raise BadTeam(f"{where}: preset: there is no preset {entry.preset!r}; there are {', '.join(NAMES)}")
+    if entry.adapter not in (None, "command"):
         raise BadTeam(f"{where}: adapter: a preset is asked by the adapter 'command'")
-    extended = found.extended(listed.settings)
+    extended = base.extended(entry.settings)
     settings = parsed(CommandSettings, extended, lambda loc: f"{where}: {dotted(('settings', *loc))}")
     return Member(
-        name=listed.name,
-        roles=listed.roles or EVERYTHING,
+        name=entry.name,
+        roles=entry.roles or EVERYTHING,
         adapter="command",
-        preset=found.name,
+        preset=base.name,
         settings=settings,
-        model=listed.model or settings.model,
-        conversation=listed.conversation,
+        model=entry.model or settings.model,
+        conversation=entry.conversation,
     )
 
 

@@ -38,16 +38,16 @@ class Trial(Value):
 async def attempt(member: Member, sandbox: Sandbox) -> Trial:
     """Ask the agent in a separate folder, in a read-only role, and delete the conversation."""
     program = member.settings.argv[0] if isinstance(member.settings, CommandSettings | AcpSettings) else None
-    known = {"name": member.name, "preset": member.preset, "program": program}
+    about = {"name": member.name, "preset": member.preset, "program": program}
     if member.adapter == "external":
-        return Trial(ok=True, problem="An external worker answers for this agent; it was not asked.", **known)
+        return Trial(ok=True, problem="An external worker answers for this agent; it was not asked.", **about)
     if program is not None and shutil.which(program) is None:
-        found = preset(member.preset or "")
-        advice = f" Install it with `{found.install}`." if found else ""
-        return Trial(ok=False, problem=f"{program} is not on PATH.{advice}", **known)
+        base = preset(member.preset or "")
+        advice = f" Install it with `{base.install}`." if base else ""
+        return Trial(ok=False, problem=f"{program} is not on PATH.{advice}", **about)
     version = await version_of(program) if program else None
     with tempfile.TemporaryDirectory(prefix="hansard-try-") as folder:
-        first, second = await _asked(member, Path(folder), sandbox)
+        first, second = await _ask(member, Path(folder), sandbox)
     return Trial(
         ok=first.failure is None,
         version=version,
@@ -55,11 +55,11 @@ async def attempt(member: Member, sandbox: Sandbox) -> Trial:
         usage=first.usage,
         resumed=second.resumed if second and second.failure is None else None,
         problem=f"{first.failure.code}: {first.failure.detail}" if first.failure else None,
-        **known,
+        **about,
     )
 
 
-async def _asked(member: Member, folder: Path, sandbox: Sandbox) -> tuple[Reply, Reply | None]:
+async def _ask(member: Member, folder: Path, sandbox: Sandbox) -> tuple[Reply, Reply | None]:
     workspace = folder / "workspace"
     workspace.mkdir()
     agent = build(member, folder)
@@ -80,8 +80,8 @@ async def _asked(member: Member, folder: Path, sandbox: Sandbox) -> tuple[Reply,
     first = await agent.ask(turn)
     if first.failure is not None or first.agent_session is None:
         return first, None
-    said = (Exchange(QUESTION, first.text, turn.turn_id),)
-    again = replace(turn, turn_id="try.t2", prompt=AGAIN, agent_session=first.agent_session, said=lambda: said)
+    earlier = (Exchange(QUESTION, first.text, turn.turn_id),)
+    again = replace(turn, turn_id="try.t2", prompt=AGAIN, agent_session=first.agent_session, said=lambda: earlier)
     second = await agent.ask(again)
     await agent.forget(first.agent_session)
     return first, second

@@ -50,8 +50,8 @@ class Bubblewrap:
         return Confined(command, "" if alone or landlock_version() < SCOPING else SCOPED, feed)
 
     def refusal(self, exit_code: int | None, stderr: str) -> str | None:
-        found = _NEVER_BEGAN.search(stderr) if exit_code == 1 else None
-        return found["reason"] if found else None
+        match = _NEVER_BEGAN.search(stderr) if exit_code == 1 else None
+        return match["reason"] if match else None
 
     def _check(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
         """Raises FileNotFoundError, or ValueError naming what hides the program."""

@@ -42,8 +42,8 @@ def programs(argv: Iterable[str], env: Mapping[str, str], *, hides: Hides) -> tu
 def find(program: str, env: Mapping[str, str], *, hides: Hides) -> Path | None:
     """The program that a name refers to inside the fence; hidden folders do not exist there."""
     entries = [entry for entry in _entries(env) if not hides(entry)]
-    found = shutil.which(program, path=os.pathsep.join(str(entry) for entry in entries))
-    return Path(found) if found else None
+    path = shutil.which(program, path=os.pathsep.join(str(entry) for entry in entries))
+    return Path(path) if path else None
 
 
 def inside(path: Path, folders: Iterable[Path]) -> bool:
@@ -56,8 +56,8 @@ def _places(program: str, env: Mapping[str, str]) -> Iterator[Path]:
     for entry in filter(Path.is_dir, _entries(env)):
         yield from (entry, entry.resolve())
         yield from ((entry / name).resolve().parent for name in INTERPRETERS if (entry / name).is_symlink())
-    found = shutil.which(program, path=env.get("PATH")) if program else None
-    for place in (Path(found).absolute(), *_interpreter(Path(found))) if found else ():
+    location = shutil.which(program, path=env.get("PATH")) if program else None
+    for place in (Path(location).absolute(), *_interpreter(Path(location))) if location else ():
         yield from (place.parent, place.resolve().parent)  # often a link into a package elsewhere
 
 

@@ -44,9 +44,9 @@ class Landlock:
         return (*gaps, "sockets", "shared_memory", "processes", "survivors")
 
     def confine(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Confined:
-        read = (*SYSTEM, *_DEVICES, *programs(argv, env, hides=self.grant.hides), *_absolute(self.grant.readable))
+        readable = (*SYSTEM, *_DEVICES, *programs(argv, env, hides=self.grant.hides), *_absolute(self.grant.readable))
         rules = {
-            "read": [str(path) for path in read],
+            "read": [str(path) for path in readable],
             "write": [str(path) for path in (*_absolute(self.grant.writable), *_WRITABLE)],
             "connect": self.grant.network == "all",
             "scoped": landlock_version() >= SCOPING,

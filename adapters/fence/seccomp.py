@@ -50,7 +50,7 @@ _KNOWN: Final[Mapping[str, tuple[_Architecture, ...]]] = {
 def filter_program(machine: str = platform.machine()) -> bytes:
     """The filter; empty for architectures whose calls are not known here."""
     architectures = _KNOWN.get(machine, ())
-    program = b"".join(instruction for known in architectures for instruction in _of(known))
+    program = b"".join(instruction for architecture in architectures for instruction in _of(architecture))
     return program + _RULE_ALLOW if program else b""
 
 
@@ -62,21 +62,21 @@ _RULE_ALLOW: Final = _instruction(_RETURN, _ALLOW)
 _RULE_ABSENT: Final = _instruction(_RETURN, _REFUSE | errno.ENOSYS)
 
 
-def _of(known: _Architecture) -> list[bytes]:
+def _of(architecture: _Architecture) -> list[bytes]:
     """The rules of one architecture; calls of other ones skip them."""
-    rules = list(_rules(known))
-    return [_instruction(_LOAD, _ARCHITECTURE), _instruction(_EQUAL, known.mark, 0, len(rules)), *rules]
+    rules = list(_rules(architecture))
+    return [_instruction(_LOAD, _ARCHITECTURE), _instruction(_EQUAL, architecture.mark, 0, len(rules)), *rules]
 
 
-def _rules(known: _Architecture) -> Iterator[bytes]:
+def _rules(architecture: _Architecture) -> Iterator[bytes]:
     yield _instruction(_LOAD, _NUMBER)
-    if known.past is not None:
-        yield _instruction(_AT_LEAST, known.past, 0, 1)
+    if architecture.past is not None:
+        yield _instruction(_AT_LEAST, architecture.past, 0, 1)
         yield _RULE_ABSENT
-    for number in known.absent:
+    for number in architecture.absent:
         yield _instruction(_EQUAL, number, 0, 1)
         yield _RULE_ABSENT
-    yield _instruction(_EQUAL, known.socket, 0, len(_FAMILIES) + 2)
+    yield _instruction(_EQUAL, architecture.socket, 0, len(_FAMILIES) + 2)
     yield _instruction(_LOAD, _FIRST_ARGUMENT)
     for place, family in enumerate(_FAMILIES):
         yield _instruction(_EQUAL, family, len(_FAMILIES) - place, 0)

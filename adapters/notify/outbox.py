@@ -44,11 +44,11 @@ class Outbox:
             db.execute("INSERT OR IGNORE INTO bookmark VALUES (1, ?)", [head])
             return _bookmark(db)
 
-    def add(self, found: Iterable[Notification], *, upto: int, now: int) -> None:
+    def add(self, notifications: Iterable[Notification], *, upto: int, now: int) -> None:
         """Add new items, only once even with several processes, and remember how far the log was read."""
         with self._transaction() as db:
-            known = _bookmark(db)
-            rows = [(*one[:-1], max(one.due, now)) for one in found if one.position > known]
+            bookmark = _bookmark(db)
+            rows = [(*one[:-1], max(one.due, now)) for one in notifications if one.position > bookmark]
             db.executemany("INSERT OR IGNORE INTO notifications VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
             db.execute("UPDATE bookmark SET position = max(position, ?)", [upto])
 

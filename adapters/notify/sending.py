@@ -32,8 +32,8 @@ class Receivers:
 
     @property
     def names(self) -> tuple[str, ...]:
-        found = {"command": self._settings.command, "webhook": self._settings.webhook}
-        return tuple(name for name, given in found.items() if given)
+        settings = {"command": self._settings.command, "webhook": self._settings.webhook}
+        return tuple(name for name, setting in settings.items() if setting)
 
     async def send(self, one: Notification, now: int) -> str | None:
         """Deliver it. Returns why it failed, or None. `now` in milliseconds."""
@@ -46,10 +46,12 @@ class Receivers:
     async def _run(self, command: tuple[str, ...], one: Notification) -> str | None:
         home = Path.home()
         environment = clean_environment(home=home)
-        found = await run(command, cwd=home, env=environment, stdin=one.body, wall_seconds=SECONDS, output_bytes=65_536)
-        if found.exit_code == 0:
+        result = await run(
+            command, cwd=home, env=environment, stdin=one.body, wall_seconds=SECONDS, output_bytes=65_536
+        )
+        if result.exit_code == 0:
             return None
-        return found.detail or f"it ended with exit code {found.exit_code}: {found.stderr.strip()[-500:]}"
+        return result.detail or f"it ended with exit code {result.exit_code}: {result.stderr.strip()[-500:]}"
 
     async def _post(self, url: str, one: Notification, now: int) -> str | None:
         from httpx2 import AsyncClient, HTTPError
@@ -67,8 +69,8 @@ class Receivers:
 
 def signed(key: bytes, name: str, timestamp: int, body: bytes) -> Mapping[str, str]:
     """The headers of Standard Webhooks; `timestamp` in seconds."""
-    told = f"{name}.{timestamp}.".encode() + body
-    signature = base64.b64encode(hmac.digest(key, told, sha256)).decode()
+    message = f"{name}.{timestamp}.".encode() + body
+    signature = base64.b64encode(hmac.digest(key, message, sha256)).decode()
     return {
         "content-type": "application/json",
         "webhook-id": name,

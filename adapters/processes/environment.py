@@ -42,10 +42,10 @@ def mark_of(pid: int) -> Mark | None:
         entries = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:  # gone, or not readable for us
         return None
-    found = next((entry for entry in entries if entry.startswith(f"{_MARK}=".encode())), None)
-    if found is None:
+    mark = next((entry for entry in entries if entry.startswith(f"{_MARK}=".encode())), None)
+    if mark is None:
         return None
-    tag, _, owner = found.decode(errors="replace").partition("=")[2].partition("@")
+    tag, _, owner = mark.decode(errors="replace").partition("=")[2].partition("@")
     return Mark(tag, owner)
 
 
@@ -71,14 +71,14 @@ def resolve_secrets(settings: Mapping[str, str]) -> dict[str, str]:
 def _resolve(name: str, value: str) -> str:
     kind, _, where = value.partition(":")
     if kind == "env":
-        found = os.environ.get(where, "")
+        secret = os.environ.get(where, "")
     elif kind == "file":
         try:
-            found = Path(where).read_text(encoding="utf-8").rstrip("\r\n")
+            secret = Path(where).read_text(encoding="utf-8").rstrip("\r\n")
         except (OSError, ValueError):
             raise ValueError(f"{name}: the file {where!r} cannot be read as text.") from None
     else:
         return value
-    if not found:
+    if not secret:
         raise ValueError(f"{name}: {'environment variable' if kind == 'env' else 'file'} {where!r} is unset or empty.")
-    return found
+    return secret

@@ -57,12 +57,12 @@ def launched(
 
 def refusal(report: int) -> OSError | ValueError | None:
     """Why the launcher did not become the program; None if it did. Only valid once it has ended or become it."""
-    said = b""
+    message = b""
     with contextlib.suppress(BlockingIOError):
-        said = os.read(report, _MOST_WORDS)
-    if not said:
+        message = os.read(report, _MOST_WORDS)
+    if not message:
         return None
-    words = said.decode(errors="replace")
+    words = message.decode(errors="replace")
     return OSError(int(words), os.strerror(int(words))) if words.isdigit() else ValueError(words)
 
 

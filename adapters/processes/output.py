@@ -139,14 +139,14 @@ class Output:
         self.latest = self._loop.time()
         if not chunk:
             self._stop(stream)
-        kept = chunk[: self._left] if self._ends is None else chunk
-        self._left -= len(kept)
+        head = chunk[: self._left] if self._ends is None else chunk
+        self._left -= len(head)
         try:
-            self._keep(stream, kept, final=not chunk)
+            self._keep(stream, head, final=not chunk)
         except Exception as error:  # the listener's error is raised where the run is awaited
             if not self.over.done():
                 self.over.set_exception(error)
-        if len(kept) < len(chunk) and not self.over.done():
+        if len(head) < len(chunk) and not self.over.done():
             self.over.set_result("output")
         elif self.left_out:
             self._rest(stream)

@@ -57,20 +57,20 @@ def below(roots: Iterable[int], table: Table) -> set[int]:
     children: defaultdict[int, list[int]] = defaultdict(list)
     for process in table.values():
         children[process.parent].append(process.pid)
-    found, todo = set[int](), list(roots)
+    pids, todo = set[int](), list(roots)
     while todo:
-        new = [pid for pid in children.get(todo.pop(), ()) if pid not in found]
-        found.update(new)
+        new = [pid for pid in children.get(todo.pop(), ()) if pid not in pids]
+        pids.update(new)
         todo.extend(new)
-    return found
+    return pids
 
 
 def above(pid: int, table: Table) -> set[int]:
     """All its ancestors."""
-    found = set[int]()
-    while (process := table.get(pid)) is not None and process.parent not in found:
-        found.add(pid := process.parent)
-    return found
+    pids = set[int]()
+    while (process := table.get(pid)) is not None and process.parent not in pids:
+        pids.add(pid := process.parent)
+    return pids
 
 
 SECONDS: Final = 2.0

@@ -45,13 +45,13 @@ def agents(env: Mapping[str, str]) -> tuple[str, ...]:
 def project_file(needs: Discovery, *, team: bool = False) -> str:
     """The text of `hansard.toml`."""
     lines = ["# How Hansard works on this repository. `hansard trust` asks before set-up and env take effect.", ""]
-    lines += ["[workspace]", *_listed("setup", needs.setup, "run once in each new workspace")]
-    lines += _listed("copy", needs.copy, "ignored files that are copied from the checkout")
-    lines += _listed("link", needs.link, "ignored folders that are shared read-only")
+    lines += ["[workspace]", *_toml_list("setup", needs.setup, "run once in each new workspace")]
+    lines += _toml_list("copy", needs.copy, "ignored files that are copied from the checkout")
+    lines += _toml_list("link", needs.link, "ignored folders that are shared read-only")
     if needs.env:
         pairs = ", ".join(f"{name} = {_quoted(value)}" for name, value in needs.env.items())
         lines.append(f"env = {{ {pairs} }}")
-    lines += ["", "[validation]", *(_listed("commands", needs.commands, "what has to pass") or ["commands = []"])]
+    lines += ["", "[validation]", *(_toml_list("commands", needs.commands, "what has to pass") or ["commands = []"])]
     if team:
         lines += ["", "[delivery]", 'team = "team.toml"']
     return "\n".join(lines) + "\n"
@@ -102,10 +102,10 @@ def _installed(checkout: Path, project: Mapping[str, object], has_setup: bool) -
     extras = _extras(project)
     if "project" in project or has_setup:
         yield f"-e .[{extras}]" if extras else "-e ."
-    listed = next((name for name in _TEST_REQUIREMENTS if (checkout / name).is_file()), None)
+    requirements = next((name for name in _TEST_REQUIREMENTS if (checkout / name).is_file()), None)
     group = _group(project)
-    if listed:
-        yield f"-r {listed}"
+    if requirements:
+        yield f"-r {requirements}"
     elif group:
         yield " ".join(shlex.quote(requirement) for requirement in group)
     elif _uses_pytest(checkout, project):
@@ -153,8 +153,8 @@ def _uses_pytest(checkout: Path, project: Mapping[str, object]) -> bool:
         return True
     if any((checkout / name).is_file() for name in ("pytest.ini", "conftest.py", "tests/conftest.py")):
         return True
-    written = "".join(_text(checkout / name) for name in ("pyproject.toml", "tox.ini", "setup.cfg", "requirements.txt"))
-    return "pytest" in written
+    text = "".join(_text(checkout / name) for name in ("pyproject.toml", "tox.ini", "setup.cfg", "requirements.txt"))
+    return "pytest" in text
 
 
 def _node(checkout: Path, needs: Discovery) -> None:
@@ -218,7 +218,7 @@ _SAMPLE = 20
 """As many test files show which library they use."""
 
 
-def _listed(key: str, values: list[str], why: str) -> list[str]:
+def _toml_list(key: str, values: list[str], why: str) -> list[str]:
     if not values:
         return []
     return [f"{key} = [ # {why}", *(f"  {_quoted(value)}," for value in values), "]"]

@@ -56,8 +56,8 @@ async def _python(
     interpreters = tuple(dict.fromkeys(filter(None, (_interpreter(workspace, step, env) for step in steps))))
     if not names or not interpreters:
         return Inspection()
-    found = await _outside(workspace, names, interpreters, {}, probe, missing=fenced)
-    if not found:
+    escapes = await _outside(workspace, names, interpreters, {}, probe, missing=fenced)
+    if not escapes:
         return Inspection()
     roots = ":".join(dict.fromkeys(str(root) for root in names.values()))
     path = ":".join(filter(None, (roots, env.get("PYTHONPATH", ""))))
@@ -69,14 +69,14 @@ def packages(workspace: Path) -> dict[str, Path]:
     """The Python packages of the repository: their import names, and the folder that must be on the import path."""
     if not _is_python(workspace):
         return {}
-    found: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     for root in (workspace / "src", workspace):
         for path in sorted(root.glob("*/__init__.py")):
             if path.parent.name.isidentifier() and path.parent.name not in _NOT_PACKAGES:
-                found.setdefault(path.parent.name, root)
+                folders.setdefault(path.parent.name, root)
     for member in sorted(workspace.glob("packages/*/"))[:_MOST]:  # the usual monorepo
-        found = packages(member) | found
-    return found
+        folders = packages(member) | folders
+    return folders
 
 
 _NOT_PACKAGES = {"tests", "test", "docs", "examples", "benchmarks", "scripts"}
@@ -96,15 +96,15 @@ async def _outside(
     missing: bool = False,
 ) -> list[Escape]:
     """The packages that these interpreters would import from outside the workspace or, with `missing`, not at all."""
-    found: dict[str, Escape] = {}
+    escapes: dict[str, Escape] = {}
     for interpreter in interpreters:
         printed = await probe([*interpreter, "-c", _ASK, *names], extra)
         origins = _origins(printed)
         for name in names if origins is not None else ():
             origin = (origins or {}).get(name)
             if (missing and origin is None) or (origin and not _inside(Path(origin), workspace)):
-                found.setdefault(name, Escape(what=f"Python package {name}", path=origin or ""))
-    return list(found.values())
+                escapes.setdefault(name, Escape(what=f"Python package {name}", path=origin or ""))
+    return list(escapes.values())
 
 
 _ASK = """
@@ -126,12 +126,12 @@ it."""
 def _origins(printed: str) -> dict[str, str] | None:
     """Where each found package comes from; None if the interpreter printed nothing."""
     try:
-        found = json.loads(printed.strip().splitlines()[-1]) if printed.strip() else None
+        origins = json.loads(printed.strip().splitlines()[-1]) if printed.strip() else None
     except ValueError:
         return None
-    if not isinstance(found, dict):
+    if not isinstance(origins, dict):
         return None
-    return {name: origin for name, origin in found.items() if isinstance(origin, str)}
+    return {name: origin for name, origin in origins.items() if isinstance(origin, str)}
 
 
 def _interpreter(workspace: Path, step: ValidationStep, env: Mapping[str, str]) -> tuple[str, ...] | None:
@@ -266,9 +266,9 @@ def advice(program: str, *, checkout: Path, workspace: Path, path: str, hides: C
     if "/" in program and not program.startswith("/"):
         missing = checkout / program
         return _environment(missing, checkout) if missing.exists() and not (workspace / program).exists() else ""
-    found = shutil.which(program, path=path)
-    if found and hides(Path(found)) and Path(found).is_relative_to(checkout):
-        return _environment(Path(found), checkout)
+    location = shutil.which(program, path=path)
+    if location and hides(Path(location)) and Path(location).is_relative_to(checkout):
+        return _environment(Path(location), checkout)
     if (checkout / "node_modules").is_dir() and not (workspace / "node_modules").exists():
         return (
             f"{checkout / 'node_modules'} is not part of the workspace. Write into {NAME}: [workspace] "

@@ -154,32 +154,32 @@ def load(checkout: Path) -> Project:
 def parse(text: str) -> Project:
     """The settings in the text of the file. Raises `BadProject`."""
     try:
-        found = tomllib.loads(text)
+        table_data = tomllib.loads(text)
     except ValueError as error:
         raise BadProject({NAME: f"not TOML: {error}"}) from None
     except RecursionError:
         raise BadProject({NAME: "nested too deeply"}) from None
     try:
-        project = Project.model_validate_json(orjson.dumps(found), strict=True)
+        project = Project.model_validate_json(orjson.dumps(table_data), strict=True)
     except orjson.JSONEncodeError as error:
         raise BadProject({NAME: str(error)}) from None
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)[:5]
         raise BadProject({_place(text, problem["loc"]): _sentence(problem) for problem in problems}) from None
-    for table, key, listed in (
+    for table, key, steps in (
         ("workspace", "setup", project.workspace.setup),
         ("validation", "commands", project.validation.commands),
     ):
         try:
-            _steps(listed)
+            _steps(steps)
         except Invalid as error:
             raise BadProject({_place(text, (table, key)): next(iter(error.errors.values()))}) from None
     return project
 
 
-def _steps(listed: tuple[Command, ...]) -> tuple[ValidationStep, ...]:
+def _steps(entries: tuple[Command, ...]) -> tuple[ValidationStep, ...]:
     """The commands, split like a shell would. Raises `Invalid`."""
-    return commands(validation_commands=listed) if listed else ()
+    return commands(validation_commands=entries) if entries else ()
 
 
 def _place(text: str, loc: tuple[int | str, ...]) -> str:
@@ -242,16 +242,16 @@ class Trust:
         entries = self._read() | {str(checkout.resolve()): {"digest": project.digest or "", "by": by, "at": moment}}
         private_folder(self._file.parent)
         handle, name = tempfile.mkstemp(prefix=".trust-", dir=self._file.parent)
-        with os.fdopen(handle, "wb") as written:
-            written.write(orjson.dumps(entries, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS))
+        with os.fdopen(handle, "wb") as output:
+            output.write(orjson.dumps(entries, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS))
         Path(name).replace(self._file)
 
     def _read(self) -> dict[str, dict[str, str]]:
         """The trusted digests; with a damaged file, nothing is trusted."""
         try:
-            found = orjson.loads(self._file.read_bytes())
+            entries = orjson.loads(self._file.read_bytes())
         except (OSError, ValueError):
             return {}
-        if not isinstance(found, dict):
+        if not isinstance(entries, dict):
             return {}
-        return {path: entry for path, entry in found.items() if isinstance(entry, dict)}
+        return {path: entry for path, entry in entries.items() if isinstance(entry, dict)}

@@ -137,9 +137,9 @@ def opened(note: str, key: Ed25519PublicKey) -> SignedHead:
     checkpoint = _checkpoint(body)
     if not separator or checkpoint is None or checkpoint.body() != f"{body}\n" or not signatures.endswith("\n"):
         raise NotProved("This is no checkpoint.")
-    known = _key_id(checkpoint.origin, key.public_bytes(Encoding.Raw, PublicFormat.Raw))
+    key_id = _key_id(checkpoint.origin, key.public_bytes(Encoding.Raw, PublicFormat.Raw))
     ours = [
-        signed for signed in map(_signature, signatures[:-1].split("\n")) if signed[:2] == (checkpoint.origin, known)
+        signed for signed in map(_signature, signatures[:-1].split("\n")) if signed[:2] == (checkpoint.origin, key_id)
     ]
     if not ours:
         raise NotProved("The checkpoint is not signed with this key.")
@@ -191,18 +191,18 @@ def prove(store: Log, session_id: str, version: int, key: Ed25519PrivateKey) -> 
     Raises Unknown if there is no such event, NotProved if the log is damaged.
     """
     checkpoint = head(store)
-    hashes, previous, found = list[bytes](), b"", None
+    hashes, previous, place = list[bytes](), b"", None
     for row in store.rows.events():
         if row.stream == session_id and row.version == version - 1:
             previous = row.hash
         if (row.stream, row.version) == (session_id, version):
-            found = (len(hashes), row)
+            place = (len(hashes), row)
         hashes.append(row.hash)
         if len(hashes) == checkpoint.size:
             break
-    if found is None:
+    if place is None:
         raise Unknown(Sentence("version_not_found", number=version, id=session_id))
-    index, row = found
+    index, row = place
     return {
         "event": {"session": row.stream, "version": row.version, "type": row.topic, "state": row.state.decode()},
         "previousHash": previous.hex(),
@@ -212,9 +212,9 @@ def prove(store: Log, session_id: str, version: int, key: Ed25519PrivateKey) -> 
     }
 
 
-def check_proof(found: Any, key: Ed25519PublicKey) -> SignedHead:
+def check_proof(content: Any, key: Ed25519PublicKey) -> SignedHead:
     """The checkpoint that is proved to include the event; needs no log. Raises NotProved."""
-    match found:
+    match content:
         case {
             "event": {
                 "session": str() as stream,

@@ -31,12 +31,12 @@ def _told_by(views: Path) -> Iterator[str]:
         return
     try:
         with closing(read_only(views)) as connection:
-            found = connection.execute(_PROBLEMS).fetchall()
+            problems = connection.execute(_PROBLEMS).fetchall()
     except UNREADABLE as error:
         if is_unavailable(error):  # else they have another schema and are rebuilt
             yield f"the views {views} cannot be read: {error}"
     else:
-        yield from (f"{subject} at position {position}: {error}" for subject, position, error in found)
+        yield from (f"{subject} at position {position}: {error}" for subject, position, error in problems)
 
 
 def _at_the_end(log: str) -> Iterator[str]:

@@ -47,10 +47,10 @@ class Tree:
         """The tree head over everything added so far."""
         if not self._roots:
             return EMPTY
-        found = self._roots[-1]
+        digest = self._roots[-1]
         for root in reversed(self._roots[:-1]):
-            found = node(root, found)
-        return found
+            digest = node(root, digest)
+        return digest
 
 
 def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
@@ -67,18 +67,18 @@ def proves(data: bytes, index: int, size: int, proof: Sequence[bytes], root: byt
     """Whether the data is leaf `index` of the tree of that size and root (RFC 9162 §2.1.3.2)."""
     if not 0 <= index < size:
         return False
-    place, last, found = index, size - 1, leaf(data)
+    place, last, digest = index, size - 1, leaf(data)
     for part in proof:
         if last == 0:
             return False
         if place % 2 or place == last:
-            found = node(part, found)
+            digest = node(part, digest)
             while place % 2 == 0 and place:
                 place, last = place >> 1, last >> 1
         else:
-            found = node(found, part)
+            digest = node(digest, part)
         place, last = place >> 1, last >> 1
-    return last == 0 and found == root
+    return last == 0 and digest == root
 
 
 def _split(size: int) -> int:

@@ -62,14 +62,14 @@ def _rows(store: Log, streams: list[str] | None, last: int) -> Iterator[Row]:
 
 def _family(store: Log, session_id: str) -> list[str]:
     """A session, its reviews and debates, and theirs in turn."""
-    found, waiting = [], [session_id]
+    names, waiting = [], [session_id]
     while waiting:
         name = waiting.pop()
-        found.append(name)
+        names.append(name)
         moments = ((recorded.event, recorded.metadata) for recorded in store.history(name))
         session = fold(kind_of(name), moments)
-        waiting += [child for child in (session.children if session else ()) if child not in found]
-    return found
+        waiting += [child for child in (session.children if session else ()) if child not in names]
+    return names
 
 
 class _Summing:
@@ -138,23 +138,23 @@ class _Import:
                 self._finish(number, raw)
                 return
             case {"text": str() as digest, "content": str() as content}:
-                written = self._text(number, digest, content)
+                again = self._text(number, digest, content)
             case {"session": str(), "version": int(), "type": str(), "state": str(), "hash": str()}:
-                written = self._event(number, line)
+                again = self._event(number, line)
             case _:
                 raise NotImported(f"Line {number}: this is no line of an export of format {FORMAT}.")
-        if raw != written:
+        if raw != again:
             raise NotImported(f"Line {number}: this is not how `hansard export` writes it.")
 
     @staticmethod
     def _object(number: int, raw: bytes) -> dict[str, Any]:
         try:
-            found = decode_json(raw)
+            value = decode_json(raw)
         except Malformed as error:
             raise NotImported(f"Line {number}: {error}") from None
-        if not isinstance(found, dict):
+        if not isinstance(value, dict):
             raise NotImported(f"Line {number}: should be an object.")
-        return found
+        return value
 
     def _text(self, number: int, digest: str, content: str) -> bytes:
         if self.rows or digest <= self._newest_text:
@@ -226,19 +226,19 @@ def _hex(number: int, line: dict[str, Any]) -> str:
 def take_in(store: Store, lines: Iterable[bytes]) -> tuple[int, int]:
     """Import a file. Returns how many sessions and events it contained. Raises NotImported, and then nothing has
     changed."""
-    found = _Import()
+    imports = _Import()
     for number, raw in enumerate(lines, start=1):
-        found.read(number, raw)
-    found.finish()
-    known = {row.stream for row in found.rows if row.version == 1 and store.version(row.stream)}
-    if known:
-        named = ", ".join(sorted(filter(_is_session, known))[:5]) or "messages of the same origin"
+        imports.read(number, raw)
+    imports.finish()
+    existing = {row.stream for row in imports.rows if row.version == 1 and store.version(row.stream)}
+    if existing:
+        named = ", ".join(sorted(filter(_is_session, existing))[:5]) or "messages of the same origin"
         raise NotImported(f"The log holds {named} already.")
     try:
-        store.import_rows(found.rows, found.texts.items())
+        store.import_rows(imports.rows, imports.texts.items())
     except Conflict as error:
         raise NotImported(str(error)) from None
-    return len({row.stream for row in found.rows if _is_session(row.stream)}), len(found.rows)
+    return len({row.stream for row in imports.rows if _is_session(row.stream)}), len(imports.rows)
 
 
 def _is_session(stream: str) -> bool:

@@ -35,12 +35,12 @@ def address_of(url: str) -> Address:
     parts = urlsplit(url)
     if not is_shared(url) or parts.fragment:
         raise ValueError("expected postgresql://user:password@host/database")
-    asked = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+    query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
     hosts = parts.netloc.rpartition("@")[2]  # several hosts may be named, with commas: then `port` does not parse
     host, _, port = ("", "", "") if not hosts else _split(hosts)
-    user = unquote(parts.username or "") or asked.get("user", "")
-    database = unquote(parts.path.removeprefix("/")) or asked.get("dbname", "") or user
-    return Address(user, unquote(host) or asked.get("host", ""), port or asked.get("port", ""), database)
+    user = unquote(parts.username or "") or query.get("user", "")
+    database = unquote(parts.path.removeprefix("/")) or query.get("dbname", "") or user
+    return Address(user, unquote(host) or query.get("host", ""), port or query.get("port", ""), database)
 
 
 def _split(hosts: str) -> tuple[str, str, str]:

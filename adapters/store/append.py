@@ -54,8 +54,8 @@ class StreamHeads:
 class AppendBatch:
     """The rows of one transaction; `position` is the last assigned one."""
 
-    def __init__(self, known: StreamHeads, position: int, hash_of: Callable[[str, int], bytes | None]) -> None:
-        self._known, self._hash_of = known, hash_of
+    def __init__(self, heads: StreamHeads, position: int, hash_of: Callable[[str, int], bytes | None]) -> None:
+        self._known, self._hash_of = heads, hash_of
         self.position = position
         self.heads: dict[str, Head] = {}
         self.rows: list[Row] = []
@@ -77,10 +77,10 @@ class AppendBatch:
         head = self.heads.get(stream) or self._known.get(stream)
         if head is not None and head[0] == version - 1:
             return head[1]
-        found = self._hash_of(stream, version - 1)
-        if found is None:
+        digest = self._hash_of(stream, version - 1)
+        if digest is None:
             raise Conflict(f"{stream} has no version {version - 1}.", streams=[stream])
-        return found
+        return digest
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,24 +38,26 @@ def decode(row: StoredEvent, position: int) -> Recorded:
     """The event of a row. Raises DamagedEvent for a topic or version of another Hansard, or for data that does not
     fit."""
     try:
-        found = _envelope(row)
+        envelope = _envelope(row)
     except _UNFIT as error:
         raise DamagedEvent(row, position, _why(error)) from error
-    trace = found.get("trace", "")
-    causation = Causation(found["actor"], found["command"], found["correlation"], found["causation"], trace)
-    return Recorded(position, str(row.originator_id), row.originator_version, found["at"], causation, found["data"])
+    trace = envelope.get("trace", "")
+    causation = Causation(envelope["actor"], envelope["command"], envelope["correlation"], envelope["causation"], trace)
+    return Recorded(
+        position, str(row.originator_id), row.originator_version, envelope["at"], causation, envelope["data"]
+    )
 
 
 def decode_all(rows: Sequence[tuple[int, str, int, str, bytes]]) -> list[Recorded]:
     """The events of rows (position, stream, version, topic, state). Raises DamagedEvent, with those before it."""
-    found: list[Recorded] = []
+    events: list[Recorded] = []
     try:
         for position, stream, version, topic, state in rows:
-            found.append(decode(StoredEvent(stream, version, topic, state), position))
+            events.append(decode(StoredEvent(stream, version, topic, state), position))
     except DamagedEvent as error:
-        error.readable = found
+        error.readable = events
         raise
-    return found
+    return events
 
 
 _UNFIT = (Unknown, ValueError, LookupError, TypeError, AttributeError)
@@ -66,8 +68,8 @@ def _why(error: Exception) -> str:
     """In a few words, without the event's content."""
     match error:
         case ValidationError():
-            found = error.errors(include_url=False, include_input=False, include_context=False)[0]
-            return f"{'.'.join(map(str, found['loc'])) or 'the event'}: {found['msg']}"
+            first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+            return f"{'.'.join(map(str, first['loc'])) or 'the event'}: {first['msg']}"
         case LookupError():
             return f"it lacks {error}"
         case _:
@@ -77,10 +79,10 @@ def _why(error: Exception) -> str:
 def _envelope(row: StoredEvent) -> dict[str, Any]:
     """A row's content, with the event in its current form."""
     try:
-        found = _reader(row.topic)(row.state)
+        envelope = _reader(row.topic)(row.state)
     except ValidationError:
         return _older(row)  # perhaps of another version: then report that instead
-    return found if found.get("v", 1) == version_of(row.topic) else _older(row)
+    return envelope if envelope.get("v", 1) == version_of(row.topic) else _older(row)
 
 
 @cache
@@ -139,8 +141,8 @@ def upcast(topic: str, version: int, data: Data, steps: Mapping[str, tuple[Step,
 
 def blanked(state: bytes, digest: str) -> bytes:
     """The state of an event without the quoted text; the same bytes if it never quoted it."""
-    found = orjson.loads(state)
-    return orjson.dumps(found) if _blank(found, digest) else state
+    event = orjson.loads(state)
+    return orjson.dumps(event) if _blank(event, digest) else state
 
 
 def _blank(value: Any, digest: str) -> bool:
@@ -159,7 +161,7 @@ def whole(texts: Texts, text: Text) -> str:
     """All of a text. Raises Broken if it is missing; the beginning in the event never replaces the whole."""
     if text.digest is None:
         return text.head
-    found = texts.text(text.digest)
-    if found is None:
+    words = texts.text(text.digest)
+    if words is None:
         raise Broken(f"The text {text.digest} is not in the log any more; `hansard verify` says what else is missing.")
-    return found
+    return words

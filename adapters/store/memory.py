@@ -87,8 +87,8 @@ class MemoryStore(EventRecorder):
         self, session_id: str, *, after: int = 0, upto: int | None = None, limit: int | None = None
     ) -> list[Recorded]:
         with self._opened() as log:
-            found = log.streams.get(session_id, [])[after:upto][:limit]
-        return _decoded(found)
+            rows = log.streams.get(session_id, [])[after:upto][:limit]
+        return _decoded(rows)
 
     def log(
         self,
@@ -101,14 +101,14 @@ class MemoryStore(EventRecorder):
     ) -> list[Recorded]:
         with self._opened() as log:
             rows = log.rows[after:] if session_id is None else log.streams.get(session_id, [])
-            found = [
+            entries = [
                 row
                 for row in rows
                 if row.position > after
                 and (kind is None or kind_of(row.stream) == kind)
                 and (topic is None or row.topic == topic)
             ]
-        return _decoded(found[:limit])
+        return _decoded(entries[:limit])
 
     def head(self) -> int:
         with self._opened() as log:
@@ -138,8 +138,8 @@ class MemoryStore(EventRecorder):
         limit: int | None = None,
     ) -> Sequence[StoredEvent]:
         with self._opened() as log:
-            found = [row.stored() for row in log.streams.get(str(originator_id), [])[gt or 0 : lte]]
-        return (found[::-1] if desc else found)[:limit]
+            rows = [row.stored() for row in log.streams.get(str(originator_id), [])[gt or 0 : lte]]
+        return (rows[::-1] if desc else rows)[:limit]
 
     def select_notifications(
         self,
@@ -167,7 +167,7 @@ def _check_free(log: MemoryLog, rows: Sequence[Row], receipts: Sequence[StoredRe
     """Raises Conflict with every version and key that is taken, in the log or twice in the batch."""
     streams = {row.stream for row in rows if row.version <= len(log.streams.get(row.stream, ()))}
     keys = {receipt.key for receipt in receipts} & log.receipts.keys()
-    twice = len({row[1:3] for row in rows}) < len(rows) or len({kept.key for kept in receipts}) < len(receipts)
+    twice = len({row[1:3] for row in rows}) < len(rows) or len({each.key for each in receipts}) < len(receipts)
     if streams or keys or twice:
         raise Conflict(streams=streams, keys=keys)
 
@@ -211,8 +211,8 @@ class MemoryRows:
         return iter(sorted(self._log.texts.items()))
 
     def receipts(self) -> Iterator[Sequence[Any]]:
-        found = sorted(self._log.receipts.items())
-        return ((key, each.fingerprint, each.status, each.body, each.at, each.digest) for key, each in found)
+        receipts = sorted(self._log.receipts.items())
+        return ((key, each.fingerprint, each.status, each.body, each.at, each.digest) for key, each in receipts)
 
     def api_keys(self) -> Iterator[Sequence[Any]]:
         return iter(())
@@ -244,8 +244,8 @@ class MemoryRows:
 
     def open_turns(self) -> dict[str, tuple[Any, ...]]:
         open_states = ("queued", "running", "held")
-        found = {name: turn.request for name, turn in self._log.turns.items() if turn.state in open_states}
-        return {name: (*each[1:6], each.requested_at, each.deadline) for name, each in found.items()}
+        turns = {name: turn.request for name, turn in self._log.turns.items() if turn.state in open_states}
+        return {name: (*each[1:6], each.requested_at, each.deadline) for name, each in turns.items()}
 
     def backup(self, target: Path) -> None:
         raise StoreError(f"The backup {target} cannot be written: a log in memory has no file.")

@@ -97,28 +97,26 @@ def apply(turns: ChainMap[str, MemoryTurn], change: TurnChange) -> None:
         owner, rank = _queued(turns, change)
         turns[change.turn_id] = MemoryTurn(change, change.state, owner=owner, rank=rank)
         return
-    found = turns.get(change.turn_id)
+    turn = turns.get(change.turn_id)
     if isinstance(change, TurnAgain):
-        if found is None or (
-            change.attempt is not None and (found.state, found.attempt) != ("running", change.attempt)
-        ):
+        if turn is None or (change.attempt is not None and (turn.state, turn.attempt) != ("running", change.attempt)):
             raise Fenced(change.turn_id, change.attempt or 0)
-        request = found.request._replace(agent=change.agent, deadline=change.deadline)
-        turns[change.turn_id] = replace(found, request=request, state="queued", until=change.not_before)
+        request = turn.request._replace(agent=change.agent, deadline=change.deadline)
+        turns[change.turn_id] = replace(turn, request=request, state="queued", until=change.not_before)
         return
-    if found is not None and _may_end(found, change):
-        turns[change.turn_id] = replace(found, state=change.state, until=None)
+    if turn is not None and _may_end(turn, change):
+        turns[change.turn_id] = replace(turn, state=change.state, until=None)
     elif change.fenced:
         raise Fenced(change.turn_id, change.said_by)
 
 
 def _queued(turns: ChainMap[str, MemoryTurn], change: NewTurn) -> tuple[str, int]:
     """The owner of a new turn, and its rank."""
-    new, kept = turns.maps
-    assert isinstance(kept, TurnTable)
-    owners = kept.owners | {turn.request.session_id: turn.owner for turn in new.values()}
+    new, earlier = turns.maps
+    assert isinstance(earlier, TurnTable)
+    owners = earlier.owners | {turn.request.session_id: turn.owner for turn in new.values()}
     owner = owners.get(change.session_id, owners.get(change.root, change.asked_by))
-    unsettled = [turn for turn in {**kept.unsettled, **new}.values() if turn.state in ("queued", "running")]
+    unsettled = [turn for turn in {**earlier.unsettled, **new}.values() if turn.state in ("queued", "running")]
     open_turns = [turn for turn in unsettled if turn.request.work != "wait"]
     theirs = [turn for turn in open_turns if turn.owner == owner]
     ours = [turn for turn in theirs if turn.request.session_id == change.session_id]
@@ -155,9 +153,9 @@ class MemoryTurns:
 
     def open(self, now: int, *, limit: int, after: TurnPlace = FIRST, upto: TurnPlace = LAST) -> TurnPage:
         between = (turn for turn in self._unsettled() if after < turn.open.place <= upto)
-        found = sorted(between, key=lambda turn: turn.open.place)[:limit]
-        end = found[-1].open.place if len(found) == limit else None
-        return TurnPage([turn.open for turn in found if turn.free(now)], end)
+        turns = sorted(between, key=lambda turn: turn.open.place)[:limit]
+        end = turns[-1].open.place if len(turns) == limit else None
+        return TurnPage([turn.open for turn in turns if turn.free(now)], end)
 
     def heartbeat(self, lease: Lease, *, until: int) -> bool:
         return self._change(lease, until=max(lease.until, until))

@@ -53,8 +53,8 @@ def migrate(source: SealedLog, target: MigrationTarget) -> Migrated:
                 "receipts": rows.receipts(),
                 "turns": map(_asked_again, rows.turns()),
             }
-            for table, found in tables.items():
-                for page in _pages(found):
+            for table, source_rows in tables.items():
+                for page in _pages(source_rows):
                     counts[table] += len(page)
                     yield table, page
             last = rows.last_given()

@@ -87,19 +87,19 @@ class Asking:
     def _agent(self, job: Job) -> Agent:
         if job.session.scenario is not None:
             return Scripted(Scenario())  # the turn contains the session's own scenario
-        member = self._asked(job)
+        member = self._member_for(job)
         if member is None:
             raise HansardError(f"This team has nobody called {job.turn.agent!r}, whom the session means.")
         return self._built(member)
 
-    def _asked(self, job: Job) -> Member | None:
+    def _member_for(self, job: Job) -> Member | None:
         return self._team.asked(job.turn.agent, job.turn.role, job.session.crew)
 
     def _model(self, job: Job) -> str | None:
         """The agent's entry in the team file; the session's own scenario replaces other agents."""
         if job.session.scenario is not None:
             return None
-        member = self._asked(job)
+        member = self._member_for(job)
         return member.model if member else None
 
     def _built(self, member: Member) -> Agent:
@@ -142,7 +142,7 @@ class Asking:
             grant=self._grant(job, folder),
             fence=self._fencing.around,
             recap=partial(self._recap, job),
-            said=partial(self._said, job),
+            said=partial(self._exchanges, job),
         )
 
     def _env(self, job: Job, folder: Path | None) -> dict[str, str]:
@@ -161,21 +161,21 @@ class Asking:
         turn, threads = job.turn, job.session.agent_sessions
         if turn.tries.new_conversation:
             return None
-        member = self._asked(job)
+        member = self._member_for(job)
         if member is not None and member.conversation == "agent":
             own = [handle for name, handle in threads.items() if name.startswith(f"{turn.agent} (")]
             if own:
                 return own[-1]
-        kept = threads.get(thread_name(turn.agent, turn.role))
-        return kept or (job.request.agent_session if turn.agent == job.request.agent else None)
+        thread = threads.get(thread_name(turn.agent, turn.role))
+        return thread or (job.request.agent_session if turn.agent == job.request.agent else None)
 
     def _recap(self, job: Job) -> str:
-        return recap(self._said(job), self._team.language or "en")
+        return recap(self._exchanges(job), self._team.language or "en")
 
-    def _said(self, job: Job) -> list[Exchange]:
+    def _exchanges(self, job: Job) -> list[Exchange]:
         """The agent's questions and answers in this session so far, including unreadable ones, which its next question
         mentions."""
-        member = self._asked(job)
+        member = self._member_for(job)
         any_role = member is not None and member.conversation == "agent"
         return [
             Exchange(self._whole(event.prompt), self._whole(event.reply), event.turn_id)

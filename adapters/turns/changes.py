@@ -32,13 +32,13 @@ NOTHING = Changes()
 
 def keep(job: Job, workspaces: Workspaces, reply: Reply, folder: Path | None, *, model: str | None = None) -> Changes:
     """Write the files that an agent sent, and record the state of its folder, if it has one."""
-    told = changes(reply.text) if job.request.role == "dev" else ()
-    if folder is None and not told and not reply.files:
+    file_changes = changes(reply.text) if job.request.role == "dev" else ()
+    if folder is None and not file_changes and not reply.files:
         return NOTHING
     if folder is None:
         folder = checkout(job, workspaces)
     workspace = workspace_of(job, workspaces)
-    workspace.write_files(folder, {**_contents(told, workspace, folder), **reply.files})
+    workspace.write_files(folder, {**_contents(file_changes, workspace, folder), **reply.files})
     before = job.session.tree or workspace.base()
     message = commit_message(job.request, job.session.id, reply.text, model)
     tree = workspace.snapshot(folder, message=message, parent=before, author=job.request.agent)
@@ -77,28 +77,28 @@ def base_of(job: Job, workspaces: Workspaces) -> WorkspacePrepared | None:
     )
 
 
-def _contents(told: Iterable[FileChange], workspace: Workspace, folder: Path) -> dict[str, str | bytes | None]:
+def _contents(file_changes: Iterable[FileChange], workspace: Workspace, folder: Path) -> dict[str, str | bytes | None]:
     """The new contents of each file, None if it is removed (behaviour §3.2: patch, fallbackContent or content). Several
     changes of one file are applied in order. Raises WorkspaceError for a patch that does not apply and has no
     fallback."""
-    found: dict[str, str | bytes | None] = {}
-    for change in told:
+    contents: dict[str, str | bytes | None] = {}
+    for change in file_changes:
         whole = change.content if change.content is not None else change.fallback_content
         try:
-            found[change.path] = (
-                whole if change.patch is None else _patched(change.path, change.patch, found, workspace, folder)
+            contents[change.path] = (
+                whole if change.patch is None else _patched(change.path, change.patch, contents, workspace, folder)
             )
         except WorkspaceError:
             if whole is None:
                 raise
-            found[change.path] = whole
-    return found
+            contents[change.path] = whole
+    return contents
 
 
 def _patched(
-    path: str, patch: str, found: Mapping[str, str | bytes | None], workspace: Workspace, folder: Path
+    path: str, patch: str, contents: Mapping[str, str | bytes | None], workspace: Workspace, folder: Path
 ) -> bytes | None:
-    before = found[path] if path in found else workspace.read_file(folder, path)
+    before = contents[path] if path in contents else workspace.read_file(folder, path)
     return patched(path, before.encode() if isinstance(before, str) else before, patch)
 
 
@@ -168,8 +168,8 @@ def commit_message(request: TurnRequested, session_id: str, answer: str, model: 
 def _subject(request: TurnRequested, answer: str) -> str:
     """The first descriptive line of the answer, otherwise the first line of the task."""
     task = request.context.get("task")
-    told = next((line for line in _prose(answer) if len(line.split()) >= _WORDS), "")
-    words = told or next(_prose(task.head if task else ""), "") or f"Changes by {_plain(request.agent)}"
+    sentence = next((line for line in _prose(answer) if len(line.split()) >= _WORDS), "")
+    words = sentence or next(_prose(task.head if task else ""), "") or f"Changes by {_plain(request.agent)}"
     return words if len(words) <= SUBJECT else words[: SUBJECT - 1].rstrip() + "…"
 
 

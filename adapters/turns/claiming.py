@@ -51,7 +51,7 @@ class Claiming:
             return
         looks = 0
         while not self.stopped:
-            found = False
+            has_taken = False
             for turn in self._scan.look(now):
                 if self._routing.place(turn) != "here":
                     continue
@@ -59,11 +59,11 @@ class Claiming:
                     turn.turn_id, self._presence.name, now=now, lease_ms=self._lease_ms, flushed=False
                 )
                 if lease is not None:
-                    found = True
+                    has_taken = True
                     yield lease
             looks += 1
             # A turn that waits for its next attempt is in the part already read: the second look begins there.
-            if self._scan.complete or (self._scan.ended and looks > 1 and not found):
+            if self._scan.complete or (self._scan.ended and looks > 1 and not has_taken):
                 return
 
     async def hold(self, lease: Lease, task: "asyncio.Task[None] | None", seconds: float) -> None:

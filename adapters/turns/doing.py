@@ -71,8 +71,8 @@ class Doing:
         """The sum of the reports about it, call by call."""
         sums = {}
         for name in Usage.model_fields:
-            known = [number for told in self._usages.values() if (number := getattr(told, name)) is not None]
-            sums[name] = sum(known) if known else None
+            numbers = [number for usage in self._usages.values() if (number := getattr(usage, name)) is not None]
+            sums[name] = sum(numbers) if numbers else None
         return Usage(**sums)
 
     def _keep(self, use: ToolUse) -> None:
@@ -83,11 +83,11 @@ class Doing:
 
 def _merged(started: ToolUse | None, seen: Activity) -> ToolUse:
     """The call, from its beginning and its end."""
-    known = started or ToolUse()
+    earlier = started or ToolUse()
     return ToolUse(
-        tool=seen.tool or known.tool,
-        title=seen.title or known.title,
-        paths=seen.paths or known.paths,
-        exit_code=known.exit_code if seen.exit_code is None else seen.exit_code,
-        denied=known.denied or seen.status == "denied",
+        tool=seen.tool or earlier.tool,
+        title=seen.title or earlier.title,
+        paths=seen.paths or earlier.paths,
+        exit_code=earlier.exit_code if seen.exit_code is None else seen.exit_code,
+        denied=earlier.denied or seen.status == "denied",
     )

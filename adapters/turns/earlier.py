@@ -23,11 +23,11 @@ def earlier_sessions(session: Session, load: Load) -> Iterator[Orchestration]:
     for _ in range(REMEMBERED):
         if not isinstance(session, Orchestration) or not session.follows:
             return
-        found = load(session.follows)
-        if not isinstance(found, Orchestration):
+        earlier = load(session.follows)
+        if not isinstance(earlier, Orchestration):
             return
-        yield found
-        session = found
+        yield earlier
+        session = earlier
 
 
 def last_result(now: Session, load: Load, root: Path) -> Earlier | None:

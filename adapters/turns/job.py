@@ -122,6 +122,6 @@ def left(job: Job, workspaces: Workspaces) -> Path:
 
 def text(words: str, blobs: list[Blob]) -> Text:
     """Words for a command; what is too long for it goes to the blobs."""
-    found, more = Text.of(words)
+    value, more = Text.of(words)
     blobs.extend(more)
-    return found
+    return value

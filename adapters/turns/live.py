@@ -134,8 +134,8 @@ class Live:
     def frames(self, turn_id: str, *, after: int = 0) -> tuple[Frame, ...]:
         """The frames with a higher number; empty for a turn that does not run here."""
         with self.lock:
-            kept = [kept for kept in self._rings.get(turn_id, ()) if kept.seq > after]
-        return tuple(found.frame() for found in kept)
+            frames = [frames for frames in self._rings.get(turn_id, ()) if frames.seq > after]
+        return tuple(entry.frame() for entry in frames)
 
     def since(self, turn_id: str) -> int | None:
         """When the present attempt began here, in milliseconds."""

@@ -118,7 +118,7 @@ class TurnPermit:
         if verdict == "ask" and len(title) > LONGEST_TITLE:
             verdict = "deny"  # a person cannot judge what is not shown completely
         if verdict == "ask":
-            return await self._asked(wish)
+            return await self._ask_person(wish)
         self._attempt.observe(wish.changed(status=_STATUS[verdict]))
         return verdict
 
@@ -127,7 +127,7 @@ class TurnPermit:
         subject = permission_subject(self._job.turn.agent, wish.tool or "other", wish.title or "")
         return session.remembered.get(subject) if session else None
 
-    async def _asked(self, wish: Activity) -> PermissionChoice:
+    async def _ask_person(self, wish: Activity) -> PermissionChoice:
         """A person's answer; denied if the request cannot be recorded."""
         lease, questions = self._job.lease, self._questions
         command = RequestPermission(

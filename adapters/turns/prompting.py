@@ -25,8 +25,8 @@ def with_diff(words: str, patch: str) -> str:
     if not patch:
         return words
     if len(patch) > DIFF_CHARACTERS:
-        kept = patch[: patch.rfind("\n", 0, DIFF_CHARACTERS) + 1] or patch[:DIFF_CHARACTERS]
-        patch = f"{kept}[cut here: {len(kept):,} of {len(patch):,} characters]"
+        head = patch[: patch.rfind("\n", 0, DIFF_CHARACTERS) + 1] or patch[:DIFF_CHARACTERS]
+        patch = f"{head}[cut here: {len(head):,} of {len(patch):,} characters]"
     return f"{words}\n\nAll changes so far, as a diff:\n\n{patch}"
 
 

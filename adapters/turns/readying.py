@@ -66,16 +66,16 @@ async def _set_up(
         seconds = max(0.001, until - time.monotonic())
         finished = await run_step(step, place, settings, seconds=seconds, anything=True)
         passed = finished.ended == "exit" and finished.exit_code == 0
-        said = finished.detail if finished.ended == "not_started" else output_of(finished)
+        output = finished.detail if finished.ended == "not_started" else output_of(finished)
         if finished.ended == "timeout":
-            said += f"\nThe set-up was stopped at its limit, {settings.setup_timeout:g} s (HANSARD_SETUP_SECONDS)."
+            output += f"\nThe set-up was stopped at its limit, {settings.setup_timeout:g} s (HANSARD_SETUP_SECONDS)."
         ran.append(
             SetupCommand(
                 command=step.command,
                 exit_code=DID_NOT_EXIT if finished.exit_code is None else finished.exit_code,
                 passed=passed,
                 seconds=round(finished.seconds, 3),
-                tail="" if passed else said.strip()[-_TAIL:],
+                tail="" if passed else output.strip()[-_TAIL:],
             )
         )
         if not passed:

@@ -57,12 +57,12 @@ class Routing:
 
     def place(self, turn: OpenTurn) -> Place:
         """Everything except questions can be done by any process that has the workspace."""
-        place = "here" if turn.work != "ask" else self._known.get(turn.turn_id) or self._found(turn)
+        place = "here" if turn.work != "ask" else self._known.get(turn.turn_id) or self._locate(turn)
         if place != "elsewhere" and self._affinity is not None and self._affinity.leaves(turn):
             return "elsewhere"
         return place
 
-    def _found(self, turn: OpenTurn) -> Place:
+    def _locate(self, turn: OpenTurn) -> Place:
         """A session's first event says who is asked; only a fork changes that later."""
         try:
             session = self._cached(turn.session_id) or self._load(turn.session_id, upto=1)
@@ -72,16 +72,16 @@ class Routing:
             return "here"
         if session is None:
             return "here"
-        found = place_of(session, turn.agent, turn.role, self._team)
+        place = place_of(session, turn.agent, turn.role, self._team)
         if session.reuse is None:  # otherwise it changes once the fork has diverged from its source
-            self._remember(turn, found)
-        return found
+            self._remember(turn, place)
+        return place
 
-    def _remember(self, turn: OpenTurn, found: Place) -> None:
+    def _remember(self, turn: OpenTurn, place: Place) -> None:
         if len(self._known) >= KNOWN:
             del self._known[next(iter(self._known))]
-        self._known[turn.turn_id] = found
-        if found == "elsewhere":
+        self._known[turn.turn_id] = place
+        if place == "elsewhere":
             log.warning(
                 "%s waits for %s (%s), whom this team does not have: nobody here stands in.",
                 *(turn.turn_id, turn.agent, turn.role),

@@ -101,7 +101,7 @@ class TurnRunner:
         if self._sharing is None:
             return command
         try:
-            return await asyncio.to_thread(self._kept, job, command)
+            return await asyncio.to_thread(self._share_first, job, command)
         except (HansardError, OSError) as error:
             return failed(job, Failure(code="workspace", detail=str(error)), seconds=0.0)
 
@@ -111,7 +111,7 @@ class TurnRunner:
         if self._sharing is not None:
             self._sharing.bring(job.session, job.load)
 
-    def _kept(self, job: Job, command: CommandType) -> CommandType:
+    def _share_first(self, job: Job, command: CommandType) -> CommandType:
         """The command, once other machines could continue after it. Raises HansardError or OSError."""
         if self._sharing is not None:
             self._sharing.keep(job.session, getattr(command, "tree", None))
@@ -169,12 +169,12 @@ class TurnRunner:
         """The command that records the reply from there. Raises HansardError if it cannot be kept."""
         folder = None if job.request.access == "none" else left(job, self._workspaces)
         command = self._asking.answer(job, self._asking.prompt(job), reply, folder)
-        return self._kept(job, command.model_copy(update={"prepared": base_of(job, self._workspaces)}))
+        return self._share_first(job, command.model_copy(update={"prepared": base_of(job, self._workspaces)}))
 
     def merge(self, job: Job, command: RecordReply, session: Session) -> RecordReply:
         """The answer, merged with what others have recorded meanwhile; a failure if both changed the same lines."""
         self._bring(job)
-        return self._kept(job, merge(job, self._workspaces, command, session))
+        return self._share_first(job, merge(job, self._workspaces, command, session))
 
     async def forget(self, event: AgentSessionsCleared) -> None:
         """Delete what agents keep to resume conversations that are over."""
@@ -214,10 +214,10 @@ FREE = Usage(input_tokens=0, cached_tokens=0, output_tokens=0, reasoning_tokens=
 def recall(job: Job, reuse: Reuse, store: Store, whole: Whole) -> Command:
     """The answer that the fork's source recorded to the same question, free of charge; or that there is none."""
     history = store.history(reuse.source)
-    found = _answer(job, history, source=reuse.source)
-    if found is None:
+    recorded = _answer(job, history, source=reuse.source)
+    if recorded is None:
         return Diverge(turn_id=job.lease.turn_id)
-    command = command_of(found, fold(job.session.kind, _until(history, found)), whole)
+    command = command_of(recorded, fold(job.session.kind, _until(history, recorded)), whole)
     ours: dict[str, object] = {"turn_id": job.lease.turn_id, "attempt": job.lease.attempt}
     if isinstance(command, RecordReply):
         ours |= {"usage": FREE, "base": job.session.tree, "activity": None}
@@ -226,13 +226,13 @@ def recall(job: Job, reuse: Reuse, store: Store, whole: Whole) -> Command:
 
 def _answer(job: Job, history: Sequence[Recorded], *, source: str) -> RecordedCommand | None:
     """How the source's turn with this name was settled, otherwise the first turn with the same question."""
-    asked: dict[str, str] = {}
+    turn_ids: dict[str, str] = {}
     for recorded in history:
         if isinstance(recorded.event, TurnRequested):
             ours = renamed(recorded.event, source=source, fork=job.session.id)
             if same_request(ours, job.request):
-                asked[ours.turn_id] = recorded.event.turn_id
-    turn_id = asked.get(job.request.turn_id) or next(iter(asked.values()), None)
+                turn_ids[ours.turn_id] = recorded.event.turn_id
+    turn_id = turn_ids.get(job.request.turn_id) or next(iter(turn_ids.values()), None)
     return next((decision for decision in commands_in(history) if _settles(decision, turn_id)), None)
 
 

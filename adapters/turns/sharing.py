@@ -71,9 +71,9 @@ class Sharing:
         it; None where nobody is known to."""
         own = session.home or session.id
         for name in self._names(session, load):
-            found = self._shares.keeper(name)
-            if found is not None or self.is_here(name):
-                return name, found
+            holder = self._shares.keeper(name)
+            if holder is not None or self.is_here(name):
+                return name, holder
         return own, None
 
     def _names(self, session: Session, load: Load) -> Iterator[str]:
@@ -112,9 +112,9 @@ class Sharing:
             facts = json.loads(keeper.facts)
             shared.begin(facts, self._shares.base(facts["start"]))
             log.info("fetched the workspace of %s, which %s had", name, keeper.machine)
-        known = shared.known()
+        numbers = shared.known()
         for state in self._shares.states(name):
-            if state.number not in known:
+            if state.number not in numbers:
                 shared.take(state.number, state.commit, self._shares.state(name, state.number))
         if keeper.place != self.place:
             self._shares.keep(name, place=self.place, form="git", facts=keeper.facts)
@@ -138,11 +138,11 @@ class Sharing:
         if before is not None and before.place == self.place and not states:
             return
         facts = shared.facts
-        form = self._given(name, shared, states, before) if _has_git(facts) else "folder"
+        form = self._share(name, shared, states, before) if _has_git(facts) else "folder"
         if before is None or (before.place, before.form) != (self.place, form):
             self._shares.keep(name, place=self.place, form=form, facts=json.dumps(facts))
 
-    def _given(
+    def _share(
         self, name: str, shared: SharedRepository, states: list[str], before: WorkspaceKeeper | None
     ) -> ShareForm:
         """Store the base and the states that the store does not have."""
@@ -190,15 +190,15 @@ class NearWorkspaces:
         return keeper.form != "git" or (keeper.alive and young)
 
     def _look(self, session_id: str) -> "_Found":
-        until, found = self._known.get(session_id, _NOTHING)
+        until, location = self._known.get(session_id, _NOTHING)
         if time.monotonic() > until:
             session = self._load(session_id)
             name, keeper = ("", None) if session is None else self._sharing.keeper(session, self._load)
-            found = (session, name, keeper)
+            location = (session, name, keeper)
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
-            self._known[session_id] = (time.monotonic() + _TOLD_FOR, found)
-        return found
+            self._known[session_id] = (time.monotonic() + _TOLD_FOR, location)
+        return location
 
 
 def near(sharing: Sharing | None, load: Load, clock: Callable[[], int]) -> NearWorkspaces | None:

@@ -176,9 +176,9 @@ async def run_step(
 
 
 def _run_of(step: ValidationStep, finished: processes.Finished, settings: ValidationSettings) -> CommandRun:
-    found = reason(finished, settings.validation_timeout, settings.command_limits)
+    cause = reason(finished, settings.validation_timeout, settings.command_limits)
     ended = _ENDS[finished.ended]
-    by_limit = found is not None and found.certain
+    by_limit = cause is not None and cause.certain
     return CommandRun(
         stage=step.stage,
         command=step.command,
@@ -186,7 +186,7 @@ def _run_of(step: ValidationStep, finished: processes.Finished, settings: Valida
         exit_code=DID_NOT_EXIT if finished.exit_code is None or by_limit else finished.exit_code,
         seconds=round(finished.seconds, 3),
         ended="limit" if by_limit and ended == "exited" else ended,
-        reason=found.words if found else "",
+        reason=cause.words if cause else "",
         stdout=Text.of(finished.stdout)[0],
         stderr=Text.of(finished.stderr or (finished.detail if ended == "not_started" else ""))[0],
         truncated=finished.truncated,

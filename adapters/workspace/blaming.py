@@ -32,20 +32,20 @@ def commit_of(folder: Path, revision: str) -> str:
 
 def blamed(folder: Path, path: str, commit: str) -> list[BlamedLine]:
     """The lines of a file in a commit. Raises WorkspaceError if the file is not in it."""
-    said = in_theirs(["blame", "--porcelain", "-w", "--ignore-revs-file=", commit, "--", path], folder)
-    found: list[BlamedLine] = []
+    output = in_theirs(["blame", "--porcelain", "-w", "--ignore-revs-file=", commit, "--", path], folder)
+    lines: list[BlamedLine] = []
     origins: dict[str, str] = {}
     source, number = "", 0
-    for words in said.decode(errors="replace").split("\n"):
+    for words in output.decode(errors="replace").split("\n"):
         if words.startswith("\t"):
-            found.append(BlamedLine(len(found) + 1, words[1:], source, origins.get(source, path), number))
+            lines.append(BlamedLine(len(lines) + 1, words[1:], source, origins.get(source, path), number))
         elif words.startswith("filename "):
             origins[source] = words.removeprefix("filename ")
         elif len(head := words.split(" ")) >= 3 and len(head[0]) in (40, 64) and head[1].isdigit():
             source, number = head[0], int(head[1])
-    if len(found) > MOST_LINES:
+    if len(lines) > MOST_LINES:
         raise WorkspaceError(Sentence("too_many_lines", path=path, most=MOST_LINES))
-    return found
+    return lines
 
 
 def shared_base(folder: Path, commits: Sequence[str]) -> str | None:
@@ -68,9 +68,9 @@ def commits_since(
     head: str,
     base: str | None,
     wanted: Collection[str],
-    kept: dict[str, CommitLines],
+    cache: dict[str, CommitLines],
     *,
-    known: Collection[str],
+    names: Collection[str],
 ) -> list[CommitLines]:
     """The commits that lead to `head`, oldest first, with how often each adds and removes the wanted lines. If there
     are very many, only the known ones. Earlier results are in `kept`."""
@@ -78,9 +78,9 @@ def commits_since(
     order = ["--topo-order", "--reverse", f"--max-count={MOST_COMMITS + 1}"]
     commits = in_theirs(["rev-list", *order, *span], folder).decode().split()
     if len(commits) > MOST_COMMITS:
-        commits = [commit for commit in commits if commit in known]
-    _read([commit for commit in commits if commit not in kept], folder, wanted, kept)
-    return [kept[commit] for commit in commits if commit in kept]
+        commits = [commit for commit in commits if commit in names]
+    _read([commit for commit in commits if commit not in cache], folder, wanted, cache)
+    return [cache[commit] for commit in commits if commit in cache]
 
 
 def lines_before(
@@ -96,34 +96,34 @@ def lines_before(
     return frozenset()
 
 
-def _read(commits: Sequence[str], folder: Path, wanted: Collection[str], kept: dict[str, CommitLines]) -> None:
+def _read(commits: Sequence[str], folder: Path, wanted: Collection[str], cache: dict[str, CommitLines]) -> None:
     if not commits:
         return
-    given = "".join(f"{commit}\n" for commit in commits).encode()
-    with tempfile.TemporaryFile() as said:
+    names = "".join(f"{commit}\n" for commit in commits).encode()
+    with tempfile.TemporaryFile() as output:
         command = ["log", "--no-walk=unsorted", "--stdin", "-p", f"--format={_FORM}", *_PLAIN]
-        in_theirs(command, folder, given=given, output=said)
-        said.seek(0)
-        kept.update((found.commit, found) for found in _commits(_lines(said), wanted))
+        in_theirs(command, folder, stdin=names, output=output)
+        output.seek(0)
+        cache.update((each.commit, each) for each in _commits(_lines(output), wanted))
 
 
-def _lines(said: IO[bytes]) -> Iterator[str]:
-    return (words.rstrip(b"\n").decode(errors="replace") for words in said)
+def _lines(output: IO[bytes]) -> Iterator[str]:
+    return (words.rstrip(b"\n").decode(errors="replace") for words in output)
 
 
 def _commits(lines: Iterable[str], wanted: Collection[str]) -> Iterator[CommitLines]:
-    found: CommitLines | None = None
+    commit: CommitLines | None = None
     patch: list[str] = []
     for words in lines:
         head = words.split("\0") if words.startswith(_MARK) else []
         if len(head) != 3:
             patch.append(words)
             continue
-        if found:
-            yield _counted(found, patch, wanted)
-        found, patch = _commit(*head), []
-    if found:
-        yield _counted(found, patch, wanted)
+        if commit:
+            yield _counted(commit, patch, wanted)
+        commit, patch = _commit(*head), []
+    if commit:
+        yield _counted(commit, patch, wanted)
 
 
 def _commit(name: str, parents: str, turns: str) -> CommitLines:
@@ -142,8 +142,8 @@ def reachable(folder: Path, head: str, base: str | None) -> frozenset[str]:
     """The commits that lead to `head` but not to `base`; none if `head` is not here any more."""
     with suppress(WorkspaceError):
         span = [head] if base is None else [head, "--not", base]
-        said = in_theirs(["rev-list", f"--max-count={MOST_COMMITS}", *span], folder)
-        return frozenset(said.decode().split())
+        output = in_theirs(["rev-list", f"--max-count={MOST_COMMITS}", *span], folder)
+        return frozenset(output.decode().split())
     return frozenset()
 
 
@@ -151,11 +151,11 @@ def lines_in(folders: Sequence[Path], commit: str, wanted: Collection[str]) -> f
     """Which of the lines (without surrounding blanks) a file of the commit contains, read from the first of the
     repositories that has the commit. None if none has it."""
     for folder in folders:
-        with suppress(WorkspaceError), tempfile.TemporaryFile() as said:
+        with suppress(WorkspaceError), tempfile.TemporaryFile() as output:
             in_theirs(["cat-file", "-e", f"{commit}^{{commit}}"], folder)
             plain = ["-h", "-I", "--no-color", "--no-line-number", "--no-column"]
-            in_theirs(["grep", *plain, "-e", "", commit], folder, output=said, codes=(0, 1))
-            said.seek(0)
+            in_theirs(["grep", *plain, "-e", "", commit], folder, output=output, codes=(0, 1))
+            output.seek(0)
             sought = {words.encode(errors="replace"): words for words in wanted}
-            return frozenset(sought[words] for each in said if (words := each.strip()) in sought)
+            return frozenset(sought[words] for each in output if (words := each.strip()) in sought)
     return None

@@ -19,7 +19,7 @@ _PLAIN: Final = ("-r", "-z", "--find-renames", "--no-ext-diff", "--no-textconv",
 def compared(repository: Repository, before: str, after: str) -> WorkspaceChanges:
     """Raises WorkspaceError if one of them is not recorded."""
     with repository.knowing(before, after):
-        listed = repository.run("rev-list", "--reverse", "--topo-order", f"{before}..{after}").decode().split()
+        commits = repository.run("rev-list", "--reverse", "--topo-order", f"{before}..{after}").decode().split()
         listing = repository.run("diff-tree", *_PLAIN, "--name-status", before, after)
         statuses = {path: (status, old) for path, status, old in _statuses(listing)}
         lines = dict(_lines(repository.run("diff-tree", *_PLAIN, "--numstat", before, after)))
@@ -30,29 +30,29 @@ def compared(repository: Repository, before: str, after: str) -> WorkspaceChange
     )
     return WorkspaceChanges(
         head=after,
-        commits=tuple(listed[-MOST_FILES:]),
+        commits=tuple(commits[-MOST_FILES:]),
         files=tuple(islice(files, MOST_FILES)),
         more_files=max(0, len(statuses) - MOST_FILES),
     )
 
 
-def _words(said: bytes) -> Iterator[str]:
-    return (word.decode(errors="replace") for word in said.split(b"\0") if word)
+def _words(output: bytes) -> Iterator[str]:
+    return (word.decode(errors="replace") for word in output.split(b"\0") if word)
 
 
-def _statuses(said: bytes) -> Iterator[tuple[str, FileStatus, str | None]]:
+def _statuses(output: bytes) -> Iterator[tuple[str, FileStatus, str | None]]:
     """`M`, path; or `R100`, the old path, the new one. Path, status, and where it was renamed from."""
-    words = _words(said)
+    words = _words(output)
     for letter in words:
         path = next(words)
         renamed = letter[0] == "R"
         yield next(words) if renamed else path, _STATUSES.get(letter[0], "modified"), path if renamed else None
 
 
-def _lines(said: bytes) -> Iterator[tuple[str, tuple[int | None, int | None]]]:
+def _lines(output: bytes) -> Iterator[tuple[str, tuple[int | None, int | None]]]:
     """`added<tab>removed<tab>path`; of a renamed file the path is empty, and the old and the new one follow. A binary
     file has `-` for both."""
-    words = _words(said)
+    words = _words(output)
     for entry in words:
         added, removed, path = entry.split("\t", 2)
         if not path:

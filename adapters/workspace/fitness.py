@@ -59,10 +59,10 @@ def _identities(folder: Path) -> list[tuple[int, int] | Path]:
 def _identity(place: Path) -> tuple[int, int] | Path:
     """A missing or unreadable folder is identified by its name."""
     try:
-        found = place.stat()
+        stat = place.stat()
     except OSError:
         return place
-    return found.st_dev, found.st_ino
+    return stat.st_dev, stat.st_ino
 
 
 def _check_size(folder: Path, room: Room, private: Sequence[Path]) -> None:
@@ -83,10 +83,12 @@ def _sizes(folder: Path, private: Sequence[Path]) -> Iterator[int]:
     while todo:
         try:
             with os.scandir(todo.pop()) as entries:
-                found = [entry for entry in entries if entry.name not in _SKIPPED and not entry.path.startswith(ours)]
+                shown_entries = [
+                    entry for entry in entries if entry.name not in _SKIPPED and not entry.path.startswith(ours)
+                ]
         except OSError:
             continue
-        for entry in found:
+        for entry in shown_entries:
             try:
                 looked = entry.stat(follow_symlinks=False)
             except OSError:

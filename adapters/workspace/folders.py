@@ -50,7 +50,7 @@ def tame(folder: Path) -> None:
     folder.chmod(stat.S_IMODE(_mode(folder)) | stat.S_IRWXU)
     todo = [os.fspath(folder)]
     while todo:
-        for path in _listed(todo.pop()):
+        for path in _names_in(todo.pop()):
             mode = _mode(path)
             if stat.S_ISDIR(mode):
                 todo.append(path)
@@ -80,7 +80,7 @@ def make_readable(tree: Path, paths: Iterable[bytes]) -> None:
             _tame_one(place, _mode(place))
 
 
-def _listed(folder: str) -> list[str]:
+def _names_in(folder: str) -> list[str]:
     with suppress(OSError), os.scandir(folder) as entries:  # gone, or not ours
         return [entry.path for entry in entries]
     return []
@@ -96,16 +96,16 @@ def _tame_one(path: str, mode: int) -> None:
 
 def bytes_in(folder: Path) -> int:
     """The size of the files in a folder, without following links; unreadable ones count nothing."""
-    found, todo = 0, [os.fspath(folder)]
+    total, todo = 0, [os.fspath(folder)]
     while todo:
-        for path in _listed(todo.pop()):
+        for path in _names_in(todo.pop()):
             with suppress(OSError):
-                told = os.lstat(path)
-                if stat.S_ISDIR(told.st_mode):
+                status = os.lstat(path)
+                if stat.S_ISDIR(status.st_mode):
                     todo.append(path)
                 else:
-                    found += told.st_size
-    return found
+                    total += status.st_size
+    return total
 
 
 def delete(path: Path) -> None:

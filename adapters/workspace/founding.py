@@ -50,28 +50,28 @@ class Earlier(NamedTuple):
     branch: str | None
 
 
-def found(home: Path, asked: str | None, private: Sequence[Path] = (), earlier: Earlier | None = None) -> None:
+def found(home: Path, source: str | None, private: Sequence[Path] = (), earlier: Earlier | None = None) -> None:
     """Create `repo.git`, completely or not at all. `private`: our own files, which are left out of a folder. A person's
     folder without git is edited in place, so nothing `earlier` has to be added."""
     home.mkdir(parents=True, exist_ok=True)
-    place = None if asked is None else place_of(Path(asked))
+    place = None if source is None else place_of(Path(source))
     with tempfile.TemporaryDirectory(prefix="new-", dir=home) as made:
         repository = Repository(Path(made) / "repo.git")
         facts: dict[str, str | bool | None] = {
-            "asked": asked,
+            "asked": source,
             "repository": None,
             "prefix": "",
             "dirty": False,
             "branch": None,
         }
         if place is None:
-            facts["start"] = _begin(repository, None if asked is None else Path(asked), private)
+            facts["start"] = _begin(repository, None if source is None else Path(source), private)
         else:
             facts |= {"repository": str(place.top), "prefix": place.prefix, "start": _copy(repository, place)}
             facts["branch"] = _branch(place)
             facts["dirty"] = _is_dirty(repository, place, str(facts["start"]))
             repository.write("info/attributes", _ATTRIBUTES)
-        if earlier is not None and (place is not None or asked is None):
+        if earlier is not None and (place is not None or source is None):
             _go_on(repository, facts, earlier)
         repository.write("hansard.json", json.dumps(facts))
         settle(repository.path, home / "repo.git")
@@ -127,9 +127,9 @@ def _has(repository: Repository, start: str, commit: str) -> bool:
 
 def given_git(repository: Repository) -> Path:
     """The git directory that agents get a copy of; created on first use, completely or not at all."""
-    kept = repository.path / "given"
-    if kept.exists():
-        return kept
+    copy = repository.path / "given"
+    if copy.exists():
+        return copy
     with tempfile.TemporaryDirectory(prefix="given-", dir=repository.path) as made:
         form = line(repository.run("rev-parse", "--show-object-format"))
         new = ["init", "--quiet", "--template=", "--initial-branch=hansard", f"--object-format={form}", made]
@@ -138,8 +138,8 @@ def given_git(repository: Repository) -> Path:
         inside.write("info/exclude", _EXCLUDED)
         inside.run("config", "user.name", AUTHOR["GIT_AUTHOR_NAME"])
         inside.run("config", "user.email", AUTHOR["GIT_AUTHOR_EMAIL"])
-        settle(inside.path, kept)
-    return kept
+        settle(inside.path, copy)
+    return copy
 
 
 def settle(made: Path, place: Path) -> None:
@@ -211,14 +211,14 @@ def place_of(folder: Path) -> _Place | None:
     """None if the folder is in no git repository. Raises WorkspaceError, worded as by `check`."""
     question = ["--show-toplevel", "--show-prefix", "--git-path", "index", "--git-path", "info/exclude"]
     try:
-        said = in_theirs(["rev-parse", "--path-format=absolute", *question], folder)
+        output = in_theirs(["rev-parse", "--path-format=absolute", *question], folder)
     except WorkspaceError as error:
         if "not a git repository (or any" in str(error):
             return None
         if _BARE in str(error):
             raise WorkspaceError(Sentence("repository_bare")) from error
         raise WorkspaceError(Sentence("repository_unreadable", detail=error)) from error
-    top, prefix, index, exclude = os.fsdecode(said).split("\n")[:4]
+    top, prefix, index, exclude = os.fsdecode(output).split("\n")[:4]
     return _Place(Path(top), prefix, Path(index), Path(exclude))
 
 

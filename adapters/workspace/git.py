@@ -55,11 +55,11 @@ def git(
     *,
     cwd: Path,
     env: Mapping[str, str] | None = None,
-    given: bytes | IO[bytes] = b"",
+    stdin: bytes | IO[bytes] = b"",
     output: IO[bytes] | int = subprocess.PIPE,
 ) -> bytes:
     """The output of git; WorkspaceError with its error message. `given` is its input: bytes, or a file."""
-    return answered(args, cwd=cwd, env=env, given=given, output=output, codes=(0,)).stdout or b""
+    return answered(args, cwd=cwd, env=env, data=stdin, output=output, codes=(0,)).stdout or b""
 
 
 def answered(
@@ -67,7 +67,7 @@ def answered(
     *,
     cwd: Path,
     env: Mapping[str, str] | None = None,
-    given: bytes | IO[bytes] = b"",
+    data: bytes | IO[bytes] = b"",
     output: IO[bytes] | int = subprocess.PIPE,
     codes: Collection[int],
 ) -> subprocess.CompletedProcess[bytes]:
@@ -79,8 +79,8 @@ def answered(
             ["git", *settings, *command],
             cwd=cwd,
             env=whole,
-            input=given if isinstance(given, bytes) else None,
-            stdin=None if isinstance(given, bytes) else given,
+            input=data if isinstance(data, bytes) else None,
+            stdin=None if isinstance(data, bytes) else data,
             stdout=output,
             stderr=subprocess.PIPE,
             timeout=_SECONDS,
@@ -99,19 +99,19 @@ def in_theirs(
     args: Iterable[str],
     folder: Path,
     *,
-    given: bytes = b"",
+    stdin: bytes = b"",
     output: IO[bytes] | int = subprocess.PIPE,
     codes: Collection[int] = (0,),
 ) -> bytes:
     """Git in the person's repository: their own settings apply (`safe.directory`), but nothing of them is executed."""
     env = {name: os.environ[name] for name in ("HOME", "XDG_CONFIG_HOME") if name in os.environ}
-    return answered(args, cwd=folder, env=env, given=given, output=output, codes=codes).stdout or b""
+    return answered(args, cwd=folder, env=env, data=stdin, output=output, codes=codes).stdout or b""
 
 
 def note_on(folder: Path, ref: str, commit: str) -> bytes | None:
     """The note on a commit; None if there is none."""
-    listed = in_theirs(["notes", f"--ref={ref}", "list", commit], folder, codes=(0, 1))
-    return in_theirs(["cat-file", "blob", line(listed)], folder) if listed.strip() else None
+    output = in_theirs(["notes", f"--ref={ref}", "list", commit], folder, codes=(0, 1))
+    return in_theirs(["cat-file", "blob", line(output)], folder) if output.strip() else None
 
 
 def branch_at(folder: Path, branch: str) -> str | None:
@@ -128,8 +128,8 @@ def _environment(env: Mapping[str, str]) -> dict[str, str]:
     return {"PATH": os.environ.get("PATH", os.defpath), **quiet, **AUTHOR, **env}
 
 
-def line(said: bytes) -> str:
-    return said.decode().strip()
+def line(output: bytes) -> str:
+    return output.decode().strip()
 
 
 # Paths from outside, and the error for everything that a workspace refuses.

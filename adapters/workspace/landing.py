@@ -22,20 +22,20 @@ def tip(repository: Repository, theirs: Path, branch: str) -> str:
         git(["check-ref-format", "--branch", branch], cwd=repository.path)
     except WorkspaceError:
         raise WorkspaceError(Sentence("branch_name_invalid", branch=branch)) from None
-    found = branch_at(theirs, branch)
-    if found is None:
+    commit = branch_at(theirs, branch)
+    if commit is None:
         raise WorkspaceError(Sentence("branch_not_found", branch=branch, path=theirs))
     repository.run("fetch", *_QUIET, str(theirs), f"refs/heads/{branch}")
-    repository.run("update-ref", f"refs/hansard/{found}", found)
-    return found
+    repository.run("update-ref", f"refs/hansard/{commit}", commit)
+    return commit
 
 
 def integrate(repository: Repository, *, onto: str, commit: str, message: str) -> str:
     """A merge commit of both, even if one is an ancestor of the other: `onto` gets one commit per result. Returns
     `onto` itself if it already contains everything. Raises MergeConflict."""
-    found = merge(repository, ours=onto, theirs=commit, message=message)
-    if found != commit:
-        return found
+    merged = merge(repository, ours=onto, theirs=commit, message=message)
+    if merged != commit:
+        return merged
     tree = line(repository.run("rev-parse", "--verify", f"{commit}^{{tree}}"))
     return repository.record(tree, message=message, parents=(onto, commit))
 

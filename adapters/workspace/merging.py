@@ -28,9 +28,9 @@ def patched(path: str, before: bytes | None, patch: str) -> bytes | None:
                 ["apply", "--recount", "--unidiff-zero", "--whitespace=nowarn", "-"],
                 cwd=folder,
                 env={**OURS, "GIT_CEILING_DIRECTORIES": str(folder.parent)},
-                given=_alone(before is None, patch).encode(),
+                stdin=_alone(before is None, patch).encode(),
             )
-            if any(found != place for found in folder.iterdir()):
+            if any(entry != place for entry in folder.iterdir()):
                 raise WorkspaceError("it speaks of other files, too.")
         except (WorkspaceError, UnicodeEncodeError) as error:
             raise WorkspaceError(Sentence("patch_does_not_apply", path=path, detail=_why(error))) from None
@@ -54,8 +54,8 @@ def _why(error: Exception) -> str:
     """The last error message of git, without our temporary file name."""
     if isinstance(error, UnicodeEncodeError):
         return "it is not valid text."
-    told = str(error).rpartition("error: ")[2].removeprefix(f"{_FILE}: ")
-    return "the lines that it changes are not there." if told == "patch does not apply" else told
+    words = str(error).rpartition("error: ")[2].removeprefix(f"{_FILE}: ")
+    return "the lines that it changes are not there." if words == "patch does not apply" else words
 
 
 # -- merging two states ----------------------------------------------------------------------------------------------
@@ -102,12 +102,12 @@ def _conflict(entries: list[bytes], *, suffixes: tuple[str, str]) -> tuple[str, 
         stages[path].add(facts.rpartition(b" ")[2])
     both = [path for path, seen in stages.items() if {b"2", b"3"} <= seen]
     one = [path for path, seen in stages.items() if not {b"2", b"3"} <= seen]
-    sentences = [f"changed the same lines of {_listed(both)}"] if both else []
-    sentences += [f"removed, moved or replaced what the other changed: {_listed(one)}"] if one else []
+    sentences = [f"changed the same lines of {_paths_text(both)}"] if both else []
+    sentences += [f"removed, moved or replaced what the other changed: {_paths_text(one)}"] if one else []
     words = f"Two turns at once {' and '.join(sentences) or 'moved the same folders apart'}."
     return words, tuple(sorted(stages))
 
 
-def _listed(paths: list[str]) -> str:
+def _paths_text(paths: list[str]) -> str:
     named = ", ".join(sorted(paths)[:_NAMED])
     return named if len(paths) <= _NAMED else f"{named} and {len(paths) - _NAMED} more"

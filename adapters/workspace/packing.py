@@ -41,13 +41,13 @@ class SharedRepository:
     @property
     def facts(self) -> dict[str, Any]:
         """The facts that were saved when the workspace was made: `start` is the commit that it started from."""
-        found: dict[str, Any] = json.loads((self._git.path / "hansard.json").read_text(encoding="utf-8"))
-        return found
+        facts: dict[str, Any] = json.loads((self._git.path / "hansard.json").read_text(encoding="utf-8"))
+        return facts
 
     def known(self) -> dict[int, str]:
         """The numbered states that were exported or imported here. Those of a copy's original do not count."""
-        said = self._git.run("for-each-ref", "--format=%(refname:lstrip=3) %(objectname)", self._states).decode()
-        return {int(number): commit for number, commit in map(str.split, said.splitlines())}
+        output = self._git.run("for-each-ref", "--format=%(refname:lstrip=3) %(objectname)", self._states).decode()
+        return {int(number): commit for number, commit in map(str.split, output.splitlines())}
 
     def know(self, number: int, commit: str) -> None:
         """Note that the state is here and has this number."""
@@ -71,7 +71,7 @@ class SharedRepository:
 
     def _pack(self, objects: bytes, options: Sequence[str], limit: int) -> Iterator[bytes]:
         with tempfile.TemporaryFile(dir=self.home) as file:
-            self._git.run("pack-objects", "--quiet", "--stdout", *options, given=objects, output=file)
+            self._git.run("pack-objects", "--quiet", "--stdout", *options, stdin=objects, output=file)
             if (size := file.seek(0, os.SEEK_END)) > limit:
                 raise TooLarge(f"{size} bytes are more than {limit}")
             file.seek(0)
@@ -107,7 +107,7 @@ class SharedRepository:
         with tempfile.TemporaryFile(dir=self.home) as file:
             file.writelines(parts)
             file.seek(0)
-            repository.run("index-pack", "--stdin", "--fix-thin", given=file)
+            repository.run("index-pack", "--stdin", "--fix-thin", stdin=file)
 
 
 def _cut(repository: Repository, commit: str) -> None:
@@ -127,24 +127,26 @@ _FORM: Final = "%x00".join(
 )
 
 
-def write_notes(kept: Repository, base: str, commit: str, repository: Path) -> None:
+def write_notes(copy: Repository, base: str, commit: str, repository: Path) -> None:
     """Add a note to each commit of a result, in the person's repository, about the lines that the agent wrote. Existing
     notes are extended; unreadable ones are left as they are."""
-    for name, note in _notes(kept, base, commit):
+    for name, note in _notes(copy, base, commit):
         for _ in range(_TRIES):
             with suppress(WorkspaceError):  # somebody else wrote a note at the same time
                 add_note(repository, name, note)
                 break
 
 
-def _notes(kept: Repository, base: str, commit: str) -> Iterator[tuple[str, Note]]:
-    said = kept.run("log", "--reverse", "--no-merges", f"--max-count={MOST}", f"--format={_FORM}", f"{base}..{commit}")
-    for words in said.decode(errors="replace").splitlines():
+def _notes(copy: Repository, base: str, commit: str) -> Iterator[tuple[str, Note]]:
+    output = copy.run(
+        "log", "--reverse", "--no-merges", f"--max-count={MOST}", f"--format={_FORM}", f"{base}..{commit}"
+    )
+    for words in output.decode(errors="replace").splitlines():
         name, parents, *trailers = words.split("\0")
         if len(trailers) != len(_NAMES) or not all(trailers[:2]) or not parents:
             continue
         writer = NotedTurn(*trailers)
-        lines = written_lines(TurnWork(writer.session, writer.turn, kept.patch(parents.split()[0], name)))
+        lines = written_lines(TurnWork(writer.session, writer.turn, copy.patch(parents.split()[0], name)))
         if lines:
             yield name, note_of(name, [(writer, lines)])
 
@@ -156,6 +158,6 @@ def add_note(repository: Path, commit: str, note: Note) -> None:
     text = note.text() if theirs is None else merged(theirs, note)
     if text is None or text == theirs:
         return
-    blob = line(in_theirs(["hash-object", "-w", "--stdin"], repository, given=text.encode(errors="surrogateescape")))
+    blob = line(in_theirs(["hash-object", "-w", "--stdin"], repository, stdin=text.encode(errors="surrogateescape")))
     force = [] if theirs is None else ["--force"]
     in_theirs(["notes", f"--ref={REF}", "add", *force, "-C", blob, commit], repository)

@@ -36,13 +36,13 @@ class Repository:
         *args: str,
         tree: Path | None = None,
         index: Path | None = None,
-        given: bytes | IO[bytes] = b"",
+        stdin: bytes | IO[bytes] = b"",
         env: Mapping[str, str] | None = None,
         output: IO[bytes] | int = subprocess.PIPE,
     ) -> bytes:
         """The output of git. It uses `tree` as its working tree, and ignores that tree's own `.git`."""
         whole = self._environment(tree, index) | dict(env or {})
-        return git(args, cwd=tree or self.path, env=whole, given=given, output=output)
+        return git(args, cwd=tree or self.path, env=whole, stdin=stdin, output=output)
 
     def answered(self, *args: str, codes: Collection[int]) -> subprocess.CompletedProcess[bytes]:
         return answered(args, cwd=self.path, env=self._environment(), codes=codes)
@@ -90,7 +90,7 @@ class Repository:
         text = message.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace")
         on = [word for parent in parents for word in ("-p", parent)]
         env = authored_by(author) if author else {}
-        return line(self.run("commit-tree", tree, *on, "-F", "-", given=text, env=env))
+        return line(self.run("commit-tree", tree, *on, "-F", "-", stdin=text, env=env))
 
     def follow(self, tree: str, *, message: str, parent: str | None, author: str = "") -> str:
         """The tree as a commit on its parent; the parent itself if nothing changed."""
@@ -120,21 +120,21 @@ class Repository:
             head = whole.read(PATCH_BYTES)
         if size <= PATCH_BYTES:
             return head.decode(errors="replace")
-        kept = head[: head.rfind(b"\n") + 1]
-        return kept.decode(errors="replace") + f"[cut here: {len(kept)} of {size} bytes]\n"
+        lines = head[: head.rfind(b"\n") + 1]
+        return lines.decode(errors="replace") + f"[cut here: {len(lines)} of {size} bytes]\n"
 
     @contextmanager
     def index(self, name: str) -> "Iterator[Index]":
         """The index of that name, as a copy that replaces it on success: a process killed meanwhile
         leaves no lock behind. Its time is kept, git needs it to notice a change within the same tick."""
-        kept = self.path / f"index-{name}"
+        saved = self.path / f"index-{name}"
         with tempfile.TemporaryDirectory(prefix="index-", dir=self.path) as private:
             index = Index(self, Path(private) / "index")
-            if kept.exists():
-                shutil.copy2(kept, index.path)
+            if saved.exists():
+                shutil.copy2(saved, index.path)
             yield index
             if index.path.exists():
-                index.path.replace(kept)
+                index.path.replace(saved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +151,12 @@ class Index:
         make_readable(tree, (*changed, *others))
         present = set(plain_files(tree, changed))
         gone = [path for path in changed if path not in present]
-        found = [*present, *plain_files(tree, others)]
+        paths = [*present, *plain_files(tree, others)]
         if gone:
-            self._run("update-index", "-z", "--force-remove", "--stdin", tree=tree, given=b"\0".join(gone))
-        if found:
+            self._run("update-index", "-z", "--force-remove", "--stdin", tree=tree, stdin=b"\0".join(gone))
+        if paths:
             options = ["-z", "--add", "--remove", "--replace", "--stdin"]
-            self._run("update-index", *options, tree=tree, given=b"\0".join(found))
+            self._run("update-index", *options, tree=tree, stdin=b"\0".join(paths))
 
     def restore(self, tree: Path, commit: str, *, settled: bool) -> bool:
         """Bring the files to that state; whether they already were. Only where the index is `settled` it is left as it
@@ -190,8 +190,8 @@ class Index:
 
     def new(self, tree: Path) -> tuple[str, ...]:
         """The files and folders that are unknown and not ignored by the project."""
-        found = self._run("ls-files", "-z", "--others", "--exclude-standard", "--directory", tree=tree)
-        return tuple(os.fsdecode(path) for path in found.split(b"\0") if path)
+        output = self._run("ls-files", "-z", "--others", "--exclude-standard", "--directory", tree=tree)
+        return tuple(os.fsdecode(path) for path in output.split(b"\0") if path)
 
     def differs(self, tree: Path, commit: str) -> bool:
         self._run("update-index", "-q", "--refresh", tree=tree)
@@ -201,22 +201,22 @@ class Index:
         """The known files, without submodules, that may have changed or disappeared."""
         if not self.path.exists():
             return []
-        said = self._run("diff-files", "-z", "--name-only", "--no-renames", "--ignore-submodules=all", tree=tree)
-        return list(dict.fromkeys(path for path in said.split(b"\0") if path))
+        output = self._run("diff-files", "-z", "--name-only", "--no-renames", "--ignore-submodules=all", tree=tree)
+        return list(dict.fromkeys(path for path in output.split(b"\0") if path))
 
     def _new_files(self, tree: Path) -> list[bytes]:
         """The files that are unknown and not ignored by the project, also inside repositories that an agent has
         created."""
-        said = self._run("ls-files", "-z", "--others", "--exclude-standard", tree=tree)
-        new = [path for path in said.split(b"\0") if path]
+        output = self._run("ls-files", "-z", "--others", "--exclude-standard", tree=tree)
+        new = [path for path in output.split(b"\0") if path]
         files = [path for path in new if not path.endswith(b"/")]
         for nested in (path for path in new if path.endswith(b"/")):
             inside = Index(self.repository, self.path.with_name("none"))._new_files(tree / os.fsdecode(nested))
             files += [nested + path for path in inside]
         return files
 
-    def _run(self, *args: str, tree: Path | None = None, given: bytes = b"") -> bytes:
-        return self.repository.run(*args, tree=tree, index=self.path, given=given)
+    def _run(self, *args: str, tree: Path | None = None, stdin: bytes = b"") -> bytes:
+        return self.repository.run(*args, tree=tree, index=self.path, stdin=stdin)
 
 
 def _commit(state: str) -> str:

@@ -40,13 +40,13 @@ def take_over(home: Path, folder: Path, repository: str, resting: Resting) -> bo
 
 def _candidates(home: Path, repository: str) -> Iterator[Path]:
     """Folders of other sessions on the repository, the last used first."""
-    found: list[tuple[float, Path]] = []
+    trees: list[tuple[float, Path]] = []
     for tree in home.parent.glob("*/tree-*"):
         with suppress(OSError):
-            told = _index_of(tree.parent, tree.name).stat()
-            if tree.parent != home and told.st_size >= LARGE:
-                found.append((told.st_mtime, tree))
-    for _, tree in sorted(found, reverse=True):
+            status = _index_of(tree.parent, tree.name).stat()
+            if tree.parent != home and status.st_size >= LARGE:
+                trees.append((status.st_mtime, tree))
+    for _, tree in sorted(trees, reverse=True):
         with suppress(OSError, ValueError):
             facts = json.loads((tree.parent / "repo.git" / "hansard.json").read_text(encoding="utf-8"))
             if facts["repository"] == repository:

@@ -146,8 +146,8 @@ class Workspace:
         self._git.check(commit)
         ref = f"refs/heads/{branch}"
         git(["check-ref-format", "--branch", branch], cwd=self.home)
-        listed = in_theirs(["worktree", "list", "--porcelain", "-z"], Path(self.repository))
-        if f"branch {ref}".encode() in listed.split(b"\0"):
+        output = in_theirs(["worktree", "list", "--porcelain", "-z"], Path(self.repository))
+        if f"branch {ref}".encode() in output.split(b"\0"):
             raise WorkspaceError(Sentence("branch_checked_out", branch=branch, path=self.repository))
         self._git.run("update-ref", f"refs/hansard/{commit}", commit)
         quiet = ["--no-write-fetch-head", "--no-auto-maintenance", "--no-tags", "--no-prune"]
@@ -190,7 +190,7 @@ class Workspace:
 
     def is_ready(self, folder: Path) -> bool:
         """Whether `mark_ready` was called since the folder was made."""
-        return mark_of(self._kept(folder)).exists()
+        return mark_of(self._saved_path(folder)).exists()
 
     @in_a_sentence()
     def mark_ready(self, folder: Path) -> None:
@@ -198,9 +198,9 @@ class Workspace:
         tree = self.tree_of(folder)
         with self._git.index(SOURCE if self.in_place else tree.name) as index:
             self._git.exclude(index.new(tree))
-        mark_of(self._kept(folder)).touch()
+        mark_of(self._saved_path(folder)).touch()
 
-    def _kept(self, folder: Path) -> Path:
+    def _saved_path(self, folder: Path) -> Path:
         return self.home / SOURCE if self.in_place else self.tree_of(folder)
 
     @property

@@ -35,13 +35,13 @@ class Workspaces:
         ours = self._home(session_id) / "repo.git"
         if ours.exists():
             return
-        given = next((place for name in ancestors if (place := self._home(name) / "repo.git").is_dir()), None)
-        if given is None:
+        parent = next((place for name in ancestors if (place := self._home(name) / "repo.git").is_dir()), None)
+        if parent is None:
             return
         ours.parent.mkdir(parents=True, exist_ok=True)
         draft = ours.with_name(f"repo.{secrets.token_hex(4)}")
         try:
-            shutil.copytree(given, draft)
+            shutil.copytree(parent, draft)
             with suppress(OSError):  # another copy was faster
                 draft.rename(ours)
         finally:
@@ -58,8 +58,8 @@ class Workspaces:
 
     def names(self) -> tuple[str, ...]:
         """Which sessions have working folders, sorted."""
-        found = (path for path in self.root.glob("*/tree-*") if SLOT.fullmatch(path.name))
-        return tuple(sorted({path.parent.name for path in found}))
+        paths = (path for path in self.root.glob("*/tree-*") if SLOT.fullmatch(path.name))
+        return tuple(sorted({path.parent.name for path in paths}))
 
     @in_a_sentence()
     def size(self, session_id: str) -> int:
@@ -94,24 +94,24 @@ class Workspaces:
         an earlier session."""
         home = self._home(session_id)
         if (home / "repo.git").exists():  # it may have come from another machine, which has the source
-            asked = None if source is None else str(source.resolve())
+            source_path = None if source is None else str(source.resolve())
         else:
-            asked = None if source is None else str(existing_folder(source))
-            self._found(home, asked, earlier())
+            source_path = None if source is None else str(existing_folder(source))
+            self._create(home, source_path, earlier())
         workspace = Workspace(home, **json.loads((home / "repo.git" / "hansard.json").read_text(encoding="utf-8")))
-        if workspace.asked != asked:
-            raise WorkspaceError(Sentence("workspace_differs", id=session_id, path=workspace.asked, given=asked))
+        if workspace.asked != source_path:
+            raise WorkspaceError(Sentence("workspace_differs", id=session_id, path=workspace.asked, given=source_path))
         return workspace
 
-    def _found(self, home: Path, asked: str | None, earlier: Earlier | None) -> None:
+    def _create(self, home: Path, path: str | None, earlier: Earlier | None) -> None:
         """Raises WorkspaceError with what cannot be worked in or copied, never with git's message alone."""
-        if asked is not None:
+        if path is not None:
             try:
-                check(Path(asked), ours=self.root, room=self._room, private=self._private)
+                check(Path(path), ours=self.root, room=self._room, private=self._private)
             except WorkspaceError as error:
-                raise WorkspaceError(Sentence("folder_unfit", path=asked, detail=error)) from error
+                raise WorkspaceError(Sentence("folder_unfit", path=path, detail=error)) from error
         try:
-            found(home, asked, self._private, earlier)
+            found(home, path, self._private, earlier)
         except WorkspaceError as error:
-            source = "made" if asked is None else f"made from {asked}"
+            source = "made" if path is None else f"made from {path}"
             raise WorkspaceError(f"The workspace cannot be {source}: {error}") from error

@@ -67,10 +67,10 @@ def read(root: int, path: str, most: int) -> bytes | None:
         try:
             for folder in folders:
                 root = _entered(root, folder, opened)
-            found = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=root)
+            descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=root)
         except FileNotFoundError:
             return None
-        with os.fdopen(found, "rb") as file:
+        with os.fdopen(descriptor, "rb") as file:
             data = file.read(most + 1)
     if len(data) > most:
         raise WorkspaceError(Sentence("file_too_large", path=path, number=most))

@@ -56,12 +56,12 @@ def answer_to(envelope: CommandEnvelope, sessions: Mapping[str, Session], positi
     """
     session = sessions[envelope.session_id]
     more = session.receipt()
-    told = sessions.get(str(more.get("sessionId")), session) if more else session
-    if told is not session:
-        more |= {"version": told.version}
-    body = {"sessionId": told.id, "kind": told.kind, "version": told.version, "position": position, **more}
-    known = {name: value for name, value in body.items() if value is not None} if more else body
-    return CommandAnswer(envelope.status, orjson.dumps(known), told.id, told.version, position)
+    subject = sessions.get(str(more.get("sessionId")), session) if more else session
+    if subject is not session:
+        more |= {"version": subject.version}
+    body = {"sessionId": subject.id, "kind": subject.kind, "version": subject.version, "position": position, **more}
+    fields = {name: value for name, value in body.items() if value is not None} if more else body
+    return CommandAnswer(envelope.status, orjson.dumps(fields), subject.id, subject.version, position)
 
 
 def same(first: str, second: str) -> None:

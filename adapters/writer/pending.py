@@ -104,9 +104,9 @@ def tell(batch: Iterable[Pending]) -> None:
             pending.tell()
         else:
             loops.setdefault(pending.loop, []).append(pending)
-    for loop, told in loops.items():
+    for loop, answers in loops.items():
         with suppress(RuntimeError):  # the loop has ended, and its callers with it
-            loop.call_soon_threadsafe(_tell_all, told)
+            loop.call_soon_threadsafe(_tell_all, answers)
 
 
 def _tell_all(batch: Iterable[Pending]) -> None:

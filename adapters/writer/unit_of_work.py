@@ -118,8 +118,8 @@ class UnitOfWork:
 
     def _refresh(self, name: str) -> None:
         """Read what the log has beyond the cached session."""
-        known = self._cache.pop(name, None)
-        loaded = self._sessions[name] = Loaded(self._load(name, known), fresh=True)
+        cached = self._cache.pop(name, None)
+        loaded = self._sessions[name] = Loaded(self._load(name, cached), fresh=True)
         if loaded.session is not None:
             self._cache[name] = loaded.session
 

@@ -179,12 +179,12 @@ class Writer:
         for pending in overtaken:
             pending.tries += 1
         given_up = [pending for pending in overtaken if pending.tries > TRIES or isinstance(error, Fenced)]
-        kept = [pending for pending in batch if pending not in given_up]
+        remaining = [pending for pending in batch if pending not in given_up]
         for pending in batch:
             pending.restart()
         for pending in given_up:
             pending.error = error
-        return kept
+        return remaining
 
     # -- one command -----------------------------------------------------------------------------------------------
 
@@ -219,32 +219,32 @@ class Writer:
         """The session as this process knows it; another one may have moved it on. From any thread."""
         return self._cache.get(session_id)
 
-    def load(self, session_id: str, *, upto: int | None = None, known: Session | None = None) -> Session | None:
+    def load(self, session_id: str, *, upto: int | None = None, base: Session | None = None) -> Session | None:
         """A session as the log has it, or had it after its event `upto`. Reads only the events after the
         known state. From any thread."""
-        if known is None and upto is None:
-            known = self._cache.get(session_id)
-        if known is not None:
-            return _folded(session_id, known, self.store.history(session_id, after=known.version, upto=upto))
+        if base is None and upto is None:
+            base = self._cache.get(session_id)
+        if base is not None:
+            return _folded(session_id, base, self.store.history(session_id, after=base.version, upto=upto))
         history = self.store.history(session_id, upto=upto, limit=LONG)
         if len(history) == LONG:
-            kept = self._kept(session_id, upto)
-            if kept is not None:
-                return kept
+            stored = self._from_snapshot(session_id, upto)
+            if stored is not None:
+                return stored
             history += self.store.history(session_id, after=LONG, upto=upto)
         return _folded(session_id, None, history)
 
-    def _kept(self, session_id: str, upto: int | None) -> Session | None:
+    def _from_snapshot(self, session_id: str, upto: int | None) -> Session | None:
         """A long session from what was kept of it; None where nothing was, or where it may quote a text that was taken
         out since."""
-        kept = self.nearest(session_id, upto)
-        if kept is None or kept.version < LONG:
+        stored = self.nearest(session_id, upto)
+        if stored is None or stored.version < LONG:
             return None
-        rest = self.store.history(session_id, after=kept.version, upto=upto)
-        return None if any(isinstance(each.event, TextRedacted) for each in rest) else _folded(session_id, kept, rest)
+        rest = self.store.history(session_id, after=stored.version, upto=upto)
+        return None if any(isinstance(each.event, TextRedacted) for each in rest) else _folded(session_id, stored, rest)
 
-    def _catch_up(self, session_id: str, known: Session | None) -> Session | None:
-        return self.load(session_id, known=known)
+    def _catch_up(self, session_id: str, base: Session | None) -> Session | None:
+        return self.load(session_id, base=base)
 
     def _accept(self, pending: Pending, recorded: Sequence[Recorded]) -> None:
         if not pending.sessions:
@@ -260,11 +260,11 @@ class Writer:
         pending.answer = pending.told or answer_to(pending.envelope, pending.sessions, recorded[-1].position)
 
 
-def _folded(session_id: str, known: Session | None, history: Sequence[Recorded]) -> Session | None:
+def _folded(session_id: str, base: Session | None, history: Sequence[Recorded]) -> Session | None:
     """The session after these events; the known one where there are none."""
     if not history:
-        return known
-    return fold(kind_of(session_id), ((recorded.event, recorded.metadata) for recorded in history), known)
+        return base
+    return fold(kind_of(session_id), ((recorded.event, recorded.metadata) for recorded in history), base)
 
 
 __all__ = ["Busy", "CommandAnswer", "CommandEnvelope", "KeyReused", "Writer", "fingerprint"]

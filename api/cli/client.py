@@ -68,16 +68,16 @@ class Api:
         self.poll, self.system = poll, system
 
     async def get(self, path: str, **params: object) -> Json:
-        return _object(await self._ask("GET", path, params=_said(params)))
+        return _object(await self._ask("GET", path, params=_query(params)))
 
     async def values(self, address: str, **params: object) -> list[Json]:
         """An answer that is a list."""
-        return [dict(each) for each in (await self._ask("GET", address, params=_said(params))).json()]
+        return [dict(each) for each in (await self._ask("GET", address, params=_query(params))).json()]
 
     async def text(self, path: str, **params: object) -> str:
         """Text for a person, in the language of the terminal."""
         headers = {"Accept-Language": of_environment(os.environ)}
-        return (await self._ask("GET", path, params=_said(params), headers=headers)).text
+        return (await self._ask("GET", path, params=_query(params), headers=headers)).text
 
     async def post(self, path: str, body: Json, *, key: str | None = None, version: int | None = None) -> Json:
         """A command; `key` makes it safe to repeat, `version` binds it to what the caller has seen."""
@@ -85,7 +85,7 @@ class Api:
             raise Failed("An idempotency key has 1 to 255 visible ASCII characters.", code=exits.USAGE)
         headers = {"Idempotency-Key": key, "If-Match": None if version is None else f'"{version}"'}
         sent = {name: value for name, value in headers.items() if value is not None}
-        return _object(await self._ask("POST", path, json=_said(body), headers=sent))
+        return _object(await self._ask("POST", path, json=_query(body), headers=sent))
 
     async def session(self, session_id: str, *, at: int | None = None) -> Json:
         """`{"session", "availableCommands", …}`"""
@@ -215,7 +215,7 @@ async def _is_an_id(api: Api, name: str) -> bool:
     return True
 
 
-def _said(values: Json) -> Json:
+def _query(values: Json) -> Json:
     return {name: value for name, value in values.items() if value is not None}
 
 

@@ -72,7 +72,9 @@ def _trouble(store: "Log", name: str) -> Finding | None:
             recorded = decode(row.stored(), row.position)
             session = fold(kind_of(name), [(recorded.event, recorded.metadata)], session)
         except Exception as error:  # whatever it is that an old event does to today's rules
-            return Finding("fail", name, f"version {row.version}, {row.topic}, does not load: {_told(error)}", _LOAD)
+            return Finding(
+                "fail", name, f"version {row.version}, {row.topic}, does not load: {_error_words(error)}", _LOAD
+            )
         history.append(recorded)
     return _difference(store, name, history)
 
@@ -87,7 +89,7 @@ def _difference(store: "Log", name: str, history: "list[Recorded]") -> Finding |
     try:
         difference = first_difference(history, partial(whole, store), lambda event_id: _event(store, event_id))
     except Exception as error:  # as above
-        return Finding("fail", name, f"cannot be decided again: {_told(error)}", advice)
+        return Finding("fail", name, f"cannot be decided again: {_error_words(error)}", advice)
     if difference is None:
         return None
     return Finding("fail", name, f"version {difference.version} would differ today: {_words(difference)}", advice)
@@ -111,7 +113,7 @@ def _words(difference: "Difference") -> str:
             return f"{difference.command} records a different {topic}"
 
 
-def _told(error: Exception) -> str:
+def _error_words(error: Exception) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())[:200]
 
 

@@ -80,7 +80,7 @@ def _show(answer: Json) -> None:
         chosen = f", {recorded['decidedBy']}: {recorded['choice']}" if recorded["choice"] else ""
         put(f"{item['sessionId']}  {ended}{chosen}")
         for outcome in item["outcomes"]:
-            put(f"  {outcome['profile']:<16} {_told(outcome)}")
+            put(f"  {outcome['profile']:<16} {_outcome_words(outcome)}")
     rows = [[tally["profile"], *(str(tally[name]) for name in _TOTALS)] for tally in answer["totals"]]
     put("")
     put_table(("PROFILE", *(name.upper() for name in _TOTALS)), rows)
@@ -88,7 +88,7 @@ def _show(answer: Json) -> None:
         say(f"{answer['leftOut']} more match; use --limit to see more.")
 
 
-def _told(outcome: Json) -> str:
+def _outcome_words(outcome: Json) -> str:
     if outcome["round"] is None:
         return f"{outcome['against']}: continues past the recorded end; outcome unknown"
     overruled = {True: ", overruled", False: ", upheld", None: ""}[outcome["overruled"]]

@@ -61,7 +61,7 @@ def list_sessions(
             return exits.OK
     import asyncio  # half of what this command takes otherwise
 
-    items, more = asyncio.run(_asked(where, filters, limit, cursor))
+    items, more = asyncio.run(_fetch(where, filters, limit, cursor))
     if json:
         put_json({"items": items, "nextCursor": more})
         return exits.OK
@@ -75,7 +75,7 @@ def _status(item: Json) -> str:
     return str(item["status"]) if machine is None else f"{item['status']}, waits for the machine {one_line(machine)}"
 
 
-async def _asked(where: Where, filters: Json, limit: int, cursor: str | None) -> tuple[list[Json], str | None]:
+async def _fetch(where: Where, filters: Json, limit: int, cursor: str | None) -> tuple[list[Json], str | None]:
     """Sessions, and the cursor after them."""
     from api.cli.client import connected
 

@@ -175,12 +175,12 @@ def clean(
         if not dry_run:
             workspaces.put_away(name)
         if not json:
-            put(f"{name}  {_told(sizes[name])}")
+            put(f"{name}  {_size_words(sizes[name])}")
     if json:
         put_json(
             {"items": [{"sessionId": name, "bytes": size} for name, size in sizes.items()], "deleted": not dry_run}
         )
-    what = f"the working folders of {counted(len(sizes), 'session')}, {_told(sum(sizes.values()))}"
+    what = f"the working folders of {counted(len(sizes), 'session')}, {_size_words(sum(sizes.values()))}"
     say(f"{'Would delete' if dry_run else 'Deleted'} {what}.")
     return exits.OK
 
@@ -203,7 +203,7 @@ def _rests(store: "Log", name: str, before: float) -> bool:
     return not (session.outstanding or session.open_children)
 
 
-def _told(size: float) -> str:
+def _size_words(size: float) -> str:
     for unit in ("bytes", "kB", "MB"):
         if size < 1_000:
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"

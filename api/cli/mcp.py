@@ -95,11 +95,11 @@ class ToolServer:
             "hansard",
             version=version("hansard"),
             instructions=_INSTRUCTIONS,
-            on_list_tools=self._listed,
+            on_list_tools=self._list_tools,
             on_call_tool=self._called,
         )
 
-    async def _listed(self, _: Any, __: Any) -> Any:
+    async def _list_tools(self, _: Any, __: Any) -> Any:
         from mcp_types import ListToolsResult, Tool
 
         scope = await self._allowed()

@@ -196,7 +196,7 @@ class RateLimit(logging.Filter):
         self._said: OrderedDict[tuple[str, str], _Said] = OrderedDict()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        now, what = self._now(), (record.name, _told(record))
+        now, what = self._now(), (record.name, _record_words(record))
         before = self._said.pop(what, _Said())
         if now - before.at > PAUSE:
             before = _Said()
@@ -212,7 +212,7 @@ class OneLine(logging.Formatter):
     """An exception is shown by its message."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return visible(f"hansard: {record.levelname.lower()}: {_told(record)}")
+        return visible(f"hansard: {record.levelname.lower()}: {_record_words(record)}")
 
 
 class Full(logging.Formatter):
@@ -224,7 +224,7 @@ class Full(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         error = record.exc_info[1] if record.exc_info else None
         if _is_sentence(error) and not os.environ.get("HANSARD_DEBUG"):
-            plain = {"msg": _told(record), "args": None, "exc_info": None, "exc_text": None}
+            plain = {"msg": _record_words(record), "args": None, "exc_info": None, "exc_text": None}
             record = logging.makeLogRecord(record.__dict__ | plain)
         return visible(super().format(record))
 
@@ -237,7 +237,7 @@ def log_to_stderr(formatter: logging.Formatter) -> None:
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
 
 
-def _told(record: logging.LogRecord) -> str:
+def _record_words(record: logging.LogRecord) -> str:
     """The message, and why; an error that is none of ours is named, too."""
     error = record.exc_info[1] if record.exc_info else None
     if error is None:

@@ -153,7 +153,7 @@ def of_field(name: str, detail: str, *, status: int = 422) -> Problem:
 def of_fields(status: int, details: Mapping[str, str]) -> Problem:
     """The fields that do not fit, by JSON pointer. Each detail has its own code."""
     errors = [misfit(pointer, detail) for pointer, detail in details.items()]
-    return Problem(status, _listed(errors[:5]), code="invalid", errors=errors)
+    return Problem(status, _errors_text(errors[:5]), code="invalid", errors=errors)
 
 
 def misfit(pointer: str, detail: str) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def _repeated(error: Repeated) -> Problem:
     return problem
 
 
-def _listed(errors: Sequence[Mapping[str, str]]) -> str:
+def _errors_text(errors: Sequence[Mapping[str, str]]) -> str:
     """What is wrong, each place by its pointer; what is wrong with the whole body needs none."""
     return "; ".join(": ".join(part for part in (entry["pointer"], entry["detail"]) if part) for entry in errors)
 

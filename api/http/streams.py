@@ -168,13 +168,13 @@ class EventStream(Response):
     async def _chunks(self, reader: Reader) -> AsyncIterator[bytes]:
         yield RETRY
         try:
-            async for chunk in self._told(reader):
+            async for chunk in self._send_pieces(reader):
                 yield chunk
         except HansardError as error:
             problem = of(error)
             yield (LATER if problem.status == 500 else b"") + PROBLEM % document(problem)
 
-    async def _told(self, reader: Reader) -> AsyncIterator[bytes]:
+    async def _send_pieces(self, reader: Reader) -> AsyncIterator[bytes]:
         hub = self._hub
         while not (hub.closed or reader.gone):
             reader.rung.clear()

@@ -28,7 +28,7 @@ _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
-def _asked(request: Request) -> int:
+def _position(request: Request) -> int:
     """The position that is asked for. Raises Invalid for one that the log has not come to."""
     head, as_of = system(request).store.head(), filters_of(request).as_of
     if as_of is not None and as_of > head:
@@ -36,7 +36,7 @@ def _asked(request: Request) -> int:
     return head if as_of is None else as_of
 
 
-@endpoint("format", "from", "to", "kind", "label", "asOf", position=_asked)
+@endpoint("format", "from", "to", "kind", "label", "asOf", position=_position)
 def show_report(request: Request) -> Response:
     """GET /api/reports/{name}: rows and totals; `format=csv`: the rows"""
     report = reports.find(request.path_params["name"])

@@ -56,7 +56,7 @@ async def show_activity(request: Request) -> Response:
     session = await asyncio.to_thread(session_of, request)
     entry = await asyncio.to_thread(_entry, request, session)
     frames = await asyncio.to_thread(_frames, request, session, entry)
-    stream = _told(system(request), session.id, entry.turn_id, after, frames)
+    stream = _frame_events(system(request), session.id, entry.turn_id, after, frames)
     return StreamingResponse(stream, headers={name.decode(): value.decode() for name, value in HEADERS})
 
 
@@ -86,7 +86,7 @@ def show_transcript(request: Request) -> Response:
 # -- live ------------------------------------------------------------------------------------------------------------
 
 
-async def _told(
+async def _frame_events(
     inside: System, session_id: str, turn_id: str, seq: int, stored: tuple[ActivityFrame, ...]
 ) -> AsyncIterator[bytes]:
     """Frames as they come, until the turn has ended; of one that did not run here, those that are recorded."""

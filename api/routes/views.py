@@ -229,7 +229,7 @@ def show_diff(request: Request) -> Response:
     sides = []
     for name in ("a", "b"):
         version = number(request, f"at{name.upper()}", least=1)
-        session = _found(request, request.path_params[name], version)
+        session = _load(request, request.path_params[name], version)
         sides.append((system(request).store.history(session.id, upto=session.version), session))
     (a, first), (b, second) = sides
     return answer(diff.diff(a, b, first, second, partial(whole, system(request).store)))
@@ -257,10 +257,10 @@ def record_of(request: Request, session: Session) -> Record:
 
 def session_of(request: Request) -> Session:
     """The session of the path, now or at `?version=`."""
-    return _found(request, request.path_params["id"], number(request, "version", least=1))
+    return _load(request, request.path_params["id"], number(request, "version", least=1))
 
 
-def _found(request: Request, session_id: str, version: int | None) -> Session:
+def _load(request: Request, session_id: str, version: int | None) -> Session:
     if kind_of(session_id) not in KINDS:
         raise Unknown(Sentence("session_not_found", id=session_id))
     session = system(request).sessions.get(session_id, version)

@@ -104,11 +104,11 @@ def _side(context: PanelContext) -> dict[str, Any]:
 
 
 def _pair(pair: EventPair, sides: Sequence[PanelContext]) -> dict[str, Any]:
-    a, b = (one and _told(one, context) for one, context in zip((pair.a, pair.b), sides, strict=True))
+    a, b = (one and _event_card(one, context) for one, context in zip((pair.a, pair.b), sides, strict=True))
     return {"a": a, "b": b, "same": pair.same}
 
 
-def _told(recorded: Recorded, context: PanelContext) -> dict[str, Any]:
+def _event_card(recorded: Recorded, context: PanelContext) -> dict[str, Any]:
     event, session = recorded.event, context.session
     agents = [agent.agent for agent in session.agents] if isinstance(session, Orchestration) else []
     words = describe(event.TOPIC, event.model_dump(mode="json", by_alias=True), context.language, agents=agents)

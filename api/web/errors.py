@@ -14,16 +14,16 @@ from domain.values.words import Words
 
 async def on_error(request: Request, error: Exception) -> Response:
     """Starlette's exception handler for everything but its own HTTPException."""
-    return _said(request, await problems.on_error(request, error))
+    return _respond(request, await problems.on_error(request, error))
 
 
 async def on_http_exception(request: Request, error: Exception) -> Response:
     """404 and 405 of the router: the title is enough for their page."""
     answer = await problems.on_http_exception(request, error)
-    return _said(request, answer, shown=answer.status_code not in (404, 405))
+    return _respond(request, answer, shown=answer.status_code not in (404, 405))
 
 
-def _said(request: Request, problem: Response, *, shown: bool = True) -> Response:
+def _respond(request: Request, problem: Response, *, shown: bool = True) -> Response:
     """The same status and headers, only with another body. `shown`: the page contains more than its title."""
     paged = "text/html" in request.headers.get("accept", "")
     if request.url.path.startswith("/api/") or not (paged or scripted(request)):

@@ -39,7 +39,7 @@ async def show(request: Request) -> Response:
     wanted = {name: _percent(request, name) for name in RULES}
 
     def build() -> str:
-        ids = _listed(inside)
+        ids = _choices(inside)
         session = _chosen(inside, request.query_params.get("session", ""), ids)
         result = _judged(inside, session, ids, wanted) if session else None
         choices = [(name, title(one)) for name in ids[:LISTED] if (one := _discussion(inside, name))]
@@ -58,7 +58,7 @@ def _percent(request: Request, name: str) -> float | None:
     return int(text) / 100
 
 
-def _listed(inside: System) -> list[str]:
+def _choices(inside: System) -> list[str]:
     with inside.reading() as db:
         return found_by(db, Filters(as_of=inside.follower.position))[:LOOKED]
 

@@ -42,7 +42,7 @@ def _verdicts(*agents: str) -> str:
     return json.dumps({"verdicts": [{"agent": agent, "pass": True, "feedback": "Holds."} for agent in agents]})
 
 
-def _said(words: str, verdict: str, **lists: Any) -> str:
+def _contribution(words: str, verdict: str, **lists: Any) -> str:
     return f"{words}\n" + json.dumps({"verdict": verdict, **lists})
 
 
@@ -105,8 +105,8 @@ def _red_team() -> Json:
     ]
     replies = {
         "reviewer": [
-            _said("There is a vulnerability.", "FAIL", summary="Open to injection.", issues=issues),
-            _said(
+            _contribution("There is a vulnerability.", "FAIL", summary="Open to injection.", issues=issues),
+            _contribution(
                 "I agree with the mending; the limit is still missing.",
                 "NEEDS_FIX",
                 summary="One left.",
@@ -145,7 +145,7 @@ def _perspectives() -> Json:
     replies = {
         "critic": [
             "Risk: readers see half of the table while it is copied.",
-            _said(
+            _contribution(
                 "Copy in one transaction, then both views hold.", "APPROVE", concerns=[], suggestions=["Count rows."]
             ),
         ],
@@ -159,8 +159,12 @@ def _stalled() -> Json:
     """All agents say something different each time: no agreement, no stability."""
     replies = {
         "critic": [
-            _said("Copying blocks every writer for hours.", "CHALLENGE", concerns=["Writers wait."], suggestions=[]),
-            _said("Dropping tables loses audit trails.", "CHALLENGE", concerns=["No way back."], suggestions=[]),
+            _contribution(
+                "Copying blocks every writer for hours.", "CHALLENGE", concerns=["Writers wait."], suggestions=[]
+            ),
+            _contribution(
+                "Dropping tables loses audit trails.", "CHALLENGE", concerns=["No way back."], suggestions=[]
+            ),
         ],
         "planner": ["Replication keeps both sides current."],
         "synthesizer": ["They do not get nearer to each other: writers, and the way back."],

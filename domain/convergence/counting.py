@@ -44,12 +44,12 @@ def agreement(text: str, profile: Profile = SEED) -> float:
 
     A negated word counts for the other side: "I do not agree" disagrees, "no flaws" agrees.
     """
-    return _signals(_said(text), WORD_LISTS[profile.words]).ratio
+    return _signals(_prose(text), WORD_LISTS[profile.words]).ratio
 
 
 def similarity(a: str, b: str, profile: Profile = SEED) -> float:
     """The share of words that two texts have in common, 0 to 1; 0 if either has no words, or both (K-30)."""
-    return overlap(_words(_said(a), profile.similarity), _words(_said(b), profile.similarity), profile) or 0.0
+    return overlap(_words(_prose(a), profile.similarity), _words(_prose(b), profile.similarity), profile) or 0.0
 
 
 def read(text: str, profile: Profile) -> Reading:
@@ -60,7 +60,7 @@ def read(text: str, profile: Profile) -> Reading:
 @lru_cache(maxsize=256)
 def _read(text: str, words: str, similarity: str) -> Reading:
     """A discussion is judged after each round with all earlier rounds, so recent texts are cached."""
-    prose = _said(text)
+    prose = _prose(text)
     says = any(map(str.isalnum, prose))
     return Reading(signals=_signals(prose, WORD_LISTS[words]), words=_words(prose, similarity), says=says)
 
@@ -87,7 +87,7 @@ def _split(text: str) -> list[str]:
     return text.translate(between).split()
 
 
-def _said(text: str) -> str:
+def _prose(text: str) -> str:
     """The prose in it, without format characters such as the soft hyphen, which would split "disagree"."""
     prose = talk(text)
     return prose.translate({ord(c): None for c in set(prose) if unicodedata.category(c) == "Cf"})

@@ -157,10 +157,10 @@ def context(delivery: Delivery, phase: Phase) -> dict[str, str | Text]:
     places = PLACES.get(phase, ())
     words = {
         "task": delivery.task,
-        "files": _listed(delivery.file_paths),
+        "files": _bullets(delivery.file_paths),
         "max_iterations": str(delivery.budget.limits.max_iterations),
         "iteration": str(delivery.iteration),
-        "goals": _listed(delivery.goals),
+        "goals": _bullets(delivery.goals),
         "history": "\n".join(delivery.history),
         "validation": _validation(delivery, phase),
     }
@@ -171,7 +171,7 @@ def context(delivery: Delivery, phase: Phase) -> dict[str, str | Text]:
     return values
 
 
-def _listed(lines: tuple[str, ...]) -> str:
+def _bullets(lines: tuple[str, ...]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 

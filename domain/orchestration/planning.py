@@ -34,7 +34,7 @@ def record_answer(now: Run, command: RecordReply, words: str) -> Events:
     try:
         plan = replies.subtasks(words)
     except Unreadable:
-        return finish_answer(now, now.text(_said(words)))
+        return finish_answer(now, now.text(_public_words(words)))
     if not now.state.employees:
         return finish_answer(now, command.reply)
     return adopt(now, command, plan.subtasks, plan=now.text("Agent-initiated dispatch"), source="agent", words=words)
@@ -50,7 +50,7 @@ def finish_answer(now: Run, answer: Text) -> Events:
     return complete(now, answer, by="answer")
 
 
-def _said(words: str) -> str:
+def _public_words(words: str) -> str:
     """What the assistant says to people: without its thinking, and unwrapped if all of it is in the planner's
     format."""
     try:
@@ -153,8 +153,8 @@ def _plan_sentence(run: Orchestration, agents: int) -> str:
 def ask_first(now: Run) -> TurnRequested:
     """Ask for the first answer: from the assistant for a direct request, otherwise from the planner."""
     if now.state.state == "direct":
-        return _asked(now, role="assistant", prompt="direct", context=request_places(now.state), access="write")
-    return _asked(now, role="planner", prompt="plan", reads="subtasks", context=plan_places(now.state))
+        return _ask_assistant(now, role="assistant", prompt="direct", context=request_places(now.state), access="write")
+    return _ask_assistant(now, role="planner", prompt="plan", reads="subtasks", context=plan_places(now.state))
 
 
 def ask_again(now: Run, answer: Text, reasons: Sequence[str]) -> TurnRequested:
@@ -162,15 +162,15 @@ def ask_again(now: Run, answer: Text, reasons: Sequence[str]) -> TurnRequested:
     lines = "\n".join(f"- {reason}" for reason in reasons)
     context = {**plan_places(now.state), "answer": answer, "reasons": lines}
     if now.state.state == "direct":
-        return _asked(now, role="assistant", prompt="plan_repair", context=context, access="write")
-    return _asked(now, role="planner", prompt="plan_repair", reads="subtasks", context=context)
+        return _ask_assistant(now, role="assistant", prompt="plan_repair", context=context, access="write")
+    return _ask_assistant(now, role="planner", prompt="plan_repair", reads="subtasks", context=context)
 
 
 def revise_plan(now: Run, synthesis: Text) -> TurnRequested:
     """Ask the planner for a new version of the plan, with the outcome of the debate (K-24)."""
     run = now.state
     context: Places = {"task": run.prompt, "plan": run.plan or Text(), "synthesis": synthesis}
-    return _asked(now, role="planner", prompt="revise_plan", reads="subtasks", context=context)
+    return _ask_assistant(now, role="planner", prompt="revise_plan", reads="subtasks", context=context)
 
 
 def request_places(run: Orchestration) -> dict[str, str | Text]:
@@ -183,7 +183,7 @@ def plan_places(run: Orchestration) -> dict[str, str | Text]:
     return {**request_places(run), "max_rounds": str(run.max_rounds), "worklog": run.worklog}
 
 
-def _asked(
+def _ask_assistant(
     now: Run, *, role: str, prompt: str, context: Places, reads: str = "text", access: Access = "read"
 ) -> TurnRequested:
     run = now.state

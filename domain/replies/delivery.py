@@ -116,7 +116,7 @@ def _advice(value: object) -> int | None:
     return math.floor(min(100, max(0, value)) + 0.5)
 
 
-def _listed(value: object) -> object:
+def _steps_of(value: object) -> object:
     """A plan that is one text has one step."""
     if isinstance(value, str):
         return (value,) if value.strip() else ()
@@ -136,7 +136,7 @@ class ReviewArtifact(ReplyShape):
     blocking_issues: Few[ReviewIssue]
     non_blocking_issues: MaybeFew[ReviewIssue] = ()
     score: Annotated[int | None, BeforeValidator(_advice)] = None
-    fix_plan: Annotated[MaybeFew[SomeWords], BeforeValidator(_listed)] = ()
+    fix_plan: Annotated[MaybeFew[SomeWords], BeforeValidator(_steps_of)] = ()
 
 
 def review_artifact(text: str) -> ReviewArtifact:

@@ -77,7 +77,7 @@ def _answers(data: Object) -> bool:
     return "direct_answer" in data or "subtasks" in data
 
 
-def _given(data: Object) -> JSON:
+def _subtasks_of(data: Object) -> JSON:
     return data.get("subtasks") or []
 
 
@@ -89,8 +89,8 @@ def _answer(data: Object) -> DirectAnswer:
     return fitted(DirectAnswer, data, name=_DIRECT)
 
 
-_PLAN = Shape(name=_SUBTASKS, keys=("subtasks",), claims=_plans, fit=_plan, decides=_given)
-_ANSWER = Shape(name=_DIRECT, keys=("direct_answer", "subtasks"), claims=_answers, fit=_answer, decides=_given)
+_PLAN = Shape(name=_SUBTASKS, keys=("subtasks",), claims=_plans, fit=_plan, decides=_subtasks_of)
+_ANSWER = Shape(name=_DIRECT, keys=("direct_answer", "subtasks"), claims=_answers, fit=_answer, decides=_subtasks_of)
 
 
 # -- verdicts on a round, and what an employee claims about its own phases (S1, behaviour §1.8, §1.9) -----------------

@@ -146,7 +146,7 @@ def why_not(session: Session, wished: str) -> WhyNot:
         reached=session.state == wished,
         direct=direct,
         steps=steps,
-        text="\n".join(part for part in (_told(session, wished, direct, steps), _waiting(session, wished)) if part),
+        text="\n".join(part for part in (_verdict(session, wished, direct, steps), _waiting(session, wished)) if part),
     )
 
 
@@ -183,7 +183,7 @@ def _open(table: ChartTable, session: Session, here: str) -> Iterator[tuple[str,
                 yield event, edge
 
 
-def _told(session: Session, wished: str, direct: Sequence[DirectStep], steps: Sequence[ChartStep] | None) -> str:
+def _verdict(session: Session, wished: str, direct: Sequence[DirectStep], steps: Sequence[ChartStep] | None) -> str:
     if session.state == wished:
         return f"It is {wished}."
     way = " → ".join(f"{step.event} to {step.to}" for step in steps or ())

@@ -74,7 +74,7 @@ class _Reader:
             case SessionForked() as event:
                 self.found.source = event.source
             case TurnRequested() as event:
-                self.requests[event.turn_id] = event, self._asked(event)
+                self.requests[event.turn_id] = event, self._requested_findings(event)
             case TurnAnswered() as event:
                 self._answered(recorded, event)
             case TestsPassed():
@@ -87,9 +87,9 @@ class _Reader:
             case VerdictGiven() as event if event.judged:
                 self._judged(recorded, event)
             case event:
-                self._found(recorded, event)
+                self._note_findings(recorded, event)
 
-    def _found(self, recorded: Recorded, event: object) -> None:
+    def _note_findings(self, recorded: Recorded, event: object) -> None:
         """The findings that the developer's next turn has to address."""
         match event:
             case ReviewBlockingDetected():
@@ -103,7 +103,7 @@ class _Reader:
             case _:
                 pass
 
-    def _asked(self, request: TurnRequested) -> tuple[NamedFinding, ...]:
+    def _requested_findings(self, request: TurnRequested) -> tuple[NamedFinding, ...]:
         verdict = self.verdicts.get(request.agent)
         return self.findings or ((verdict,) if verdict else ())
 

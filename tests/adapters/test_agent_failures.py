@@ -61,7 +61,7 @@ def test_only_the_last_lines_without_control_sequences_count() -> None:
 
 def test_rules_of_the_team_come_first() -> None:
     rules = [Rule(match="out of (coffee|tea)", code="overloaded")]
-    failure = failure_of("crash", "Exit 1: out of Tea, 401", said="out of Tea, 401", rules=rules)
+    failure = failure_of("crash", "Exit 1: out of Tea, 401", output="out of Tea, 401", rules=rules)
     assert (failure.code, failure.retryable) == ("overloaded", True)
 
 

@@ -35,10 +35,10 @@ class AcpAgent(CommandAgent):
         super().__init__(settings.program, data_dir)
         self._acp = settings
 
-    def _obstacle(self, turn: Turn, found: AgentConversation | None) -> str | None:
-        if found is not None and not found.id:
+    def _obstacle(self, turn: Turn, conversation: AgentConversation | None) -> str | None:
+        if conversation is not None and not conversation.id:
             return "The program did not name its conversation."
-        return super()._obstacle(turn, found)
+        return super()._obstacle(turn, conversation)
 
     async def _run(self, turn: Turn, talk: TurnConversation, *, scratch: Path, fence: Fence) -> Reply:
         settings = self._settings.inside(fence.level)
@@ -53,21 +53,21 @@ class AcpAgent(CommandAgent):
         failure = await program.talk(dialogue, talk.conversation.id if talk.resumed else None)
         return await asyncio.to_thread(self._reply, dialogue, talk, failure, call)
 
-    def _reply(self, said: Dialogue, talk: TurnConversation, failure: Failure | None, call: Call) -> Reply:
-        text = call.scrub(said.text).strip("\r\n")
+    def _reply(self, dialogue: Dialogue, talk: TurnConversation, failure: Failure | None, call: Call) -> Reply:
+        text = call.scrub(dialogue.text).strip("\r\n")
         if failure is None and not text.strip():
             failure = Failure(code="unreadable", detail="The agent ended without an answer.")
-        conversation = replace(talk.conversation, id=program_id(said.session) or talk.conversation.id)
-        usage = said.usage
-        if said.cost is not None:
-            spent = added(Usage(cost_micros=said.cost), self._meter(conversation))
+        conversation = replace(talk.conversation, id=program_id(dialogue.session) or talk.conversation.id)
+        usage = dialogue.usage
+        if dialogue.cost is not None:
+            spent = added(Usage(cost_micros=dialogue.cost), self._meter(conversation))
             usage = usage.changed(cost_micros=spent.cost_micros)
-        kept = talk.resumed or (failure is None and bool(conversation.id))
+        keeps_session = talk.resumed or (failure is None and bool(conversation.id))
         return Reply(
             text=text,
             usage=usage,
-            model=call.scrub(said.model or "") or None,
-            agent_session=conversation.handle if kept else None,
+            model=call.scrub(dialogue.model or "") or None,
+            agent_session=conversation.handle if keeps_session else None,
             failure=failure,
-            truncated=said.truncated,
+            truncated=dialogue.truncated,
         )

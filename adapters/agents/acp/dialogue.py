@@ -94,13 +94,13 @@ class Dialogue:
         nothing = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
         who = {"name": "hansard", "title": "Hansard", "version": "0.1"}
         wanted = {"protocolVersion": VERSION, "clientCapabilities": nothing, "clientInfo": who}
-        found = await introduced(connection, wanted, "ACP")
-        if found.get("protocolVersion") != VERSION:
-            detail = f"The agent speaks version {str(found.get('protocolVersion'))[:20]} of ACP, not {VERSION}."
+        introduction = await introduced(connection, wanted, "ACP")
+        if introduction.get("protocolVersion") != VERSION:
+            detail = f"The agent speaks version {str(introduction.get('protocolVersion'))[:20]} of ACP, not {VERSION}."
             raise Rejected(Failure(code="refused", detail=detail))
         if self._at.settings.auth_method:
             await connection.send_request("authenticate", {"methodId": self._at.settings.auth_method})
-        return table(found.get("agentCapabilities"))
+        return table(introduction.get("agentCapabilities"))
 
     async def _open_session(self, connection: "Connection", abilities: Json, resume: str | None) -> None:
         """Start a new conversation, or resume one. Updates that arrive while it loads are its history."""
@@ -108,27 +108,27 @@ class Dialogue:
 
         place: Json = {"cwd": str(self._at.call.cwd), "mcpServers": []}
         if resume is None:
-            found = table(await connection.send_request("session/new", place))
-            self.session = str(found.get("sessionId", ""))
+            answer = table(await connection.send_request("session/new", place))
+            self.session = str(answer.get("sessionId", ""))
         else:
             resumes = isinstance(table(abilities.get("sessionCapabilities")).get("resume"), dict)
             if not resumes and abilities.get("loadSession") is not True:
                 raise Rejected(Failure(code="lost_conversation", detail="The agent cannot resume a conversation."))
             method = "session/resume" if resumes else "session/load"
             try:
-                found = table(await connection.send_request(method, {"sessionId": resume, **place}))
+                answer = table(await connection.send_request(method, {"sessionId": resume, **place}))
             except RequestError as error:
                 if error.code == _AUTH_REQUIRED:
                     raise
                 detail = f"The agent does not know the conversation any more: {self._words(error)}"
                 raise Rejected(Failure(code="lost_conversation", detail=detail)) from None
             self.session = resume
-        self._session = found
+        self._session = answer
 
     async def _choose_model(self, connection: "Connection") -> None:
         """Select the model that the settings name, if the agent allows it. Returns the model in use."""
         wanted = self._at.settings.model
-        listed, options = table(self._session.get("models")), self._session.get("configOptions")
+        models, options = table(self._session.get("models")), self._session.get("configOptions")
         option = (
             next(
                 (one for one in options if isinstance(one, dict) and "model" in (one.get("category"), one.get("id"))),
@@ -137,38 +137,38 @@ class Dialogue:
             if isinstance(options, list)
             else {}
         )
-        current = option.get("currentValue") or listed.get("currentModelId")
+        current = option.get("currentValue") or models.get("currentModelId")
         if wanted and current != wanted and not self._at.settings.model_args:
             if option:
                 chosen = {"sessionId": self.session, "configId": option.get("id"), "value": wanted}
                 await connection.send_request("session/set_config_option", chosen)
-            elif listed:
+            elif models:
                 await connection.send_request("session/set_model", {"sessionId": self.session, "modelId": wanted})
         name = wanted or (current if current != "default" else None)
         self.model = name[:200] if isinstance(name, str) and name else None
 
     async def _prompt(self, connection: "Connection") -> Failure | None:
-        said = {"sessionId": self.session, "prompt": [{"type": "text", "text": self._at.turn.prompt}]}
+        message = {"sessionId": self.session, "prompt": [{"type": "text", "text": self._at.turn.prompt}]}
         self._prompted = True
-        asked = asyncio.ensure_future(connection.send_request("session/prompt", said))
+        request = asyncio.ensure_future(connection.send_request("session/prompt", message))
         try:
-            await asyncio.wait({asked, self._too_long}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({request, self._too_long}, return_when=asyncio.FIRST_COMPLETED)
             if self._too_long.done():
-                await self._cancel(connection, asked)
+                await self._cancel(connection, request)
                 return Failure(code="limit", detail=f"The answer is longer than {self._at.most} bytes.")
-            answer = table(await asked)
+            answer = table(await request)
         except asyncio.CancelledError:
-            await self._cancel(connection, asked)
+            await self._cancel(connection, request)
             raise
         finally:
-            asked.cancel()
-            asked.add_done_callback(ignored)
+            request.cancel()
+            request.add_done_callback(ignored)
         self.usage = usage_of(answer)
         stop = _STOPS.get(str(answer.get("stopReason")))
         return Failure(code=stop[0], detail=stop[1]) if stop else None
 
-    async def _cancel(self, connection: "Connection", asked: "asyncio.Future[Any]") -> None:
-        await call_off(connection.send_notification("session/cancel", {"sessionId": self.session}), asked)
+    async def _cancel(self, connection: "Connection", request: "asyncio.Future[Any]") -> None:
+        await call_off(connection.send_notification("session/cancel", {"sessionId": self.session}), request)
 
     # -- what the agent asks and says ----------------------------------------------------------------------------------
 
@@ -176,13 +176,13 @@ class Dialogue:
         """A request or a notification from the agent. Raises RequestError."""
         from acp import RequestError
 
-        given = table(params)
+        fields = table(params)
         if method == "session/update":
-            self._update(table(given.get("update")))
+            self._update(table(fields.get("update")))
             return None
         if method == "session/request_permission":
             self._speech.flush()
-            return {"outcome": await self._permissions.outcome(given, self._calls)}
+            return {"outcome": await self._permissions.outcome(fields, self._calls)}
         raise RequestError.method_not_found(method[:100])
 
     def _update(self, update: Json) -> None:
@@ -228,7 +228,7 @@ class Dialogue:
         words = self._words(error)
         if error.code == _AUTH_REQUIRED:
             return Failure(code="auth", detail=f"The agent wants a login: {words}")
-        return failure_of("crash", words, said=words, rules=self._at.settings.failures)
+        return failure_of("crash", words, output=words, rules=self._at.settings.failures)
 
     def _words(self, error: "RequestError") -> str:
         return words_of(error, self._at.call)

@@ -17,13 +17,13 @@ class Permissions:
         self._desk, self._observe = desk, observe
         self.denied: set[str] = set()
 
-    async def outcome(self, given: Mapping[str, Any], known: Mapping[str, Json]) -> Json:
+    async def outcome(self, request: Mapping[str, Any], calls: Mapping[str, Json]) -> Json:
         """The answer to a request, given what is known of the tool calls. Permission is only ever given once."""
-        asked, listed = given.get("toolCall"), given.get("options")
-        call = asked if isinstance(asked, dict) else {}
+        tool_call, choices = request.get("toolCall"), request.get("options")
+        call = tool_call if isinstance(tool_call, dict) else {}
         name = str(call.get("toolCallId", ""))[:200]
-        options = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-        wish = wish_of(known.get(name, {}) | described(call))
+        options = [one for one in choices if isinstance(one, dict)] if isinstance(choices, list) else []
+        wish = wish_of(calls.get(name, {}) | described(call))
         allowed = _option(options, "allow_once")
         if allowed is not None and await self._desk.permitted(wish):
             return allowed
@@ -33,5 +33,5 @@ class Permissions:
 
 
 def _option(options: list[Json], kind: str) -> Json | None:
-    found = next((one.get("optionId") for one in options if one.get("kind") == kind), None)
-    return {"outcome": "selected", "optionId": found} if isinstance(found, str) else None
+    option_id = next((one.get("optionId") for one in options if one.get("kind") == kind), None)
+    return {"outcome": "selected", "optionId": option_id} if isinstance(option_id, str) else None

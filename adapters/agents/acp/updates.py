@@ -59,10 +59,10 @@ def described(update: Message) -> dict[str, Any]:
 def wish_of(call: Message) -> Wish:
     """What the tool call will do: for `execute` its command line, otherwise its title."""
     tool = _TOOLS.get(str(call.get("kind")), "other")
-    given, title = call.get("rawInput"), call.get("title")
+    raw, title = call.get("rawInput"), call.get("title")
     words = title if isinstance(title, str) else ""
-    if tool == "execute" and isinstance(given, dict):
-        words = _command(given) or words
+    if tool == "execute" and isinstance(raw, dict):
+        words = _command(raw) or words
     return Wish(tool, words or tool, _paths(call))
 
 
@@ -80,23 +80,23 @@ def usage_of(answer: Message) -> Usage:
     used = answer.get("usage")
     if not isinstance(used, dict):
         return _quota(answer)
-    given, said = _count(used.get("inputTokens")), _count(used.get("outputTokens"))
-    read, written, thought = (
+    input_tokens, output_tokens = _count(used.get("inputTokens")), _count(used.get("outputTokens"))
+    cache_reads, cache_writes, thought = (
         _count(used.get(name)) for name in ("cachedReadTokens", "cachedWriteTokens", "thoughtTokens")
     )
-    if given is None or said is None:
-        return Usage(input_tokens=given, output_tokens=said)
-    beside = (_count(used.get("totalTokens")) or 0) - given - said
-    cached = (read or 0) + (written or 0)
+    if input_tokens is None or output_tokens is None:
+        return Usage(input_tokens=input_tokens, output_tokens=output_tokens)
+    beside = (_count(used.get("totalTokens")) or 0) - input_tokens - output_tokens
+    cached = (cache_reads or 0) + (cache_writes or 0)
     if cached and beside >= cached:
-        given, beside = given + cached, beside - cached
+        input_tokens, beside = input_tokens + cached, beside - cached
     if thought and beside >= thought:
-        said += thought
+        output_tokens += thought
     return Usage(
-        input_tokens=given,
-        cached_tokens=read if read is not None and read <= given else None,
-        output_tokens=said,
-        reasoning_tokens=thought if thought is not None and thought <= said else None,
+        input_tokens=input_tokens,
+        cached_tokens=cache_reads if cache_reads is not None and cache_reads <= input_tokens else None,
+        output_tokens=output_tokens,
+        reasoning_tokens=thought if thought is not None and thought <= output_tokens else None,
     )
 
 
@@ -109,8 +109,8 @@ def _quota(answer: Message) -> Usage:
 
 
 def _tool(call: str, update: Message) -> Activity:
-    given, title = update.get("rawInput"), update.get("title")
-    fields = given if isinstance(given, dict) else {}
+    raw, title = update.get("rawInput"), update.get("title")
+    fields = raw if isinstance(raw, dict) else {}
     begins: Status | None = "running" if update.get("sessionUpdate") == "tool_call" else None
     status = _STATUSES.get(str(update.get("status")), begins)
     kind = update.get("kind")
@@ -131,8 +131,8 @@ def _tool(call: str, update: Message) -> Activity:
     )
 
 
-def _command(given: Message) -> str:
-    match given.get("command") or given.get("cmd"):
+def _command(raw: Message) -> str:
+    match raw.get("command") or raw.get("cmd"):
         case str(command):
             return command
         case [*parts] if parts and all(isinstance(part, str) for part in parts):
@@ -142,8 +142,8 @@ def _command(given: Message) -> str:
 
 def _paths(call: Message) -> tuple[str, ...]:
     places = call.get("locations")
-    found = (place.get("path") for place in places if isinstance(place, dict)) if isinstance(places, list) else ()
-    return tuple(dict.fromkeys(path[:4_096] for path in found if isinstance(path, str)))[:PATHS]
+    candidates = (place.get("path") for place in places if isinstance(place, dict)) if isinstance(places, list) else ()
+    return tuple(dict.fromkeys(path[:4_096] for path in candidates if isinstance(path, str)))[:PATHS]
 
 
 def _output(update: Message) -> str:

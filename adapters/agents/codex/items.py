@@ -87,7 +87,7 @@ def failure_in(error: Message, call: Call, rules: Iterable[Rule]) -> Failure:
     """Why a turn failed."""
     words = call.scrub(last_lines(_words(error)))
     detail = words or "Codex ended the turn without an explanation."
-    return failure_of(_code(error) or "crash", detail, said=words, rules=rules)
+    return failure_of(_code(error) or "crash", detail, output=words, rules=rules)
 
 
 def _retry(error: Message) -> Activity:

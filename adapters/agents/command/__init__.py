@@ -49,10 +49,10 @@ class CommandAgent:
 
     async def ask(self, turn: Turn) -> Reply:
         started = time.monotonic()
-        reply = await self._asked(turn, self._talk(turn))
+        reply = await self._run_turn(turn, self._talk(turn))
         if reply.resumed and reply.failure and reply.failure.code == "lost_conversation":
             spent = reply.usage
-            again = await self._asked(turn, self._new(turn, "The program no longer knows the conversation."))
+            again = await self._run_turn(turn, self._new(turn, "The program no longer knows the conversation."))
             reply = replace(again, usage=plus(spent, again.usage))
         return replace(reply, seconds=time.monotonic() - started)
 
@@ -65,21 +65,25 @@ class CommandAgent:
         """The conversation to resume, or a new one."""
         if turn.agent_session is None or self._settings.resume_argv is None:
             return self._new(turn, None)
-        found = read_handle(turn.agent_session)
-        why = self._obstacle(turn, found)
-        if found is None or why is not None:
+        conversation = read_handle(turn.agent_session)
+        why = self._obstacle(turn, conversation)
+        if conversation is None or why is not None:
             return self._new(turn, why)
-        return TurnConversation(found, resumed=True)
+        return TurnConversation(conversation, resumed=True)
 
-    def _obstacle(self, turn: Turn, found: AgentConversation | None) -> str | None:
+    def _obstacle(self, turn: Turn, conversation: AgentConversation | None) -> str | None:
         """Why the turn cannot resume this conversation: programs keep one per folder."""
-        if found is None or not owns(turn, found) or (found.home == USER) != (self._settings.home == "user"):
+        if (
+            conversation is None
+            or not owns(turn, conversation)
+            or (conversation.home == USER) != (self._settings.home == "user")
+        ):
             return "The conversation belongs to another session or agent."
-        if found.folder != folder_of(turn):
+        if conversation.folder != folder_of(turn):
             return "The turn runs in another folder than the conversation."
-        if self._settings.resumes_by_id and not found.id:
+        if self._settings.resumes_by_id and not conversation.id:
             return "The program did not name its conversation."
-        if not self._home(found).is_dir():
+        if not self._home(conversation).is_dir():
             return "The home of the conversation is not on this machine."
         return None
 
@@ -93,23 +97,23 @@ class CommandAgent:
         name = conversation.home if conversation.home != USER else f"user-{conversation.id.replace('/', '_')}"
         return self._homes / f"{name}.usage.json"
 
-    async def _asked(self, turn: Turn, talk: TurnConversation) -> Reply:
+    async def _run_turn(self, turn: Turn, talk: TurnConversation) -> Reply:
         """The program's answer in this conversation, and what is kept for later turns."""
         try:
             scratch = Path(tempfile.mkdtemp(prefix="hansard-"))
         except OSError as error:
             return _failed("workspace", _sentence(error))
         prompt = await asyncio.to_thread(_prompt, turn, talk)
-        kept = talk.resumed or talk.conversation.home == USER
+        keeps_home = talk.resumed or talk.conversation.home == USER
         try:
             fence = turn.fence(self._settings.granted(turn.grant, self._home(talk.conversation), scratch))
             reply = await self._run(replace(turn, prompt=prompt), talk, scratch=scratch, fence=fence)
             reply = replace(reply, fence=fence.level, fence_gaps=fence.gaps)
-            kept = kept or reply.agent_session is not None
+            keeps_home = keeps_home or reply.agent_session is not None
             resumed = talk.resumed if self._settings.resume_argv is not None else None
             return replace(reply, prompt=prompt, resumed=resumed, new_conversation=talk.why)
         finally:
-            gone = () if kept else (self._home(talk.conversation), self._meter(talk.conversation))
+            gone = () if keeps_home else (self._home(talk.conversation), self._meter(talk.conversation))
             await asyncio.to_thread(_clear, scratch, *gone)
 
     async def _run(self, turn: Turn, talk: TurnConversation, *, scratch: Path, fence: Fence) -> Reply:

@@ -41,7 +41,7 @@ def prepare(
     """Prepare everything. Raises OSError, `Misreadable`, and ValueError for a missing secret."""
     template = settings.template(resumed=resumed, writes=turn.access == "write")
     env = {**settings.env, **login(settings)}
-    given = resolve_secrets(env)
+    resolved = resolve_secrets(env)
     _furnish(home, settings.home_files)
     cwd = turn.workspace or _folder(scratch / "workspace")
     prompt_file = scratch / "prompt.md"
@@ -63,13 +63,13 @@ def prepare(
         prompt_file.touch(mode=0o600)
         prompt_file.write_bytes(prompt)
     secret = {name for name, value in env.items() if value.startswith(REFERENCES)}
-    own = {name: value if name in secret else fill(value, values) for name, value in given.items()}
+    own = {name: value if name in secret else fill(value, values) for name, value in resolved.items()}
     return Call(
         argv=argv,
         cwd=cwd,
         environment=clean_environment({"TMPDIR": str(_folder(scratch / "tmp")), **turn.env, **own}, home=home),
         stdin=_stdin(settings, template, prompt),
-        secrets=_longest_first(form for name in secret for form in _written(given[name])),
+        secrets=_longest_first(form for name in secret for form in _spellings(resolved[name])),
     )
 
 
@@ -89,10 +89,10 @@ def first_message(prompt: bytes) -> bytes:
 def login(settings: CommandSettings) -> dict[str, str]:
     """The login variables that are set here, by name. Raises ValueError if a private home gets none."""
     pairs = [(name, source or name) for name, _, source in (key.partition("=") for key in settings.keys)]
-    given = any(name in settings.env for name, _ in pairs)
-    found = {name: f"env:{source}" for name, source in reversed(pairs) if os.environ.get(source)}
-    if given or found or not pairs or settings.home == "user":
-        return {} if given else found
+    is_configured = any(name in settings.env for name, _ in pairs)
+    variables = {name: f"env:{source}" for name, source in reversed(pairs) if os.environ.get(source)}
+    if is_configured or variables or not pairs or settings.home == "user":
+        return {} if is_configured else variables
     sources = " or ".join(dict.fromkeys(source for _, source in pairs))
     raise ValueError(f"No login: set {sources} in the environment, or say home = 'user'.")
 
@@ -126,7 +126,7 @@ def _folder(path: Path) -> Path:
     return path
 
 
-def _written(secret: str) -> tuple[str, ...]:
+def _spellings(secret: str) -> tuple[str, ...]:
     """The secret as it is, and as escaped in JSON."""
     return secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]
 

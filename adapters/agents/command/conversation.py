@@ -50,8 +50,8 @@ def folder_of(turn: Turn) -> str:
 
 def read_handle(handle: str | None) -> AgentConversation | None:
     """The conversation; None if this is not one of our handles."""
-    found = _HANDLE.fullmatch(handle or "")
-    return AgentConversation(found[1], found[3] or "", found[2] or "") if found else None
+    match = _HANDLE.fullmatch(handle or "")
+    return AgentConversation(match[1], match[3] or "", match[2] or "") if match else None
 
 
 def owns(turn: Turn, conversation: AgentConversation) -> bool:
@@ -59,9 +59,9 @@ def owns(turn: Turn, conversation: AgentConversation) -> bool:
     return conversation.home == USER or conversation.home.startswith(_owner(turn))
 
 
-def program_id(told: str | None) -> str:
+def program_id(text: str | None) -> str:
     """The program's own session id; empty if it is not safe as an argument."""
-    return told if told and _PROGRAM_ID.fullmatch(told) else ""
+    return text if text and _PROGRAM_ID.fullmatch(text) else ""
 
 
 def remove(folder: Path) -> None:

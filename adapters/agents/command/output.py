@@ -34,53 +34,58 @@ def messages(stdout: str) -> Sequence[Message]:
     return _objects(_decoded(stdout[start:]))
 
 
-def text_of(found: Iterable[Message], pick: Pick) -> str | None:
+def text_of(output: Iterable[Message], pick: Pick) -> str | None:
     """The text at this path; an object or a list (structured output) as JSON; None if there is nothing."""
-    values = [_words(value) for value in _values(found, pick) if isinstance(value, (str, dict, list))]
+    values = [_words(value) for value in _values(output, pick) if isinstance(value, (str, dict, list))]
     if not values:
         return None
     return "".join(values) if pick.every else values[-1]
 
 
-def error_of(found: Iterable[Message], pick: Pick | None) -> str | None:
+def error_of(output: Iterable[Message], pick: Pick | None) -> str | None:
     """The error that the program reports; null, false and empty values are no error."""
     if pick is None:
         return None
-    errors = [value for value in _values(found, pick) if value]
+    errors = [value for value in _values(output, pick) if value]
     return _words(errors[-1]) if errors else None
 
 
-def usage_of(found: Sequence[Message], paths: UsagePaths | None) -> Usage:
+def usage_of(output: Sequence[Message], paths: UsagePaths | None) -> Usage:
     """The reported cost; an implausible number counts as unknown."""
     if paths is None:
         return Usage()
-    cost = _number(found, paths.cost_micros)
-    dollars = _number(found, paths.cost_usd)
-    given, said = _number(found, paths.input_tokens), _number(found, paths.output_tokens)
-    total, reasoned = _number(found, paths.total_tokens), _number(found, paths.reasoning_tokens)
-    if given is not None and said is not None and total is not None and total >= given + said:
-        said, reasoned = total - given, total - given - said
+    cost = _number(output, paths.cost_micros)
+    dollars = _number(output, paths.cost_usd)
+    input_tokens, output_tokens = _number(output, paths.input_tokens), _number(output, paths.output_tokens)
+    total, reasoned = _number(output, paths.total_tokens), _number(output, paths.reasoning_tokens)
+    if (
+        input_tokens is not None
+        and output_tokens is not None
+        and total is not None
+        and total >= input_tokens + output_tokens
+    ):
+        output_tokens, reasoned = total - input_tokens, total - input_tokens - output_tokens
     return Usage(
-        input_tokens=_count(given),
-        cached_tokens=_count(_number(found, paths.cached_tokens)),
-        output_tokens=_count(said),
+        input_tokens=_count(input_tokens),
+        cached_tokens=_count(_number(output, paths.cached_tokens)),
+        output_tokens=_count(output_tokens),
         reasoning_tokens=_count(reasoned),
         cost_micros=_count(cost if dollars is None else dollars * 1_000_000),
     )
 
 
-def model_of(found: Iterable[Message], paths: UsagePaths | None) -> str | None:
+def model_of(output: Iterable[Message], paths: UsagePaths | None) -> str | None:
     """The last model that the program names; implausible names are ignored."""
     if paths is None or paths.model is None:
         return None
-    names = [value.strip() for value in _values(found, paths.model) if isinstance(value, str)]
+    names = [value.strip() for value in _values(output, paths.model) if isinstance(value, str)]
     plausible = [name for name in names if 0 < len(name) <= LONGEST_NAME and name.isprintable()]
     return plausible[-1] if plausible else None
 
 
-def has_final(found: Iterable[Message], final: str | None) -> bool:
+def has_final(output: Iterable[Message], final: str | None) -> bool:
     """Whether the message that completes an answer has arrived."""
-    return final is None or any(message.get("type") == final for message in found)
+    return final is None or any(message.get("type") == final for message in output)
 
 
 def _decoded(text: str) -> Any:
@@ -102,8 +107,8 @@ def _lines(stdout: str) -> Iterable[Message]:
             yield value
 
 
-def _values(found: Iterable[Message], pick: Pick) -> Iterable[Any]:
-    for message in found:
+def _values(output: Iterable[Message], pick: Pick) -> Iterable[Any]:
+    for message in output:
         if any(not _same(_at(message, path), wanted) for path, wanted in pick.where.items()):
             continue
         value = _at(message, pick.path)
@@ -131,14 +136,14 @@ def _at(value: Any, path: str) -> Any:
     return value
 
 
-def _number(found: Sequence[Message], picks: Sequence[Pick] | None) -> float | None:
+def _number(output: Sequence[Message], picks: Sequence[Pick] | None) -> float | None:
     """The sum of the numbers at these paths. A path without a number adds nothing; without any, the sum is unknown."""
-    numbers = [number for pick in picks or () if (number := _one_number(found, pick)) is not None]
+    numbers = [number for pick in picks or () if (number := _one_number(output, pick)) is not None]
     return sum(numbers) if numbers else None
 
 
-def _one_number(found: Sequence[Message], pick: Pick) -> float | None:
-    values = [float(value) for value in _values(found, pick) if type(value) in (int, float)]
+def _one_number(output: Sequence[Message], pick: Pick) -> float | None:
+    values = [float(value) for value in _values(output, pick) if type(value) in (int, float)]
     if not values:
         return None
     return sum(values) if pick.every else values[-1]

@@ -51,24 +51,24 @@ class StdioQuestions:
 
     def _begin(self, name: str, request: Json) -> None:
         match request:
-            case {"subtype": "can_use_tool", "tool_name": str(tool), "input": dict(given)}:
-                task = asyncio.create_task(self._asked(name, tool, given))
+            case {"subtype": "can_use_tool", "tool_name": str(tool), "input": dict(arguments)}:
+                task = asyncio.create_task(self._answer_request(name, tool, arguments))
                 self._open[name] = task
                 task.add_done_callback(lambda _: self._open.pop(name, None))
             case _:
                 self._say({"subtype": "error", "request_id": name, "error": "Not supported."})
 
-    async def _asked(self, name: str, tool: str, given: Json) -> None:
-        if await self._desk.permitted(self._wish(tool, given)):
-            answer: Json = {"behavior": "allow", "updatedInput": given}
+    async def _answer_request(self, name: str, tool: str, arguments: Json) -> None:
+        if await self._desk.permitted(self._wish(tool, arguments)):
+            answer: Json = {"behavior": "allow", "updatedInput": arguments}
         else:
             answer = {"behavior": "deny", "message": DENIED}
         self._say({"subtype": "success", "request_id": name, "response": answer})
 
-    def _wish(self, name: str, given: Json) -> Wish:
+    def _wish(self, name: str, arguments: Json) -> Wish:
         """The title without secrets, which neither rules nor people need to see. Unusual tools are shown with their
         name."""
-        tool, title, paths = described(name, given)
+        tool, title, paths = described(name, arguments)
         named = f"{name}: {title}" if tool == "other" and title != name else title
         return Wish(tool, self._call.scrub(named), tuple(map(self._call.scrub, paths)))
 

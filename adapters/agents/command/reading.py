@@ -25,24 +25,24 @@ class Run:
     def reply(self, conversation: AgentConversation, *, most: int) -> Reply:
         """The answer, limited to a number of bytes, or the failure; usage as the program reports it."""
         settings, finished, call = self.settings, self.finished, self.call
-        found = messages(finished.stdout) if settings.output == "json" else ()
-        picked = text_of(found, settings.text_path) if settings.text_path else finished.stdout
+        output = messages(finished.stdout) if settings.output == "json" else ()
+        picked = text_of(output, settings.text_path) if settings.text_path else finished.stdout
         text, too_long = cut(call.scrub(picked or "").strip("\r\n"), most)
-        failure = self._end(found) or self._doubt(found) or self._error_text(text)
+        failure = self._end(output) or self._doubt(output) or self._error_text(text)
         if too_long and failure is None:
             failure = Failure(code="limit", detail=f"The answer is longer than {most} bytes.")
         if not text.strip() and failure is None:
-            failure = self._failed("unreadable", "The program ended without an answer", found)
+            failure = self._failed("unreadable", "The program ended without an answer", output)
         return Reply(
             text=text,
-            usage=usage_of(found, settings.usage_paths),
-            model=call.scrub(model_of(found, settings.usage_paths) or "") or settings.model,
-            agent_session=self._handle(found, conversation),
+            usage=usage_of(output, settings.usage_paths),
+            model=call.scrub(model_of(output, settings.usage_paths) or "") or settings.model,
+            agent_session=self._handle(output, conversation),
             failure=failure,
             truncated=too_long or finished.truncated,
         )
 
-    def _end(self, found: Sequence[Message]) -> Failure | None:
+    def _end(self, output: Sequence[Message]) -> Failure | None:
         """Why the process did not end well, if it did not."""
         finished = self.finished
         match finished.ended:
@@ -51,23 +51,23 @@ class Run:
             case "not_started":
                 return Failure(code="refused", detail=self.call.scrub(finished.detail)[:TAIL])
             case "timeout" | "idle":
-                return self._failed(finished.ended, finished.detail.rstrip("."), found)
+                return self._failed(finished.ended, finished.detail.rstrip("."), output)
             case "output" | "disk":
                 return Failure(code="limit", detail=finished.detail)
             case "exit" if finished.exit_code != 0:
-                return self._failed("crash", f"The program ended with exit code {finished.exit_code}", found)
+                return self._failed("crash", f"The program ended with exit code {finished.exit_code}", output)
             case _:
                 return None
 
-    def _doubt(self, found: Sequence[Message]) -> Failure | None:
+    def _doubt(self, output: Sequence[Message]) -> Failure | None:
         """Why a program that ended well has no answer; an exit code proves nothing."""
         final = self.settings.require_final
-        if error_of(found, self.settings.error_path) is not None:
-            return self._failed("crash", "", found)
-        if self.settings.output == "json" and not found:
-            return self._failed("unreadable", "The program wrote no JSON object", found)
-        if not has_final(found, final):
-            return self._failed("unreadable", f"The program ended without its message {final!r}", found)
+        if error_of(output, self.settings.error_path) is not None:
+            return self._failed("crash", "", output)
+        if self.settings.output == "json" and not output:
+            return self._failed("unreadable", "The program wrote no JSON object", output)
+        if not has_final(output, final):
+            return self._failed("unreadable", f"The program ended without its message {final!r}", output)
         return None
 
     def _error_text(self, text: str) -> Failure | None:
@@ -75,30 +75,30 @@ class Run:
         shape = self.settings.error_text
         if shape is None or not re.fullmatch(shape, text.strip(), re.DOTALL):
             return None
-        said = last_lines(text)
-        return failure_of("crash", said, said=said, rules=self.settings.failures)
+        lines = last_lines(text)
+        return failure_of("crash", lines, output=lines, rules=self.settings.failures)
 
-    def _failed(self, code: FailureCode, sentence: str, found: Sequence[Message]) -> Failure:
+    def _failed(self, code: FailureCode, sentence: str, output: Sequence[Message]) -> Failure:
         """The failure, with the end of the program's error text, which may determine a more specific code."""
-        said = self._said(found)
-        detail = f"{sentence}: {said}" if sentence and said else said or f"{sentence}."
-        return failure_of(code, detail, said=said, rules=self.settings.failures)
+        lines = self._error_message(output)
+        detail = f"{sentence}: {lines}" if sentence and lines else lines or f"{sentence}."
+        return failure_of(code, detail, output=lines, rules=self.settings.failures)
 
-    def _said(self, found: Sequence[Message]) -> str:
+    def _error_message(self, output: Sequence[Message]) -> str:
         """The error text: the reported error, otherwise stderr, otherwise the end of stdout without JSON."""
-        told = error_of(found, self.settings.error_path)
-        words = told or self.finished.stderr
+        message = error_of(output, self.settings.error_path)
+        words = message or self.finished.stderr
         if not words.strip():
             words = _outside_json(self.finished.stdout) if self.settings.output == "json" else self.finished.stdout
         return self.call.scrub(last_lines(self.call.scrub(words)))
 
-    def _handle(self, found: Sequence[Message], conversation: AgentConversation) -> str | None:
+    def _handle(self, output: Sequence[Message], conversation: AgentConversation) -> str | None:
         """The handle to resume with; None if the program cannot resume, or did not report its id."""
         settings = self.settings
         if settings.resume_argv is None:
             return None
-        told = text_of(found, settings.session_path) if settings.session_path else None
-        now = replace(conversation, id=program_id(told) or conversation.id)
+        session = text_of(output, settings.session_path) if settings.session_path else None
+        now = replace(conversation, id=program_id(session) or conversation.id)
         return now.handle if now.id or not settings.resumes_by_id else None
 
 

@@ -170,9 +170,9 @@ class CommandSettings(Value):
     def prompt_on_stdin(self, template: Template) -> bool:
         return self.stdin == "prompt" or (self.stdin is None and not places(template) & {"prompt", "prompt_file"})
 
-    def _check_template(self, name: str, written: Template, known: frozenset[str]) -> None:
-        template = tuple(item for item in written if item not in SPLICES)
-        _check_places(name, template, known)
+    def _check_template(self, name: str, items: Template, names: frozenset[str]) -> None:
+        template = tuple(item for item in items if item not in SPLICES)
+        _check_places(name, template, names)
         if (
             not template
             or not template[0]
@@ -218,10 +218,10 @@ def fill(text: str, values: Mapping[str, str]) -> str:
     return PLACE.sub(lambda place: values.get(place[1], place[0]), text)
 
 
-def _check_places(name: str, template: Template, known: frozenset[str]) -> None:
-    unknown = places(template) - known
+def _check_places(name: str, template: Template, names: frozenset[str]) -> None:
+    unknown = places(template) - names
     if unknown:
-        raise ValueError(f"{name}: no such place: {{{min(unknown)}}}; there are {_listed(known)}")
+        raise ValueError(f"{name}: no such place: {{{min(unknown)}}}; there are {_names_text(names)}")
 
 
 def _check_environment(env: Mapping[str, str]) -> None:
@@ -234,5 +234,5 @@ def _check_environment(env: Mapping[str, str]) -> None:
             raise ValueError(f"env: {name} looks like a secret: say env:NAME or file:/path, not the value")
 
 
-def _listed(names: frozenset[str]) -> str:
+def _names_text(names: frozenset[str]) -> str:
     return ", ".join(f"{{{name}}}" for name in sorted(names))

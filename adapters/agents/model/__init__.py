@@ -64,8 +64,8 @@ class ModelAgent:
             return _failed("auth", str(error))
         if key and not _KEY.fullmatch(key):
             return _failed("auth", "api_key: the key must be one line of ASCII.")
-        asked = _ModelTurn(self._settings, turn, key)
-        reply = await asked.answer()
+        model_turn = _ModelTurn(self._settings, turn, key)
+        reply = await model_turn.answer()
         return replace(reply, seconds=time.monotonic() - started)
 
     async def forget(self, handle: str) -> None:
@@ -87,7 +87,7 @@ class _ModelTurn:
     async def answer(self) -> Reply:
         began, messages, lost = await asyncio.to_thread(self._conversation)
         try:
-            failure = await self._asked(messages)
+            failure = await self._request(messages)
         finally:
             self._speech.flush()
         heard, resumed = self._heard, began != _begun(self._turn)
@@ -113,10 +113,10 @@ class _ModelTurn:
         turn, prompt, lost = self._turn, self._turn.prompt, None
         began, earlier = _begun(turn), tuple[Exchange, ...]()
         if turn.agent_session is not None:
-            found = _HANDLE.fullmatch(turn.agent_session)
-            earlier = _since(found[1], tuple(turn.said())) if found and turn.said else ()
-            if found and earlier:
-                began = found[1]
+            handle = _HANDLE.fullmatch(turn.agent_session)
+            earlier = _since(handle[1], tuple(turn.said())) if handle and turn.said else ()
+            if handle and earlier:
+                began = handle[1]
             else:
                 lost = "The conversation is not in the record of this session."
                 recap = turn.recap() if turn.recap else ""
@@ -137,7 +137,7 @@ class _ModelTurn:
 
     # -- what comes back -----------------------------------------------------------------------------------------------
 
-    async def _asked(self, messages: list[dict[str, str]]) -> Failure | None:
+    async def _request(self, messages: list[dict[str, str]]) -> Failure | None:
         """Read the answer; a failure if the endpoint could not be reached or stopped."""
         from httpx2 import AsyncClient, HTTPError, ReadTimeout, Timeout
 
@@ -166,11 +166,11 @@ class _ModelTurn:
         whole = await _some(response)
         if response.status_code != 200:
             return _refusal(response, _json(whole) or whole.decode(errors="replace"))
-        found = _json(whole)
-        if found is None:
+        message = _json(whole)
+        if message is None:
             return Failure(code="unreadable", detail=f"The endpoint answered {kind or 'something'} instead of JSON.")
-        self._transcribe(orjson.dumps(found).decode())
-        self._take(found)
+        self._transcribe(orjson.dumps(message).decode())
+        self._take(message)
         return None
 
     async def _stream(self, response: "Response") -> Failure | None:
@@ -185,8 +185,8 @@ class _ModelTurn:
                     return None
                 if taken > STREAM_BYTES:
                     return Failure(code="limit", detail=f"The answer came in more than {STREAM_BYTES} bytes.")
-                if (found := _json(event.data)) is not None:
-                    self._take(found)
+                if (message := _json(event.data)) is not None:
+                    self._take(message)
                 if self._heard.failure is not None:
                     return None
         except SSEError as error:
@@ -225,35 +225,35 @@ def _begun(turn: Turn) -> str:
     return turn.turn_id.removeprefix(turn.session_id)
 
 
-def _since(began: str, said: Sequence[Exchange]) -> tuple[Exchange, ...]:
+def _since(began: str, exchanges: Sequence[Exchange]) -> tuple[Exchange, ...]:
     """The messages since that turn, up to the limit; empty if the turn is unknown."""
-    first = next((place for place, one in enumerate(said) if one.turn_id.endswith(began)), len(said))
-    kept: list[Exchange] = []
+    first = next((place for place, one in enumerate(exchanges) if one.turn_id.endswith(began)), len(exchanges))
+    latest: list[Exchange] = []
     room = HISTORY
-    for exchange in reversed(said[first:]):
+    for exchange in reversed(exchanges[first:]):
         room -= len(exchange.asked) + len(exchange.answered)
-        if room < 0 and kept:
+        if room < 0 and latest:
             break
-        kept.append(exchange)
-    return tuple(reversed(kept))
+        latest.append(exchange)
+    return tuple(reversed(latest))
 
 
 async def _some(response: "Response") -> bytes:
     """The body, or its beginning if it is long."""
-    found = bytearray()
+    body = bytearray()
     async for piece in response.aiter_bytes():
-        found += piece
-        if len(found) > WHOLE_BYTES:
+        body += piece
+        if len(body) > WHOLE_BYTES:
             break
-    return bytes(found[:WHOLE_BYTES])
+    return bytes(body[:WHOLE_BYTES])
 
 
 def _json(text: str | bytes) -> Message | None:
     try:
-        found = orjson.loads(text)
+        value = orjson.loads(text)
     except orjson.JSONDecodeError:
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def _refusal(response: "Response", body: Message | str) -> Failure:

@@ -99,49 +99,53 @@ class ChatAnswer:
 def failure_in(error: object, status: int | None = None) -> Failure:
     """The failure that an error object and its status mean."""
     fields = error if isinstance(error, dict) else {}
-    said = last_lines(str(fields.get("message") or (error if isinstance(error, str) else "")))
-    words = " ".join((str(fields.get("code") or ""), str(fields.get("type") or ""), said))
+    message = last_lines(str(fields.get("message") or (error if isinstance(error, str) else "")))
+    words = " ".join((str(fields.get("code") or ""), str(fields.get("type") or ""), message))
     number = status if status is not None else _whole(fields.get("code"))
-    detail = said or "The endpoint reported an error."
+    detail = message or "The endpoint reported an error."
     if status is not None:
-        detail = f"HTTP {status}: {said}" if said else f"HTTP {status}."
-    return Failure(code=_code(number, words), detail=detail, retry_after=wait_of(said))
+        detail = f"HTTP {status}: {message}" if message else f"HTTP {status}."
+    return Failure(code=_code(number, words), detail=detail, retry_after=wait_of(message))
 
 
 def _code(status: int | None, words: str) -> FailureCode:
     """Used-up credit is not a rate limit. Statuses from 400 to 499 would be refused again."""
-    known, found = of_status(status or 0), recognised(words)
+    by_status, by_words = of_status(status or 0), recognised(words)
     if any(word in words for word in _DECLINED):
         return "refused"
-    if known == "rate_limit" and found == "auth":
+    if by_status == "rate_limit" and by_words == "auth":
         return "auth"
-    if known is not None:
-        return known
+    if by_status is not None:
+        return by_status
     if status is None:
-        return found or "overloaded"
+        return by_words or "overloaded"
     if status < 300:
         return "unreadable"
     if status in (408, 413):
         return "timeout" if status == 408 else "limit"
-    return "limit" if found == "limit" else "refused"
+    return "limit" if by_words == "limit" else "refused"
 
 
 def usage_of(used: Message) -> Usage:
     """The figures that are consistent with each other."""
-    given, said = _whole(used.get("prompt_tokens")), _whole(used.get("completion_tokens"))
-    cached = _within(_detail(used, "prompt_tokens_details", "cached_tokens", "prompt_cache_hit_tokens"), given)
-    reasoned = _within(_detail(used, "completion_tokens_details", "reasoning_tokens"), said)
+    input_tokens, output_tokens = _whole(used.get("prompt_tokens")), _whole(used.get("completion_tokens"))
+    cached = _within(_detail(used, "prompt_tokens_details", "cached_tokens", "prompt_cache_hit_tokens"), input_tokens)
+    reasoned = _within(_detail(used, "completion_tokens_details", "reasoning_tokens"), output_tokens)
     cost = used.get("cost")
     paid = round(cost * 1_000_000) if isinstance(cost, int | float) and 0 <= cost < 1_000_000 else None
     return Usage(
-        input_tokens=given, cached_tokens=cached, output_tokens=said, reasoning_tokens=reasoned, cost_micros=paid
+        input_tokens=input_tokens,
+        cached_tokens=cached,
+        output_tokens=output_tokens,
+        reasoning_tokens=reasoned,
+        cost_micros=paid,
     )
 
 
 def _detail(used: Message, table: str, name: str, plain: str = "") -> int | None:
     inner = used.get(table)
-    found = _whole(inner.get(name)) if isinstance(inner, dict) else None
-    return _whole(used.get(plain)) if found is None else found
+    number = _whole(inner.get(name)) if isinstance(inner, dict) else None
+    return _whole(used.get(plain)) if number is None else number
 
 
 def _within(part: int | None, whole: int | None) -> int | None:

@@ -29,15 +29,18 @@ class Preset(Value):
     settings: dict[str, Any]
     private: dict[str, Any] = Field(default_factory=dict)
 
-    def extended(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def extended(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The settings with those of the team file: tables are merged, everything else is replaced."""
-        private = given.get("home", self.settings.get("home", "private")) == "private"
-        found = {**self.settings, **(self.private if private else {})}
+        private = settings.get("home", self.settings.get("home", "private")) == "private"
+        merged = {**self.settings, **(self.private if private else {})}
         for name in _MERGED:
-            both = {**self.settings.get(name, {}), **found.get(name, {}), **_table(given.get(name))}
+            both = {**self.settings.get(name, {}), **merged.get(name, {}), **_table(settings.get(name))}
             if both:
-                found[name] = both
-        return {**found, **{name: value for name, value in given.items() if name not in _MERGED or not _table(value)}}
+                merged[name] = both
+        return {
+            **merged,
+            **{name: value for name, value in settings.items() if name not in _MERGED or not _table(value)},
+        }
 
 
 def _table(value: object) -> dict[str, Any]:
@@ -49,10 +52,10 @@ def preset(name: str) -> Preset | None:
     """The preset of that name."""
     if name not in NAMES:
         return None
-    found = tomllib.loads(files(__name__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
-    return Preset.model_validate({"name": name, **found})
+    table = tomllib.loads(files(__name__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+    return Preset.model_validate({"name": name, **table})
 
 
 def presets() -> tuple[Preset, ...]:
     """All presets, in the order of the list."""
-    return tuple(found for name in NAMES if (found := preset(name)))
+    return tuple(each for name in NAMES if (each := preset(name)))

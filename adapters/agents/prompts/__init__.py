@@ -84,9 +84,9 @@ def prompt(name: str, *, strategy: str | None = None, language: str = "en") -> P
 
 def checked(language: str) -> Language:
     """The language, if there are prompts in it; otherwise Invalid at /language."""
-    for known in LANGUAGES:
-        if known == language:
-            return known
+    for candidate in LANGUAGES:
+        if candidate == language:
+            return candidate
     raise Invalid({"/language": f"prompts are written in {' and '.join(LANGUAGES)}"})
 
 

@@ -122,18 +122,18 @@ class Exchange(NamedTuple):
 def recap(exchanges: Sequence[Exchange], language: str) -> str:
     """The digest; empty if there were no messages."""
     spoken = checked(language)
-    kept: list[str] = []
+    exchanges_kept: list[str] = []
     room = TOTAL
     for exchange in reversed(exchanges):
         words = f"Q: {_cut(exchange.asked, QUESTION)}\nA: {_cut(exchange.answered, ANSWER)}"
         room -= len(words)
-        if room < 0 and kept:
+        if room < 0 and exchanges_kept:
             break
-        kept.append(words)
-    if not kept:
+        exchanges_kept.append(words)
+    if not exchanges_kept:
         return ""
-    said = closed("\n\n".join(reversed(kept)))
-    return f'{_OPENING[spoken]}\n\n<material name="earlier turns">\n{said}\n</material>\n\n{_NEXT[spoken]}'
+    digest = closed("\n\n".join(reversed(exchanges_kept)))
+    return f'{_OPENING[spoken]}\n\n<material name="earlier turns">\n{digest}\n</material>\n\n{_NEXT[spoken]}'
 
 
 _BEFORE: Final[dict[Language, str]] = {
@@ -144,15 +144,15 @@ _BEFORE: Final[dict[Language, str]] = {
 
 def conversation(exchanges: Sequence[Exchange], language: str) -> str:
     """The earlier messages and answers, oldest first; empty if there were none."""
-    kept: list[str] = []
+    lines: list[str] = []
     room = TOTAL
     for exchange in reversed(exchanges):
         words = f"Person: {_cut(exchange.asked, QUESTION)}\nTeam: {_cut(exchange.answered, QUESTION) or '-'}"
         room -= len(words)
-        if room < 0 and kept:
+        if room < 0 and lines:
             break
-        kept.append(words)
-    return "\n\n".join([_BEFORE[checked(language)], *reversed(kept)]) if kept else ""
+        lines.append(words)
+    return "\n\n".join([_BEFORE[checked(language)], *reversed(lines)]) if lines else ""
 
 
 def _cut(text: str, most: int) -> str:

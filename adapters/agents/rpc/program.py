@@ -136,7 +136,7 @@ class Program:
                 said = self._call.scrub(last_lines(finished.stderr))
                 sentence = f"The program ended with exit code {finished.exit_code}"
                 detail = f"{sentence}: {said}" if said else f"{sentence}."
-                return failure_of("crash", detail, said=said, rules=self._settings.failures)
+                return failure_of("crash", detail, output=said, rules=self._settings.failures)
 
     def _over(self, limit: str) -> Failure:
         if limit == "timeout":

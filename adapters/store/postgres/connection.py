@@ -121,10 +121,18 @@ class Connections:
         """`instead` overrides parts of the URL."""
         self.name = name_of(url)
         session = _SESSION | ({"default_transaction_read_only": "on"} if read_only else {})
-        given = _parts(url) | instead
-        options = " ".join([given.get("options") or "", *(f"-c {name}={value}" for name, value in session.items())])
+        parameters = _parts(url) | instead
+        options = " ".join(
+            [parameters.get("options") or "", *(f"-c {name}={value}" for name, value in session.items())]
+        )
         self._conninfo = make_conninfo(
-            **{"application_name": "hansard", "connect_timeout": round(PATIENCE), **_TCP, **given, "options": options}
+            **{
+                "application_name": "hansard",
+                "connect_timeout": round(PATIENCE),
+                **_TCP,
+                **parameters,
+                "options": options,
+            }
         )
         self._slots: queue.LifoQueue[PatientConnection | None] = queue.LifoQueue()
         for _ in range(size):
@@ -149,20 +157,20 @@ class Connections:
         writes knows what that means."""
         self._check()
         try:
-            found = self._slots.get(timeout=_FREE_SECONDS)
+            connection = self._slots.get(timeout=_FREE_SECONDS)
         except queue.Empty:
             raise StoreError(Sentence("database_busy", database=self.name)) from None
         try:
             self._check()
-            if found is None or not _is_sound(found):
-                found = self._opened(found)
-            yield PostgresConnection(found)
+            if connection is None or not _is_sound(connection):
+                connection = self._opened(connection)
+            yield PostgresConnection(connection)
         except psycopg.IntegrityError:
             raise
         except psycopg.Error as error:
-            raise self._failed(error, lost=found is None or found.closed) from error
+            raise self._failed(error, lost=connection is None or connection.closed) from error
         finally:
-            self._put_back(found)
+            self._put_back(connection)
 
     @contextmanager
     def transaction(self, begin: str = "BEGIN") -> Iterator[PostgresConnection]:
@@ -212,9 +220,9 @@ class Connections:
             return Broken(Sentence("database_damaged", database=self.name, detail=detail))
         if not lost:
             return StoreError(Sentence("database_refused", database=self.name, detail=detail))
-        found = StoreError(Sentence("database_away", database=self.name, detail=detail))
-        self._outage.begin(found)
-        return found
+        failure = StoreError(Sentence("database_away", database=self.name, detail=detail))
+        self._outage.begin(failure)
+        return failure
 
 
 def _is_sound(connection: PatientConnection) -> bool:

@@ -99,8 +99,8 @@ def check_format(connections: Connections) -> None:
     with connections.lent() as connection:
         if not has_log(connection):
             raise Broken(Sentence("database_empty", database=connections.name))
-        [found] = connection.execute("SELECT format FROM log").fetchone() or (0,)
-    refuse_newer(found, connections.name)
+        [version] = connection.execute("SELECT format FROM log").fetchone() or (0,)
+    refuse_newer(version, connections.name)
 
 
 def refuse_newer(found: int, name: str) -> None:
@@ -136,5 +136,5 @@ def _make(connection: PostgresConnection, name: str) -> None:
 
 def _tables(connection: PostgresConnection) -> set[str]:
     """The tables of our schema, as committed now: `to_regclass` may answer what it knew before a wait for a lock."""
-    found = connection.execute("SELECT tablename FROM pg_catalog.pg_tables WHERE schemaname = 'hansard'")
-    return {name for [name] in found}
+    names = connection.execute("SELECT tablename FROM pg_catalog.pg_tables WHERE schemaname = 'hansard'")
+    return {name for [name] in names}

@@ -114,9 +114,9 @@ class PostgresShares:
         for _ in range(_TRIES):
             try:
                 with self._writers.transaction() as connection:
-                    given = _next(connection, name) if number is None else number
-                    connection.execute("INSERT INTO packs VALUES (?, ?, ?, ?)", (name, given, commit, upload))
-                return given
+                    taken_number = _next(connection, name) if number is None else number
+                    connection.execute("INSERT INTO packs VALUES (?, ?, ?, ?)", (name, taken_number, commit, upload))
+                return taken_number
             except psycopg.IntegrityError:
                 if number is not None:  # another machine has stored the same
                     return number

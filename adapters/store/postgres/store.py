@@ -149,10 +149,10 @@ class PostgresStore(SqlRecorder):
 
     def _advanced(self, connection: PostgresConnection, count: int) -> int:
         """The last position before the batch. Locks the row that counts them."""
-        head, found = connection.execute(
+        head, version = connection.execute(
             "UPDATE log SET position = position + ? RETURNING position - ?, format", (count, count)
         ).fetchone() or (0, 0)
-        refuse_newer(found, self._writers.name)
+        refuse_newer(version, self._writers.name)
         return int(head)
 
     def take_over(self, pages: Iterable[Page]) -> None:
@@ -189,8 +189,8 @@ class PostgresStore(SqlRecorder):
                     if batch.rows:
                         last = batch.rows[-1]
                         return hash_of(connection, last.stream, last.version) == last.hash
-                    found = receipts_of(connection, [receipt.key for receipt in receipts])
-                    return bool(receipts) and all(found.get(receipt.key) == receipt for receipt in receipts)
+                    stored = receipts_of(connection, [receipt.key for receipt in receipts])
+                    return bool(receipts) and all(stored.get(receipt.key) == receipt for receipt in receipts)
             except StoreError as error:
                 if time.monotonic() > until:
                     raise StoreError(Sentence("database_unconfirmed", database=self._writers.name)) from error

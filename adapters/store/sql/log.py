@@ -159,8 +159,8 @@ def marks(values: Sequence[object]) -> str:
 
 def hash_of(connection: SqlConnection, stream: str, version: int) -> bytes | None:
     """The chained hash of an event."""
-    found = connection.execute("SELECT hash FROM events WHERE stream = ? AND version = ?", (stream, version)).fetchone()
-    return None if found is None else bytes(found[0])
+    row = connection.execute("SELECT hash FROM events WHERE stream = ? AND version = ?", (stream, version)).fetchone()
+    return None if row is None else bytes(row[0])
 
 
 def receipts_of(connection: SqlConnection, keys: Sequence[str]) -> dict[str, StoredReceipt]:

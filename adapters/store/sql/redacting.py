@@ -15,7 +15,7 @@ def redact(connection: SqlConnection, redactions: Sequence[Redaction], content: 
         connection.execute("UPDATE texts SET content = ? WHERE digest = ?", (content, redaction.digest))
         for version in redaction.versions:
             place = (redaction.stream, version)
-            found = connection.execute(f"SELECT state FROM events {_OF_EVENT}", place).fetchone()
-            if found is not None:
-                state = blanked(bytes(found[0]), redaction.digest)
+            row = connection.execute(f"SELECT state FROM events {_OF_EVENT}", place).fetchone()
+            if row is not None:
+                state = blanked(bytes(row[0]), redaction.digest)
                 connection.execute(f"UPDATE events SET state = ? {_OF_EVENT}", (state, *place))

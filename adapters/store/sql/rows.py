@@ -28,8 +28,8 @@ class SqlRows:
     def events(self, streams: Sequence[str] | None = None, *, after: int = 0, page: int = PAGE) -> Iterator[Row]:
         """All events after a position, or those of some sessions, by position. Raises StoreError where a row is not
         what the table allows."""
-        for found in self._found(streams, after, page):
-            for row in found:
+        for rows in self._found(streams, after, page):
+            for row in rows:
                 if row[0] <= after or tuple(map(type, row)) != _TYPES:
                     raise _unsound(after, row)
                 after = row[0]
@@ -148,15 +148,15 @@ class SqlRows:
         after = ""
         while True:
             with self._reading() as connection:
-                found = connection.execute(
+                rows = connection.execute(
                     f"SELECT {columns} FROM {table} WHERE {key} > ? ORDER BY {key} LIMIT ?", (after, PAGE)
                 ).fetchall()
-            for row in found:
+            for row in rows:
                 if not isinstance(row[0], str) or row[0] <= after:
                     raise StoreError(f"The table of {table} is not in order after {after!r}.")
                 after = row[0]
                 yield row
-            if len(found) < PAGE:
+            if len(rows) < PAGE:
                 return
 
     def open_turns(self) -> dict[str, tuple[Any, ...]]:
@@ -166,13 +166,13 @@ class SqlRows:
                 "SELECT turn_id, stream, version, work, agent, role, requested_at, deadline FROM turns"
                 " WHERE state IN ('queued', 'running', 'held')"
             )
-            return {str(turn_id): tuple(found) for turn_id, *found in rows}
+            return {str(turn_id): tuple(turn) for turn_id, *turn in rows}
 
 
 _TYPES = (int, str, int, str, bytes, bytes)
 
 
-def _unsound(before: int, found: tuple[Any, ...]) -> StoreError:
-    if found[0] <= before:
-        return StoreError(f"Position {found[0]} follows {before}: the table is not in order.")
-    return StoreError(f"The event at position {found[0]} has values of a wrong type.")
+def _unsound(before: int, row: tuple[Any, ...]) -> StoreError:
+    if row[0] <= before:
+        return StoreError(f"Position {row[0]} follows {before}: the table is not in order.")
+    return StoreError(f"The event at position {row[0]} has values of a wrong type.")

@@ -65,8 +65,8 @@ class SqlTurns:
 
     def waiting(self, now: int) -> bool:
         with self._reading() as connection:
-            found = connection.execute(f"SELECT 1 FROM turns WHERE {_UNSETTLED} AND {_FREE} LIMIT 1", {"now": now})
-            return found.fetchone() is not None
+            row = connection.execute(f"SELECT 1 FROM turns WHERE {_UNSETTLED} AND {_FREE} LIMIT 1", {"now": now})
+            return row.fetchone() is not None
 
     def open(self, now: int, *, limit: int, after: TurnPlace = FIRST, upto: TurnPlace = LAST) -> TurnPage:
         between = "(rank, turn_id) > (:rank, :id) AND (rank, turn_id) <= (:last_rank, :last_id)"
@@ -76,8 +76,8 @@ class SqlTurns:
             rows = connection.execute(
                 _in_order(columns, between, limit=":limit"), {"now": now, "limit": limit, **bounds}
             ).fetchall()
-        found = [(OpenTurn(*row), free) for *row, free in rows]
-        return TurnPage([turn for turn, free in found if free], found[-1][0].place if len(found) == limit else None)
+        turns = [(OpenTurn(*row), free) for *row, free in rows]
+        return TurnPage([turn for turn, free in turns if free], turns[-1][0].place if len(turns) == limit else None)
 
     # -- holding ---------------------------------------------------------------------------------------------------
 

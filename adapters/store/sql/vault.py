@@ -44,9 +44,9 @@ class SqlVault:
         return self._secret(f"{REVOKED}{digest}") is not None
 
     def secret(self, name: str, fresh: bytes) -> bytes:
-        known = self._secret(name)
-        if known is not None:
-            return known
+        existing = self._secret(name)
+        if existing is not None:
+            return existing
         with self._writing() as connection:
             connection.execute(_KEEP, (name, fresh))
         return self._secret(name) or b""

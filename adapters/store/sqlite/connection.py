@@ -48,9 +48,9 @@ def refuse_foreign(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} is another program's SQLite database, not a Hansard log. It was not changed."
             " Name a log with --database or HANSARD_DATABASE."
         )
-    [found] = connection.execute("PRAGMA user_version").fetchone()
-    if found > FORMAT:
-        raise Broken(Sentence("database_newer", database=path, found=found, known=FORMAT))
+    [version] = connection.execute("PRAGMA user_version").fetchone()
+    if version > FORMAT:
+        raise Broken(Sentence("database_newer", database=path, found=version, known=FORMAT))
 
 
 def connect_durably(path: Path, busy_seconds: float, *pragmas: str) -> sqlite3.Connection:
@@ -114,13 +114,13 @@ def opening_failure(what: str, path: Path, error: Exception) -> str:
     why = getattr(error, "strerror", None) or error
     sentence = f"{what} {path} cannot be opened: {why}."
     if path.exists():
-        place = next((found for found in (path.parent, path) if not os.access(found, os.W_OK)), None)
+        place = next((ancestor for ancestor in (path.parent, path) if not os.access(ancestor, os.W_OK)), None)
         advice = (
             "Even reading takes writing beside the log. `hansard verify`, `export` and `backup` do without: copy the"
             " log with `hansard backup COPY` to a folder that can be written, and name the copy with --database."
         )
     else:
-        folder = next(found for found in path.absolute().parents if found.exists())
+        folder = next(ancestor for ancestor in path.absolute().parents if ancestor.exists())
         place = None if os.access(folder, os.W_OK) else folder
         advice = "Name a log in a folder that can be written with --database or HANSARD_DATABASE."
     if place is None:
@@ -144,8 +144,8 @@ def insert(connection: sqlite3.Connection, sql: str, rows: Sequence[Sequence[Any
 
 @lru_cache
 def _of_rows(sql: str, count: int) -> str:
-    repeated, found = _ROW.subn(lambda row: ", ".join([row[0]] * count), sql)
-    if found != 1:
+    repeated, replacements = _ROW.subn(lambda row: ", ".join([row[0]] * count), sql)
+    if replacements != 1:
         raise ValueError(f"No statement that inserts a row of values: {sql}")
     return repeated
 
@@ -159,10 +159,10 @@ class WriteHealth:
 
     def failed(self, error: BaseException, sentence: str) -> StoreError:
         """Remember the reason, unless others were only busy. Returns the error to raise."""
-        found = store_error(error, sentence)
+        failure = store_error(error, sentence)
         if _code(error) not in _PASSING:
-            self.failure, self._damaged = found, is_damaged(error)
-        return found
+            self.failure, self._damaged = failure, is_damaged(error)
+        return failure
 
     def succeeded(self) -> None:
         """A write succeeded. That says nothing about damage elsewhere in the file."""

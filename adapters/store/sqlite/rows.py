@@ -121,11 +121,11 @@ class SqliteRows(SqlRows):
     def integrity(self) -> list[str]:
         """What SQLite itself finds wrong with the file."""
         with self._connection() as connection:
-            found = connection.execute("PRAGMA integrity_check").fetchall()
+            report = connection.execute("PRAGMA integrity_check").fetchall()
             there = set(connection.execute(_OBJECTS).fetchall())
         unknown = (f"it has a {kind} that is not ours: {name}" for kind, name in sorted(there - _OURS - _OF_BEFORE))
         missing = (f"the {kind} {name} is missing" for kind, name in sorted(_NEEDED - there))
-        return [*(row[0] for row in found if row[0] != "ok"), *unknown, *missing]
+        return [*(row[0] for row in report if row[0] != "ok"), *unknown, *missing]
 
     def receipts(self) -> Iterator[Sequence[Any]]:
         with self._connection() as connection:
@@ -152,10 +152,10 @@ class SqliteRows(SqlRows):
         """The newest position that was ever given out, whether or not its event is still there."""
         with self._connection() as connection:
             row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'events'").fetchone()
-        given = row[0] if row else 0
-        if not isinstance(given, int):
+        position = row[0] if row else 0
+        if not isinstance(position, int):
             raise StoreError("The newest position that was given out is not a number.")
-        return given
+        return position
 
     def backup(self, target: Path) -> None:
         """A complete copy of the log while it is in use, with the same positions and the same keys; nobody is signed in

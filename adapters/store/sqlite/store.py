@@ -164,8 +164,8 @@ class SqliteStore(SqlRecorder):
             with suppress(StoreError), self._transaction() as connection:
                 [version] = connection.execute("PRAGMA user_version").fetchone()
                 connection.execute(f"PRAGMA user_version={version}")
-        found = self._writing.failure
-        return None if found is None else str(found)
+        error = self._writing.failure
+        return None if error is None else str(error)
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
@@ -218,5 +218,5 @@ class SqliteStore(SqlRecorder):
 
 def _last_given(connection: sqlite3.Connection) -> int:
     """The last position that was ever given: AUTOINCREMENT never gives one twice."""
-    found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'events'").fetchone()
-    return int(found[0]) if found else 0
+    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'events'").fetchone()
+    return int(row[0]) if row else 0

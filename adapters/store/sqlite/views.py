@@ -68,18 +68,18 @@ class Statements:
         try:
             return self._connection.execute(sql, params)
         except sqlite3.Error as error:
-            if (found := self._failed(error)) is None:
+            if (failure := self._failed(error)) is None:
                 raise
-            raise found from error
+            raise failure from error
 
     def insert(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Carry out `INSERT INTO … VALUES (?, …) …` for all rows; raises what `execute` raises."""
         try:
             insert(self._connection, sql, rows)
         except sqlite3.Error as error:
-            if (found := self._failed(error)) is None:
+            if (failure := self._failed(error)) is None:
                 raise
-            raise found from error
+            raise failure from error
 
     def _failed(self, error: sqlite3.Error) -> ViewsUnavailable | None:
         if not is_unavailable(error):
@@ -185,10 +185,10 @@ def damage_of(path: Path) -> str | None:
         return None
     try:
         with closing(sqlite3.connect(path, timeout=_LOOKING_SECONDS)) as connection:
-            [found] = connection.execute("PRAGMA quick_check(1)").fetchone()
+            [report] = connection.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.Error as error:
         return str(error) if is_damaged(error) else None
-    return None if found == "ok" else " ".join(str(found).split())
+    return None if report == "ok" else " ".join(str(report).split())
 
 
 def is_unavailable(error: BaseException) -> bool:

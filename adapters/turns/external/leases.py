@@ -59,8 +59,8 @@ class ExternalLeases:
 
     def seconds(self, job: Job) -> float:
         """How long the attempt took; since the request if its beginning is unknown."""
-        known = self._since.get((job.lease.turn_id, job.lease.attempt))
-        began = self._request(job.lease).at if known is None else known
+        since = self._since.get((job.lease.turn_id, job.lease.attempt))
+        began = self._request(job.lease).at if since is None else since
         return max(0, self._clock() - began) / 1000
 
     def _request(self, lease: Lease) -> Recorded:
@@ -117,8 +117,8 @@ class ExternalLeases:
         request = self._request(lease)
         assert session is not None and before is not None, "a lease stands for a request"
         assert isinstance(request.event, TurnRequested), "a lease says where its request stands"
-        asked = replace(session, tree=before.tree, slot=before.slot)
-        return Job(lease, request.event, asked, self._writer.load, ancestors(self._store, session))
+        job_session = replace(session, tree=before.tree, slot=before.slot)
+        return Job(lease, request.event, job_session, self._writer.load, ancestors(self._store, session))
 
 
 def _lost(turn_id: str, status: TurnStatus) -> LeaseLost:

@@ -116,7 +116,7 @@ class TurnQueue:
 
     async def _look(self, waiters: Sequence[Waiter]) -> None:
         try:
-            found = await asyncio.to_thread(self._taken, waiters)
+            leases = await asyncio.to_thread(self._taken, waiters)
         except Exception as error:  # outermost handler: waiting workers get the error, later ones are served again
             log.exception("no turns could be given out")
             for waiter in waiters:
@@ -124,13 +124,13 @@ class TurnQueue:
                     waiter.told.set_exception(error)
             return
         for waiter in waiters:
-            lease = found.get(waiter)
+            lease = leases.get(waiter)
             if lease is not None and (waiter.told.done() or waiter not in self._waiters):
                 await self.give_back(lease)
-            elif lease is not None or (waiter in found and not waiter.patient):
+            elif lease is not None or (waiter in leases and not waiter.patient):
                 _tell(waiter, lease)
                 self._part(waiter)  # it is not to be given another
-        if len(found) < len(waiters):
+        if len(leases) < len(waiters):
             self._woken.set()
 
     def _taken(self, waiters: Sequence[Waiter]) -> dict[Waiter, Lease | None]:
@@ -141,12 +141,12 @@ class TurnQueue:
             return dict.fromkeys(waiters)
         self._walks = {waiter.wanted: self._walks.get(waiter.wanted) or TurnScan(self._turns) for waiter in waiters}
         fitting = {wanted: self._fitting(wanted, walk, now) for wanted, walk in self._walks.items()}
-        found: dict[Waiter, Lease | None] = {}
+        leases: dict[Waiter, Lease | None] = {}
         for waiter in waiters:
             lease = self._take(fitting[waiter.wanted], waiter.worker, now)
             if lease is not None or self._walks[waiter.wanted].ended:
-                found[waiter] = lease
-        return found
+                leases[waiter] = lease
+        return leases
 
     def _fitting(self, wanted: TurnFilter, walk: TurnScan, now: int) -> Iterator[OpenTurn]:
         """The turns that match a filter; all workers with the same filter share them."""

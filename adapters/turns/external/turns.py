@@ -168,18 +168,18 @@ class ExternalTurns:
     def _command(self, job: Job, reply: Reply) -> RecordReply:
         """What is recorded. A reply with an impossible change has failed, like any agent's; a refused file can be sent
         again."""
-        known = replace(
+        answer = replace(
             reply, seconds=self._leases.seconds(job), agent_session=reply.agent_session or job.request.agent_session
         )
         if reply.files and job.request.access != "write":
             raise Invalid({"/files": Sentence("files_not_allowed", access=job.request.access)})
         try:
-            return self._runner.answered(job, known)
+            return self._runner.answered(job, answer)
         except WorkspaceError as error:
             if reply.files:
                 raise Invalid({"/files": sentence_of(error)}) from None
             failure = Failure(code="crash", detail=str(error))
-        return self._runner.answered(job, replace(known, failure=failure))
+        return self._runner.answered(job, replace(answer, failure=failure))
 
     async def _recorded(self, job: Job, command: RecordReply, worker: str, receipted: ResultKey) -> CommandAnswer:
         """Other changes are merged first: under an idempotency key, even that refusal would be kept as the answer."""

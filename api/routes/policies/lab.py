@@ -116,7 +116,7 @@ async def policy_lab(request: Request) -> Response:
 
 
 def _experiment(inside: System, body: LabBody, profiles: Sequence[Tried], filters: Filters) -> LabAnswer:
-    ids = list(dict.fromkeys(body.session_ids or ())) or _found(inside, filters)
+    ids = list(dict.fromkeys(body.session_ids or ())) or _session_ids(inside, filters)
     limit = body.limit or (MOST if body.session_ids else USUAL)
     talks = list(_bounded(_talks(inside, ids[:limit]), len(profiles)))
     items = tuple(_item(lab_talk, profiles) for lab_talk in talks)
@@ -160,7 +160,7 @@ def _filters(body: LabBody, head: int) -> Filters:
     return Filters(since=since, until=until, kind=query.kind, label=query.label, as_of=head)
 
 
-def _found(inside: System, filters: Filters) -> list[str]:
+def _session_ids(inside: System, filters: Filters) -> list[str]:
     with inside.reading() as db:
         return found_by(db, filters)
 

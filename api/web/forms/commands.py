@@ -107,7 +107,7 @@ async def start(request: Request) -> Response:
     if kind not in FORMS:
         raise of_field("start", Sentence("not_one_of", choices=list(FORMS)), status=400)
     names = [field.name for field in (*FORMS[kind].fields, *FORMS[kind].more)]
-    _known(form, {*names, "key", "start", "lang"})
+    _check_fields(form, {*names, "key", "start", "lang"})
     body, errors = body_of(FORMS[kind], form, say)
     status, words = 422, say.of("form", "not_started")
     if not errors:
@@ -118,10 +118,10 @@ async def start(request: Request) -> Response:
         errors, elsewhere = placed(outcome.told, names)
         status, words = outcome.status, told_of(say, outcome, elsewhere, words)
     if scripted(request):
-        return _told(status, words, errors)
+        return _redirect_with_notice(status, words, errors)
     typed = {name: form.get(name, "") for name in names} | {"start": kind}
     again = forms(typed, errors=errors, words=words)
-    return await pages.again(request, again, status=status, key=_kept(key, status))
+    return await pages.again(request, again, status=status, key=_next_key(key, status))
 
 
 async def command(request: Request) -> Response:
@@ -165,7 +165,7 @@ def _asked(form: dict[str, str], here: str) -> Asked:
     verb = VERBS.get(name)
     if verb is None:
         raise of_field("verb", Sentence("not_one_of", choices=list(VERBS)), status=400)
-    _known(form, {*verb.fields, *ENVELOPE})
+    _check_fields(form, {*verb.fields, *ENVELOPE})
     state, version = form.get("state", ""), form.get("version", "")
     if max(len(session), len(state)) > LONGEST or not session:
         raise of_field("session", Sentence("not_a_session_id"), status=400)
@@ -183,7 +183,7 @@ def _key(form: dict[str, str]) -> str:
     return key
 
 
-def _known(form: dict[str, str], names: set[str]) -> None:
+def _check_fields(form: dict[str, str], names: set[str]) -> None:
     if unknown := [name[:40] for name in form if name not in names]:
         raise of_field(unknown[0], Sentence("unknown_field"), status=400)
 
@@ -204,7 +204,7 @@ async def _carried_out(request: Request, command: Asked) -> FormOutcome | Sent:
             return outcome
         errors, elsewhere = placed(outcome.told, command.verb.fields)
         words = told_of(say, outcome, elsewhere, say("form.marked"))
-    key = _kept(command.key, outcome.status)
+    key = _next_key(command.key, outcome.status)
     return Sent(command.name, command.session, command.values, errors, words, outcome.status, key)
 
 
@@ -237,7 +237,7 @@ def _as_seen(request: Request, command: Asked) -> int | None:
     return session.version if session is not None and badge_of(session) == command.state else None
 
 
-def _kept(key: str, status: int) -> str:
+def _next_key(key: str, status: int) -> str:
     """The key for the next try: a new one, unless the server may have succeeded without being able to say so."""
     return key if status >= 500 else ""
 
@@ -246,10 +246,10 @@ def _kept(key: str, status: int) -> str:
 
 
 def _told_of(sent: Sent) -> Response:
-    return _told(sent.status, sent.words, sent.errors)
+    return _redirect_with_notice(sent.status, sent.words, sent.errors)
 
 
-def _told(status: int, words: str, errors: Mapping[str, str]) -> Response:
+def _redirect_with_notice(status: int, words: str, errors: Mapping[str, str]) -> Response:
     return _json(status, {"words": words, "errors": dict(errors)})
 
 

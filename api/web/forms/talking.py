@@ -37,7 +37,7 @@ async def say_something(request: Request) -> Response:
         raise of_field(name, Sentence(sentence), status=400)
     origin = request.path_params.get("origin") or form.get("origin", "").strip()
     outcome = await _carried_out(request, form, origin)
-    sent = _said(language_of(request), outcome, form)
+    sent = _outcome_of(language_of(request), outcome, form)
     if sent is not None:
         return await shown(request, sent)
     return RedirectResponse(linker(explicit(request))("chat", origin), 303)
@@ -62,7 +62,7 @@ def _body(form: dict[str, str], origin: str) -> dict[str, str]:
     return {"origin": origin} | {name: value for name, value in typed.items() if value or name == "prompt"}
 
 
-def _said(say: Words, outcome: FormOutcome, form: dict[str, str]) -> ChatSent | None:
+def _outcome_of(say: Words, outcome: FormOutcome, form: dict[str, str]) -> ChatSent | None:
     """None if it was accepted."""
     answer, typed = outcome.told, {name: form.get(name, "") for name in FIELDS}
     action = answer.get("action")

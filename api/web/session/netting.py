@@ -94,7 +94,7 @@ def _change(sheet: _Sheet, hunk: ShownHunk, number: int) -> None:
             sheet.insert(at, PatchLine("added", None, None, line.words, by=number, heading=heading))
             at, heading = at + 1, ""
             continue
-        at = _known(sheet, at, line.words)
+        at = _place_of(sheet, at, line.words)
         entry = sheet[at]
         assert isinstance(entry, PatchLine), "its words have just been learned"
         entry.heading, heading = entry.heading or heading, ""
@@ -126,7 +126,7 @@ def _place(sheet: _Sheet, before: int) -> int:
     return len(sheet)
 
 
-def _known(sheet: _Sheet, at: int, words: str) -> int:
+def _place_of(sheet: _Sheet, at: int, words: str) -> int:
     """The place of the next line of the file, which has these words."""
     while at < len(sheet):
         item = sheet[at]

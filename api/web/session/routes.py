@@ -83,7 +83,7 @@ async def show_at(request: Request) -> Response:
         then = as_of(inside, now, at)
         current = _panels(request, inside, then, say)
         old = _panels(request, inside, as_of(inside, now, since), say) if since else {}
-        body = _told(request, then, current, old, say, "" if at else _badge_now(inside, now))
+        body = _version_body(request, then, current, old, say, "" if at else _badge_now(inside, now))
         return orjson.dumps(body if at else body | _live(request, inside, now, head, say, wanted, since))
 
     body = await reading(request, build)
@@ -199,7 +199,9 @@ def _telling(request: Request, then: Session, say: Words) -> int | None:
     return cause.version if cause else None
 
 
-def _told(request: Request, then: Session, current: Panels, old: Panels, say: Words, shown: str) -> dict[str, Any]:
+def _version_body(
+    request: Request, then: Session, current: Panels, old: Panels, say: Words, shown: str
+) -> dict[str, Any]:
     """What of a version is shown; of a panel that was the same at the version seen before nothing."""
     trail = gallery(request).trail(then)
     fresh = {name: list(made) for name, made in current.items() if name not in old or old[name].hash != made.hash}

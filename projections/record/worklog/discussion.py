@@ -129,7 +129,7 @@ def _closed(event: DiscussionEvent) -> Iterator[Row]:
 def _decided(recorded: Recorded, event: DiscussionEvent) -> Iterator[Row]:
     match event:
         case DecisionRequested():
-            yield "decision", "\n".join(_asked(event))
+            yield "decision", "\n".join(_request(event))
         case DecisionVoted():
             head = f"### {cell(event.actor)} voted {cell(event.choice)}"
             yield "log", "\n".join([head, "", f"- At: {iso(recorded.at)}", *_reason("Rationale", event.rationale)])
@@ -145,7 +145,7 @@ def _decided(recorded: Recorded, event: DiscussionEvent) -> Iterator[Row]:
             yield "decision", "\n".join([*lines, *_reason("Reason", event.reason)])
 
 
-def _asked(event: DecisionRequested) -> Iterator[str]:
+def _request(event: DecisionRequested) -> Iterator[str]:
     yield f"- Waits for a person: {' or '.join(cell(choice) for choice in event.choices)}"
     if event.expires_at:
         yield f"- Expires: {event.expires_at}"
