@@ -3,15 +3,19 @@
 Every text is cut here, so that the size of a page is bounded whatever agents write.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Final, get_args
 
+from api.web.answering import answering
 from api.web.shown import cut
 from domain.delivery.chart import Status
+from domain.session.record import kind_of
 from domain.values.budget import dollars
 from projections.engine.ports import Database
 from projections.sessions import inbox, overview
+from projections.sessions.overview import NEEDS
 from projections.views.sessions import SessionItem, WaitingItem
 
 SESSIONS, SECTION = 25, 50
@@ -23,6 +27,10 @@ STATUSES: Final = tuple(get_args(Status))
 
 RUNNING: Final = ("running", "active", "reviewing", "debating", "synthesizing")
 """Statuses in which somebody is at work (contract §2)."""
+
+HOLDING: Final = ("permission", "scope")
+"""Needs that an agent, or a turn, waits for."""
+_OTHERS: Final = tuple(need for need in NEEDS if need not in HOLDING)
 
 ICONS: Final = {
     "pending": "○",
@@ -74,12 +82,14 @@ def home_page(
     owner: str | None,
     repository: str | None,
     cursor: str | None,
+    mark: Callable[[tuple[SessionItem, ...]], tuple[SessionItem, ...]],
 ) -> HomePage:
-    """Raises Invalid for an unknown cursor, or a text that cannot be searched."""
+    """`mark` adds to rows what the log does not know. Raises Invalid for an unknown cursor, or a text that cannot be
+    searched."""
     searching = bool(kind or status or q or label or owner or repository)
     sections = not searching and cursor is None
-    waiting = inbox.page(db, limit=SECTION).items if sections else ()
-    held = {item.parent for item in waiting if item.parent}
+    waiting = _first(db) if sections else ()
+    held = {name for item in waiting for name in (item.parent, item.session_id) if name}
     running = [item for item in _running(db) if item.id not in held] if sections else []
     page = overview.page(
         db,
@@ -92,19 +102,25 @@ def home_page(
         limit=SESSIONS,
         cursor=cursor,
     )
-    above = {*(item.session_id for item in waiting), *held, *(item.id for item in running)}
+    above = {*held, *(item.id for item in running)}
     return HomePage(
         needs=sum(inbox.counts(db).values()),
         waiting=tuple(_waiting(db, item) for item in waiting),
-        running=tuple(_item(item) for item in running[:SECTION]),
+        running=tuple(_item(item) for item in mark(tuple(running[:SECTION]))),
         more_running=len(running) > SECTION,
-        listed=tuple(_item(item) for item in page.items if item.id not in above),
+        listed=tuple(_item(item) for item in mark(page.items) if item.id not in above),
         cursor=page.next_cursor,
         statuses=tuple(dict.fromkeys((*STATUSES, *(word for words in overview.counts(db).values() for word in words)))),
         searching=searching,
         first=cursor is None,
         empty=not page.items and not above,
     )
+
+
+def _first(db: Database) -> tuple[WaitingItem, ...]:
+    """What holds up an agent, then the longest waits."""
+    held_up, others = (inbox.page(db, needs=needs, limit=SECTION).items for needs in (HOLDING, _OTHERS))
+    return (*held_up, *others)[:SECTION]
 
 
 def _running(db: Database) -> list[SessionItem]:
@@ -117,24 +133,28 @@ def _running(db: Database) -> list[SessionItem]:
 def _waiting(db: Database, item: WaitingItem) -> dict[str, Any]:
     """What waits, with the title of the session that requested the discussion."""
     parent = overview.item(db, item.parent) if item.parent else None
-    words = (item.feedback and (item.feedback.error or item.feedback.summary)) or item.summary or ""
-    return {
+    failed = overview.item(db, item.session_id) if item.waits_for in ("partial", "failed") else None
+    words = (item.feedback and (item.feedback.error or item.feedback.summary)) or (failed and failed.last_error)
+    return answering(db, item) | {
         "id": item.session_id,
-        "kind": item.kind,
+        "session": item.session_id,
+        "request": item.request_id,
+        "version": item.version,
+        "kind": kind_of(item.session_id),
         "parent": item.parent,
         "title": parent.title if parent else item.title,
-        "badge": _BADGES.get(item.waits_for, "waiting_for_decision"),
+        "badge": BADGES.get(item.waits_for, "waiting_for_decision"),
         "needs": item.waits_for,
         "stop": item.stop_reason,
         "choices": item.choices if item.waits_for == "decision" else (),
-        "words": cut(words, REASON),
+        "words": cut(words or item.summary or "", REASON),
         "since": item.since,
         "cost": money(item.cost_micros),
         "owner": owner(item.owner),
     }
 
 
-_BADGES: Final = {"checkpoint": "checkpoint", "budget": "exhausted", "partial": "partial", "failed": "failed"}
+BADGES: Final = {"checkpoint": "checkpoint", "budget": "exhausted", "partial": "partial", "failed": "failed"}
 """The state of what waits for something else than a decision."""
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -9,7 +10,9 @@ from starlette.responses import Response
 from api.changing import fix_task
 from api.http.problems import of_field
 from api.http.requests import only, system
+from api.routes.turns.marking import marked_list
 from api.web import model
+from api.web.forms.sent import NOTHING
 from api.web.presets import PRESETS
 from api.web.rendering import language_of, page, render
 from api.web.start_form import FORMS, NAMES, Filled, forms
@@ -42,11 +45,11 @@ async def _shown(request: Request, starting: tuple[Filled, ...]) -> str:
 
     def build() -> str:
         with inside.reading() as db:
-            home = model.home_page(db, **looked)
+            home = model.home_page(db, mark=partial(marked_list, inside), **looked)
         example = inside.team.example
         open_now = any(query.get(name) for name in ("preset", "start")) or any(form.words for form in starting)
         more = {"example": example, "forms": starting, "starting": open_now, "chosen": query.get("preset")}
-        return render(request, say, "home.html", page=home, looked=looked, after=after, **more)
+        return render(request, say, "home.html", page=home, looked=looked, after=after, sent=NOTHING, **more)
 
     return await asyncio.to_thread(build)
 

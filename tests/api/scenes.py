@@ -7,6 +7,7 @@ import httpx2 as httpx
 
 from tests.api.seen import review
 from tests.api.server import delivery, events, session, start, until
+from tests.api.server import reached as happened
 
 
 def begun(client: httpx.Client, body: dict[str, Any]) -> str:
@@ -36,6 +37,19 @@ def two_iterations(client: httpx.Client, words: str = "No rate limit") -> str:
 
 def exhausted(client: httpx.Client) -> str:
     return reached(client, begun(client, delivery(maxIterations=1, validationCommands=["false"])), "failed")
+
+
+def failed(client: httpx.Client) -> str:
+    """A delivery whose reviewer cannot be read, twice: that is no matter of the budget."""
+    return reached(client, begun(client, delivery({"reviewer": ["I like it."]})), "failed")
+
+
+def asking(client: httpx.Client) -> str:
+    """A delivery whose planner asks for permission."""
+    ask = {"permission": {"tool": "execute", "title": "rm -rf build"}, "ifDenied": "Without it.", "text": "With it."}
+    session_id = begun(client, delivery({"planner": [ask]}))
+    happened(client, session_id, "turn.permission_requested")
+    return session_id
 
 
 def under_review(client: httpx.Client) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from tests.api.scenes import at_checkpoint, exhausted, under_review, waiting_debate, waiting_review
+from tests.api.scenes import asking, at_checkpoint, exhausted, under_review, waiting_debate, waiting_review
 from tests.api.seen import Seen, finished, harmless, page
 from tests.api.server import delivery, inside, start, until
 from tests.api.talks import child
@@ -58,14 +58,23 @@ def test_what_needs_somebody_comes_first_then_what_runs_then_what_was(client: Te
 def test_each_that_waits_says_for_what_and_leads_there(client: TestClient) -> None:
     review, debate = waiting_review(client, "half-up rounding"), waiting_debate(client)
     run, spent = at_checkpoint(client), exhausted(client)
-    html = settled(client, "/", *(f'href="/sessions/{each}#act"' for each in (review, debate, run, spent)))
+    html = settled(client, "/", *(f'data-waits="{each}"' for each in (review, debate, run, spent)))
     assert sections(html)["Needs you"] == [review, debate, run, spent]
     assert "<title>(4) Sessions" in html
     assert "Waiting for your decision · round limit reached · Apply Fix / Skip & Continue" in row(html, review)
     assert "half-up rounding" in row(html, review)
     assert "Revise Plan / Accept as-is" in row(html, debate)
     assert "Checkpoint: continue, or reset to end the run" in row(html, run)
-    assert "Budget exhausted: add more, or leave it" in row(html, spent)
+    assert "The iterations are used up · add budget, or leave it" in row(html, spent)
+    for each in (review, debate):
+        assert f'href="/sessions/{each}#act"' in html
+
+
+def test_what_holds_up_an_agent_comes_first_and_is_not_listed_as_running(client: TestClient) -> None:
+    review, asks = waiting_review(client), asking(client)
+    html = settled(client, "/", f'data-waits="{review}"', f'data-waits="{asks}"')
+    assert sections(html) == {"Needs you": [asks, review], "Recent": []}
+    assert "execute: rm -rf build" in row(html, asks)
 
 
 def test_what_a_session_asked_for_names_it(client: TestClient) -> None:

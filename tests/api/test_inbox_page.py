@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from tests.api.scenes import at_checkpoint, exhausted, waiting_debate, waiting_review
+from tests.api.scenes import at_checkpoint, exhausted, failed, waiting_debate, waiting_review
 from tests.api.seen import BROWSER, Seen, harmless, page
 from tests.api.server import inside, session
 
@@ -84,11 +84,20 @@ def test_the_reason_can_be_given_and_a_stale_answer_has_a_place_to_be_told(clien
     assert [p["role"] for p in told] == ["alert"]
 
 
-def test_what_is_out_of_budget_stands_below(client: TestClient) -> None:
-    session_id = exhausted(client)
+def test_everything_that_waits_is_there_and_can_be_looked_for_by_what_it_needs(client: TestClient) -> None:
+    spent, run, broken = exhausted(client), at_checkpoint(client), failed(client)
     html = page(client, "/decisions")
-    assert waiting(html) == []
-    assert "Budget exhausted" in html and f'href="/sessions/{session_id}#act"' in html
+    assert waiting(html) == [spent, run, broken]
+    assert [path for path, _ in commands(html)] == [
+        f"/api/sessions/{spent}/budget",
+        *(f"/api/sessions/{run}/{verb}" for verb in ("continue", "reset")),
+        f"/api/sessions/{broken}/retry",
+    ]
+    text = " ".join(Seen(html).text.split())
+    assert "All 3 Budget 1 Checkpoints 1 Failed 1" in text
+    assert "The iterations are used up" in text and "A turn has no attempt left" in text
+    assert waiting(page(client, "/decisions?needs=failed")) == [broken]
+    assert client.get("/decisions?needs=nothing", headers=BROWSER).status_code == 422
 
 
 def test_a_long_inbox_goes_on_page_by_page(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:

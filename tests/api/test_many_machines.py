@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 from api.cli.listing import list_sessions
 from api.cli.options import Where
 from api.cli.session import details
+from tests.api.seen import BROWSER
 from tests.api.server import Json, Server, delivery, ended, inside, reached, session, start, until
 from tests.kit.postgres import cluster, require
 
@@ -144,6 +145,8 @@ def test_what_cannot_be_shared_waits_for_its_machine_and_says_so(
         tag = two.get(f"/api/sessions/{session_id}").headers["ETag"]
         page = two.get(f"/sessions/{session_id}").text
         assert f"waiting for the machine that has its workspace: {name}" in page
+        assert f"waiting for the machine that has its workspace: {name}" in two.get("/", headers=BROWSER).text
+        assert f"작업 폴더가 있는 기기를 기다리는 중: {name}" in two.get("/?lang=ko", headers=BROWSER).text
         assert list((tmp_path / "two" / "workspaces").glob("*/repo.git")) == []
         with machine(tmp_path, "one", url, share_bytes=0) as one:
             until(lambda: "machine" not in session(two, session_id)["outstandingTurns"][0], what="its machine")

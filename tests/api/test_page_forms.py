@@ -14,7 +14,18 @@ from starlette.testclient import TestClient
 from api.web.forms.passing import parsed
 from api.web.presets import PRESETS
 from api.web.start_form import FORMS
-from tests.api.scenes import at_checkpoint, exhausted, two_iterations, under_review, waiting_debate, waiting_review
+from tests.api.scenes import (
+    asking,
+    at_checkpoint,
+    begun,
+    exhausted,
+    failed,
+    reached,
+    two_iterations,
+    under_review,
+    waiting_debate,
+    waiting_review,
+)
 from tests.api.seen import BROWSER, Seen, harmless, page
 from tests.api.server import Json, delivery, events, inside, only, session, start, until
 
@@ -207,6 +218,45 @@ def test_a_checkpoint_is_continued_from_its_page_and_from_the_inbox(client: Test
     assert done(send(client, form(page(client, "/decisions?lang=ko"), "continue", second))) == "/decisions?lang=ko"
     for session_id in (first, second):
         assert only(events(client, session_id), "orchestration.continued") != []
+
+
+def test_what_waits_is_answered_in_its_row(client: TestClient) -> None:
+    run, spent, broken, asks = at_checkpoint(client), exhausted(client), failed(client), asking(client)
+    answers = {
+        "continue": (run, {}, "orchestration.continued"),
+        "budget": (spent, {"reason": "Almost there"}, "delivery.budget_extended"),
+        "retry": (broken, {}, "delivery.retried"),
+        "permission": (asks, {"decision": "deny"}, "turn.permission_decided"),
+    }
+    until(lambda: all(f'data-waits="{each}"' in page(client, "/") for each, _, _ in answers.values()), what="rows")
+    html = page(client, "/")
+    for verb, (session_id, typed, topic) in answers.items():
+        assert done(send(client, form(html, verb, session_id), **typed)) == "/decisions"
+        assert len(only(events(client, session_id), topic)) == 1
+    assert only(events(client, spent), "delivery.budget_extended")[0]["limits"]["maxIterations"] == 3
+
+
+def test_a_row_that_gets_more_budget_asks_for_the_reason(client: TestClient) -> None:
+    session_id = exhausted(client)
+    until(lambda: f'data-waits="{session_id}"' in page(client, "/"), what="the row")
+    answer = send(client, form(page(client, "/"), "budget", session_id), addIterations="99")
+    seen = refused(answer, 422)
+    assert {str(field["name"]) for field in seen.all("input") if "aria-invalid" in field} == {"addIterations", "reason"}
+    assert f'id="giving-{session_id}" open' in answer.text
+
+
+def test_money_is_typed_in_dollars(client: TestClient) -> None:
+    usage = {"inputTokens": 1, "outputTokens": 1, "costMicros": 1_000_000}
+    dear = delivery({"planner": [{"text": "A plan.", "usage": usage}]}, maxCostMicros=1_000_000)
+    session_id = reached(client, begun(client, dear), "failed")
+    assert 'name="addCost"' in page(client, "/decisions")
+    found = form(of_session(client, session_id), "budget")
+    assert "addCost" in found.fields
+    [wrong] = re.findall(r'id="addCost-error">([^<]+)', send(client, found, addCost="much", reason="More").text)
+    assert wrong
+    done(send(client, found, addCost="2.50", reason="More"))
+    [given] = only(events(client, session_id), "delivery.budget_extended")
+    assert given["limits"]["maxCostMicros"] == 3_500_000
 
 
 @pytest.mark.parametrize("path", ["page", "inbox"])

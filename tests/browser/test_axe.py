@@ -11,10 +11,11 @@ from playwright.sync_api import Browser, Page
 
 from tests.api.orchestrating import message, says
 from tests.api.scenes import (
+    asking,
     at_checkpoint,
     begun,
     exhausted,
-    reached,
+    failed,
     two_iterations,
     under_review,
     waiting_debate,
@@ -34,6 +35,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "light": {"color_scheme": "light", **DESKTOP},
     "dark": {"color_scheme": "dark", **DESKTOP},
     "phone": {"color_scheme": "light", **SMALL},
+    "dark phone in Korean": {"color_scheme": "dark", "locale": "ko-KR", **SMALL},
 }
 CHIEF = (
     *("home", "inbox", "form of a delivery", "report: costs", "delivery without budget", "review that waits"),
@@ -52,7 +54,8 @@ def pages(server: Server) -> dict[str, str]:
     sessions = {
         "delivery that runs": begun(client, delivery(SLOW)),
         "delivery that succeeded": two_iterations(client),
-        "delivery that failed": _failed(server),
+        "delivery that failed": failed(client),
+        "delivery that asks": asking(client),
         "delivery without budget": exhausted(client),
         "delivery under review": under_review(client),
         "orchestration at its checkpoint": at_checkpoint(client),
@@ -92,12 +95,6 @@ def _output(server: Server, session_id: str) -> str:
         if event["type"] == "delivery.artifact_created" and event["data"]["phase"] == "validation"
     ]
     return f"/sessions/{session_id}/log?at={failed}&field=content&q=exit"
-
-
-def _failed(server: Server) -> str:
-    """The reviewer's answer cannot be read, twice: that is no matter of the budget."""
-    session_id = begun(server.client, delivery({"reviewer": ["I like it."]}))
-    return reached(server.client, session_id, "failed")
 
 
 @pytest.mark.nightly

@@ -18,7 +18,7 @@ from api.http.problems import of_field
 from api.http.requests import NUMBER, answer_headers, only, system
 from api.http.scopes import check_scope
 from api.web import inbox_page, pages
-from api.web.forms.passing import FormOutcome, body_of, fields, hand_over, key_of, number
+from api.web.forms.passing import FormOutcome, body_of, fields, hand_over, key_of, micros, number
 from api.web.forms.sent import Sent, placed, told_of
 from api.web.rendering import explicit, language_of, linker, scripted
 from api.web.session import routes
@@ -62,7 +62,7 @@ VERBS: Final = {
     "continue": FormCommand(actions.continue_, ()),
     "budget": FormCommand(
         actions.extend,
-        ("addIterations", "addMinutes", "addTokens", "addCostMicros", "addRounds", "reason"),
+        ("addIterations", "addMinutes", "addTokens", "addCost", "addCostMicros", "addRounds", "reason"),
         again=True,
     ),
     "reset": FormCommand(actions.reset, ("reason",), again=True, ends=True),
@@ -70,6 +70,8 @@ VERBS: Final = {
     "retry": FormCommand(actions.retry, ("reason",), again=True),
     "fork": FormCommand(actions.fork, ("atVersion", "mode", *SUBSTITUTES), bound=False),
 }
+IN_BODY: Final = {"addCost": "addCostMicros"}
+"""Fields that people fill in another unit than programs."""
 SWITCHES: Final = frozenset({"remember"})
 NUMBERS: Final = frozenset(
     {"addIterations", "addMinutes", "addTokens", "addCostMicros", "addRounds", "atVersion", *SUBSTITUTES[-2:]}
@@ -92,10 +94,12 @@ class Asked(NamedTuple):
     def body(self) -> dict[str, Any]:
         """An empty field counts as missing."""
         typed = {name: self.values[name].strip() for name in self.verb.fields if name in self.values}
-        return nested({name: _value(name, text) for name, text in typed.items() if text})
+        return nested({IN_BODY.get(name, name): _value(name, text) for name, text in typed.items() if text})
 
 
 def _value(name: str, text: str) -> Any:
+    if name == "addCost":
+        return micros(text)
     return number(text) if name in NUMBERS else True if name in SWITCHES else text
 
 
@@ -137,11 +141,11 @@ async def command(request: Request) -> Response:
 
 async def answer(request: Request) -> Response:
     """POST /decisions: an answer to one of those that wait"""
-    only(request, "cursor", "lang")
+    only(request, "cursor", "needs", "lang")
     sent = await _carried_out(request, _asked(await fields(request), ""))
     if isinstance(sent, Sent):
         return _told_of(sent) if scripted(request) else await inbox_page.again(request, sent)
-    return _to(request, "decisions", cursor=request.query_params.get("cursor"))
+    return _to(request, "decisions", **{name: request.query_params.get(name) for name in ("cursor", "needs")})
 
 
 def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
@@ -203,6 +207,9 @@ async def _carried_out(request: Request, command: Asked) -> FormOutcome | Sent:
         if outcome.done:
             return outcome
         errors, elsewhere = placed(outcome.told, command.verb.fields)
+        for field, name in IN_BODY.items():
+            if field in command.values and name in errors:
+                errors[field] = errors.pop(name)
         words = told_of(say, outcome, elsewhere, say("form.marked"))
     key = _next_key(command.key, outcome.status)
     return Sent(command.name, command.session, command.values, errors, words, outcome.status, key)

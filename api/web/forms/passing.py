@@ -4,6 +4,7 @@ answer."""
 import hashlib
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -121,6 +122,7 @@ def parsed(raw: bytes) -> dict[str, str]:
 # The contents of the form that starts a session, as the body of the request; the page's script does the same.
 
 _NUMBER: Final = re.compile("-?[0-9]{1,16}")
+_DOLLARS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,6})?")
 
 
 def body_of(form: Form, values: Mapping[str, str], say: Words) -> tuple[dict[str, Any], dict[str, str]]:
@@ -165,6 +167,11 @@ def read(field: Field, typed: str) -> Any:
 
 def number(typed: str) -> int | str:
     return int(typed) if _NUMBER.fullmatch(typed) else typed
+
+
+def micros(dollars: str) -> int | str:
+    """`2.50` in millionths. An amount that is none is passed on, too."""
+    return round(Decimal(dollars) * 1_000_000) if _DOLLARS.fullmatch(dollars) else dollars
 
 
 def _lines(typed: str) -> list[str]:

@@ -99,6 +99,7 @@ def act(request: Request, inside: System, now: Session, say: Words, *, key: str 
         version=now.version,
         state=badge_of(now),
         verbs=allowed_actions(now),
+        spent=now.exhausted_by if isinstance(now, Delivery) else None,
         scope=now.scope_request if isinstance(now, Delivery) else None,
         questions=tuple(now.questions.values()),
         choices=now.choices if isinstance(now, Discussion) else (),
