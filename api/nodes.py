@@ -52,7 +52,7 @@ class ThisNode:
                 await asyncio.gather(telling, return_exceptions=True)  # it never comes after the goodbye
             await asyncio.sleep(_EVERY_SECONDS)
 
-    def listed(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, Any]]:
         """The live processes, for JSON. Raises HansardError."""
         beside = () if self.workers is None else present(self.workers)
         now = self.store.clock()

@@ -13,7 +13,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from adapters.store.address import address_of, is_shared
 from api.places import default_log, node_folder, views_of
-from domain.delivery.allowing import prefixes
+from domain.delivery.command_prefixes import prefixes
 
 if TYPE_CHECKING:
     from adapters.fence import Sandbox

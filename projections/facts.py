@@ -10,7 +10,7 @@ from domain.discussion.events import StopReason
 from domain.orchestration import events as orchestration
 from domain.orchestration.chart import status as orchestration_status
 from domain.session.children import ChildClosed
-from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnCancelled, TurnFailed, asked
+from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnCancelled, TurnFailed, is_agent_turn
 from domain.values.base import DomainEvent
 from domain.values.budget import Spent
 
@@ -30,7 +30,7 @@ def spent_by(event: DomainEvent) -> Spent | None:
     """What the event adds to the cost of its session; None if it is not about costs."""
     match event:
         case TurnAnswered() | TurnFailed() | TurnAttemptFailed():
-            return Spent().after(event.usage, by_agent=asked(event))
+            return Spent().after(event.usage, by_agent=is_agent_turn(event))
         case TurnCancelled():
             return Spent().after(event.usage, by_agent=False)
         case ChildClosed(spent=spent):
@@ -41,7 +41,7 @@ def spent_by(event: DomainEvent) -> Spent | None:
 
 def is_reported(event: TurnAnswered | TurnFailed | TurnAttemptFailed | TurnCancelled) -> bool:
     """Whether the turn counts towards costs: an agent was asked, or usage was reported anyway."""
-    was_asked = not isinstance(event, TurnCancelled) and asked(event)
+    was_asked = not isinstance(event, TurnCancelled) and is_agent_turn(event)
     return was_asked or event.usage.tokens is not None or event.usage.cost_micros is not None
 
 

@@ -111,7 +111,7 @@ class Team(Value):
         fitting = (member for member in self.agents if wanted in member.roles)
         return self.named(role) or next(fitting, None)
 
-    def asked(self, agent: str, role: str, crew: Mapping[str, str]) -> Member | None:
+    def member_for(self, agent: str, role: str, crew: Mapping[str, str]) -> Member | None:
         """The member to ask in a turn of that agent and role; None if it is not in this team.
 
         A session's crew names its members: neither the examples nor other agents with the same role replace them

@@ -93,7 +93,7 @@ class Asking:
         return self._built(member)
 
     def _member_for(self, job: Job) -> Member | None:
-        return self._team.asked(job.turn.agent, job.turn.role, job.session.crew)
+        return self._team.member_for(job.turn.agent, job.turn.role, job.session.crew)
 
     def _model(self, job: Job) -> str | None:
         """The agent's entry in the team file; the session's own scenario replaces other agents."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from adapters.agents.prompts.places import Exchange, conversation
-from adapters.workspace.founding import Earlier
+from adapters.workspace.creation import Earlier
 from domain.orchestration.state import Orchestration
 from domain.session.state import Session
 from domain.session.turns import TurnRequested

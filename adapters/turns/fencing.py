@@ -7,7 +7,7 @@ from pathlib import Path
 from adapters import processes
 from adapters.fence import Fence, Grant, Sandbox, choose
 from adapters.workspace import Room, Workspace
-from domain.delivery.allowing import Prefixes
+from domain.delivery.command_prefixes import Prefixes
 
 _LOG_FILES = ("", "-wal", "-shm")
 

@@ -27,7 +27,7 @@ def place_of(session: Session, agent: str, role: str, team: Team) -> Place:
     are not asked at all; but no other agent replaces one that a session names (K-36)."""
     if session.scenario is not None or session.reuse is not None:
         return "here"
-    member = team.asked(agent, role, session.crew)
+    member = team.member_for(agent, role, session.crew)
     if member is None:
         return "elsewhere"
     return "outside" if member.adapter == "external" else "here"

@@ -112,7 +112,7 @@ class Sharing:
             facts = json.loads(keeper.facts)
             shared.begin(facts, self._shares.base(facts["start"]))
             log.info("fetched the workspace of %s, which %s had", name, keeper.machine)
-        numbers = shared.known()
+        numbers = shared.numbered_states()
         for state in self._shares.states(name):
             if state.number not in numbers:
                 shared.take(state.number, state.commit, self._shares.state(name, state.number))
@@ -129,7 +129,7 @@ class Sharing:
         shared = self._workspaces.shared(name)
         with _alone(shared):
             states = [tree] if tree else []
-            if session.tree and not shared.known():
+            if session.tree and not shared.numbered_states():
                 states.insert(0, session.tree)  # recorded before anything was shared
             _patiently(lambda: self._give(name, shared, states))
 
@@ -153,7 +153,7 @@ class Sharing:
             if not self._shares.has_base(start):
                 self._shares.put_base(start, shared.base_pack(self._limit))
             for state in states:
-                if state != start and state not in shared.known().values():
+                if state != start and state not in shared.numbered_states().values():
                     number = self._shares.put_state(name, state, shared.state_pack(state, self._limit))
                     shared.know(number, state)
         except TooLarge as error:

@@ -17,8 +17,8 @@ from adapters.fence import Fence, Grant, Sandbox
 from adapters.turns.fencing import Fencing
 from adapters.turns.job import Job
 from adapters.turns.stops import reason
-from domain.delivery.allowing import Prefixes, is_allowed, only
 from domain.delivery.baseline import not_startable
+from domain.delivery.command_prefixes import Prefixes, is_allowed, only
 from domain.delivery.commands import RecordValidation
 from domain.delivery.reasons import reasons
 from domain.delivery.state import Delivery

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from adapters.workspace.founding import NEVER_RECORDED, place_of
+from adapters.workspace.creation import NEVER_RECORDED, place_of
 from adapters.workspace.git import WorkspaceError
 from domain.values.sentences import Sentence
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from adapters.workspace.founding import begin_shallow, clone_with, settle
+from adapters.workspace.creation import begin_shallow, clone_with, settle
 from adapters.workspace.git import WorkspaceError, in_theirs, line, note_on
 from adapters.workspace.repository import Repository
 from domain.provenance.notes import REF, Note, NotedTurn, merged, note_of, written_lines
@@ -44,7 +44,7 @@ class SharedRepository:
         facts: dict[str, Any] = json.loads((self._git.path / "hansard.json").read_text(encoding="utf-8"))
         return facts
 
-    def known(self) -> dict[int, str]:
+    def numbered_states(self) -> dict[int, str]:
         """The numbered states that were exported or imported here. Those of a copy's original do not count."""
         output = self._git.run("for-each-ref", "--format=%(refname:lstrip=3) %(objectname)", self._states).decode()
         return {int(number): commit for number, commit in map(str.split, output.splitlines())}
@@ -65,7 +65,7 @@ class SharedRepository:
 
     def state_pack(self, commit: str, limit: int) -> Iterator[bytes]:
         """What the known states and the base do not contain. Raises TooLarge before the first part."""
-        others = {self.facts["start"], *self.known().values()}
+        others = {self.facts["start"], *self.numbered_states().values()}
         revisions = "".join([f"{commit}\n", *(f"^{other}\n" for other in sorted(others))])
         yield from self._pack(revisions.encode(), ("--revs", "--thin"), limit)
 

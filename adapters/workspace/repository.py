@@ -181,7 +181,7 @@ class Index:
         """Mode, id, stage and path of each entry."""
         return self._run("ls-files", "-z", "--stage").split(b"\0")
 
-    def written(self) -> str:
+    def write_tree(self) -> str:
         return line(self._run("write-tree"))
 
     def has_new(self, tree: Path, *ignored: str) -> bool:

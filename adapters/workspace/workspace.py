@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from adapters.workspace.comparing import compared
+from adapters.workspace.creation import SOURCE, given_git
 from adapters.workspace.folders import delete, existing_folder, is_real_folder, open_up
-from adapters.workspace.founding import SOURCE, given_git
 from adapters.workspace.git import WorkspaceError, branch_at, confine, git, in_a_sentence, in_theirs
 from adapters.workspace.landing import advance, integrate, tip
 from adapters.workspace.merging import LARGEST, merge
@@ -225,7 +225,7 @@ class Workspace:
     def _recorded(self, tree: Path, name: str, *, message: str, parent: str | None, author: str) -> str:
         with self._git.index(name) as index:
             index.record(tree)
-            return self._git.follow(index.written(), message=message, parent=parent, author=author)
+            return self._git.follow(index.write_tree(), message=message, parent=parent, author=author)
 
     def _give_git(self, folder: Path, commit: str, index: Path) -> None:
         """A repository for the agents, created where they cannot reach it and only then moved in."""

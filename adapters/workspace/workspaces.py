@@ -9,9 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from adapters.workspace.creation import Earlier, create
 from adapters.workspace.fitness import Room, check
 from adapters.workspace.folders import bytes_in, delete, existing_folder, is_real_folder
-from adapters.workspace.founding import Earlier, found
 from adapters.workspace.git import WorkspaceError, in_a_sentence
 from adapters.workspace.packing import SharedRepository
 from adapters.workspace.workspace import SLOT, Workspace, mark_of
@@ -111,7 +111,7 @@ class Workspaces:
             except WorkspaceError as error:
                 raise WorkspaceError(Sentence("folder_unfit", path=path, detail=error)) from error
         try:
-            found(home, path, self._private, earlier)
+            create(home, path, self._private, earlier)
         except WorkspaceError as error:
             source = "made" if path is None else f"made from {path}"
             raise WorkspaceError(f"The workspace cannot be {source}: {error}") from error

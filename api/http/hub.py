@@ -57,7 +57,7 @@ class Reader:
         await self.rung.wait()
         self.resting = False
 
-    def told(self, piece: Piece) -> None:
+    def advance(self, piece: Piece) -> None:
         self.position = piece.position
         self.version = piece.version or self.version
 
@@ -129,7 +129,7 @@ class Hub:
         piece = self.take(reader.interest, reader.position)
         if piece is None or piece.position < self.position or (piece.data and not reader.wire.push(piece.data)):
             return False
-        reader.told(piece)
+        reader.advance(piece)
         with suppress(HansardError):  # otherwise the client is woken, and reads it from its own stream
             return not self.has_ended(reader)
         return False

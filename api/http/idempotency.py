@@ -102,7 +102,7 @@ async def refusal(call: ApiCall, error: HansardError) -> Response:
     return await _first(call, problem(of(error)))
 
 
-def kept(handler: Handler) -> Handler:
+def remember_answers(handler: Handler) -> Handler:
     """An endpoint that writes nothing: its answers are kept here, good or bad. Requests with the same key wait for each
     other."""
     return _keeping(handler, whole=False)

@@ -182,7 +182,7 @@ class EventStream(Response):
             if piece is None:
                 search = partial(self._search, reader.position, reader.version, hub.position)
                 piece = await hub.find(reader.interest, reader.position, search)
-            reader.told(piece)
+            reader.advance(piece)
             if piece.data:
                 yield piece.data
             if reader.beat:

@@ -22,7 +22,7 @@ class Document:
         self._commands, self._views = commands, views
 
     @cached_property
-    def found(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, Any]:
         from api.openapi.building import build
 
         return build(self._commands, self._views)
@@ -30,7 +30,7 @@ class Document:
     @cached_property
     def content(self) -> bytes:
         """As served, and as stored in `docs/openapi.json`: readable, with one line per change."""
-        return (json.dumps(self.found, ensure_ascii=False, indent=1) + "\n").encode()
+        return (json.dumps(self.schema, ensure_ascii=False, indent=1) + "\n").encode()
 
 
 async def show_openapi(request: Request) -> Response:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from api import actions, changing
 from api.changing import redact
 from api.http.commands import perform
-from api.http.idempotency import call_of, kept
+from api.http.idempotency import call_of, remember_answers
 from api.http.requests import answer_headers, read
 from api.projects import grant, within_roots
 from api.routes.command_bodies import Redact, TrustProject
@@ -36,7 +36,7 @@ async def answer_permission(request: Request) -> Response:
     return await perform(await call_of(request), actions.permit)
 
 
-@kept
+@remember_answers
 async def trust_project(request: Request) -> Response:
     """POST /api/trust: no session's command, and no event: trust belongs to this machine."""
     call = await call_of(request)
@@ -47,7 +47,7 @@ async def trust_project(request: Request) -> Response:
     return Response(orjson.dumps(granted), media_type="application/json", headers=answer_headers())
 
 
-@kept
+@remember_answers
 async def redact_text(request: Request) -> Response:
     """POST /api/redact"""
     call = await call_of(request)

@@ -34,7 +34,7 @@ def _crew(team: Team, roles: Iterable[str]) -> dict[str, str]:
 
 def stand_ins(team: Team, employees: Iterable[Employee]) -> dict[str, str]:
     """Who is asked for each employee: a request may call them as it likes."""
-    members = {employee.name: team.asked(employee.name, employee.role, {}) for employee in employees}
+    members = {employee.name: team.member_for(employee.name, employee.role, {}) for employee in employees}
     return {name: member.name for name, member in members.items() if member is not None}
 
 

@@ -41,7 +41,7 @@ def _answer(figures: dict[str, Any]) -> Response:
 def _figures(inside: System, failure: str | None) -> dict[str, Any]:
     kind = "postgresql" if is_shared(inside.settings.database) else "sqlite"
     try:
-        head, nodes = inside.store.head(), inside.node.listed()
+        head, nodes = inside.store.head(), inside.node.rows()
     except HansardError as error:
         return {"status": "not ready", "store": kind, "problems": [f"the store does not answer: {error}"]}
     position = inside.follower.position

@@ -43,7 +43,7 @@ async def show_reference(request: Request) -> Response:
     document: Document = request.app.state.document
     page = getattr(request.app.state, "reference", None)
     if page is None:
-        page = request.app.state.reference = await asyncio.to_thread(lambda: render(document.found))
+        page = request.app.state.reference = await asyncio.to_thread(lambda: render(document.schema))
     return unless_known(request, page, "text/html; charset=utf-8")
 
 

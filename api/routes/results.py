@@ -97,7 +97,7 @@ def _newest(request: Request) -> int:
 def list_conversations(request: Request) -> Response:
     """GET /api/conversations: the newest first"""
     with system(request).reading() as db:
-        return answer(conversations.listed(db))
+        return answer(conversations.newest_first(db))
 
 
 @endpoint(position=_newest)
@@ -106,7 +106,7 @@ def show_conversation(request: Request) -> Response:
     inside, origin = system(request), request.path_params["origin"]
     channel = inside.sessions.get(channel_id(origin))
     with inside.reading() as db:
-        conversation = conversations.told(
+        conversation = conversations.conversation(
             db, origin, inside.sessions.get, channel if isinstance(channel, Channel) else None
         )
     if conversation is None:

@@ -28,7 +28,7 @@ def list_turns(request: Request) -> Response:
     """GET /api/sessions/{id}/turns"""
     session = session_of(request)
     after, most = number(request, "cursor", default=0) or 0, limit(request)
-    entries = turn_views.listed(record_of(request, session).turns, session.version)
+    entries = turn_views.turns_upto(record_of(request, session).turns, session.version)
     page = [entry for entry in entries if entry.version > after][: most + 1]
     items = tuple(
         turn_views.summary(*_reading(request), session.id, entry, session.version, _now(request, session, entry))
@@ -137,7 +137,7 @@ def _reading(request: Request) -> tuple[Store, Whole]:
 
 def _entry(request: Request, session: Session) -> TurnEntry:
     turn_id = request.path_params["turn"]
-    entries = turn_views.listed(record_of(request, session).turns, session.version)
+    entries = turn_views.turns_upto(record_of(request, session).turns, session.version)
     entry = next((entry for entry in entries if entry.turn_id == turn_id), None)
     if entry is None:
         raise Unknown(Sentence("turn_not_found", id=session.id, name=turn_id))

@@ -24,8 +24,8 @@ from api.routes.bodies import (
 from api.routes.crews import employees_of, everybody, stand_ins
 from api.settings import Settings
 from domain.convergence import named
-from domain.delivery.allowing import Prefixes, is_allowed, only, prefixes
 from domain.delivery.chart import ROLES
+from domain.delivery.command_prefixes import Prefixes, is_allowed, only, prefixes
 from domain.delivery.commands import StartDelivery
 from domain.delivery.validation import DEFAULT_COMMANDS, ValidationStep, commands
 from domain.discussion.strategies import CHOICES, PASSING, REJECTING, strategy_of

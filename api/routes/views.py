@@ -22,7 +22,7 @@ from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
 from domain.values.base import Unknown
 from domain.values.sentences import Sentence
-from domain.values.words import asked
+from domain.values.words import best_match
 from projections.record import artifacts, diff, explain, worklog
 from projections.record.session import view
 from projections.record.state import Record
@@ -162,7 +162,7 @@ def list_log(request: Request) -> Response:
 def show_worklog(request: Request) -> Response:
     """GET /api/sessions/{id}/worklog: Markdown, in the language of Accept-Language, else as recorded"""
     session = session_of(request)
-    language = asked(request.headers.get("accept-language", ""))
+    language = best_match(request.headers.get("accept-language", ""))
     text = worklog.render(record_of(request, session).worklog, session, language=language)
     headers = answer_headers(ETag=f'"{session.version}"', Vary="Accept-Language")
     return Response(text, headers=headers, media_type="text/markdown; charset=utf-8")

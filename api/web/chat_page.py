@@ -11,9 +11,9 @@ from starlette.responses import Response
 from api.http.requests import caught_up, only, system
 from api.system import System
 from api.web import model
+from api.web.plain_text import cut
 from api.web.rendering import explicit, language_of, page, render
 from api.web.session.context import SENTENCE, tame
-from api.web.shown import cut
 from domain.channel import Channel, channel_id
 from domain.orchestration.state import Orchestration
 from domain.values.base import Unknown
@@ -60,7 +60,7 @@ async def shown(request: Request, sent: ChatSent) -> Response:
 
     def build() -> str:
         with inside.reading() as db:
-            recent = conversations.listed(db).items[:LISTED]
+            recent = conversations.newest_first(db).items[:LISTED]
             thread = _thread(db, inside, origin, say.language) if origin else None
         return render(
             request,
@@ -80,7 +80,7 @@ async def shown(request: Request, sent: ChatSent) -> Response:
 def _thread(db: Database, inside: System, origin: str, language: Language) -> dict[str, Any]:
     """Raises Unknown for a conversation without messages."""
     channel = inside.sessions.get(channel_id(origin))
-    conversation = conversations.told(
+    conversation = conversations.conversation(
         db, origin, inside.sessions.get, channel if isinstance(channel, Channel) else None
     )
     if conversation is None:

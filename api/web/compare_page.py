@@ -12,6 +12,7 @@ from adapters.store.mapper import whole
 from api.http.requests import caught_up, number, only, system
 from api.system import System
 from api.web import model
+from api.web.plain_text import cut
 from api.web.rendering import explicit, language_of, page, render
 from api.web.session.context import PanelContext
 from api.web.session.overview import head
@@ -19,7 +20,6 @@ from api.web.session.panels import Gallery
 from api.web.session.reading import as_of, gallery
 from api.web.session.rows import MESSAGE
 from api.web.session.turns import turns_of
-from api.web.shown import cut
 from domain.convergence.profiles import PROFILES
 from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion

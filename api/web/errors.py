@@ -45,7 +45,7 @@ def _language(request: Request) -> Words:
 
 def _page(request: Request, say: Words, problem: Response, detail: str) -> Response:
     if problem.status_code == 401:
-        html = login_page.asked(request, say)
+        html = login_page.login_form(request, say)
     else:
         named = f"error.{problem.status_code}"
         title = say(named) if named in say.messages else say("error.other")

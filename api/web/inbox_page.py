@@ -11,10 +11,10 @@ from api.http.requests import caught_up, only, system
 from api.web.answering import answering
 from api.web.forms.sent import NOTHING, Sent
 from api.web.model import BADGES
+from api.web.plain_text import cut
 from api.web.rendering import language_of, page, render
 from api.web.session.context import tame
-from api.web.shown import cut
-from domain.discussion.seen import suggested
+from domain.discussion.digest import suggested
 from domain.session.record import kind_of
 from projections.engine.ports import Database
 from projections.sessions import inbox

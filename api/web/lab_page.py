@@ -10,9 +10,9 @@ from starlette.responses import Response
 from api.http.problems import of_field
 from api.http.requests import caught_up, only, system
 from api.system import System
+from api.web.plain_text import cut
 from api.web.rendering import explicit, language_of, page, render
 from api.web.session.discussion import chart
-from api.web.shown import cut
 from domain.convergence import Profile, course
 from domain.discussion.lab import LabOutcome, LabTalk, rescore, talk
 from domain.discussion.state import Discussion

@@ -72,7 +72,7 @@ async def sign_out(request: Request) -> Response:
     return answer
 
 
-def asked(request: Request, say: Words) -> str:
+def login_form(request: Request, say: Words) -> str:
     """The form in place of a page that requires a key; data that was sent there has to be sent again."""
     path, query = quote(request.scope["path"]), request.url.query
     seen = request.method in ("GET", "HEAD")

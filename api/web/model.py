@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Any, Final, get_args
 
 from api.web.answering import answering
-from api.web.shown import cut
+from api.web.plain_text import cut
 from domain.delivery.chart import Status
 from domain.session.record import kind_of
 from domain.values.budget import dollars

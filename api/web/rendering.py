@@ -15,8 +15,8 @@ from api.http.problems import of_field
 from api.http.requests import answer_headers, system
 from api.web import model, svg
 from api.web.assets import SCRIPT, SHEET
+from api.web.plain_text import shown
 from api.web.sentences import words
-from api.web.shown import shown
 from domain.kinds import KINDS
 from domain.values.sentences import Sentence
 from domain.values.words import LANGUAGES, Language, Words, preferred

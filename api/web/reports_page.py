@@ -14,8 +14,8 @@ from api.http.problems import of_field
 from api.http.requests import caught_up, only, system
 from api.routes.reports import LONGEST_LABEL, make, span
 from api.web.model import clock
+from api.web.plain_text import cut
 from api.web.rendering import language_of, linker, page, render
-from api.web.shown import cut
 from api.web.svg import Bar, bars
 from domain.kinds import KINDS
 from domain.values.sentences import Sentence

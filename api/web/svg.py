@@ -10,7 +10,7 @@ from unicodedata import east_asian_width
 
 from markupsafe import Markup, escape
 
-from api.web.shown import cut, shown
+from api.web.plain_text import cut, shown
 
 WIDTH, HEIGHT = 440, 150
 LEFT, RIGHT, TOP, BOTTOM = 34, 12, 14, 22

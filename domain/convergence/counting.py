@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from domain.convergence.profiles import SEED, Profile
-from domain.convergence.said import negated, plain, talk
+from domain.convergence.prose import negated, plain, talk
 from domain.convergence.words import WORD_LISTS, ConvergenceWords
 
 # A line that starts with a lower-case letter, or with a Korean negator, continues the previous line's sentence.

@@ -2,7 +2,7 @@
 
 from domain import replies
 from domain.convergence import Metrics, assess, stop_reason
-from domain.convergence.said import talk
+from domain.convergence.prose import talk
 from domain.discussion import findings
 from domain.discussion.chart import TABLES
 from domain.discussion.commands import CancelDiscussion, StartDiscussion
@@ -125,7 +125,7 @@ def record_reply(now: Talk, command: RecordReply) -> Events:
         return
     words = content(command, command.reply)
     if turn.role == "synthesizer":
-        yield from synthesize(now, replies.said(words) if command.failure is None else "")
+        yield from synthesize(now, replies.without_thinking(words) if command.failure is None else "")
     elif command.failure is not None:
         yield from break_off(now)
     else:
@@ -136,7 +136,7 @@ def add_round(now: Talk, agent: str, reply: str) -> Events:
     number = len(now.state.rounds) + 1
     part = STRATEGIES[now.state.strategy].part(number)
     feedback, problem = findings.read(now.state.kind, reply)
-    content = now.text(replies.said(reply))
+    content = now.text(replies.without_thinking(reply))
     yield voice(now, RoundAdded)(
         message=f"Round {number}: {part.role}.",
         role=part.role,
@@ -145,7 +145,7 @@ def add_round(now: Talk, agent: str, reply: str) -> Events:
         content=content,
         feedback=feedback,
         problem=problem if part.judges else None,
-        counted=None if content.digest is None else Text.of(talk(replies.said(reply)))[0].head,
+        counted=None if content.digest is None else Text.of(talk(replies.without_thinking(reply)))[0].head,
     )
     state = now.state
     metrics = assess(findings.counted(state), state.profile)

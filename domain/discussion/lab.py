@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from domain.convergence import Ending, Profile, Round, course
+from domain.discussion.digest import suggested
 from domain.discussion.findings import counted
-from domain.discussion.seen import suggested
 from domain.discussion.state import Discussion, RoundContribution
 from domain.discussion.strategies import STRATEGIES
 from domain.values.base import Value

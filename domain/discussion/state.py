@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from domain.convergence import Metrics, Profile
+from domain.discussion.digest import seen_after
 from domain.discussion.events import (
     AgentFailed,
     Assessed,
@@ -22,7 +23,6 @@ from domain.discussion.events import (
     StopReason,
     Synthesized,
 )
-from domain.discussion.seen import seen_after
 from domain.session.approvals import Vote
 from domain.session.children import ParentLink
 from domain.session.forks import SessionForked

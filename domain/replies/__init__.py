@@ -28,7 +28,7 @@ from domain.replies.discussion import (
     review,
     review_synthesis,
 )
-from domain.replies.extraction import said, spoken, without_json
+from domain.replies.extraction import spoken, without_json, without_thinking
 from domain.replies.orchestration import (
     DirectAnswer,
     JudgeVerdict,
@@ -75,11 +75,11 @@ __all__ = [
     "review",
     "review_artifact",
     "review_synthesis",
-    "said",
     "spoken",
     "subtasks",
     "verdicts",
     "without_json",
+    "without_thinking",
 ]
 
 

@@ -130,7 +130,7 @@ def spoken(text: str) -> str:
     return _without_thoughts(text) if _ANY_TAG.search(text) else text
 
 
-def said(text: str) -> str:
+def without_thinking(text: str) -> str:
     """The reply without its thinking; empty if no reader should try it."""
     try:
         return spoken(text).strip()

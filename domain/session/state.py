@@ -28,7 +28,7 @@ from domain.session.turns import (
     TurnFailed,
     TurnRequested,
     TurnRetried,
-    asked,
+    is_agent_turn,
     weakest,
 )
 from domain.session.workspace import ResultPublished, WorkspaceChanges, WorkspacePrepared
@@ -177,7 +177,7 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
             state.tree = event.tree or state.tree
             state.changes = event.changes or state.changes
             state.slot = event.slot
-            state.spent = state.spent.after(event.usage, by_agent=asked(event))
+            state.spent = state.spent.after(event.usage, by_agent=is_agent_turn(event))
         case TurnAttemptFailed():
             _attempt_failed(state, event)
         case TurnRetried():
@@ -187,7 +187,7 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
             state.failed_turn = turn if turn is not None and turn.work != "land" else state.failed_turn
             state.outstanding = without(state.outstanding, event.turn_id)
             state.last_error = _error(event)
-            state.spent = state.spent.after(event.usage, by_agent=asked(event))
+            state.spent = state.spent.after(event.usage, by_agent=is_agent_turn(event))
         case TurnCancelled():
             state.outstanding = without(state.outstanding, event.turn_id)
             state.spent = state.spent.after(event.usage, by_agent=False)
@@ -239,7 +239,7 @@ def _attempt_failed(state: Session, event: TurnAttemptFailed) -> None:
     agent = event.fallback_agent or turn.agent
     tries = after(turn.tries, event.failure, step, agent=event.agent)
     _ask_again(state, turn._replace(agent=agent, deadline=event.deadline, tries=tries))
-    state.spent = state.spent.after(event.usage, by_agent=asked(event))
+    state.spent = state.spent.after(event.usage, by_agent=is_agent_turn(event))
     if event.agent_session:
         name = thread_name(event.agent, event.role)
         state.agent_sessions = state.agent_sessions | {name: event.agent_session}

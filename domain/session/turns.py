@@ -205,7 +205,7 @@ class TurnCancelled(Settled):
     reason: str
 
 
-def asked(event: TurnAnswered | TurnFailed | TurnAttemptFailed) -> bool:
+def is_agent_turn(event: TurnAnswered | TurnFailed | TurnAttemptFailed) -> bool:
     """Whether an agent was asked. Validation commands and deadlines have no prompt, and report no usage."""
     return bool(event.prompt.length)
 

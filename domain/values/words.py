@@ -55,10 +55,10 @@ def catalogue(room: str) -> dict[str, dict[Language, str]]:
 
 def preferred(accept_language: str) -> Language:
     """The language of `Accept-Language` that weighs most (RFC 9110 §12.5.4); English where none of ours is named."""
-    return asked(accept_language) or "en"
+    return best_match(accept_language) or "en"
 
 
-def asked(accept_language: str) -> Language | None:
+def best_match(accept_language: str) -> Language | None:
     """The same, None where none of ours is named."""
     weights = dict.fromkeys(LANGUAGES, 0.0)
     for item in accept_language.split(",")[:50]:

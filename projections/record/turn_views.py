@@ -28,7 +28,7 @@ QUEUED: Final = Running()
 Frames = tuple[ActivityFrame, ...]
 
 
-def listed(turns: Turns, version: int) -> list[TurnEntry]:
+def turns_upto(turns: Turns, version: int) -> list[TurnEntry]:
     """The turns that were requested by then, in order; a person's turn is not run."""
     entries = (entry for entry in turns.values() if entry.version <= version and entry.work != "wait")
     return sorted(entries, key=lambda entry: entry.version)

@@ -17,7 +17,7 @@ from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnCancelled,
 from domain.values.budget import BudgetLimits, Spent
 from projections.engine.ports import Database
 from projections.facts import spent_by
-from projections.reports.figures import Row, known
+from projections.reports.figures import Row, total_of
 from projections.reports.ledger import Fact, Filters, Ledger, Values
 
 _AMOUNTS = ("iterations", "ms", "rounds", "tokens", "cost_micros")
@@ -118,7 +118,7 @@ def make(db: Database, filters: Filters) -> tuple[list[Row], Row]:
         "sessions": len(rows),
         "extended": sum(row["extensions"] > 0 for row in rows),
         "exhausted": sum(row["exhausted"] is not None for row in rows),
-        **{name: known(row[name] for row in rows) for name in _SUMMED},
+        **{name: total_of(row[name] for row in rows) for name in _SUMMED},
     }
 
 
@@ -131,9 +131,9 @@ def _row(facts: Sequence[Fact]) -> Row:
         row |= _amount(name, planned, granted, facts)
     return row | {
         "maxTokens": granted[-1]["tokens"],
-        "tokens": known(fact["tokens"] for fact in spent),
+        "tokens": total_of(fact["tokens"] for fact in spent),
         "maxCostMicros": granted[-1]["cost_micros"],
-        "costMicros": known(fact["cost_micros"] for fact in spent),
+        "costMicros": total_of(fact["cost_micros"] for fact in spent),
         "unknownTurns": sum(fact["unknown"] for fact in spent),
         "extensions": sum(fact.what == "extended" for fact in facts),
         "exhausted": _exhausted(facts),

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from domain.discussion import events as discussion
-from domain.discussion.seen import suggested
+from domain.discussion.digest import suggested
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from projections.engine.ports import Database

@@ -12,7 +12,7 @@ from domain.session.record import Recorded
 from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnCancelled, TurnFailed
 from projections.engine.ports import Database
 from projections.facts import is_reported
-from projections.reports.figures import Row, known, ordered
+from projections.reports.figures import Row, ordered, total_of
 from projections.reports.ledger import Fact, Filters, Ledger, Values, unshared
 
 LEDGER = Ledger(
@@ -105,10 +105,10 @@ def _by(name: str, facts: Iterable[Fact]) -> list[Row]:
 def _sum(facts: Sequence[Fact]) -> Row:
     return {
         "turns": len(facts),
-        "inputTokens": known(fact["input_tokens"] for fact in facts),
-        "outputTokens": known(fact["output_tokens"] for fact in facts),
-        "tokens": known(fact["tokens"] for fact in facts),
-        "costMicros": known(fact["cost_micros"] for fact in facts),
+        "inputTokens": total_of(fact["input_tokens"] for fact in facts),
+        "outputTokens": total_of(fact["output_tokens"] for fact in facts),
+        "tokens": total_of(fact["tokens"] for fact in facts),
+        "costMicros": total_of(fact["cost_micros"] for fact in facts),
         "turnsWithUnknownTokens": sum(fact["tokens"] is None for fact in facts),
         "turnsWithUnknownCost": sum(fact["cost_micros"] is None for fact in facts),
     }

@@ -23,7 +23,7 @@ def spread(name: str, values: Sequence[int]) -> Row:
     }
 
 
-def known(values: Iterable[int | None]) -> int | None:
+def total_of(values: Iterable[int | None]) -> int | None:
     """The sum of the known values; None if there are none."""
     numbers = [value for value in values if value is not None]
     return sum(numbers) if numbers else None

@@ -13,7 +13,7 @@ from domain.session.record import Recorded
 from domain.session.turns import TurnAttemptFailed, TurnCancelled, TurnFailed, TurnRetried
 from domain.values.time import iso, milliseconds
 from projections.engine.ports import Database
-from projections.reports.figures import Row, known
+from projections.reports.figures import Row, total_of
 from projections.reports.ledger import Fact, Filters, Ledger, Values, unshared
 
 LEDGER = Ledger(
@@ -112,6 +112,6 @@ def _sum(facts: Sequence[Fact], waited: Counter[int]) -> Row:
         "waits": sum(fact["until"] is not None for fact in facts),
         "waitedMs": sum(waited[fact.position] for fact in facts),
         "lostMs": sum(fact["lost_ms"] for fact in facts),
-        "tokens": known(fact["tokens"] for fact in facts),
-        "costMicros": known(fact["cost_micros"] for fact in facts),
+        "tokens": total_of(fact["tokens"] for fact in facts),
+        "costMicros": total_of(fact["cost_micros"] for fact in facts),
     }

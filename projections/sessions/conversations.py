@@ -17,7 +17,7 @@ MOST = 200
 _OPEN = ("checkpoint", "partial")
 
 
-def listed(db: Database) -> ConversationPage:
+def newest_first(db: Database) -> ConversationPage:
     """The conversations with an origin, newest first."""
     origins: defaultdict[str, list[SessionRow]] = defaultdict(list)
     for row in ROWS.select(db, "WHERE kind = 'orchestration' AND origin <> '' ORDER BY created DESC", ()):
@@ -42,7 +42,7 @@ def _first(rows: Sequence[SessionRow], *statuses: str) -> str | None:
     return next((row.session_id for row in rows if row.status in statuses), None)
 
 
-def told(
+def conversation(
     db: Database, origin: str, load: Callable[[str], object], channel: Channel | None = None
 ) -> ConversationView | None:
     """The messages and answers, oldest first, then the messages that wait; None if there are none."""

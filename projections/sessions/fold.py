@@ -7,7 +7,7 @@ from typing import Any, Final
 from domain.delivery import events as delivery
 from domain.delivery.chart import status as delivery_status
 from domain.discussion import events as discussion
-from domain.discussion.seen import seen_after
+from domain.discussion.digest import seen_after
 from domain.kinds import KINDS
 from domain.orchestration import events as orchestration
 from domain.orchestration.chart import status as orchestration_status

@@ -34,7 +34,7 @@ STATUS = re.compile(r"[1-5][0-9][0-9]")
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
-    return Document(COMMANDS, VIEWS).found
+    return Document(COMMANDS, VIEWS).schema
 
 
 @pytest.fixture(scope="module")

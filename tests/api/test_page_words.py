@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 
-from api.web.shown import newest_of, rendered, shown
+from api.web.plain_text import newest_of, rendered, shown
 from tests.api.seen import BROWSER, finished, harmless, page, review
 from tests.api.server import delivery, ended, events, inside, start
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from api.web.session.written import OUTPUT, RUNS, in_lines, report
+from api.web.session.validation_report import OUTPUT, RUNS, in_lines, report
 from tests.api.scenes import at_checkpoint, begun, exhausted, reached, two_iterations, waiting_debate, waiting_review
 from tests.api.seen import Seen, page, review
 from tests.api.server import delivery, events, inside, session

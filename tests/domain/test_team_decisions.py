@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from domain.discussion.commands import CancelDiscussion
+from domain.discussion.digest import seen_after
 from domain.discussion.events import DecisionVoted, RoundAdded
-from domain.discussion.seen import seen_after
 from domain.discussion.state import Discussion
 from domain.kinds import carry_out, fold
 from domain.replay import first_difference

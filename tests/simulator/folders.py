@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha1
 from pathlib import Path
 
-from adapters.workspace.founding import Earlier
+from adapters.workspace.creation import Earlier
 from adapters.workspace.reusing import Resting
 from domain.session.workspace import ChangedFile, WorkspaceChanges
 

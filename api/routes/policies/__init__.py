@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.http.idempotency import kept
+from api.http.idempotency import remember_answers
 from api.http.requests import raw_body, read, read_object
 from api.routes.policies import answers, bodies, rules
 from api.routes.views import answer
@@ -78,7 +78,7 @@ POLICIES: tuple[Policy[Any, Any], ...] = (
 
 
 def _handler(policy: Policy[Any, Any]) -> Callable[[Request], Awaitable[Response]]:
-    @kept
+    @remember_answers
     async def judged(request: Request) -> Response:
         return await policy.judge(await raw_body(request))
 

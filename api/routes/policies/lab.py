@@ -12,7 +12,7 @@ from pydantic import Field, PlainValidator, StrictInt
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.http.idempotency import kept
+from api.http.idempotency import remember_answers
 from api.http.requests import caught_up, raw_body, read, read_object, system
 from api.routes.bodies import Short
 from api.routes.policies.bodies import Name, PolicyBody, ProfileName
@@ -102,7 +102,7 @@ class LabAnswer(Value):
     left_out: int
 
 
-@kept
+@remember_answers
 async def policy_lab(request: Request) -> Response:
     """POST /api/policies/lab: When would other profiles have stopped recorded discussions?"""
     body = read(LabBody, read_object(await raw_body(request)))

@@ -2,9 +2,9 @@
 
 from typing import Any, Final, NamedTuple
 
+from api.web.plain_text import cut
 from api.web.session.context import SENTENCE, PanelContext
 from api.web.session.turns import event_of, report_of, turns_of
-from api.web.shown import cut
 from domain.delivery.events import ValidationFailed
 from domain.delivery.state import Delivery
 from domain.orchestration.events import VerdictGiven

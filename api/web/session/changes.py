@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from api.web.plain_text import cut
 from api.web.session.context import PanelContext
 from api.web.session.diffing import Changed, Row, rows_of
 from api.web.session.netting import net
 from api.web.session.origins import Origins
 from api.web.session.patches import FilePatch, counts, files_of
 from api.web.session.turns import TurnCard, patch_of, turns_of
-from api.web.shown import cut
 
 
 def changes(context: PanelContext) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from adapters.store.port import Texts
 from api.web.model import clock
-from api.web.shown import cut, rendered
+from api.web.plain_text import cut, rendered
 from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
 from domain.orchestration.state import Orchestration

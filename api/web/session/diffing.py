@@ -7,10 +7,10 @@ from typing import Any, Final, NamedTuple
 
 from markupsafe import Markup
 
+from api.web.plain_text import cut
 from api.web.session.context import SENTENCE
 from api.web.session.marking import code
 from api.web.session.patches import FilePatch, PatchLine, counts
-from api.web.shown import cut
 
 FILES, LINES, ALL = 200, 1_000, 4_000
 """Files in the list; lines of a file and of all files that are shown."""

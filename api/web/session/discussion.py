@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from api.web import svg
+from api.web.plain_text import cut
 from api.web.session.context import ICONS, LONG, SENTENCE, WHOLE, PanelContext, tame
-from api.web.shown import cut
 from domain.convergence import Metrics
 from domain.discussion.state import Discussion, RoundContribution
 from domain.discussion.strategies import STRATEGIES

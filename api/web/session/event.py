@@ -10,10 +10,10 @@ from starlette.responses import Response
 from api.http.problems import of_field
 from api.http.requests import answer_headers, number, only
 from api.system import System
+from api.web.plain_text import cut
 from api.web.rendering import explicit, fragment, language_of, page, render, scripted
 from api.web.session.reading import as_of, reading
 from api.web.session.rows import worded
-from api.web.shown import cut
 from domain.session.state import Session
 from domain.values.sentences import Sentence
 from domain.values.words import Words

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from api.web.model import clock
+from api.web.plain_text import cut
 from api.web.session.context import PanelContext
 from api.web.session.turns import TurnCard, report_of, turns_of
-from api.web.shown import cut
 from projections.record.turns import TRIED, Attempt
 
 WIDTH, HEAD, LANE, NAMES = 1_160, 22, 30, 150

@@ -9,10 +9,10 @@ from starlette.responses import Response
 from api.http.problems import of_field
 from api.http.requests import number, only
 from api.system import System
+from api.web.plain_text import cut
 from api.web.rendering import language_of, page, render
 from api.web.session.reading import reading, words_of
-from api.web.session.written import in_lines, printed
-from api.web.shown import cut
+from api.web.session.validation_report import in_lines, printed
 from domain.session.state import Session
 from domain.values.sentences import Sentence
 from projections.record.session import view

@@ -8,8 +8,8 @@ from typing import Final
 
 from markupsafe import Markup, escape
 
+from api.web.plain_text import cut, shown
 from api.web.session.patches import PatchLine
-from api.web.shown import cut, shown
 
 LINE: Final = 400
 """Characters of a line that are shown."""

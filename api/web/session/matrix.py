@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from api.web.plain_text import cut
 from api.web.session.context import SENTENCE, PanelContext
-from api.web.shown import cut
 from domain.orchestration.phases import PHASES, AgentPhases, phase_name
 from domain.orchestration.state import Orchestration
 from projections.record.marks import ClaimMark, Verdict

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Final
 
+from api.web.plain_text import cut
 from api.web.session.context import SENTENCE, PanelContext
 from api.web.session.turns import TurnCard, event_of
-from api.web.shown import cut
 from domain.delivery.events import ValidationFailed
 from domain.orchestration.state import Orchestration
 

@@ -4,11 +4,11 @@ from dataclasses import asdict
 from typing import Any
 
 from api.web.model import clock, money, owner
+from api.web.plain_text import cut
 from api.web.session.causes import asked_by, cause_of
 from api.web.session.context import ICONS, LONG, SENTENCE, PanelContext
-from api.web.shown import cut
 from domain.delivery.state import Delivery
-from domain.discussion.seen import suggested
+from domain.discussion.digest import suggested
 from domain.discussion.state import Discussion
 from domain.orchestration.state import Orchestration
 from domain.session.state import Session
@@ -149,7 +149,7 @@ def _card(what: str, **more: Any) -> dict[str, Any]:
     return card | {"summary": cut(card["summary"], SENTENCE)}
 
 
-def asked(child: Discussion) -> dict[str, Any]:
+def question_of(child: Discussion) -> dict[str, Any]:
     """What a discussion asks of a person, as its parent's page tells it."""
     feedback = child.feedback or {}
     return {

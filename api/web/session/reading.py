@@ -16,7 +16,7 @@ from api.web.session import overview
 from api.web.session.context import ICONS, badge_of
 from api.web.session.panels import Gallery
 from domain.delivery.state import Delivery
-from domain.discussion.seen import suggested
+from domain.discussion.digest import suggested
 from domain.discussion.state import Discussion
 from domain.kinds import KINDS, allowed_actions
 from domain.session.record import kind_of
@@ -107,7 +107,7 @@ def act(request: Request, inside: System, now: Session, say: Words, *, key: str 
         approval=overview.approval(now),
         seen=now.seen if isinstance(now, Discussion) else "",
         fixable=_fixable(now),
-        waiting=[overview.asked(child) for child in waiting],
+        waiting=[overview.question_of(child) for child in waiting],
         icons_of=ICONS,
         key=key,
         sent=sent,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from api.web.model import clock
-from api.web.shown import cut
+from api.web.plain_text import cut
 from domain.orchestration.state import Orchestration
 from domain.session.state import Session
 from domain.values.base import DomainEvent

@@ -6,11 +6,11 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from api.web.model import clock, money
+from api.web.plain_text import cut
 from api.web.session.context import LONG, SENTENCE, PanelContext, tame
 from api.web.session.diffing import diffed
 from api.web.session.patches import files_of
-from api.web.session.written import report
-from api.web.shown import cut
+from api.web.session.validation_report import report
 from domain.delivery.events import ArtifactCreated
 from domain.session.turns import ActivityRecorded, ToolUse
 from domain.values.base import DomainEvent, Text

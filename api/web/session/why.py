@@ -9,12 +9,12 @@ from starlette.responses import Response
 from api.allowed import allowed
 from api.http.requests import number, only
 from api.system import System
+from api.web.plain_text import cut
 from api.web.rendering import language_of, page, render
 from api.web.sentences import in_words
 from api.web.session.context import SENTENCE, badge_of
 from api.web.session.reading import as_of, reading
 from api.web.session.rows import MESSAGE
-from api.web.shown import cut
 from domain.delivery.commands import CancelDelivery, DecideScope, ExtendBudget
 from domain.discussion.commands import CancelDiscussion
 from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration

@@ -2,9 +2,9 @@
 
 from typing import Any, Final
 
+from api.web.plain_text import cut, newest_of, rendered
 from api.web.session.context import LONG, SENTENCE, PanelContext, tame
-from api.web.session.written import in_lines, report
-from api.web.shown import cut, newest_of, rendered
+from api.web.session.validation_report import in_lines, report
 from domain.values.base import Text
 from projections.record import artifacts as made
 from projections.record import worklog as log

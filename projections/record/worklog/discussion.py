@@ -39,7 +39,7 @@ from projections.record.worklog.parts import (
     joined,
     link,
     point,
-    said,
+    quotation,
     title,
 )
 
@@ -84,7 +84,7 @@ def _spoken(event: DiscussionEvent) -> Iterator[Row]:
         case RoundAdded():
             yield "round", str(event.round)
             first = heading(f"Round {event.round}", event.agent, event.role)
-            lines = [first, "", "- Status: done", *said("Result", event.content), *_feedback(event.feedback or {})]
+            lines = [first, "", "- Status: done", *quotation("Result", event.content), *_feedback(event.feedback or {})]
             if event.problem:
                 lines.append(point("Unreadable", event.problem))
             yield "log", "\n".join(lines)

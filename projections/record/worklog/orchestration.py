@@ -47,8 +47,8 @@ from projections.record.worklog.parts import (
     heading,
     joined,
     point,
+    quotation,
     result,
-    said,
     summary,
     table,
     title,
@@ -122,7 +122,7 @@ def _planned(log: Worklog, event: OrchestrationEvent) -> Iterator[Row]:
             if event.last_round:
                 yield "last", str(event.last_round)
         case PlanReturned():
-            yield "log", "\n".join(["### Plan returned", "", *said("Synthesis", event.synthesis)])
+            yield "log", "\n".join(["### Plan returned", "", *quotation("Synthesis", event.synthesis)])
 
 
 def _plan(event: PlanMade) -> str:
@@ -150,7 +150,7 @@ def _worked(event: OrchestrationEvent) -> Iterator[Row]:
             yield "round", str(event.round)
         case WorkReported():
             first = heading(f"Round {event.round}", event.agent, event.role, _phase(event.phase))
-            lines = [first, "", f"- Status: {event.result}", *said("Result", event.report)]
+            lines = [first, "", f"- Status: {event.result}", *quotation("Result", event.report)]
             yield _place(event), "\n".join(lines)
         case VerdictGiven():
             words = f"PASS — {event.feedback}" if event.passed else f"FAIL — {event.feedback}"

@@ -65,17 +65,17 @@ def result(event: DomainEvent) -> Iterator[str]:
     match event:
         case TurnAnswered():
             yield "- Status: done"
-            yield from said("Result", event.reply)
+            yield from quotation("Result", event.reply)
         case TurnFailed():
             yield "- Status: error"
             yield point(f"Error: {event.failure.code}", event.failure.detail)
-            yield from said("Result", event.reply)
+            yield from quotation("Result", event.reply)
         case TurnCancelled():
             yield "- Status: cancelled"
             yield point("Reason", event.reason)
 
 
-def said(label: str, words: Text) -> Iterator[str]:
+def quotation(label: str, words: Text) -> Iterator[str]:
     if words.head.strip():
         yield point(label, words.head)
 
@@ -108,7 +108,7 @@ def child_begins(event: ChildRequested, what: str) -> Row:
 
 def child_ends(event: ChildClosed) -> Row:
     lines = [f"- Decision: {cell(event.choice)} ({_BY.get(event.by, cell(event.by))}, {event.rounds} rounds)"]
-    lines += said("Synthesis", event.synthesis)
+    lines += quotation("Synthesis", event.synthesis)
     return f"log:{event.child_id}", "\n".join(lines)
 
 

@@ -6,8 +6,8 @@ import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
+from api.web.plain_text import cut
 from api.web.session.context import SENTENCE
-from api.web.shown import cut
 
 RUNS: Final = 20
 OUTPUT: Final = 12_000

@@ -50,7 +50,7 @@ class Earlier(NamedTuple):
     branch: str | None
 
 
-def found(home: Path, source: str | None, private: Sequence[Path] = (), earlier: Earlier | None = None) -> None:
+def create(home: Path, source: str | None, private: Sequence[Path] = (), earlier: Earlier | None = None) -> None:
     """Create `repo.git`, completely or not at all. `private`: our own files, which are left out of a folder. A person's
     folder without git is edited in place, so nothing `earlier` has to be added."""
     home.mkdir(parents=True, exist_ok=True)
@@ -159,7 +159,7 @@ def _begin(repository: Repository, folder: Path | None, private: Sequence[Path])
     with repository.index(SOURCE) as index:
         if folder is not None:
             index.record(folder)
-        return repository.record(index.written(), message="Start", parents=())
+        return repository.record(index.write_tree(), message="Start", parents=())
 
 
 def _ours(folder: Path, private: Iterable[Path]) -> str:
