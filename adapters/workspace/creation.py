@@ -6,6 +6,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -230,7 +231,9 @@ def _is_dirty(repository: Repository, place: _Place, start: str) -> bool:
         ignored = [f"--exclude-from={place.exclude}"] if place.exclude.is_file() else []
         if place.index.is_file():
             shutil.copy2(place.index, index.path)
-        try:
-            return index.has_new(place.top, *ignored) or index.differs(place.top, start)
-        except WorkspaceError:
-            return True
+        with ThreadPoolExecutor(1) as beside:
+            asking = beside.submit(index.has_new, place.top, *ignored)
+            try:
+                return index.differs(place.top, start) or asking.result()
+            except WorkspaceError:
+                return True

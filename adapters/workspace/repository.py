@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -147,7 +148,10 @@ class Index:
     def record(self, tree: Path) -> None:
         """Add the files as they are. Never with `git add`, which would run git inside nested repositories. Only files
         that differ from the last recorded ones are read."""
-        changed, others = self._changed(tree), self._new_files(tree)
+        with ThreadPoolExecutor(1) as beside:
+            changing = beside.submit(self._changed, tree)
+            others = self._new_files(tree)
+            changed = changing.result()
         make_readable(tree, (*changed, *others))
         present = set(plain_files(tree, changed))
         gone = [path for path in changed if path not in present]
@@ -161,10 +165,14 @@ class Index:
     def restore(self, tree: Path, commit: str, *, settled: bool) -> bool:
         """Bring the files to that state; whether they already were. Only where the index is `settled` it is left as it
         is then: written in the same second as the files, it would have git read them again each time."""
-        same = self._holds(tree, commit) and not self._changed(tree)
+        with ThreadPoolExecutor(1) as beside:
+            cleaning = beside.submit(self._run, "clean", "-ffdq", tree=tree)
+            same = self._holds(tree, commit) and not self._changed(tree)
+            cleaning.result()
         if not (same and settled):
             self._run("read-tree", "--reset", "-u", commit, tree=tree)
-        self._run("clean", "-ffdq", tree=tree)
+        if not same:  # what is ignored may differ now
+            self._run("clean", "-ffdq", tree=tree)
         return same
 
     def _holds(self, tree: Path, commit: str) -> bool:
@@ -194,8 +202,12 @@ class Index:
         return tuple(os.fsdecode(path) for path in output.split(b"\0") if path)
 
     def differs(self, tree: Path, commit: str) -> bool:
+        """Whether a known file differs. Those with another time are only read if there are any."""
+        question = ["diff-index", "--name-only", "--ignore-submodules=all", commit]
+        if not self._run(*question, tree=tree):
+            return False
         self._run("update-index", "-q", "--refresh", tree=tree)
-        return bool(self._run("diff-index", "--name-only", "--ignore-submodules=all", commit, tree=tree))
+        return bool(self._run(*question, tree=tree))
 
     def _changed(self, tree: Path) -> list[bytes]:
         """The known files, without submodules, that may have changed or disappeared."""

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from adapters.workspace.folders import delete, tame
+from adapters.workspace.folders import delete, open_up
 from adapters.workspace.git import WorkspaceError
 from adapters.workspace.repository import Index, Repository
 
@@ -63,7 +63,7 @@ def _taken(tree: Path, home: Path, folder: Path) -> bool:
             raise WorkspaceError("git does not look into the folders of submodules")
         tree.with_name(f"ready-{tree.name}").unlink(missing_ok=True)
         tree.rename(ours)
-        tame(ours)
+        open_up(ours)
         delete(ours / ".git")
         index.clean(ours)
         ours.rename(folder)

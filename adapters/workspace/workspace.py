@@ -208,12 +208,13 @@ class Workspace:
         return Repository(self.home / "repo.git")
 
     def _restore(self, folder: Path, commit: str, resting: Resting | None = None) -> None:
-        if not is_real_folder(folder):
+        if is_real_folder(folder):
+            open_up(folder)
+            delete(folder / ".git")
+        else:
             delete(folder)
             if not (resting and self.repository and take_over(self.home, folder, self.repository, resting)):
                 folder.mkdir(parents=True)
-        open_up(folder)
-        delete(folder / ".git")
         with self._git.index(folder.name) as index:
             unsettled = self._git.path / f"unsettled-{folder.name}"
             if not index.restore(folder, commit, settled=not unsettled.exists()):
