@@ -26,15 +26,15 @@ class WorkerProcess(Core):
 
     async def run(self) -> None:
         """Work until `stop`: then the agents are stopped, their turns released, and the log is closed."""
-        loop, happened = asyncio.get_running_loop(), asyncio.Event()
+        loop, news = asyncio.get_running_loop(), asyncio.Event()
 
         def wake() -> None:
-            loop.call_soon_threadsafe(happened.set)
+            loop.call_soon_threadsafe(news.set)
 
         self.writer.listeners.append(wake)
         self.writer.start()
         self.store.listen(wake)
-        following = asyncio.create_task(self._follow(happened))
+        following = asyncio.create_task(self._follow(news))
         try:
             async with ThisNode(self.store, self.name, "worker").attending():
                 await self._worker.run()
@@ -44,13 +44,13 @@ class WorkerProcess(Core):
             await asyncio.to_thread(self.writer.stop)
             self.store.close()
 
-    async def _follow(self, happened: asyncio.Event) -> None:
+    async def _follow(self, news: asyncio.Event) -> None:
         """Pass new events to the worker: its own at once, those of others at the next poll."""
         position = await asyncio.to_thread(self.store.head)
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(happened.wait(), self.settings.poll_seconds)
-            happened.clear()
+                await asyncio.wait_for(news.wait(), self.settings.poll_seconds)
+            news.clear()
             try:
                 page = await asyncio.to_thread(self.store.log, after=position, limit=PAGE)
             except (HansardError, ValidationError) as error:  # the worker polls too, only less often
@@ -60,4 +60,4 @@ class WorkerProcess(Core):
                 self._worker.seen(page)
                 position = page[-1].position
             if len(page) == PAGE:
-                happened.set()
+                news.set()

@@ -65,13 +65,13 @@ class _SeenRows:
 
 def check_contents(rows: Rows, verdict: Verification) -> None:
     """Every event, and the whole lease table."""
-    known = _SeenRows()
+    seen_rows = _SeenRows()
     for stream, events in groupby(rows.by_stream(), key=itemgetter(1)):
         if verdict.full:
             return
         session, turns = _read(rows, verdict, events)
-        _check_turns(rows, verdict, stream, session, turns, known)
-    _check_strangers(rows, verdict, known)
+        _check_turns(rows, verdict, stream, session, turns, seen_rows)
+    _check_strangers(rows, verdict, seen_rows)
 
 
 def _read(rows: Rows, verdict: Verification, events: Iterator[Row]) -> tuple[Session | None, dict[str, _Turn]]:
@@ -126,15 +126,20 @@ def _instant(text: str | None) -> int | None:
 
 
 def _check_turns(
-    rows: Rows, verdict: Verification, stream: str, session: Session | None, turns: dict[str, _Turn], known: _SeenRows
+    rows: Rows,
+    verdict: Verification,
+    stream: str,
+    session: Session | None,
+    turns: dict[str, _Turn],
+    seen_rows: _SeenRows,
 ) -> None:
     """The lease table must wait for the same turns as the log, and remember the others as they were."""
-    known.streams.add(stream)
+    seen_rows.streams.add(stream)
     outstanding = session.outstanding.keys() & turns.keys() if session else set()
     missing = set(outstanding)
-    for found in rows.turns(stream):
-        row = TurnRow(*found)
-        known.rows += 1
+    for fields in rows.turns(stream):
+        row = TurnRow(*fields)
+        seen_rows.rows += 1
         turn = turns.get(row.turn_id)
         is_open = row.turn_id in outstanding
         missing.discard(row.turn_id)
@@ -154,8 +159,8 @@ def _blame_openness(verdict: Verification, turn_id: str, *, in_log: bool) -> Non
 def _fits(row: TurnRow, stream: str, turn: _Turn) -> bool:
     """Whether a row says what the log says. Who holds it until when is a lease and no fact; imported turns have no
     deadline and count no attempts."""
-    told = (row.stream, row.version, row.work, row.role, row.requested_at)
-    if told != (stream, turn.version, turn.work, turn.role, turn.at):
+    stored = (row.stream, row.version, row.work, row.role, row.requested_at)
+    if stored != (stream, turn.version, turn.work, turn.role, turn.at):
         return False
     if row.deadline not in (None, turn.deadline) or row.agent not in (turn.agents[0], turn.agents[-1]):
         return False
@@ -164,14 +169,14 @@ def _fits(row: TurnRow, stream: str, turn: _Turn) -> bool:
     cancelled = isinstance(turn.settled, TurnCancelled)
     if row.state not in _SETTLED or (row.state == "cancelled" and not cancelled):
         return False
-    said = turn.settled.attempt if turn.settled and not cancelled else 0
-    return row.attempt >= 0 and (said == 0 or row.attempt in (0, said))
+    attempt = turn.settled.attempt if turn.settled and not cancelled else 0
+    return row.attempt >= 0 and (attempt == 0 or row.attempt in (0, attempt))
 
 
-def _check_strangers(rows: Rows, verdict: Verification, known: _SeenRows) -> None:
+def _check_strangers(rows: Rows, verdict: Verification, seen_rows: _SeenRows) -> None:
     """Turns of sessions that do not exist."""
-    if rows.turn_count() == known.rows:
+    if rows.turn_count() == seen_rows.rows:
         return
     for turn_id, *_ in rows.turns():
-        if turn_id.rpartition(".")[0] not in known.streams:
+        if turn_id.rpartition(".")[0] not in seen_rows.streams:
             _blame_openness(verdict, turn_id, in_log=False)

@@ -37,9 +37,9 @@ def _before_its_cause(rows: Rows, recorded: Recorded) -> Iterator[Fault]:
     if cause is None or cause.position < recorded.position or first is None or first.position > recorded.position:
         return
     with suppress(DamagedEvent):
-        found = decode(cause.stored(), cause.position)
-        if found.causation.command_id == recorded.causation.command_id:
-            yield recorded.position, f"{recorded.event_id} stands before {found.event_id}, which is its cause"
+        decoded = decode(cause.stored(), cause.position)
+        if decoded.causation.command_id == recorded.causation.command_id:
+            yield recorded.position, f"{recorded.event_id} stands before {decoded.event_id}, which is its cause"
 
 
 # -- long texts ------------------------------------------------------------------------------------------------------

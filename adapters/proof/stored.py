@@ -33,16 +33,16 @@ def check_events(rows: Rows, verdict: Verification) -> None:
         verdict.events += len(page)
         tree.extend([row.hash for row in page])
         for row in page:
-            position, stream, version, topic, state, found = row
+            position, stream, version, topic, state, digest = row
             if position != expected:
                 verdict.blame(expected, _missing(expected, position - 1))
             expected = position + 1
             last, previous = heads.get(stream, (0, b""))
             if version != last + 1:
                 verdict.blame(position, f"version {version} of {stream} follows version {last}")
-            if chained(previous, stream, version, topic, state) != found:
+            if chained(previous, stream, version, topic, state) != digest:
                 changed[stream, version] = (position, sha256(state).hexdigest())
-            heads[stream] = (version, found)
+            heads[stream] = (version, digest)
             if _NAMED in state:
                 texts.follow(position, state)
             if topic == TextRedacted.TOPIC:
@@ -51,9 +51,9 @@ def check_events(rows: Rows, verdict: Verification) -> None:
     verdict.head, verdict.sessions, verdict.root = expected - 1, len(heads), tree.root().hex()
     for (stream, version), (position, _) in changed.items():
         verdict.blame(position, f"{stream} version {version} has been changed: its hash does not fit")
-    given = rows.last_given()
-    if given != verdict.head:
-        verdict.blame(verdict.head + 1, f"positions up to {given} were given out, the log ends at {verdict.head}")
+    newest = rows.last_given()
+    if newest != verdict.head:
+        verdict.blame(verdict.head + 1, f"positions up to {newest} were given out, the log ends at {verdict.head}")
 
 
 def _missing(first: int, last: int) -> str:
@@ -157,12 +157,12 @@ def check_texts(rows: Rows, verdict: Verification) -> None:
 
 def _places(rows: Rows, digests: list[str]) -> Mapping[str, int]:
     """The first events that refer to these texts."""
-    found: dict[str, int] = {}
+    places: dict[str, int] = {}
     for row in rows.events():
         for digest in mentioned(row.state):
             if digest in digests:
-                found.setdefault(digest, row.position)
-    return found
+                places.setdefault(digest, row.position)
+    return places
 
 
 # -- what is stored beside the record ---------------------------------------------------------------------------------

@@ -84,15 +84,15 @@ def commits_since(
 
 
 def lines_before(
-    folders: Sequence[Path], commit: str, wanted: Collection[str], kept: dict[str, CommitLines]
+    folders: Sequence[Path], commit: str, wanted: Collection[str], cache: dict[str, CommitLines]
 ) -> frozenset[str]:
     """Which of the wanted lines the last commits up to this one removed, read from the first of the repositories that
     has it. Earlier results are in `kept`."""
     for folder in folders:
         with suppress(WorkspaceError):
             commits = in_theirs(["rev-list", f"--max-count={MOST_OLDER}", commit], folder).decode().split()
-            _read([name for name in commits if name not in kept], folder, wanted, kept)
-            return frozenset(line for name in commits if name in kept for line in kept[name].removed)
+            _read([name for name in commits if name not in cache], folder, wanted, cache)
+            return frozenset(line for name in commits if name in cache for line in cache[name].removed)
     return frozenset()
 
 

@@ -73,10 +73,10 @@ def _oldest(log: sqlite3.Connection, views: sqlite3.Connection, limit: int) -> l
     """What waits, as far as a table shows it. None where the views cannot say, or where several people decide."""
     if not are_current(log, views):
         return None
-    waiting, asked = views.execute(_WAITING, [limit]).fetchall(), views.execute(_ASKED, [limit]).fetchall()
-    if any(row[-1] is not None for row in (*waiting, *asked)):
+    waiting, questions = views.execute(_WAITING, [limit]).fetchall(), views.execute(_ASKED, [limit]).fetchall()
+    if any(row[-1] is not None for row in (*waiting, *questions)):
         return None
-    items = [(row[0], _waits(*row[1:-1])) for row in waiting] + [(row[0], _asks(*row[1:-1])) for row in asked]
+    items = [(row[0], _waits(*row[1:-1])) for row in waiting] + [(row[0], _asks(*row[1:-1])) for row in questions]
     return [item for _, item in sorted(items, key=lambda placed: placed[0])[:limit]]
 
 

@@ -103,8 +103,8 @@ def resume(now: Run) -> Events:
     """A paused or partial run continues from its cursor (K-7, K-9). A finished or reset one does not."""
     run = now.state
     if run.guard("nothing_left"):
-        said = run.summary if run.mode == "direct" else None
-        return complete(now, said or now.text(ALREADY_DONE), by="finish")
+        summary = run.summary if run.mode == "direct" else None
+        return complete(now, summary or now.text(ALREADY_DONE), by="finish")
     now.next("resume", refusal=ContinueOrchestration.REFUSAL, before=NOTHING_TO_CONTINUE)
     return go_on(now, "resume", last_round=run.round + run.max_rounds)
 

@@ -30,9 +30,9 @@ def asks(run: Orchestration) -> bool:
 
 def pause(now: Run, words: str) -> Events:
     """A checkpoint. Where changes outside the scope need a person's consent, it names their paths."""
-    run, said = now.state, replies.without_json(words) or CHECKPOINT_DONE
-    listed = [OUTSIDE, *named(run.outside)] if asks(run) else []
-    summary, round = now.text("\n".join([said, *listed])), run.round
+    run, text = now.state, replies.without_json(words) or CHECKPOINT_DONE
+    scope_lines = [OUTSIDE, *named(run.outside)] if asks(run) else []
+    summary, round = now.text("\n".join([text, *scope_lines])), run.round
     yield now.move("pause", CheckpointReached, message=PAUSED, round=round, summary=summary, hint=HINT)
     yield from _done(now, HINT, summary, checkpoint=True)
 

@@ -27,8 +27,8 @@ class Report:
 
 
 REPORTS: Final[dict[str, Report]] = {
-    found.name: found
-    for found in (
+    each.name: each
+    for each in (
         Report("summary", summary.PROJECTION, summary.COLUMNS, summary.make),
         Report("budgets", budgets.PROJECTION, budgets.COLUMNS, budgets.make),
         Report("quality", quality.PROJECTION, quality.COLUMNS, quality.make),
@@ -38,7 +38,7 @@ REPORTS: Final[dict[str, Report]] = {
         Report("waits", waits.PROJECTION, waits.COLUMNS, waits.make),
     )
 }
-PROJECTIONS: tuple[Projection, ...] = tuple(found.projection for found in REPORTS.values())
+PROJECTIONS: tuple[Projection, ...] = tuple(each.projection for each in REPORTS.values())
 
 
 def find(name: str) -> Report:

@@ -44,12 +44,12 @@ def _reply(dialogue: CodexDialogue, talk: TurnConversation, failure: Failure | N
     if failure is None and not text.strip():
         failure = Failure(code="unreadable", detail="The agent ended without an answer.")
     conversation = replace(talk.conversation, id=program_id(dialogue.thread) or talk.conversation.id)
-    kept = talk.resumed or (failure is None and bool(conversation.id))
+    keeps_session = talk.resumed or (failure is None and bool(conversation.id))
     reply = Reply(
         text=text,
         usage=dialogue.usage,
         model=call.scrub(dialogue.model or "") or None,
-        agent_session=conversation.handle if kept else None,
+        agent_session=conversation.handle if keeps_session else None,
         failure=failure,
         truncated=too_long,
     )

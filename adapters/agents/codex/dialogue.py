@@ -86,10 +86,10 @@ class CodexDialogue:
         self.model = model[:LONGEST_NAME] if isinstance(model, str) and model.isprintable() else None
 
     async def _prompt(self, connection: "Connection") -> Failure | None:
-        said = {"threadId": self.thread, "input": [{"type": "text", "text": self._turn.prompt}]}
+        message = {"threadId": self.thread, "input": [{"type": "text", "text": self._turn.prompt}]}
         gone = asyncio.ensure_future(self._program.over.wait())
         try:
-            await connection.send_request("turn/start", said)
+            await connection.send_request("turn/start", message)
             either: list[asyncio.Future[Any]] = [self._ended, gone]
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if not self._ended.done():
@@ -108,14 +108,14 @@ class CodexDialogue:
         """A request or a notification from Codex. Raises RequestError."""
         from acp import RequestError
 
-        given = table(params)
+        fields = table(params)
         if is_notification:
-            self._reported(method, given)
+            self._reported(method, fields)
             return None
         self._speech.flush()
         match method:
             case "item/commandExecution/requestApproval" | "item/fileChange/requestApproval":
-                wish = wish_of(method, given, self._items.get(str(given.get("itemId")), {}))
+                wish = wish_of(method, fields, self._items.get(str(fields.get("itemId")), {}))
                 return {"decision": "accept" if await self._desk.permitted(wish) else "decline"}
             case "item/permissions/requestApproval":  # more rights for the whole turn: it may ask for each command
                 return {"permissions": {}}
@@ -123,30 +123,30 @@ class CodexDialogue:
                 return {"action": "decline"}
         raise RequestError.method_not_found(method[:100])
 
-    def _reported(self, method: str, given: Json) -> None:
-        ours = given.get("threadId") == self.thread  # it may run others, for agents of its own
+    def _reported(self, method: str, fields: Json) -> None:
+        ours = fields.get("threadId") == self.thread  # it may run others, for agents of its own
         if ours and method == "turn/started":
-            self._number = str(table(given.get("turn")).get("id", ""))
+            self._number = str(table(fields.get("turn")).get("id", ""))
         elif ours and method == "turn/completed":
             self._speech.flush()
-            self._end(self._outcome(table(given.get("turn"))))
+            self._end(self._outcome(table(fields.get("turn"))))
         elif method == "thread/tokenUsage/updated":
-            self._count(given, ours=ours)
-        elif (piece := spoken(method, given)) is not None:
-            self._spoken.add(str(given.get("itemId")))
+            self._count(fields, ours=ours)
+        elif (piece := spoken(method, fields)) is not None:
+            self._spoken.add(str(fields.get("itemId")))
             self._speech.say(*piece)
         else:
-            self._show(method, given, ours=ours)
+            self._show(method, fields, ours=ours)
 
-    def _show(self, method: str, given: Json, *, ours: bool) -> None:
+    def _show(self, method: str, fields: Json, *, ours: bool) -> None:
         """Everything that is a whole activity."""
-        item = table(given.get("item"))
+        item = table(fields.get("item"))
         name = str(item.get("id"))
         if ours and method == "item/completed" and item.get("type") == "agentMessage":
             self.text = str(item.get("text", ""))
         if method == "item/started" and len(self._items) < CALLS:
             self._items[name] = item
-        for seen in activities(method, given):
+        for seen in activities(method, fields):
             if seen.kind in ("message", "thought") and name in self._spoken:  # its pieces have been shown
                 continue
             self._speech.flush()
@@ -155,10 +155,10 @@ class CodexDialogue:
             if seen.kind == "retry" and seen.failure == "auth":
                 self._end(Failure(code="auth", detail=f"The provider refused the login: {seen.text}."))
 
-    def _count(self, given: Json, *, ours: bool) -> None:
+    def _count(self, fields: Json, *, ours: bool) -> None:
         """Add up what each call to the model has used. What is reported before the turn begins is of earlier turns."""
-        used = usage_in(given)
-        if used is None or not self._number or (ours and given.get("turnId") != self._number):
+        used = usage_in(fields)
+        if used is None or not self._number or (ours and fields.get("turnId") != self._number):
             return
         self._calls += 1
         self.usage = plus(self.usage, used)

@@ -38,15 +38,15 @@ _CAPITAL: Final = re.compile(r"(?<=[a-z])([A-Z])")
 _MOST: Final = 2**53 - 1
 
 
-def spoken(method: str, given: Message) -> tuple[Voice, str] | None:
+def spoken(method: str, fields: Message) -> tuple[Voice, str] | None:
     """The piece of a message or a thought."""
-    voice, piece = _VOICES.get(method), given.get("delta")
+    voice, piece = _VOICES.get(method), fields.get("delta")
     return (voice, piece) if voice and isinstance(piece, str) and piece else None
 
 
-def activities(method: str, given: Message) -> Iterator[Activity]:
+def activities(method: str, fields: Message) -> Iterator[Activity]:
     """All other notifications."""
-    match given:
+    match fields:
         case {"item": dict(item)} if method in ("item/started", "item/completed"):
             yield from codex_item(_as_executed(item), done=method == "item/completed")
         case {"plan": [*steps]} if method == "turn/plan/updated":
@@ -58,28 +58,33 @@ def activities(method: str, given: Message) -> Iterator[Activity]:
             yield Activity(kind="notice", text=tail(text))
 
 
-def wish_of(method: str, given: Message, item: Message) -> Wish:
+def wish_of(method: str, fields: Message, item: Message) -> Wish:
     """What a request asks permission for; `item` is what is known of the tool call."""
     if method == "item/fileChange/requestApproval":
         changes = item.get("changes")
-        found = [change.get("path") for change in changes if isinstance(change, dict)] if changes else []
-        paths = [path for path in (*found, given.get("grantRoot")) if isinstance(path, str)]
+        changed_paths = [change.get("path") for change in changes if isinstance(change, dict)] if changes else []
+        paths = [path for path in (*changed_paths, fields.get("grantRoot")) if isinstance(path, str)]
         return Wish("edit", ", ".join(paths) or "edit", tuple(paths[:PATHS]))
-    match given:
+    match fields:
         case {"networkApprovalContext": {"host": str(host), **more}}:
             return Wish("fetch", f"{more.get('protocol', 'https')}://{host}", ())
-    command = given.get("command") or item.get("command")
+    command = fields.get("command") or item.get("command")
     return Wish("execute", _bare(command) if isinstance(command, str) else "execute", ())
 
 
-def usage_in(given: Message) -> Usage | None:
+def usage_in(fields: Message) -> Usage | None:
     """The usage of the last call to the model."""
-    match given:
+    match fields:
         case {"tokenUsage": {"last": dict(last)}}:
             names = ("inputTokens", "cachedInputTokens", "outputTokens", "reasoningOutputTokens")
-            read, cached, said, thought = (_count(last.get(name)) for name in names)
-            if read is not None and said is not None:
-                return Usage(input_tokens=read, cached_tokens=cached, output_tokens=said, reasoning_tokens=thought)
+            input_tokens, cached, output_tokens, thought = (_count(last.get(name)) for name in names)
+            if input_tokens is not None and output_tokens is not None:
+                return Usage(
+                    input_tokens=input_tokens,
+                    cached_tokens=cached,
+                    output_tokens=output_tokens,
+                    reasoning_tokens=thought,
+                )
     return None
 
 
@@ -109,8 +114,8 @@ def _code(error: Message) -> FailureCode | None:
 
 
 def _words(error: Message) -> str:
-    found = (error.get(name) for name in ("message", "additionalDetails"))
-    return ": ".join(text for text in found if isinstance(text, str) and text)
+    parts = (error.get(name) for name in ("message", "additionalDetails"))
+    return ": ".join(text for text in parts if isinstance(text, str) and text)
 
 
 def _as_executed(item: Message) -> Message:

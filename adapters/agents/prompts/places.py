@@ -87,12 +87,12 @@ def agents(words: str, language: str = "en") -> str:
     """The lines with phases by their names in that language; Invalid at /language."""
     spoken = checked(language)
 
-    def spelled(found: re.Match[str]) -> str:
-        if found["completed"]:
-            return found["who"] + ("완료" if spoken == "ko" else "completed")
-        numbers = (int(number) for number in _NUMBER.findall(found["phases"]))
+    def spelled(match: re.Match[str]) -> str:
+        if match["completed"]:
+            return match["who"] + ("완료" if spoken == "ko" else "completed")
+        numbers = (int(number) for number in _NUMBER.findall(match["phases"]))
         named = ", ".join(f"{number} ({phase_name(number, spoken)})" for number in numbers if number in PHASES)
-        return found["who"] + (f"판정할 phase: {named}" if spoken == "ko" else f"judged for phase {named}")
+        return match["who"] + (f"판정할 phase: {named}" if spoken == "ko" else f"judged for phase {named}")
 
     return _STANDS.sub(spelled, words)
 
@@ -216,45 +216,45 @@ def _line(line: str) -> str:
 
 
 def _korean(sentence: str) -> str:
-    for pattern, told in _SENTENCES:
-        found = pattern.fullmatch(sentence)
-        if found:
-            return told(found)
+    for pattern, word in _SENTENCES:
+        match = pattern.fullmatch(sentence)
+        if match:
+            return word(match)
     return _UNREADABLE
 
 
-def _none(found: re.Match[str]) -> str:
-    return f"답변에 {_named(found[1])}이 없습니다."
+def _none(match: re.Match[str]) -> str:
+    return f"답변에 {_named(match[1])}이 없습니다."
 
 
-def _several(found: re.Match[str]) -> str:
-    return f"답변에 서로 어긋나는 {_named(found[1])}이 둘 이상 있습니다."
+def _several(match: re.Match[str]) -> str:
+    return f"답변에 서로 어긋나는 {_named(match[1])}이 둘 이상 있습니다."
 
 
 def _nobody(_: re.Match[str]) -> str:
     return "판정 목록에 이번 라운드에서 일한 에이전트가 없습니다."
 
 
-def _broken(found: re.Match[str]) -> str:
-    return f"답변의 {_named(found[1])}을 읽을 수 없습니다{_because(found[2])}"
+def _broken(match: re.Match[str]) -> str:
+    return f"답변의 {_named(match[1])}을 읽을 수 없습니다{_because(match[2])}"
 
 
-def _misfit(found: re.Match[str]) -> str:
-    place = f" ({found[2]})" if found[2] else ""
-    return f"답변의 {_named(found[1])}이 형식에 맞지 않습니다{place}{_because(found[3])}"
+def _misfit(match: re.Match[str]) -> str:
+    place = f" ({match[2]})" if match[2] else ""
+    return f"답변의 {_named(match[1])}이 형식에 맞지 않습니다{place}{_because(match[3])}"
 
 
-def _employee(found: re.Match[str]) -> str:
-    there = "없음" if found[2] == "none" else found[2]
-    return f"{found[1]}라는 직원이 없습니다. 있는 직원: {there}."
+def _employee(match: re.Match[str]) -> str:
+    there = "없음" if match[2] == "none" else match[2]
+    return f"{match[1]}라는 직원이 없습니다. 있는 직원: {there}."
 
 
 def _silent(_: re.Match[str]) -> str:
     return "심사자가 답하지 않았습니다."
 
 
-def _failed(found: re.Match[str]) -> str:
-    return f"{found[1]}: {_CODES[found[2]]}."
+def _failed(match: re.Match[str]) -> str:
+    return f"{match[1]}: {_CODES[match[2]]}."
 
 
 _SENTENCES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]] = (
@@ -275,7 +275,7 @@ def _named(name: str) -> str:
 
 def _because(detail: str) -> str:
     for pattern, words in _DETAILS:
-        found = re.fullmatch(pattern, detail)
-        if found:
-            return f": {found.expand(words)}."
+        match = re.fullmatch(pattern, detail)
+        if match:
+            return f": {match.expand(words)}."
     return "."

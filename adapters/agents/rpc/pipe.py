@@ -57,14 +57,14 @@ class MessagePipe:
 def _message(line: str) -> Json | None:
     """A request, a notification or a response; anything that could break the connection is rejected."""
     try:
-        found = orjson.loads(line)
+        message = orjson.loads(line)
     except orjson.JSONDecodeError:
         return None
-    if not isinstance(found, dict) or not isinstance(found.get("id"), int | str | None):
+    if not isinstance(message, dict) or not isinstance(message.get("id"), int | str | None):
         return None
-    if "method" in found:
-        return found if isinstance(found["method"], str) else None
-    error = found.get("error")
-    if "id" not in found or not isinstance(error, dict | None):
+    if "method" in message:
+        return message if isinstance(message["method"], str) else None
+    error = message.get("error")
+    if "id" not in message or not isinstance(error, dict | None):
         return None
-    return found if error is None or isinstance(error.get("message", ""), str) else None
+    return message if error is None or isinstance(error.get("message", ""), str) else None

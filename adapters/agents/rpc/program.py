@@ -133,10 +133,10 @@ class Program:
             case "output":
                 return Failure(code="limit", detail=finished.detail)
             case _:
-                said = self._call.scrub(last_lines(finished.stderr))
+                lines = self._call.scrub(last_lines(finished.stderr))
                 sentence = f"The program ended with exit code {finished.exit_code}"
-                detail = f"{sentence}: {said}" if said else f"{sentence}."
-                return failure_of("crash", detail, output=said, rules=self._settings.failures)
+                detail = f"{sentence}: {lines}" if lines else f"{sentence}."
+                return failure_of("crash", detail, output=lines, rules=self._settings.failures)
 
     def _over(self, limit: str) -> Failure:
         if limit == "timeout":
@@ -179,7 +179,7 @@ async def call_off(telling: Coroutine[Any, Any, Any], ends: "asyncio.Future[Any]
     sent.cancel()
 
 
-def ignored(asked: "asyncio.Future[Any]") -> None:
+def ignored(request: "asyncio.Future[Any]") -> None:
     """For when the result is no longer needed."""
-    if not asked.cancelled():
-        asked.exception()
+    if not request.cancelled():
+        request.exception()

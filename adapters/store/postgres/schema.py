@@ -103,10 +103,10 @@ def check_format(connections: Connections) -> None:
     refuse_newer(version, connections.name)
 
 
-def refuse_newer(found: int, name: str) -> None:
+def refuse_newer(version: int, name: str) -> None:
     """Raise Broken where the tables are not those of this version."""
-    if found != FORMAT:
-        raise Broken(Sentence("database_newer", database=name, found=found, known=FORMAT))
+    if version != FORMAT:
+        raise Broken(Sentence("database_newer", database=name, found=version, known=FORMAT))
 
 
 def check_promises(connection: PostgresConnection, name: str) -> None:

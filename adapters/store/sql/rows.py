@@ -28,7 +28,7 @@ class SqlRows:
     def events(self, streams: Sequence[str] | None = None, *, after: int = 0, page: int = PAGE) -> Iterator[Row]:
         """All events after a position, or those of some sessions, by position. Raises StoreError where a row is not
         what the table allows."""
-        for rows in self._found(streams, after, page):
+        for rows in self._row_pages(streams, after, page):
             for row in rows:
                 if row[0] <= after or tuple(map(type, row)) != _TYPES:
                     raise _unsound(after, row)
@@ -37,51 +37,51 @@ class SqlRows:
 
     def pages(self, *, after: int = 0, page: int = 250) -> Iterator[Sequence[Row]]:
         """All events after a position, many at a time. Raises StoreError where a row of a page is unsound."""
-        for found in self._found(None, after, page):
-            positions = [after, *map(itemgetter(0), found)]
-            kinds = (set(map(type, column)) for column in zip(*found, strict=True))
+        for rows in self._row_pages(None, after, page):
+            positions = [after, *map(itemgetter(0), rows)]
+            kinds = (set(map(type, column)) for column in zip(*rows, strict=True))
             if any({kind} != there for kind, there in zip(_TYPES, kinds, strict=False)):
                 raise StoreError(f"An event after position {after} has values of a wrong type.")
             if not all(map(lt, positions, positions[1:])):
                 raise StoreError(f"The events after position {after} are not in order.")
-            yield list(map(Row._make, found))
+            yield list(map(Row._make, rows))
             after = positions[-1]
 
-    def _found(self, streams: Sequence[str] | None, after: int, page: int) -> Iterator[list[Any]]:
+    def _row_pages(self, streams: Sequence[str] | None, after: int, page: int) -> Iterator[list[Any]]:
         """Pages of rows as they are stored, by position."""
         wanted = "" if streams is None else f" AND stream IN ({self.elements})"
         values = () if streams is None else (orjson.dumps(list(streams)).decode(),)
         while True:
             with self._reading() as connection:
-                found = connection.execute(
+                rows = connection.execute(
                     f"SELECT {_EVENT} FROM events WHERE position > ?{wanted} ORDER BY position LIMIT ?",
                     (after, *values, page),
                 ).fetchall()
-            yield found
-            if len(found) < page:
+            yield rows
+            if len(rows) < page:
                 return
-            after = found[-1][0]
+            after = rows[-1][0]
 
     def by_stream(self) -> Iterator[Row]:
         """All events, one session after another."""
         last: tuple[str, int] = ("", 0)
         while True:
             with self._reading() as connection:
-                found = connection.execute(
+                rows = connection.execute(
                     f"SELECT {_EVENT} FROM events WHERE (stream, version) > (?, ?) ORDER BY stream, version LIMIT ?",
                     (*last, PAGE),
                 ).fetchall()
-            yield from map(Row._make, found)
-            if len(found) < PAGE:
+            yield from map(Row._make, rows)
+            if len(rows) < PAGE:
                 return
-            last = found[-1][1:3]
+            last = rows[-1][1:3]
 
     def row(self, stream: str, version: int) -> Row | None:
         """One event."""
         with self._reading() as connection:
             statement = f"SELECT {_EVENT} FROM events WHERE stream = ? AND version = ?"
-            found = connection.execute(statement, (stream, version)).fetchone()
-        return None if found is None else Row(*found)
+            match = connection.execute(statement, (stream, version)).fetchone()
+        return None if match is None else Row(*match)
 
     def hash_of(self, stream: str, version: int) -> bytes | None:
         """The chained hash of an event: it covers everything before it in its stream."""
@@ -120,8 +120,8 @@ class SqlRows:
             return
         with self._reading() as connection:
             named = f"SELECT {_TURN} FROM turns WHERE turn_id > ? AND turn_id < ?"
-            found = connection.execute(named, (f"{stream}.", f"{stream}/")).fetchall()
-        yield from found
+            rows = connection.execute(named, (f"{stream}.", f"{stream}/")).fetchall()
+        yield from rows
 
     def turn_count(self) -> int:
         """How many rows the lease table has."""
@@ -140,8 +140,8 @@ class SqlRows:
     def key_checks(self) -> dict[str, bytes]:
         """The `check` of each key, by name; keys of an older version have none."""
         with self._reading() as connection:
-            found = connection.execute("SELECT name, value FROM secrets WHERE name LIKE ?", (f"{CHECK}%",)).fetchall()
-        return {str(name).removeprefix(CHECK): bytes(value) for name, value in found}
+            rows = connection.execute("SELECT name, value FROM secrets WHERE name LIKE ?", (f"{CHECK}%",)).fetchall()
+        return {str(name).removeprefix(CHECK): bytes(value) for name, value in rows}
 
     def _by_key(self, columns: str, table: str, key: str) -> Iterator[Sequence[Any]]:
         """All rows of a table, the key first in each. Raises StoreError."""

@@ -49,16 +49,16 @@ def _with_place(turn: TurnView, session: Session, team: Team) -> TurnView:
 def _missing_machines(system: System, items: tuple[SessionItem, ...]) -> dict[str, str]:
     """By session, the machine that it cannot continue without. One query, unless workspaces are out of reach."""
     waiting = [item for item in items if item.outstanding_turns]
-    found: dict[str, str] = {}
+    machines: dict[str, str] = {}
     if system.sharing is None or not waiting:
-        return found
+        return machines
     with suppress(StoreError):  # the database is away, and then everything waits
         away = system.sharing.away([name for item in waiting for name in _workspaces_of(item)])
         for item in waiting:
             session = system.sessions.get(item.id) if away.intersection(_workspaces_of(item)) else None
             if session is not None and (machine := system.missing_machine(session)) is not None:
-                found[item.id] = machine
-    return found
+                machines[item.id] = machine
+    return machines
 
 
 def _workspaces_of(item: SessionItem) -> tuple[str, ...]:

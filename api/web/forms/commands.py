@@ -131,7 +131,7 @@ async def start(request: Request) -> Response:
 async def command(request: Request) -> Response:
     """POST /sessions/{id}: a command of its page"""
     only(request, "at", "lang")
-    sent_command = _asked(await fields(request), request.path_params["id"])
+    sent_command = _command_of(await fields(request), request.path_params["id"])
     sent = await _carried_out(request, sent_command)
     if isinstance(sent, Sent):
         return _told_of(sent) if scripted(request) else await routes.again(request, sent)
@@ -142,7 +142,7 @@ async def command(request: Request) -> Response:
 async def answer(request: Request) -> Response:
     """POST /decisions: an answer to one of those that wait"""
     only(request, "cursor", "needs", "lang")
-    sent = await _carried_out(request, _asked(await fields(request), ""))
+    sent = await _carried_out(request, _command_of(await fields(request), ""))
     if isinstance(sent, Sent):
         return _told_of(sent) if scripted(request) else await inbox_page.again(request, sent)
     return _to(request, "decisions", **{name: request.query_params.get(name) for name in ("cursor", "needs")})
@@ -163,7 +163,7 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def _asked(form: dict[str, str], here: str) -> Asked:
+def _command_of(form: dict[str, str], here: str) -> Asked:
     """Raises Problem 400 for anything that our forms do not send: then somebody else made it."""
     name, session = form.get("verb", ""), form.get("session") or here
     verb = VERBS.get(name)

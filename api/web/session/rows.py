@@ -78,17 +78,17 @@ def window(
         roles=wanted.roles,
         highlights=wanted.highlights,
     )
-    versions = [happened.entry.version for happened in entries]
+    versions = [line.entry.version for line in entries]
     upto = sum(version <= span.at for version in versions)
     return {
-        "rows": [_row(happened, session, language) for happened in entries if happened.entry.version > since],
+        "rows": [_row(line, session, language) for line in entries if line.entry.version > since],
         "earlier": versions[0] - 1 if entries and upto == span.before else 0,
         "later": versions[-1] + 1 if span.after and len(entries) - upto == span.after else 0,
     }
 
 
-def _row(happened: timeline.Happened, session: Session, language: Language) -> EventRow:
-    entry, event = happened.entry, happened.recorded.event
+def _row(line: timeline.Happened, session: Session, language: Language) -> EventRow:
+    entry, event = line.entry, line.recorded.event
     return EventRow(
         version=entry.version,
         clock=clock(entry.at - session.created_at),
