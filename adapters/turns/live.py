@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import takewhile
 from typing import Final, NamedTuple
 
 from adapters.agents.activity import Activity
@@ -86,9 +87,28 @@ class RunningAttempt:
         return WorkSoFar(attempt=self._number, seconds=seconds, usage=self.usage(), activity=activity, blobs=blobs)
 
 
-class _Listener(NamedTuple):
-    loop: asyncio.AbstractEventLoop
-    rung: asyncio.Event
+class Bell:
+    """Rings, in the listener's loop, whenever there is a new frame or the turn may have ended."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.rung = asyncio.Event()
+        self._may_be_over = True
+
+    def hush(self) -> bool:
+        """Be silent until something new happens. Whether the turn may have ended since the last time."""
+        self.rung.clear()
+        over = self._may_be_over
+        if over:
+            self._may_be_over = False
+        return over
+
+    def ring(self, *, over: bool) -> None:
+        """From any thread."""
+        if over:
+            self._may_be_over = True
+        with suppress(RuntimeError):  # its loop is closed
+            self._loop.call_soon_threadsafe(self.rung.set)
 
 
 class Live:
@@ -100,7 +120,7 @@ class Live:
         self._running: dict[str, RunningAttempt] = {}
         self._since: dict[str, int] = {}
         self.closed = False
-        self._listeners: dict[str, list[_Listener]] = {}
+        self._listeners: dict[str, list[Bell]] = {}
 
     @contextmanager
     def running(self, turn_id: str, number: int) -> Iterator[RunningAttempt]:
@@ -134,7 +154,8 @@ class Live:
     def frames(self, turn_id: str, *, after: int = 0) -> tuple[Frame, ...]:
         """The frames with a higher number; empty for a turn that does not run here."""
         with self.lock:
-            frames = [frames for frames in self._rings.get(turn_id, ()) if frames.seq > after]
+            newest_first = takewhile(lambda entry: entry.seq > after, reversed(self._rings.get(turn_id, ())))
+            frames = list(newest_first)[::-1]
         return tuple(entry.frame() for entry in frames)
 
     def since(self, turn_id: str) -> int | None:
@@ -143,13 +164,13 @@ class Live:
             return self._since.get(turn_id)
 
     @contextmanager
-    def listening(self, turn_id: str) -> Iterator[asyncio.Event]:
-        """Set, in the caller's loop, whenever there is a new frame or the turn has ended."""
-        listener = _Listener(asyncio.get_running_loop(), asyncio.Event())
+    def listening(self, turn_id: str) -> Iterator[Bell]:
+        """A bell in the caller's loop."""
+        listener = Bell()
         with self.lock:
             self._listeners.setdefault(turn_id, []).append(listener)
         try:
-            yield listener.rung
+            yield listener
         finally:
             with self.lock:
                 others = [other for other in self._listeners[turn_id] if other is not listener]
@@ -157,21 +178,20 @@ class Live:
                 if not others:
                     del self._listeners[turn_id]
 
-    def wake(self, turn_id: str) -> None:
+    def wake(self, turn_id: str, *, over: bool = False) -> None:
         with self.lock:
             listeners = tuple(self._listeners.get(turn_id, ()))
-        for loop, rung in listeners:
-            with suppress(RuntimeError):  # its loop is closed
-                loop.call_soon_threadsafe(rung.set)
+        for listener in listeners:
+            listener.ring(over=over)
 
     def close(self) -> None:
         """End the stream: listeners are notified."""
         self.closed = True
         for turn_id in tuple(self._listeners):
-            self.wake(turn_id)
+            self.wake(turn_id, over=True)
 
     def seen(self, page: Sequence[Recorded]) -> None:
         """New events: turns have ended."""
         for recorded in page:
             if isinstance(recorded.event, Settled):
-                self.wake(recorded.event.turn_id)
+                self.wake(recorded.event.turn_id, over=True)

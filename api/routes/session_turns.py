@@ -22,6 +22,9 @@ from projections.record.turn_views import Running
 from projections.record.turns import TurnEntry
 from projections.views.turns import ActivityFrame, ActivityList, TurnList
 
+PAUSE_SECONDS = 0.1
+"""The least time between two deliveries of new frames, so that a busy agent does not keep the server busy, too."""
+
 
 @endpoint("version", "limit", "cursor")
 def list_turns(request: Request) -> Response:
@@ -92,20 +95,25 @@ async def _frame_events(
     """Frames as they come, until the turn has ended; of one that did not run here, those that are recorded."""
     live, beat = inside.live, inside.settings.sse_heartbeat_seconds
     yield RETRY
-    with live.listening(turn_id) as rung:
+    look = True
+    with live.listening(turn_id) as bell:
         while not live.closed:
-            rung.clear()
+            look = bell.hush() or look
             frames = _seen(inside, turn_id, after=seq)
-            over = not frames and not await asyncio.to_thread(_is_open, inside, session_id, turn_id)
+            over = not frames and look and not await asyncio.to_thread(_is_open, inside, session_id, turn_id)
             if over:
                 frames = _seen(inside, turn_id, after=seq) or tuple(frame for frame in stored if frame.seq > seq)
-            for frame in frames:
-                yield b"id: %d\ndata: %b\n\n" % (frame.seq, frame.json_bytes())
-                seq = frame.seq
+            if frames:
+                yield b"".join(b"id: %d\ndata: %b\n\n" % (frame.seq, frame.json_bytes()) for frame in frames)
+                seq = frames[-1].seq
             if over:
                 yield END
                 return
-            if not frames and not await _rung(rung, beat):
+            if frames:
+                await asyncio.sleep(PAUSE_SECONDS)
+                continue
+            look = not await _rung(bell.rung, beat)  # without a sign of life, another process may have ended it
+            if look:
                 yield ALIVE
     yield RETRY
 

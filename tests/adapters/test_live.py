@@ -43,12 +43,29 @@ def test_a_listener_is_woken_by_a_frame() -> None:
     live = Live(lambda: 0)
 
     async def heard() -> bool:
-        with live.listening("t1") as rung:
+        with live.listening("t1") as bell:
             live.attempt("t1").observe(said("x"))
-            await asyncio.wait_for(rung.wait(), timeout=5)
-        return rung.is_set()
+            await asyncio.wait_for(bell.rung.wait(), timeout=5)
+        return bell.rung.is_set()
 
     assert asyncio.run(heard())
+
+
+def test_a_listener_asks_whether_the_turn_is_over_only_when_it_may_be() -> None:
+    live = Live(lambda: 0)
+
+    async def asked() -> list[bool]:
+        found = []
+        with live.listening("t1") as bell:
+            found.append(bell.hush())
+            live.attempt("t1").observe(said("x"))
+            found.append(bell.hush())
+            live.wake("t1", over=True)
+            live.wake("t1")
+            found += [bell.hush(), bell.hush()]
+        return found
+
+    assert asyncio.run(asked()) == [True, False, True, False]
 
 
 def tool(call: str | None, status: str, **more: object) -> Activity:
