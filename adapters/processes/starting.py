@@ -5,16 +5,21 @@ import os
 import secrets
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures.thread import BrokenThreadPool
+from functools import cache
 from pathlib import Path
-from typing import IO, Final, NamedTuple
+from typing import IO, Final, NamedTuple, TypeVar
 
 from adapters.fence import FEED, SCOPED, UNFENCED, Fence
 from adapters.processes.environment import marked
+from adapters.processes.launch import restrict
 from adapters.processes.limits import NO_LIMITS, SystemLimits, launched
 from adapters.processes.output import Input
-from adapters.processes.scoped import can_scope, scoped
 from adapters.processes.sweep import leaders, spawning
+
+P = TypeVar("P")
 
 _SOONER: Final = 500
 """On the kernel's scale from -1000 (never) to 1000 (first)."""
@@ -121,3 +126,25 @@ def why_not(argv: Sequence[str], cwd: Path, error: OSError | ValueError) -> str:
         return f"{argv[0]!r} was not started: the folder {str(cwd)!r} does not exist."
     reason = error.strerror or type(error).__name__ if isinstance(error, OSError) else str(error)
     return f"{argv[0]!r} was not started: {reason}."
+
+
+def can_scope() -> bool:
+    """Whether Landlock works for a thread on this machine."""
+    return _thread() is not None
+
+
+def scoped(start: Callable[[], P]) -> P:
+    """Call `start` in the restricted thread. Returns its result or raises what it raises."""
+    thread = _thread()
+    assert thread is not None, "`can_scope` says whether there is one"
+    return thread.submit(start).result()
+
+
+@cache
+def _thread() -> ThreadPoolExecutor | None:
+    thread = ThreadPoolExecutor(1, thread_name_prefix="scoped", initializer=restrict, initargs=(SCOPED,))
+    try:
+        thread.submit(bool).result()
+    except BrokenThreadPool:
+        return None
+    return thread

@@ -61,7 +61,7 @@ def reading(url: str) -> AbstractContextManager[SealedLog]:
     """The log of such a URL, only to be read: nothing in it changes. Raises StoreError where it is none."""
     if is_shared(url):
         check_driver()
-        from adapters.store.postgres.reading import sealed_database
+        from adapters.store.postgres.read_only import sealed_database
 
         return sealed_database(url)
     from adapters.store.sqlite.sealed import sealed

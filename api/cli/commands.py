@@ -95,7 +95,7 @@ COMMANDS: Final = (
     CliCommand("key", "keys:key", CARE, "Create, list and revoke API keys."),
     CliCommand("backup", "log:backup", CARE, "Copy the log while it is in use."),
     CliCommand("migrate", "migrate:migrate", CARE, "Copy the log to PostgreSQL, or back to a file."),
-    CliCommand("redact", "redact:redact", CARE, "Remove a leaked text from the log."),
+    CliCommand("redact", "log:redact", CARE, "Remove a leaked text from the log."),
     CliCommand("rebuild", "log:rebuild", CARE, "Rebuild the views from the log."),
     CliCommand("clean", "log:clean", CARE, "Delete working folders that are no longer needed."),
 )

@@ -1,4 +1,4 @@
-"""The log as a file: `export`, `import`, `backup`, `clean`, `rebuild`."""
+"""The log as a file: `export`, `import`, `backup`, `clean`, `rebuild`; `redact` a text in it."""
 
 import asyncio
 import os
@@ -21,6 +21,8 @@ from api.cli.terminal import counted, put, put_json, say
 if TYPE_CHECKING:
     from adapters.store import Log
     from api.settings import Settings
+from api.cli.client import connected
+from api.cli.options import HERE, AsJson
 
 Database = Annotated[
     str | None,
@@ -234,3 +236,30 @@ def _rebuild(database: str, views_path: Path) -> int:
 
     with closing(open_store(database)) as store, closing(open_views(views_path)) as views:
         return Follower(store, views).rebuild()
+
+
+async def redact(
+    digest: Annotated[str, Parameter(help="SHA-256 of the text, as events and transcripts name it.")],
+    /,
+    *,
+    reason: str,
+    json: AsJson = False,
+    where: Where = HERE,
+) -> int:
+    """Remove a text that leaked a secret: from the log, from the events that quote it, and from the views.
+
+    It cannot be undone. Every session that mentions the text records who removed it and why; `hansard verify` stays
+    green and names it. Backups, exports and working folders are not touched: revoke the secret first.
+
+    Parameters
+    ----------
+    reason
+        Why; goes on record.
+    """
+    async with connected(where, "all") as api:
+        done = await api.post("/api/redact", {"digest": digest.lower(), "reason": reason})
+    if json:
+        put_json(done)
+    else:
+        say(f"Removed {digest[:16]}…, which {counted(len(done['sessions']), 'session')} mentioned.")
+    return exits.OK

@@ -26,7 +26,7 @@ from domain.values.words import best_match
 from projections.record import artifacts, diff, explain, worklog
 from projections.record.session import view
 from projections.record.state import Record
-from projections.sessions import channel, inbox, overview
+from projections.sessions import conversations, inbox, overview
 from projections.views.base import View
 from projections.views.past import ReplayAnswer, ReplayDifference
 from projections.views.record import ArtifactPage, ArtifactView, BudgetPage, Envelope, EventPage, SessionAnswer
@@ -248,7 +248,7 @@ def show_channel(request: Request) -> Response:
     """GET /api/message: what an origin is busy with, and the messages that wait"""
     origin = request.query_params.get("origin", "")
     stream = system(request).sessions.get(channel_id(origin))
-    return answer(channel.view(origin, stream if isinstance(stream, Channel) else None))
+    return answer(conversations.channel_view(origin, stream if isinstance(stream, Channel) else None))
 
 
 def record_of(request: Request, session: Session) -> Record:

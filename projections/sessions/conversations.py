@@ -1,4 +1,4 @@
-"""Conversations: the orchestrations of one origin, as messages of a person and answers of the team."""
+"""Conversations: the orchestrations of one origin, as messages of a person and answers of the team; and its queue."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -10,7 +10,14 @@ from projections.engine.ports import Database
 from projections.record.outcome import result_of
 from projections.sessions.row import ROWS, SessionRow
 from projections.views.session import ResultView
-from projections.views.sessions import ConversationItem, ConversationLine, ConversationPage, ConversationView
+from projections.views.sessions import (
+    ChannelView,
+    ConversationItem,
+    ConversationLine,
+    ConversationPage,
+    ConversationView,
+    WaitingMessage,
+)
 
 MOST = 200
 """Maximum number of conversations in the list, and of sessions in one: the newest."""
@@ -81,3 +88,23 @@ def _result(sessions: Sequence[Orchestration]) -> ResultView | None:
         result_of(session, session.affected_files) for session in reversed(sessions) if session.status != "reset"
     )
     return next((result for result in results if result is not None), None)
+
+
+def channel_view(origin: str, channel: Channel | None) -> ChannelView:
+    """`channel` is None if there was never a message."""
+    return ChannelView(
+        origin=origin,
+        busy=channel.busy if channel else None,
+        latest=channel.latest if channel else None,
+        queue=tuple(_message(message) for message in channel.queue) if channel else (),
+    )
+
+
+def _message(message: Waiting) -> WaitingMessage:
+    return WaitingMessage(
+        session_id=message.session_id,
+        prompt=message.opening.prompt,
+        title=message.opening.title,
+        sender=message.sender,
+        queued_at=iso(message.queued_at),
+    )

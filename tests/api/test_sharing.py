@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from api.web.session.sharing import LONGEST, MOST, Shared
+from api.web.session.panels import LONGEST, MOST, Shared
 from domain.values.base import Unknown
 
 

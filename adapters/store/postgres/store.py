@@ -24,9 +24,7 @@ from adapters.store.postgres.listening import CHANNEL, Listening
 from adapters.store.postgres.rows import DatabaseClock, PostgresRows, PostgresTurns
 from adapters.store.postgres.schema import prepare, refuse_newer
 from adapters.store.postgres.shares import PostgresShares
-from adapters.store.sql.copying import check_empty
-from adapters.store.sql.log import SqlRecorder, hash_of, receipts_of, rows_of
-from adapters.store.sql.redacting import redact
+from adapters.store.sql.log import SqlRecorder, check_empty, hash_of, receipts_of, redact, rows_of
 from adapters.store.sql.turns import apply, check_held
 from adapters.store.sql.vault import SqlVault
 from domain.session.redaction import REDACTED

@@ -1,4 +1,4 @@
-"""Reading the log with SQL, on the connections of a store."""
+"""The log in SQL, on the connections of a store: reading it, removing a text, and the check before an import."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -7,12 +7,13 @@ from typing import Any
 
 from eventsourcing.persistence import Notification, StoredEvent
 
-from adapters.store.append import EventRecorder
-from adapters.store.mapper import decode_all
-from adapters.store.migrating import Page
+from adapters.store.append import EventRecorder, Redaction
+from adapters.store.mapper import blanked, decode_all
+from adapters.store.migrating import COLUMNS, NotEmpty, Page
 from adapters.store.port import PAGE, StoredReceipt
 from adapters.store.sql.connection import NO_LIMIT, SqlConnection
 from domain.session.record import Recorded
+from domain.values.sentences import Sentence
 
 
 class SqlLog(ABC):
@@ -176,3 +177,24 @@ def receipts_of(connection: SqlConnection, keys: Sequence[str]) -> dict[str, Sto
 def rows_of(receipts: Sequence[StoredReceipt]) -> list[tuple[str, str, int, bytes, int, bytes]]:
     """The rows of receipts."""
     return [(each.key, each.fingerprint, each.status, each.body, each.at, each.digest) for each in receipts]
+
+
+def check_empty(connection: SqlConnection) -> None:
+    """Raise NotEmpty if any table has a row."""
+    if any(connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() is not None for table in COLUMNS):
+        raise NotEmpty(Sentence("migration_not_empty"))
+
+
+_OF_EVENT = "WHERE stream = ? AND version = ?"
+
+
+def redact(connection: SqlConnection, redactions: Sequence[Redaction], content: str | bytes) -> None:
+    """In the transaction that records it. `content` replaces the text, in the column type of the table."""
+    for redaction in redactions:
+        connection.execute("UPDATE texts SET content = ? WHERE digest = ?", (content, redaction.digest))
+        for version in redaction.versions:
+            place = (redaction.stream, version)
+            row = connection.execute(f"SELECT state FROM events {_OF_EVENT}", place).fetchone()
+            if row is not None:
+                state = blanked(bytes(row[0]), redaction.digest)
+                connection.execute(f"UPDATE events SET state = ? {_OF_EVENT}", (state, *place))

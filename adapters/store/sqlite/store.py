@@ -20,9 +20,7 @@ from adapters.files import private_file, private_folder
 from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, StreamHeads
 from adapters.store.migrating import COLUMNS, Page
 from adapters.store.port import Conflict, Row, StoredReceipt, StoreError
-from adapters.store.sql.copying import check_empty
-from adapters.store.sql.log import SqlRecorder, hash_of, receipts_of, rows_of
-from adapters.store.sql.redacting import redact
+from adapters.store.sql.log import SqlRecorder, check_empty, hash_of, receipts_of, redact, rows_of
 from adapters.store.sql.turns import SqlTurns, apply, check_held
 from adapters.store.sql.vault import SqlVault
 from adapters.store.sqlite.connection import (

@@ -3,23 +3,25 @@
 The same bytes serve the first page, every live answer and every position of the replay.
 """
 
+import asyncio
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, Final, NamedTuple, TypeVar
 
 from api.routes.turns.marking import marked
 from api.system import System
 from api.web.rendering import fragment
 from api.web.session import budget, causes, changes, diagram, discussion, gantt, matrix, overview, turns, work
 from api.web.session.context import PanelContext
-from api.web.session.sharing import Shared
 from domain.session.state import Session
 from domain.values.words import Language, Words
 from projections.record.session import view
 from projections.record.state import Record
 from projections.record.trail import Trail
+
+T = TypeVar("T")
 
 KEPT_BYTES: Final = 64 * 1024 * 1024
 ALL: Final = ("delivery", "orchestration", "review", "debate")
@@ -154,3 +156,37 @@ def _made(say: Words, named: Language | None, panel: Panel, context: PanelContex
 
 def _size(made: Panels) -> int:
     return sum(len(panel.html) for panel in made.values())
+
+
+MOST: Final = 64
+"""Answers kept at once."""
+LONGEST: Final = 512 * 1024
+"""Characters or bytes of an answer that is kept; a longer one is shared only by those who wait for it."""
+
+
+class Shared:
+    """Answers that are functions of the log, kept until it moves. Belongs to one event loop."""
+
+    def __init__(self) -> None:
+        self._head = 0
+        self._made: dict[Hashable, asyncio.Task[Any]] = {}
+
+    async def of(self, head: int, key: Hashable, make: Callable[[], T]) -> T:
+        """The answer as of a head of the log; made in a thread. Raises what `make` raises, which is not kept."""
+        if head > self._head:
+            self._head, self._made = head, {}
+        made = self._made
+        if head < self._head or (key not in made and len(made) >= MOST):
+            return await asyncio.to_thread(make)
+        if key not in made:
+            made[key] = asyncio.create_task(asyncio.to_thread(make))
+            made[key].add_done_callback(lambda task: _forget(made, key, task))
+        answer: T = await asyncio.shield(made[key])
+        return answer
+
+
+def _forget(made: dict[Hashable, "asyncio.Task[Any]"], key: Hashable, task: "asyncio.Task[Any]") -> None:
+    """What failed is tried again; what is long is not held on to."""
+    failed = task.cancelled() or task.exception() is not None
+    if failed or (isinstance(task.result(), str | bytes) and len(task.result()) > LONGEST):
+        del made[key]
