@@ -229,7 +229,7 @@ def test_pages_of_errors_speak_korean(client: TestClient, path: str, status: int
 def test_forms_that_no_page_has_are_refused_in_korean(client: TestClient) -> None:
     for typed, expected in (
         ({"start": "poem"}, "start: 다음 중 하나여야 합니다"),
-        ({"start": "review", "key": "x"}, "key: 양식에 들어 있던 값이어야 합니다"),
+        ({"start": "review", "key": "x"}, "key: 양식에 있던 값을 그대로 보내야 합니다"),
         ({"start": "review", "stranger": "x"}, "stranger: 알 수 없는 항목입니다"),
     ):
         answer = post(client, "/?lang=ko", **typed)
