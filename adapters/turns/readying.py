@@ -56,6 +56,14 @@ async def ready(
     return place, setup
 
 
+def left_to_do(job: Job, workspaces: Workspaces, folder: Path) -> tuple[dict[str, str], list[list[str]]]:
+    """For an agent that is asked elsewhere: the variables for its programs, and the set-up commands that have not run
+    in this folder."""
+    workspace = workspace_of(job, workspaces)
+    waiting = () if workspace.is_ready(folder) else job.preparation.setup
+    return environment(job, workspace.tree_of(folder)), [list(step.argv) for step in waiting]
+
+
 async def _set_up(
     steps: Iterable[ValidationStep], place: CommandPlace, settings: ValidationSettings
 ) -> tuple[SetupCommand, ...]:

@@ -23,6 +23,7 @@ from adapters.turns.live import Live
 from adapters.turns.permitting import Questions
 from adapters.turns.preparing import Commands, HostCommands
 from adapters.turns.prompting import judged_place, material
+from adapters.turns.readying import left_to_do
 from adapters.turns.sharing import Sharing
 from adapters.turns.validating import ValidationSettings
 from adapters.workspace import WorkspaceError, Workspaces
@@ -52,11 +53,14 @@ log = logging.getLogger(__name__)
 
 
 class Prepared(NamedTuple):
-    """What an agent gets: the prompt, its sections, and the folder to work in, if any."""
+    """What an agent gets: the prompt, its sections, the folder to work in, if any, the variables for its programs, and
+    the set-up commands that have not run in this folder."""
 
     prompt: str
     context: dict[str, str]
     folder: Path | None
+    env: dict[str, str]
+    setup: list[list[str]]
 
 
 class TurnRunner:
@@ -162,8 +166,11 @@ class TurnRunner:
         context = material(
             job.request, whole=partial(whole, self._store), patch=patch, before=self._asking.said_before(job)
         )
-        folder = None if job.request.access == "none" else checkout(job, self._workspaces)
-        return Prepared(self._asking.prompt(job), context, folder)
+        if job.request.access == "none":
+            return Prepared(self._asking.prompt(job), context, None, {}, [])
+        folder = checkout(job, self._workspaces)
+        env, setup = left_to_do(job, self._workspaces, folder)
+        return Prepared(self._asking.prompt(job), context, folder, env, setup)
 
     def answered(self, job: Job, reply: Reply) -> RecordReply:
         """The command that records the reply from there. Raises HansardError if it cannot be kept."""

@@ -152,6 +152,10 @@ class TurnOffer(Value):
     prompt: str = Field(description="the exact prompt")
     context: dict[str, str] = Field(description="the sections of the prompt")
     workspace: str | None = Field(description="the folder to work in, on the server's machine; null if none")
+    env: dict[str, str] = Field(description="the variables of `hansard.toml` for your programs")
+    setup: tuple[tuple[str, ...], ...] = Field(
+        description="commands of `hansard.toml` that have not run in this folder yet; run them before anything else"
+    )
     access: Access = Field(description="the access to it; changes are kept only for `write`")
     reads: str = Field(description="the expected kind of reply, as in the policy `parse`; `text` is free-form")
     expects: tuple[str, ...] = Field(description="the agents to be judged")

@@ -58,6 +58,37 @@ def test_a_claim_has_all_that_the_contract_says(client: TestClient) -> None:
     assert turn["lease"] == {"attempt": 1, "until": turn["lease"]["until"], "seconds": 60.0, "heartbeatSeconds": 15.0}
 
 
+SETTINGS = """
+[workspace]
+setup = ["touch made"]
+env = { SHOP = "./inside", MODE = "test" }
+"""
+
+
+@pytest.fixture
+def project(client: TestClient, tmp_path: Path) -> Path:
+    """A repository with set-up and variables, trusted."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "hansard.toml").write_text(SETTINGS)
+    for words in (["init", "-q"], ["add", "."], ["-c", "user.name=A", "-c", "user.email=a@b.c", "commit", "-qm", "A"]):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+    assert client.post("/api/trust", json={"workspace": str(folder)}).status_code == 200
+    return folder
+
+
+@pytest.mark.parametrize("baseline", [True, False])
+def test_a_claim_names_the_variables_and_the_set_up_that_is_left_to_do(
+    client: TestClient, project: Path, baseline: bool
+) -> None:
+    """The baseline has set up the folder; without it, the worker does."""
+    begin(client, workspace=str(project), baseline=baseline, validationCommands=["true"])
+    turn = claim(client)
+    assert turn["env"] == {"SHOP": f"{turn['workspace']}/inside", "MODE": "test"}
+    assert turn["setup"] == ([] if baseline else [["touch", "made"]])
+    assert (Path(turn["workspace"]) / "made").exists() is baseline
+
+
 def test_a_result_is_recorded_like_any_agents_answer(client: TestClient) -> None:
     session_id, turn = developing(client)
     usage = {"inputTokens": 7, "cachedTokens": 2, "outputTokens": 3, "reasoningTokens": 1, "costMicros": 11}

@@ -141,6 +141,8 @@ def _offered(offer: Offer, request: Request) -> dict[str, Any]:
         "prompt": offer.asked.prompt,
         "context": offer.asked.context,
         "workspace": None if offer.asked.folder is None else str(offer.asked.folder),
+        "env": offer.asked.env,
+        "setup": offer.asked.setup,
         "access": turn.access,
         "reads": turn.reads,
         "expects": list(turn.expects),
