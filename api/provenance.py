@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from adapters.store import Log
-from adapters.store.mapper import whole
+from adapters.store.texts import whole
 from adapters.workspace.blaming import (
     blamed,
     commit_of,

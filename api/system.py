@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from adapters.agents.team import load
@@ -11,6 +12,7 @@ from adapters.fence import choose
 from adapters.files import private_folder
 from adapters.store import StoreError, is_shared, open_store
 from adapters.store.sqlite.views import open_views
+from adapters.store.texts import spelled_out
 from adapters.turns.live import Live
 from adapters.writer.writer import Writer
 from api.http.hub import Hub
@@ -142,7 +144,7 @@ class System(Core):
             self._keys.start()
         self.store.listen(self.follower.wake)
         await asyncio.to_thread(lambda: self.follower.catch_up(self.store.head(), seconds=self.catch_up_seconds))
-        self.hub = Hub(self.settings.sse_heartbeat_seconds)
+        self.hub = Hub(self.settings.sse_heartbeat_seconds, partial(spelled_out, self.store))
         self.hub.begin(self.follower.listen(self.hub.seen))
         self.follower.listen(self.live.seen)
         self.follower.listen(self.snapshots.seen)

@@ -89,7 +89,7 @@ def _neutral(value: Any, ids: Sequence[str], whole: Whole) -> object:
     match value:
         case str():
             return unnamed(value, ids)
-        case {"head": str(), "length": int(), **more} if more.keys() <= {"digest"}:
+        case {"head": str(), "length": int(), **more} if more.keys() <= {"digest", "derived"}:
             return unnamed(whole(Text.model_validate(value)), ids)
         case dict():
             return {key: _neutral(part, ids, whole) for key, part in value.items()}

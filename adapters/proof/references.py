@@ -45,8 +45,9 @@ def _before_its_cause(rows: Rows, recorded: Recorded) -> Iterator[Fault]:
 # -- long texts ------------------------------------------------------------------------------------------------------
 
 
-_DIGEST = re.compile(rb'"digest":"[0-9a-f]{64}"')
+_DIGEST = re.compile(rb'"(?:digest|template)":"[0-9a-f]{64}"')
 _TEXT = {"head", "length", "digest"}
+_PROMPT = {"what", "sessionId", "version", "template", "language"}
 
 
 def mentioned(state: bytes) -> Iterator[str]:
@@ -62,6 +63,8 @@ def mentioned(state: bytes) -> Iterator[str]:
 def _walk(value: Any) -> Iterator[str]:
     match value:
         case {"digest": str() as digest} if value.keys() == _TEXT:
+            yield digest
+        case {"template": str() as digest} if value.keys() == _PROMPT:
             yield digest
         case dict():
             for part in value.values():

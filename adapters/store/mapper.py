@@ -9,11 +9,11 @@ from eventsourcing.persistence import StoredEvent
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from adapters.store.port import Broken, DamagedEvent, NewEvent, Texts
+from adapters.store.port import DamagedEvent, NewEvent
 from domain.kinds import event_class
 from domain.session.record import Causation, Recorded
 from domain.session.redaction import REDACTED
-from domain.values.base import Text, Unknown
+from domain.values.base import Unknown
 
 
 def encode(entry: NewEvent) -> StoredEvent:
@@ -155,13 +155,3 @@ def _blank(value: Any, digest: str) -> bool:
         value["head"] = REDACTED
         return True
     return sum(_blank(part, digest) for part in value.values()) > 0
-
-
-def whole(texts: Texts, text: Text) -> str:
-    """All of a text. Raises Broken if it is missing; the beginning in the event never replaces the whole."""
-    if text.digest is None:
-        return text.head
-    words = texts.text(text.digest)
-    if words is None:
-        raise Broken(f"The text {text.digest} is not in the log any more; `hansard verify` says what else is missing.")
-    return words

@@ -21,7 +21,7 @@ from adapters.turns.fencing import Fencing
 from adapters.turns.job import Job, checkout, text, workspace_of
 from adapters.turns.live import Live, RunningAttempt
 from adapters.turns.permitting import Questions
-from adapters.turns.prompting import judged_place, prompt_of
+from adapters.turns.prompting import RenderedPrompt, judged_place, prompt_of, recorded_prompt
 from adapters.turns.readying import environment
 from adapters.workspace import Workspaces
 from domain.session.record import Recorded, Whole
@@ -60,21 +60,21 @@ class Asking:
 
     async def ask(self, job: Job) -> Command:
         agent = self._agent(job)
-        turn = await asyncio.to_thread(self._prepared, job, agent)
+        turn, rendered = await asyncio.to_thread(self._prepared, job, agent)
         with self._live.running(job.lease.turn_id, job.lease.attempt) as attempt:
             permit = self._questions.permit(job, attempt) if self._questions else deny
             reply = await agent.ask(
                 replace(turn, observe=attempt.observe, transcribe=attempt.transcribe, permit=permit)
             )
         if job.request.access != "write" and len(reply.text) < SHORT:  # only the words are kept
-            return self.answer(job, turn.prompt, reply, turn.workspace, attempt)
-        return await asyncio.to_thread(self.answer, job, turn.prompt, reply, turn.workspace, attempt)
+            return self.answer(job, rendered, reply, turn.workspace, attempt)
+        return await asyncio.to_thread(self.answer, job, rendered, reply, turn.workspace, attempt)
 
-    def _prepared(self, job: Job, agent: Agent) -> Turn:
+    def _prepared(self, job: Job, agent: Agent) -> tuple[Turn, RenderedPrompt]:
         """The question, with the folder to work in if the agent uses one. Blocks."""
-        prompt = self.prompt(job)
+        rendered = self.prompt(job)
         folder = None if isinstance(agent, Scripted | ModelAgent) else checkout(job, self._workspaces)
-        return self._turn(job, prompt, folder)
+        return self._turn(job, rendered.text, folder), rendered
 
     async def forget(self, event: AgentSessionsCleared) -> None:
         """Delete what agents keep to resume conversations that are over."""
@@ -107,13 +107,13 @@ class Asking:
             self._agents[member.name] = self._build(member, self._folder)
         return self._agents[member.name]
 
-    def prompt(self, job: Job) -> str:
+    def prompt(self, job: Job) -> RenderedPrompt:
         """The agent's prompt. If its last answer was unreadable, the prompt names the problem."""
         patch = patch_of(job, self._workspaces) if judged_place(job.request) else ""
         language = self._team.language or "en"
         whole = prompt_of(job.request, language=language, whole=self._whole, patch=patch, before=self.said_before(job))
         problem = job.turn.tries.problem
-        return f"{again(problem, language)}\n\n{whole}" if problem else whole
+        return RenderedPrompt(f"{again(problem, language)}\n\n{whole.text}") if problem else whole
 
     def said_before(self, job: Job) -> str:
         """The earlier messages of the conversation."""
@@ -187,7 +187,12 @@ class Asking:
         ]
 
     def answer(
-        self, job: Job, prompt: str, reply: Reply, folder: Path | None, attempt: RunningAttempt | None = None
+        self,
+        job: Job,
+        rendered: RenderedPrompt,
+        reply: Reply,
+        folder: Path | None,
+        attempt: RunningAttempt | None = None,
     ) -> RecordReply:
         """The command that records the reply, and what it changed in the working folder, if any."""
         failure = reply.failure or _wordless(reply, attempt)
@@ -199,11 +204,15 @@ class Asking:
                 failure = Failure(code="unreadable", detail=str(problem))
         activity, transcript = (attempt and attempt.activity()) or (None, ())
         blobs = list(transcript)
+        lease = job.lease
+        if reply.prompt:
+            rendered = RenderedPrompt(reply.prompt)
+        prompt = recorded_prompt(rendered, session_id=lease.session_id, version=lease.version, blobs=blobs)
         return RecordReply(
-            turn_id=job.lease.turn_id,
-            attempt=job.lease.attempt,
+            turn_id=lease.turn_id,
+            attempt=lease.attempt,
             reply=text(reply.text, blobs),
-            prompt=text(reply.prompt or prompt, blobs),
+            prompt=prompt,
             usage=attempt.usage() if attempt and reply.usage == Usage() else reply.usage,
             model=reply.model or self._model(job),
             seconds=reply.seconds,

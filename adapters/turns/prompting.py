@@ -1,18 +1,32 @@
 """The text of a prompt: what a request names by number or code, spelled out in the language of the team."""
 
+import hashlib
 from collections.abc import Mapping
-from typing import Final
+from functools import cache
+from typing import Final, NamedTuple
 
 from adapters.agents import prompts
 from adapters.agents.prompts import phases, places
 from domain.orchestration.phases import phase_name
 from domain.session.record import Whole
 from domain.session.turns import TurnRequested
+from domain.values.base import Blob, Derived, Text
 
 DIFF_CHARACTERS: Final = 100_000
 """How much of the diff a reviewer or a judge reads."""
 _JUDGED: Final = {"review_artifact": "changes", "verdict": "results", "verdict_repair": "results"}
 """The placeholders with the work, in the prompts of those who judge it."""
+
+
+SHORT: Final = 400
+"""Prompts of up to this many bytes are recorded as they are: how they were made takes as much room."""
+
+
+class RenderedPrompt(NamedTuple):
+    """A prompt, and the template if it consists of that and the request alone."""
+
+    text: str
+    template: prompts.Prompt | None = None
 
 
 def judged_place(request: TurnRequested) -> str | None:
@@ -30,13 +44,40 @@ def with_diff(words: str, patch: str) -> str:
     return f"{words}\n\nAll changes so far, as a diff:\n\n{patch}"
 
 
-def prompt_of(request: TurnRequested, *, language: str, whole: Whole, patch: str = "", before: str = "") -> str:
+def prompt_of(
+    request: TurnRequested, *, language: str, whole: Whole, patch: str = "", before: str = ""
+) -> RenderedPrompt:
     """The exact prompt. `patch` contains the changes so far, for those who judge them; `before` the earlier messages of
     the conversation."""
     name, _, strategy = request.prompt.partition("@")[0].partition(".")
     chosen = prompts.prompt(name, strategy=strategy or None, language=language)
     words = material(request, whole=whole, patch=patch, before=before)
-    return prompts.render(chosen, {**words, **_spelled_out(words, language)})
+    spelled = _spelled_out(words, language)
+    plain = not (patch or before or spelled)
+    return RenderedPrompt(prompts.render(chosen, {**words, **spelled}), chosen if plain else None)
+
+
+def recorded_prompt(rendered: RenderedPrompt, *, session_id: str, version: int, blobs: list[Blob]) -> Text:
+    """A prompt for an event: how it follows from the request of that version, or else its text."""
+    length = len(rendered.text.encode())
+    if rendered.template is None or length <= SHORT:
+        text, more = Text.of(rendered.text)
+        blobs.extend(more)
+        return text
+    blobs.append(_blob(rendered.template.text))
+    derived = Derived(
+        what="prompt",
+        session_id=session_id,
+        version=version,
+        template=blobs[-1].digest,
+        language=rendered.template.language,
+    )
+    return Text(length=length, derived=derived)
+
+
+@cache
+def _blob(template: str) -> Blob:
+    return Blob(digest=hashlib.sha256(template.encode()).hexdigest(), content=template)
 
 
 def material(request: TurnRequested, *, whole: Whole, patch: str = "", before: str = "") -> dict[str, str]:

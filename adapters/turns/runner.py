@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 from adapters.agents.port import Reply
 from adapters.agents.team import Team, build
 from adapters.store import Store
-from adapters.store.mapper import whole
+from adapters.store.texts import whole
 from adapters.turns.asking import Asking, Build
 from adapters.turns.changes import base_of, merge, patch_of, publish
 from adapters.turns.fencing import Fencing
@@ -167,10 +167,10 @@ class TurnRunner:
             job.request, whole=partial(whole, self._store), patch=patch, before=self._asking.said_before(job)
         )
         if job.request.access == "none":
-            return Prepared(self._asking.prompt(job), context, None, {}, [])
+            return Prepared(self._asking.prompt(job).text, context, None, {}, [])
         folder = checkout(job, self._workspaces)
         env, setup = left_to_do(job, self._workspaces, folder)
-        return Prepared(self._asking.prompt(job), context, folder, env, setup)
+        return Prepared(self._asking.prompt(job).text, context, folder, env, setup)
 
     def answered(self, job: Job, reply: Reply) -> RecordReply:
         """The command that records the reply from there. Raises HansardError if it cannot be kept."""
@@ -221,23 +221,26 @@ FREE = Usage(input_tokens=0, cached_tokens=0, output_tokens=0, reasoning_tokens=
 def recall(job: Job, reuse: Reuse, store: Store, whole: Whole) -> Command:
     """The answer that the fork's source recorded to the same question, free of charge; or that there is none."""
     history = store.history(reuse.source)
-    recorded = _answer(job, history, source=reuse.source)
+    recorded = _answer(job, history, source=reuse.source, whole=whole)
     if recorded is None:
         return Diverge(turn_id=job.lease.turn_id)
     command = command_of(recorded, fold(job.session.kind, _until(history, recorded)), whole)
     ours: dict[str, object] = {"turn_id": job.lease.turn_id, "attempt": job.lease.attempt}
     if isinstance(command, RecordReply):
         ours |= {"usage": FREE, "base": job.session.tree, "activity": None}
+        if (derived := command.prompt.derived) is not None:  # our request is the same
+            own = derived.changed(session_id=job.session.id, version=job.lease.version)
+            ours["prompt"] = command.prompt.changed(derived=own)
     return command.model_copy(update=ours)
 
 
-def _answer(job: Job, history: Sequence[Recorded], *, source: str) -> RecordedCommand | None:
+def _answer(job: Job, history: Sequence[Recorded], *, source: str, whole: Whole) -> RecordedCommand | None:
     """How the source's turn with this name was settled, otherwise the first turn with the same question."""
     turn_ids: dict[str, str] = {}
     for recorded in history:
         if isinstance(recorded.event, TurnRequested):
             ours = renamed(recorded.event, source=source, fork=job.session.id)
-            if same_request(ours, job.request):
+            if same_request(ours, job.request, whole):
                 turn_ids[ours.turn_id] = recorded.event.turn_id
     turn_id = turn_ids.get(job.request.turn_id) or next(iter(turn_ids.values()), None)
     return next((decision for decision in commands_in(history) if _settles(decision, turn_id)), None)

@@ -15,7 +15,7 @@ from domain.session.forks import ForkSession
 from domain.session.permissions import PermissionRequested
 from domain.session.record import Causation, Recorded, kind_of
 from domain.session.state import EventMetadata, Session
-from domain.session.turns import Settled, TurnCancelled
+from domain.session.turns import RecordTurn, Settled, TurnCancelled
 from domain.session.unfinished import SoFar, nothing
 from domain.values.base import Blob, Command, Refused, Stale, Unknown
 from domain.values.sentences import Sentence
@@ -129,6 +129,7 @@ class UnitOfWork:
 
     def _play(self, envelope: CommandEnvelope, touched: dict[str, Session | None]) -> Effects:
         effects = Effects()
+        self._check_attempt(envelope, touched)
         first = Reaction(envelope.session_id, envelope.command, starts=envelope.starts, actor=envelope.actor)
         waiting = deque([_Step(first, envelope.causation_id or envelope.command_id, envelope.expected)])
         while waiting:
@@ -170,6 +171,18 @@ class UnitOfWork:
         effects.entries.extend(entries)
         effects.blobs.update((blob.digest, blob) for blob in decision.blobs)
         return entries
+
+    def _check_attempt(self, envelope: CommandEnvelope, touched: dict[str, Session | None]) -> None:
+        """Raises Fenced for the outcome of a turn that another attempt holds, before it is decided: that costs more
+        than most commands."""
+        command = envelope.command
+        if not isinstance(command, RecordTurn):
+            return
+        if self._attempts.get(command.turn_id, command.attempt) == command.attempt:
+            return
+        session = touched[envelope.session_id] = self._session(envelope.session_id).session
+        if session is not None and command.turn_id in session.outstanding:
+            raise Fenced(command.turn_id, command.attempt)
 
     def _check_fence(self, entry: NewEvent) -> None:
         """Raises Fenced for an answer that comes late. The store checks again: leases may move until the commit."""

@@ -80,7 +80,7 @@ def _trouble(store: "Log", name: str) -> Finding | None:
 
 
 def _difference(store: "Log", name: str, history: "list[Recorded]") -> Finding | None:
-    from adapters.store.mapper import whole
+    from adapters.store.texts import whole
     from domain.kinds import KINDS
     from domain.replay import first_difference
     from domain.session.record import kind_of

@@ -54,7 +54,7 @@ def attest(
 
 def _statement(store: "Log", name: str) -> dict[str, Any]:
     """Raises Failed where there is nothing to attest."""
-    from adapters.store.mapper import whole
+    from adapters.store.texts import whole
     from domain.kinds import fold
     from domain.session.record import kind_of
     from projections.record.provenance import authors, statement

@@ -67,10 +67,11 @@ class Reader:
 
 
 class Hub:
-    """Belongs to one event loop, except for `seen`. Heartbeats in seconds."""
+    """Belongs to one event loop, except for `seen` and `frame`. Heartbeats in seconds; `spelled` fills in derived
+    texts."""
 
-    def __init__(self, heartbeat: float) -> None:
-        self._heartbeat = heartbeat
+    def __init__(self, heartbeat: float, spelled: Callable[[Recorded], Recorded] = lambda recorded: recorded) -> None:
+        self._heartbeat, self._spelled = heartbeat, spelled
         self._loop = asyncio.get_running_loop()
         self._frames: list[SseFrame] = []
         self._bytes = self._before = self.position = 0
@@ -90,9 +91,12 @@ class Hub:
 
     def seen(self, page: Sequence[Recorded]) -> None:
         """A page of the log, from the follower's thread. Without readers, nothing is encoded or kept."""
-        frames = [SseFrame.of(recorded) for recorded in page] if self.clients else None
+        frames = [self.frame(recorded) for recorded in page] if self.clients else None
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._add, frames, page[-1].position)
+
+    def frame(self, recorded: Recorded) -> SseFrame:
+        return SseFrame.of(self._spelled(recorded))
 
     def _add(self, frames: list[SseFrame] | None, position: int) -> None:
         self.position = position

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from adapters.store import DamagedEvent
-from api.http.frames import Interest, Piece, SseFrame, pieces
+from api.http.frames import Interest, Piece, pieces
 from api.http.hub import Hub, Reader
 from api.http.problems import Problem, document, of
 from api.http.requests import NUMBER, number, system
@@ -206,7 +206,7 @@ class EventStream(Response):
             page, end = error.readable, min(error.position - 1, upto)
             if end <= position:
                 raise
-        frames = [SseFrame.of(recorded) for recorded in page if recorded.position <= upto]
+        frames = [self._hub.frame(recorded) for recorded in page if recorded.position <= upto]
         return list(pieces(frames, self._interest, min(end, upto)))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import Response
 
-from adapters.store.mapper import whole
+from adapters.store.texts import whole
 from adapters.workspace import WorkspaceError
 from adapters.workspace.comparing import kept_patch
 from api.http.problems import Problem

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from adapters.store import Store
-from adapters.store.mapper import whole
+from adapters.store.texts import whole
 from api.http.requests import answer_headers, limit, number, only, read_after, system
 from api.http.streams import ALIVE, END, HEADERS, RETRY, wants_stream
 from api.routes.views import answer, endpoint, record_of, session_of

@@ -1,7 +1,7 @@
 """GET: the views. Every endpoint waits for `Read-After` and refuses unknown parameters."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import asdict
 from functools import partial, wraps
 
@@ -9,7 +9,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from adapters.store.mapper import whole
+from adapters.store.texts import spelled_out, whole
 from api.allowed import allowed
 from api.http.problems import of_field
 from api.http.requests import MOST, answer_headers, caught_up, has_it_already, limit, number, only, read_after, system
@@ -103,13 +103,18 @@ def show_session(request: Request) -> Response:
     events = None
     if request.query_params.get("include") == "events":
         history = system(request).store.history(session.id, upto=session.version, limit=MOST)
-        events = tuple(Envelope.of(recorded) for recorded in history)
+        events = _envelopes(request, history)
     body = SessionAnswer(
         session=marked(view(session), session, system(request).team, machine),
         available_commands=_allowed(request, session),
         events=events,
     )
     return answer(body, ETag=tag)
+
+
+def _envelopes(request: Request, events: Iterable[Recorded]) -> tuple[Envelope, ...]:
+    store = system(request).store
+    return tuple(Envelope.of(spelled_out(store, recorded)) for recorded in events)
 
 
 def _allowed(request: Request, session: Session) -> tuple[str, ...]:
@@ -129,7 +134,7 @@ def list_events(request: Request) -> Response:
     session = session_of(request)
     history = system(request).store.history(session.id, after=after or 0, limit=most)
     full = len(history) == most and history[-1].version < session.version
-    items = tuple(Envelope.of(recorded) for recorded in history)
+    items = _envelopes(request, history)
     return answer(EventPage(items=items, next_cursor=str(history[-1].version) if full else None))
 
 
@@ -154,7 +159,7 @@ def list_log(request: Request) -> Response:
     after = number(request, "after", default=number(request, "cursor", default=0))
     most = limit(request, default=MOST, most=500)
     page = system(request).store.log(after=after or 0, limit=most, kind=kind, topic=topic)
-    items = tuple(Envelope.of(recorded) for recorded in page)
+    items = _envelopes(request, page)
     return answer(EventPage(items=items, next_cursor=str(page[-1].position) if len(page) == most else None))
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from adapters.store.mapper import whole
+from adapters.store.texts import whole
 from api.http.requests import caught_up, number, only, system
 from api.system import System
 from api.web import model

@@ -8,6 +8,7 @@ from domain.convergence.assessment import (
     Round,
     RoundText,
     assess,
+    assess_next,
     course,
     stop_reason,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "Thresholds",
     "agreement",
     "assess",
+    "assess_next",
     "course",
     "named",
     "similarity",

@@ -1,10 +1,10 @@
 """From the rounds of a discussion to what follows: converged, stalled, or continue (K-26, K-28, K-30)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import fsum
 from typing import Literal, NamedTuple
 
-from domain.convergence.counting import AgreementSignals, overlap, read
+from domain.convergence.counting import AgreementSignals, Reading, overlap, read
 from domain.convergence.profiles import SEED, Profile
 from domain.values.base import Count, Value
 
@@ -16,10 +16,8 @@ _EXACT = 1e-9
 
 
 _DISCUSSIONS = 64
-"""Number of discussions whose counts are cached, ..."""
-_LONGEST = 2_000
-"""... with at most this many rounds."""
-_memo: dict[object, "tuple[_Counts, ...]"] = {}
+"""Number of discussions that are continued without reading them again."""
+_memo: "dict[tuple[str, Profile], Course]" = {}
 
 
 class Round(Value):
@@ -66,15 +64,108 @@ class _Level(NamedTuple):
     paired: bool
 
 
+class Course:
+    """The counts of a discussion; each text is read once, when it is added."""
+
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
+        self.counts: list[_Counts] = []
+        self._latest: dict[str, Reading] = {}
+        """By role."""
+        self._ratios: list[float] = []
+        self._common: list[float] = []
+        self._numbers: dict[int, int] = {}
+        """How many contributions each round has."""
+
+    def add(self, contribution: Round | RoundText) -> None:
+        """An empty contribution cannot be compared with its neighbours, nor are its neighbours compared with each
+        other."""
+        reading, before = read(contribution.content, self.profile), self._latest.get(contribution.role)
+        common = None if before is None else overlap(before.words, reading.words, self.profile)
+        self.counts.append(_Counts(contribution.round, contribution.role, reading.signals, reading.says, common))
+        self._latest[contribution.role] = reading
+        self._numbers[contribution.round] = self._numbers.get(contribution.round, 0) + 1
+        self._ratios.append(reading.signals.ratio)
+        if common is not None:
+            self._common.append(common)
+
+    def metrics(self) -> Metrics:
+        """The convergence so far."""
+        level = self._level()
+        return Metrics(
+            agreement_ratio=level.ratio,
+            avg_stability=level.stability,
+            overall_score=level.score,
+            recommendation=self._recommendation(level),
+            profile=self.profile.name,
+        )
+
+    def _level(self) -> _Level:
+        if self.profile.ratio_over == "last" or not self.counts:
+            return _level(self.counts, self.profile)
+        return _level_of(_mean(self._ratios), self._common, self.profile)
+
+    def _recommendation(self, level: _Level) -> Recommendation:
+        everybody_speaks = all(reading.says for reading in self._latest.values())
+        if everybody_speaks and _converged(level, self.profile):
+            return "converged"
+        return "stalled" if self._stalled(level) else "continue"
+
+    def _stalled(self, level: _Level) -> bool:
+        counts, profile = self.counts, self.profile
+        if profile.patience is not None and len(counts) >= profile.patience:
+            return True
+        if profile.stall is None or not level.paired or _reaches(level.stability, profile.stall):
+            return False
+        if profile.ratio_over == "last":
+            earlier = counts[: len(counts) - len(_last_round(counts))]
+            rounds, score = len({t.number for t in earlier}), _level(earlier, profile).score
+        else:
+            rounds = len(self._numbers) - (self._numbers[counts[-1].number] == 1)
+            common = self._common if counts[-1].common is None else self._common[:-1]
+            score = _level_of(_mean(self._ratios[:-1]), common, profile).score if len(counts) > 1 else 0.0
+        return rounds >= profile.stall_after and _reaches(score, level.score)
+
+
 def assess(rounds: Sequence[Round | RoundText], profile: Profile = SEED) -> Metrics:
     """The convergence after these rounds, in the given order. Without rounds: 0, 0, 0, continue."""
-    return _metrics(_counts(rounds, profile), profile)
+    return _course(rounds, profile).metrics()
 
 
 def course(rounds: Sequence[Round | RoundText], profile: Profile = SEED) -> list[Metrics]:
     """The convergence after the first round, after the first two, and so on. Each text is read only once."""
-    counts = _counts(rounds, profile)
-    return [_metrics(counts[:number], profile) for number in range(1, len(counts) + 1)]
+    metrics, so_far = [], Course(profile)
+    for contribution in rounds:
+        so_far.add(contribution)
+        metrics.append(so_far.metrics())
+    return metrics
+
+
+def assess_next(
+    before: str,
+    after: str,
+    rounds: Callable[[], Sequence[Round | RoundText]],
+    newest: Round | RoundText,
+    profile: Profile,
+) -> Metrics:
+    """The same as `assess` of all rounds, of which usually only the newest is read: `before` and `after` identify the
+    rounds without and with it."""
+    so_far = _memo.pop((before, profile), None)
+    if so_far is None:
+        so_far = _course(rounds(), profile)
+    else:
+        so_far.add(newest)
+    _memo[after, profile] = so_far
+    for key in tuple(_memo)[:-_DISCUSSIONS]:  # other threads may do the same
+        _memo.pop(key, None)
+    return so_far.metrics()
+
+
+def _course(rounds: Sequence[Round | RoundText], profile: Profile) -> Course:
+    so_far = Course(profile)
+    for contribution in rounds:
+        so_far.add(contribution)
+    return so_far
 
 
 def stop_reason(recommendation: Recommendation, rounds: int, limit: int) -> Ending | None:
@@ -85,45 +176,13 @@ def stop_reason(recommendation: Recommendation, rounds: int, limit: int) -> Endi
     return "limit" if rounds >= limit else None
 
 
-def _counts(rounds: Sequence[Round | RoundText], profile: Profile) -> tuple[_Counts, ...]:
-    """The counts of each contribution. A discussion is judged after every round, so usually only the newest one is
-    read."""
-    texts = tuple(RoundText(r.round, r.role, r.content) for r in rounds)
-    judged = (profile.words, profile.similarity)
-    counts = _memo.pop((judged, texts[:-1]), ()) if texts else ()
-    for at in range(len(counts), len(texts)):
-        counts = (*counts, _count(texts, at, profile))
-    if texts and len(texts) <= _LONGEST:
-        _memo[judged, texts] = counts
-        for key in tuple(_memo)[:-_DISCUSSIONS]:  # other threads may do the same
-            _memo.pop(key, None)
-    return counts
-
-
-def _count(texts: Sequence[RoundText], at: int, profile: Profile) -> _Counts:
-    """An empty contribution cannot be compared with its neighbours, nor are its neighbours compared with each other."""
-    number, role, content = texts[at]
-    reading = read(content, profile)
-    before = next((texts[place].content for place in range(at - 1, -1, -1) if texts[place].role == role), None)
-    common = None if before is None else overlap(read(before, profile).words, reading.words, profile)
-    return _Counts(number, role, reading.signals, reading.says, common)
-
-
-def _metrics(counts: Sequence[_Counts], profile: Profile) -> Metrics:
-    level = _level(counts, profile)
-    return Metrics(
-        agreement_ratio=level.ratio,
-        avg_stability=level.stability,
-        overall_score=level.score,
-        recommendation=_recommendation(counts, level, profile),
-        profile=profile.name,
-    )
-
-
 def _level(counts: Sequence[_Counts], profile: Profile) -> _Level:
     if not counts:
         return _Level(ratio=0.0, stability=0.0, score=0.0, paired=False)
-    ratio, pairs = _ratio(counts, profile), _pairs(counts, profile)
+    return _level_of(_ratio(counts, profile), _pairs(counts, profile), profile)
+
+
+def _level_of(ratio: float, pairs: Sequence[float], profile: Profile) -> _Level:
     stability = _mean(pairs) if pairs else profile.stability_without_pair
     score = profile.agreement_weight * ratio + (1 - profile.agreement_weight) * stability
     return _Level(ratio=ratio, stability=stability, score=min(score, 1.0), paired=bool(pairs))
@@ -139,14 +198,8 @@ def _ratio(counts: Sequence[_Counts], profile: Profile) -> float:
 def _pairs(counts: Sequence[_Counts], profile: Profile) -> list[float]:
     """The similarity of each contribution to the previous one in the same role; with a ratio, only of the last
     round."""
-    pool = counts if profile.ratio_over == "all" else _last_round(counts)
-    return [t.common for t in pool if t.common is not None]
-
-
-def _recommendation(counts: Sequence[_Counts], level: _Level, profile: Profile) -> Recommendation:
-    if _everybody_speaks(counts) and _converged(level, profile):
-        return "converged"
-    return "stalled" if _stalled(counts, level, profile) else "continue"
+    counted = counts if profile.ratio_over == "all" else _last_round(counts)
+    return [t.common for t in counted if t.common is not None]
 
 
 def _converged(level: _Level, profile: Profile) -> bool:
@@ -156,24 +209,6 @@ def _converged(level: _Level, profile: Profile) -> bool:
     if alone is not None and _reaches(level.stability, alone):
         return True
     return _reaches(level.ratio, profile.agreement) and _reaches(level.stability, profile.stability)
-
-
-def _stalled(counts: Sequence[_Counts], level: _Level, profile: Profile) -> bool:
-    if profile.patience is not None and len(counts) >= profile.patience:
-        return True
-    if profile.stall is None or not level.paired or _reaches(level.stability, profile.stall):
-        return False
-    earlier = counts[: len(counts) - len(_last_round(counts))] if profile.ratio_over == "last" else counts[:-1]
-    if len({t.number for t in earlier}) < profile.stall_after:
-        return False
-    return _reaches(_level(earlier, profile).score, level.score)
-
-
-def _everybody_speaks(counts: Sequence[_Counts]) -> bool:
-    """Whether every participant's latest contribution has text: silence is not consent (K-30). Words that are too short
-    to compare still count as text."""
-    latest = {t.role: t.says for t in counts}
-    return all(latest.values())
 
 
 def _last_round(counts: Sequence[_Counts]) -> Sequence[_Counts]:

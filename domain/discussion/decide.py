@@ -1,9 +1,11 @@
 """How a review or a debate answers a command: events, or a refusal (S2, behaviour §2, K-24…K-35)."""
 
+from functools import partial
+
 from domain import replies
-from domain.convergence import Metrics, assess, stop_reason
+from domain.convergence import Metrics, assess_next, stop_reason
 from domain.convergence.prose import talk
-from domain.discussion import findings
+from domain.discussion import derived, findings
 from domain.discussion.chart import TABLES
 from domain.discussion.commands import CancelDiscussion, StartDiscussion
 from domain.discussion.ending import Talk, cancel, expire, record_decision
@@ -98,17 +100,17 @@ def ask_next(now: Talk) -> TurnRequested:
     state = now.state
     number = len(state.rounds) + 1
     part = STRATEGIES[state.strategy].part(number)
-    words = {"rounds": findings.so_far(state), "round": str(number)}
+    words: dict[str, str | Text] = {"rounds": derived.rounds(state), "round": str(number)}
     return ask_part(now, part, words, number, reads=state.kind if part.judges else "text")
 
 
-def ask_part(now: Talk, part: Part, words: dict[str, str], number: int, *, reads: str = "text") -> TurnRequested:
+def ask_part(now: Talk, part: Part, words: dict[str, str | Text], number: int, *, reads: str = "text") -> TurnRequested:
     state = now.state
     return ask(
         now,
         role=part.asked,
         prompt=f"{part.prompt}@{REWRITTEN.get(part.prompt, 1)}",
-        context={**words, "subject" if state.kind == "review" else "plan": state.subject},
+        context={**words, "subject" if state.kind == "review" else "plan": derived.subject(state)},
         reads=reads,
         lane=state.lane,
         access="read",
@@ -133,7 +135,7 @@ def record_reply(now: Talk, command: RecordReply) -> Events:
 
 
 def add_round(now: Talk, agent: str, reply: str) -> Events:
-    number = len(now.state.rounds) + 1
+    number, before = len(now.state.rounds) + 1, now.state.seen
     part = STRATEGIES[now.state.strategy].part(number)
     feedback, problem = findings.read(now.state.kind, reply)
     content = now.text(replies.without_thinking(reply))
@@ -148,7 +150,8 @@ def add_round(now: Talk, agent: str, reply: str) -> Events:
         counted=None if content.digest is None else Text.of(talk(replies.without_thinking(reply)))[0].head,
     )
     state = now.state
-    metrics = assess(findings.counted(state), state.profile)
+    newest = findings.counted_round(state.rounds[-1])
+    metrics = assess_next(before, state.seen, partial(findings.counted, state), newest, state.profile)
     yield voice(now, Assessed)(message=f"Convergence {metrics.overall_score:.2f}.", round=number, metrics=metrics)
     yield from close_or_continue(now, number, metrics)
 
@@ -184,7 +187,7 @@ def ask_synthesis(now: Talk, metrics: Metrics) -> TurnRequested:
         f"{state.stop_reason}: agreement {metrics.agreement_ratio:.2f}, stability {metrics.avg_stability:.2f}, "
         f"score {metrics.overall_score:.2f}"
     )
-    words = {"rounds": findings.so_far(state, "\n\n---\n\n"), "convergence": convergence}
+    words: dict[str, str | Text] = {"rounds": derived.rounds(state, "\n\n---\n\n"), "convergence": convergence}
     return ask_part(now, part, words, len(state.rounds))
 
 

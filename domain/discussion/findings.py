@@ -1,6 +1,5 @@
 """The outcome of a discussion: its rounds as a text, the feedback that counts, and the points without agreement."""
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -38,29 +37,17 @@ def tallies(kind: str, words: str) -> Feedback | None:
 
 def counted(session: Discussion) -> list[RoundText]:
     """The rounds as input for the metrics."""
-    return [
-        RoundText(entry.round, entry.role, entry.content.head if entry.counted is None else entry.counted)
-        for entry in session.rounds
-    ]
+    return [counted_round(entry) for entry in session.rounds]
 
 
-def so_far(session: Discussion, between: str = "\n\n") -> str:
-    """Every participant sees all contributions so far (behaviour §2.4)."""
-    return between.join(f"[Round {entry.round} - {entry.role}]\n{_quoted(entry)}" for entry in session.rounds)
+def counted_round(entry: RoundContribution) -> RoundText:
+    return RoundText(entry.round, entry.role, entry.content.head if entry.counted is None else entry.counted)
 
 
 def joined(session: Discussion) -> str:
     """The fallback for a synthesis (S2): the rounds, or why there are none."""
-    rounds = "\n\n".join(f"[{entry.role}]: {_quoted(entry)}" for entry in session.rounds)
+    rounds = "\n\n".join(f"[{entry.role}]: {entry.quoted}" for entry in session.rounds)
     return rounds or _broken(session)
-
-
-def _quoted(entry: RoundContribution) -> str:
-    """The text; for very long ones, the beginning and the feedback at the end."""
-    shown = entry.content.shown()
-    if entry.content.digest is None or entry.feedback is None:
-        return shown
-    return f"{shown}\n\n{json.dumps(entry.feedback, ensure_ascii=False)}"
 
 
 def feedback(session: Discussion) -> Feedback:

@@ -1,5 +1,6 @@
 """The state of a review or a debate, folded from its events; only assigns and decides nothing."""
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +44,19 @@ class RoundContribution:
     problem: str | None = None
     counted: str | None = None
 
+    @property
+    def line(self) -> str:
+        """As the prompts of later rounds show it."""
+        return f"[Round {self.round} - {self.role}]\n{self.quoted}"
+
+    @property
+    def quoted(self) -> str:
+        """The text; for a very long one, the beginning and the feedback at the end."""
+        shown = self.content.shown()
+        if self.content.digest is None or self.feedback is None:
+            return shown
+        return f"{shown}\n\n{json.dumps(self.feedback, ensure_ascii=False)}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionRecord:
@@ -73,6 +87,8 @@ class Discussion(Session):
     authors: tuple[str, ...] = ()
     """The agents who wrote the work under review."""
     rounds: tuple[RoundContribution, ...] = ()
+    round_bytes: int = 0
+    """UTF-8 bytes of all rounds, as prompts show them."""
     metrics: tuple[Metrics, ...] = ()
     stop_reason: StopReason | None = None
     synthesis: Text | None = None
@@ -123,7 +139,9 @@ def evolve(discussion: Discussion | None, event: DomainEvent, metadata: EventMet
         state.state = event.state
     match event:
         case RoundAdded():
-            state.rounds = (*state.rounds, _contribution(event))
+            entry = contribution(event)
+            state.rounds = (*state.rounds, entry)
+            state.round_bytes += len(entry.line.encode())
         case Assessed():
             state.metrics = (*state.metrics, event.metrics)
         case Converged():
@@ -194,7 +212,8 @@ def _begin(event: DiscussionStarted, metadata: EventMetadata) -> Discussion:
     )
 
 
-def _contribution(event: RoundAdded) -> RoundContribution:
+def contribution(event: RoundAdded) -> RoundContribution:
+    """What the state keeps of it."""
     return RoundContribution(
         round=event.round,
         role=event.role,

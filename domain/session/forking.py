@@ -10,11 +10,11 @@ from domain.session.landing import record_landing, request_landing, with_workspa
 from domain.session.landings import LandSession, RecordLanding
 from domain.session.permissions import DecidePermission, RequestPermission, WithdrawPermissions
 from domain.session.permitting import decide_permission, request_permission, withdraw_permissions
-from domain.session.record import Recorded
+from domain.session.record import Recorded, Whole
 from domain.session.redaction import RedactText, redact_text
 from domain.session.state import Session
 from domain.session.turns import ActivitySummary, RecordReply, TurnRequested, recorded_as
-from domain.values.base import Command, DomainEvent, Refused
+from domain.values.base import Command, DomainEvent, Refused, Text
 from domain.values.sentences import Sentence
 
 E = TypeVar("E", bound=DomainEvent)
@@ -127,10 +127,28 @@ def _release(now: Now[S], command: Release) -> Events:
         yield request.model_copy(update={"turn_id": f"{now.state.id}.t{now.state.turns + 1}"})
 
 
-def same_request(one: TurnRequested, other: TurnRequested) -> bool:
-    """Whether two turns ask the same agent the same thing, so that one answer fits both."""
-    return _question(one) == _question(other)
+def same_request(one: TurnRequested, other: TurnRequested, whole: Whole) -> bool:
+    """Whether two turns ask the same agent the same thing, so that one answer fits both.
+
+    Older logs contain texts that are derived today.
+    """
+    return _question(one) == _question(other) and all(
+        place in other.context and _same_text(text, other.context[place], whole) for place, text in one.context.items()
+    )
 
 
-def _question(request: TurnRequested) -> dict[str, Any]:
-    return request.model_dump(exclude={"turn_id", "ordinal", "role_ordinal", "agent_session", "deadline"})
+_NOT_ASKED = {"turn_id", "ordinal", "role_ordinal", "agent_session", "deadline", "context"}
+
+
+def _question(request: TurnRequested) -> tuple[dict[str, Any], int]:
+    return request.model_dump(exclude=_NOT_ASKED), len(request.context)
+
+
+def _same_text(one: Text, other: Text, whole: Whole) -> bool:
+    if one == other or one.length != other.length:
+        return one == other
+    if one.derived is not None and other.derived is not None:  # their versions differ: a fork has events of its own
+        at = {"session_id": other.derived.session_id, "version": other.derived.version}
+        return one.derived.changed(**at) == other.derived
+    stored_by_one_only = (one.derived is None) != (other.derived is None)
+    return stored_by_one_only and whole(one) == whole(other)

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Self, TypeVar
+from typing import Annotated, ClassVar, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -48,12 +48,32 @@ class Blob(Value):
     content: str
 
 
+class Derived(Value):
+    """How a text follows from earlier events of its session, so that it is not stored once more.
+
+    `rounds` are the contributions to a discussion up to an event, `subject` is what it discusses, and `prompt` is a
+    template filled with the context of a turn's request.
+    """
+
+    what: Literal["subject", "rounds", "prompt"]
+    session_id: str
+    version: int = Field(description="the last event that it follows from; for a prompt, the request")
+    seen: str | None = Field(default=None, description="identifies the contributions")
+    between: str | None = Field(default=None, description="what separates them; an empty line, if not given")
+    template: str | None = Field(default=None, description="SHA-256 of the template")
+    language: str | None = Field(default=None, description="the language of the template")
+
+
 class Text(Value):
-    """A text of any length: `head` holds up to `INLINE_BYTES`, `digest` (SHA-256) identifies the whole."""
+    """A text of any length: `head` holds up to `INLINE_BYTES`, `digest` (SHA-256) identifies the whole.
+
+    A derived text has neither in the log.
+    """
 
     head: str = ""
     length: int = Field(default=0, description="UTF-8 bytes of the whole text")
     digest: str | None = None
+    derived: Derived | None = Field(default=None, description="how it follows from earlier events, if it is not stored")
 
     @classmethod
     def of(cls, content: str) -> tuple[Self, tuple[Blob, ...]]:

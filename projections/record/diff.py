@@ -111,7 +111,7 @@ def _plain(recorded: Recorded, ids: Sequence[str], whole: Whole | None = None) -
 
 def _without(value: Any, ids: Sequence[str], whole: Whole | None = None) -> Any:
     match value:
-        case {"head": str(), "length": int(), "digest": str(), **more} if whole and not more:
+        case {"head": str(), "length": int(), "digest": digest, "derived": derived} if whole and (digest or derived):
             return _without(whole(Text.model_validate(value)), ids)
         case dict():
             return {key: _without(part, ids, whole) for key, part in value.items() if key not in VOLATILE}

@@ -119,9 +119,13 @@ class _Reader:
             model=event.model,
             iteration=(request.iteration or request.round) if request else None,
             findings=findings,
-            prompt=_digest(event.prompt),
-            patch=_digest(event.patch),
+            prompt=self._digest(event.prompt),
+            patch=self._digest(event.patch),
         )
+
+    def _digest(self, text: Text) -> str:
+        words = self.whole(text) if text.derived else text.head
+        return text.digest or hashlib.sha256(words.encode()).hexdigest()
 
     def _judged(self, recorded: Recorded, event: VerdictGiven) -> None:
         if event.passed:
@@ -150,10 +154,6 @@ def authors(session: str, history: Sequence[Recorded], whole: Whole) -> SessionA
     for recorded in history:
         reader.read(recorded)
     return reader.found
-
-
-def _digest(text: Text) -> str:
-    return text.digest or hashlib.sha256(text.head.encode()).hexdigest()
 
 
 def _first_line(text: str) -> str:

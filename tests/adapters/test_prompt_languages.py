@@ -133,7 +133,9 @@ def test_a_judge_is_asked_in_one_language(answer: str | None) -> None:
     def whole(text: Text) -> str:
         return story.whole(text)
 
-    told: dict[str, Any] = {language: prompt_of(request, language=language, whole=whole) for language in ("en", "ko")}
+    told: dict[str, Any] = {
+        language: prompt_of(request, language=language, whole=whole).text for language in ("en", "ko")
+    }
     assert HANGUL.search(told["en"].replace(story.run.prompt, "")) is None
     for english in ("judged for", "The reply holds", "cannot be read", "development"):
         assert english not in told["ko"]

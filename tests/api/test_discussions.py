@@ -176,7 +176,9 @@ def test_the_verdict_at_the_end_of_a_long_reply_counts_and_later_rounds_are_told
     assert said["length"] > 27_000 and len(said["content"].encode()) <= 16_384
     assert said["feedback"]["issues"] == [issue("The cache is never emptied.")]
     asked = [data for data in only(events(client, found["id"]), "turn.requested") if data["role"] == "coder"]
-    assert asked[0]["context"]["rounds"]["digest"] is not None, "the beginning and the verdict: more than 16 kB"
+    rounds = asked[0]["context"]["rounds"]
+    assert rounds["length"] > 16_384 and rounds["derived"]["what"] == "rounds", "the beginning and the verdict"
+    assert rounds["head"].startswith("[Round 1 - critique]\n같은 말을") and len(rounds["head"].encode()) <= 16_384
     answered = only(events(client, found["id"]), "turn.answered")[1]
     assert answered["prompt"]["length"] > 16_384
 

@@ -172,8 +172,12 @@ PLANNED = {
 
 @pytest.mark.parametrize(
     "body",
-    [delivery(SENT_BACK, maxIterations=2), orchestration(PLANNED, employees=TEAM[:2], triage="orchestrate")],
-    ids=["delivery", "orchestration"],
+    [
+        delivery(SENT_BACK, maxIterations=2),
+        orchestration(PLANNED, employees=TEAM[:2], triage="orchestrate"),
+        talks.review({"reviewer": ["No. " * 100], "coder": ["Yes. " * 100]}, maxRounds=3, subject="Step. " * 100),
+    ],
+    ids=["delivery", "orchestration", "review"],
 )
 def test_forks_from_anywhere_are_the_same_and_decided_the_same_way_again(client: TestClient, body: Json) -> None:
     """What was taken over speaks of the source by its name, in long texts, too; that is no difference."""
@@ -190,7 +194,7 @@ def test_forks_from_anywhere_are_the_same_and_decided_the_same_way_again(client:
 
 
 def rests(client: TestClient, session_id: str) -> bool:
-    return session(client, session_id)["status"] in ("success", "done")
+    return session(client, session_id)["status"] in ("success", "done", talks.WAITS)
 
 
 def test_a_fork_parts_where_another_answer_was_given(client: TestClient) -> None:

@@ -4,6 +4,7 @@ import json
 import math
 import time
 import unicodedata
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -20,6 +21,7 @@ from domain.convergence import (
     Thresholds,
     agreement,
     assess,
+    assess_next,
     assessment,
     course,
     named,
@@ -708,8 +710,12 @@ def test_judging_after_every_round_is_judging_at_the_end_and_reads_each_text_onc
     for profile in (SEED, SHIPPED_V3, MYSTI):
         said = [Round(round=n // 2, role="ab"[n % 2], content=f"Word{n % 7} and part {n} are fine.") for n in range(60)]
         looks.clear()
-        after_each = [assess(said[:number], profile) for number in range(1, 61)]
-        assert len(looks) < 3 * len(said), "a text, the one before it in its role, and no more"
-        assessment._memo.clear()
+        after_each = [
+            assess_next(f"{at}", f"{at + 1}", partial(said.__getitem__, slice(at + 1)), said[at], profile)
+            for at in range(60)
+        ]
+        assert len(looks) == len(said)
+        again = assess_next("1", "2", partial(said.__getitem__, slice(2)), said[1], profile)
+        assert again == after_each[1], "what is no longer known is read again"
         assert after_each == [*course(said, profile)]
         assert assess(said, profile) == after_each[-1]

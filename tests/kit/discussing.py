@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from adapters.store.texts import whole
 from domain.convergence import SEED, Profile
 from domain.discussion.commands import POLICY, CancelDiscussion, StartDiscussion
 from domain.discussion.events import DecisionRequested, RoundAdded
@@ -18,7 +19,7 @@ from domain.session.record import kind_of
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import Failure, FailureCode, RecordReply, TurnRequested
 from domain.values.base import Command, DomainEvent, Refused, Text, Usage
-from tests.kit.stories import START, Story
+from tests.kit.stories import START, Story, Told
 
 Json = dict[str, Any]
 OFTEN = 20
@@ -178,4 +179,4 @@ class Family:
     def told(self, session_id: str, place: str, agent: str = "") -> str:
         """What the newest turn request says in a place of its prompt, in full."""
         text = self.request(session_id, agent).context[place]
-        return text.head if text.digest is None else self.blobs[text.digest]
+        return whole(Told(self.blobs, self.histories), text)

@@ -5,11 +5,12 @@ replay and decision agree.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pytest
 
+from adapters.store.texts import whole
 from domain.delivery.commands import ExtendBudget, RecordValidation, StartDelivery
 from domain.delivery.state import Delivery
 from domain.delivery.validation import ValidationStep
@@ -19,6 +20,7 @@ from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.orchestration.state import Orchestration
 from domain.session.decision import Outcome
 from domain.session.outstanding import Outstanding
+from domain.session.record import Causation, Recorded
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import Failure, FailureCode, RecordPackage, RecordReply, TurnRequested
 from domain.values.base import Command, DomainEvent, Refused, Text, Usage
@@ -45,6 +47,26 @@ def start(
     limits = BudgetLimits(max_iterations=iterations, max_minutes=minutes, max_tokens=tokens, max_cost_micros=cost)
     given: dict[str, Any] = {"file_paths": ("src/login.ts",), "steps": (LINT, TEST), "limits": limits}
     return StartDelivery(task=task, **(given | fields))
+
+
+class Told:
+    """The histories of a story as a log, from which derived texts are read."""
+
+    def __init__(
+        self, blobs: Mapping[str, str], histories: Mapping[str, Sequence[tuple[DomainEvent, EventMetadata]]]
+    ) -> None:
+        self._blobs, self._histories = blobs, histories
+
+    def text(self, digest: str) -> str | None:
+        return self._blobs.get(digest)
+
+    def history(self, session_id: str, *, after: int = 0, upto: int | None = None) -> list[Recorded]:
+        by = Causation("t", "c", session_id, "c")
+        return [
+            Recorded(version, session_id, version, metadata.at, by, event)
+            for version, (event, metadata) in enumerate(self._histories[session_id], start=1)
+            if after < version <= (upto or version)
+        ]
 
 
 def issue(name: str, detail: str = "It is missing.") -> dict[str, str]:
@@ -112,7 +134,7 @@ class Story:
         return self.whole(self.request.context[place])
 
     def whole(self, text: Text) -> str:
-        return text.head if text.digest is None else self.blobs[text.digest]
+        return whole(Told(self.blobs, {self.id: self.history}), text)
 
     def answer(self, words: str = "ok", *, after: int = 0, **fields: Any) -> list[DomainEvent]:
         return self.when(self.reply(words, **fields), after=after)

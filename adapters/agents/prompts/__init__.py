@@ -10,15 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Final, Literal
+from typing import Final
 
 from domain.values.base import Invalid
 from domain.values.sentences import Sentence
-
-Language = Literal["en", "ko"]
+from domain.values.template import PLACE, Language, filled
 
 LANGUAGES: Final[tuple[Language, ...]] = ("en", "ko")
-NOTHING: Final[Mapping[Language, str]] = {"en": "(none)", "ko": "(없음)"}
 
 _NAMES: Final = (
     *("plan", "plan_repair", "work", "verdict", "verdict_repair", "direct", "fix", "revise_plan"),
@@ -40,13 +38,7 @@ _ALIKE: Final[Mapping[str, tuple[str, ...]]] = {
     "debate_synthesis": ("debate", "perspectives"),
 }
 
-_PLACE: Final = re.compile(r"\{\{([a-z_]+)\}\}")
 _FRONT: Final = re.compile(r"---\nversion: ([1-9][0-9]*)\n---\n\n")
-_INVISIBLE: Final = r"[\s\u00ad\u200b-\u200f\u2060\ufeff]*+"
-_TAG: Final = re.compile(
-    "<(?=" + _INVISIBLE + "/?" + _INVISIBLE + _INVISIBLE.join("material") + ")",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +54,7 @@ class Prompt:
     @property
     def places(self) -> frozenset[str]:
         """The names of the placeholders."""
-        return frozenset(_PLACE.findall(self.text))
+        return frozenset(PLACE.findall(self.text))
 
 
 def names() -> tuple[str, ...]:
@@ -99,16 +91,7 @@ def render(prompt: Prompt, context: Mapping[str, str]) -> str:
     if strangers:
         raise ValueError(f"the prompt {prompt.name} has no place for {', '.join(strangers)}")
 
-    def fill(place: re.Match[str]) -> str:
-        value = context.get(place[1], "")
-        return closed(value) if value.strip() else NOTHING[prompt.language]
-
-    return _PLACE.sub(fill, prompt.text)
-
-
-def closed(words: str) -> str:
-    """The text, safe inside a material block: it can neither open nor close one."""
-    return _TAG.sub("&lt;", words)
+    return filled(prompt.text, context, prompt.language)
 
 
 def _chosen(name: str, strategy: str | None) -> str | None:

@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
-from adapters.agents.prompts import Language, checked, closed
+from adapters.agents.prompts import checked
 from domain.orchestration.phases import PHASES, phase_name
+from domain.values.template import Language, closed
 
 Mode = Literal["parallel", "sequential"]
 

@@ -7,6 +7,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
+from adapters.store.texts import spelled_out
 from api.http.problems import of_field
 from api.http.requests import answer_headers, number, only
 from api.system import System
@@ -47,7 +48,7 @@ async def show(request: Request) -> Response:
 
 def _event(inside: System, session: Session, at: int, say: Words) -> dict[str, Any]:
     [recorded] = inside.store.history(session.id, after=at - 1, upto=at)
-    data = recorded.event.model_dump(mode="json", by_alias=True)
+    data = spelled_out(inside.store, recorded).event.model_dump(mode="json", by_alias=True)
     digest = inside.store.rows.hash_of(session.id, at)
     fields = [(name, cut(str(value), FIELD)) for name, value in _flat(data) if value not in (None, "", (), {})]
     return {
@@ -68,7 +69,7 @@ def _event(inside: System, session: Session, at: int, say: Words) -> dict[str, A
 def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     """Every value by its path; of a long text what the event itself holds."""
     match value:
-        case {"head": str(head), "length": int(), **more} if not set(more) - {"digest"}:
+        case {"head": str(head), "length": int(), **more} if not set(more) - {"digest", "derived"}:
             yield name, head
         case dict():
             for key, inner in value.items():

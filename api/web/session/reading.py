@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
-from adapters.store.mapper import whole
+from adapters.store.texts import whole
 from api.http.problems import Problem
 from api.http.requests import system
 from api.system import System

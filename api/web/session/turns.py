@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
+from adapters.store.port import Broken
+from adapters.store.texts import whole as whole_text
 from api.web.model import clock, money
 from api.web.plain_text import cut
 from api.web.session.context import LONG, SENTENCE, PanelContext, tame
@@ -116,6 +118,7 @@ def _whole(context: PanelContext, turn: TurnCard) -> dict[str, Any]:
     attempt = turn.attempt
     event = event_of(context, attempt.version) if attempt else None
     prompt, reply, patch = (_text(event, name) for name in ("prompt", "reply", "patch"))
+    words = whole(context, prompt)
     return _line(context, turn) | {
         "live": _live(context, turn),
         "did": _did(context, attempt),
@@ -128,7 +131,7 @@ def _whole(context: PanelContext, turn: TurnCard) -> dict[str, Any]:
         "resumed": attempt.resumed if attempt else None,
         "fence": (attempt and attempt.fence) or "",
         "fence_gaps": attempt.fence_gaps if attempt else (),
-        "prompt": cut(prompt.head, PROMPT),
+        "prompt": cut(words, PROMPT),
         "prompt_length": prompt.length,
         "prompt_cut": prompt.digest is not None or prompt.length > PROMPT,
         "reply": tame(reply.head) if reply.length else "",
@@ -174,9 +177,12 @@ def patch_of(context: PanelContext, attempt: Attempt) -> str:
 
 def whole(context: PanelContext, text: Text) -> str:
     """A text in full, unless it is too long for a page."""
-    if text.digest is None or text.length > READ:
+    if text.derived is None and (text.digest is None or text.length > READ):
         return text.head
-    return context.store.text(text.digest) or text.head
+    try:
+        return whole_text(context.store, text)
+    except Broken:
+        return text.head
 
 
 def report_of(context: PanelContext, turn: TurnCard) -> dict[str, Any] | None:

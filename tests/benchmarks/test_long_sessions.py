@@ -1,0 +1,49 @@
+"""A review of 1,000 rounds: what a step costs at its end, and how much room it takes."""
+
+import itertools
+import statistics
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from adapters.store import open_store
+from adapters.store.sqlite.store import SqliteStore
+from adapters.writer.writer import Writer
+from tests.benchmarks.measuring import Tell
+from tests.kit.endless import NAME, Disputing, review
+
+pytestmark = pytest.mark.benchmark
+
+ROUNDS = 1_000
+MEGABYTES = 4.0
+
+
+def test_a_thousand_rounds(tmp_path: Path, tell: Tell) -> None:
+    """By the seconds of one core, each figure the median of twenty steps."""
+    spent = {0: time.process_time()}
+    store = open_store(f"sqlite:///{tmp_path / 'log.db'}")
+    assert isinstance(store, SqliteStore)
+    with closing(store):
+        agent = Disputing()
+        review(store, tmp_path, ROUNDS, agent, done=lambda number: spent.setdefault(number, time.process_time()))
+
+        def step(near: int) -> float:
+            known = [number for number in sorted(spent) if near - 20 <= number <= near]
+            steps = [(spent[b] - spent[a]) / (b - a) for a, b in itertools.pairwise(known)]
+            return statistics.median(steps) * 1000
+
+        began = time.perf_counter()
+        writer = Writer(store, time.monotonic_ns)
+        assert writer.load(NAME) is not None
+        folded = time.perf_counter() - began
+    size = (tmp_path / "log.db").stat().st_size / 1e6
+    early, late = step(30), step(ROUNDS)
+    tell(
+        f"{ROUNDS} rounds: {size:.1f} MB; a step {late:.1f} ms of a core at the end, {early:.1f} ms at round 10 to 30:"
+        f" ratio {late / early:.2f}; the longest prompt {max(map(len, agent.asked.values())):,} characters;"
+        f" folded from nothing in {folded * 1000:.0f} ms"
+    )
+    assert size < MEGABYTES
+    assert late / early < 2
