@@ -14,8 +14,9 @@ from adapters.clock import Clock
 from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, EventRecorder, Redaction, StreamHeads
 from adapters.store.mapper import blanked, decode_all
 from adapters.store.memory_turns import MemoryTurn, MemoryTurns, TurnTable, apply
+from adapters.store.outline import outline_all
 from adapters.store.port import PAGE, Conflict, Row, StoredReceipt, StoreError
-from domain.session.record import Recorded, kind_of
+from domain.session.record import Omitted, Recorded, kind_of
 from domain.session.redaction import REDACTED
 
 
@@ -98,6 +99,7 @@ class MemoryStore(EventRecorder):
         kind: str | None = None,
         topic: str | None = None,
         session_id: str | None = None,
+        omitted: Omitted | None = None,
     ) -> list[Recorded]:
         with self._opened() as log:
             rows = log.rows[after:] if session_id is None else log.streams.get(session_id, [])
@@ -108,7 +110,8 @@ class MemoryStore(EventRecorder):
                 and (kind is None or kind_of(row.stream) == kind)
                 and (topic is None or row.topic == topic)
             ]
-        return _decoded(entries[:limit])
+        page = entries[:limit]
+        return _decoded(page) if omitted is None else outline_all([row[:5] for row in page], omitted)
 
     def head(self) -> int:
         with self._opened() as log:

@@ -23,7 +23,7 @@ from eventsourcing.persistence import IntegrityError, StoredEvent
 from adapters.store.shares import Shares
 from adapters.store.turns import Turns
 from adapters.store.vault import Vault
-from domain.session.record import Causation, Recorded
+from domain.session.record import Causation, Omitted, Recorded
 from domain.values.base import Blob, DomainEvent, HansardError
 
 PAGE = 500
@@ -224,8 +224,8 @@ class Log(Texts, Protocol):
     def history(self, session_id: str, *, after: int = 0, upto: int | None = None) -> list[Recorded]:
         """The events of a session with versions `after`+1 … `upto`."""
 
-    def log(self, *, after: int = 0, limit: int = PAGE) -> list[Recorded]:
-        """The events after a position, at most `limit`."""
+    def log(self, *, after: int = 0, limit: int = PAGE, omitted: Omitted | None = None) -> list[Recorded]:
+        """The events after a position, at most `limit`, perhaps without some fields."""
 
 
 class SealedLog(Log, Protocol):
@@ -296,8 +296,10 @@ class Store(Log, Protocol):
         kind: str | None = None,
         topic: str | None = None,
         session_id: str | None = None,
+        omitted: Omitted | None = None,
     ) -> list[Recorded]:
-        """The events after a position, at most `limit`: of the whole log, or of one kind, type or session."""
+        """The events after a position, at most `limit`: of the whole log, or of one kind, type or session; perhaps
+        without some fields."""
 
     def version(self, session_id: str) -> int:
         """The newest version of a session, 0 if there is none."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from adapters.proof.verdict import Verification
     from adapters.store import Log
     from api.settings import Settings
-    from domain.session.record import Recorded
+    from domain.session.record import Omitted, Recorded
 
 AsJson = Annotated[bool, Parameter(help="JSON to stdout.")]
 
@@ -95,8 +95,8 @@ class _Frozen:
     def head(self) -> int:
         return self._head
 
-    def log(self, *, after: int = 0, limit: int = 500) -> "list[Recorded]":
-        entries = self._store.log(after=after, limit=limit)
+    def log(self, *, after: int = 0, limit: int = 500, omitted: "Omitted | None" = None) -> "list[Recorded]":
+        entries = self._store.log(after=after, limit=limit, omitted=omitted)
         return [recorded for recorded in entries if recorded.position <= self._head]
 
     def history(self, session_id: str, *, after: int = 0, upto: int | None = None) -> "list[Recorded]":

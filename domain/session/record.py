@@ -1,6 +1,6 @@
 """An event as the log holds it, and the way back from recorded events to the commands that led to them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -83,6 +83,10 @@ class Recorded(NamedTuple):
             **({"traceparent": self.causation.trace} if self.causation.trace else {}),
             "data": self.event.model_dump(mode="json", by_alias=True),
         }
+
+
+Omitted = Mapping[type[DomainEvent], frozenset[str] | None]
+"""The fields of events that a reader does not use; None: it uses none of them."""
 
 
 def kind_of(session_id: str) -> str:

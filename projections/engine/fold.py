@@ -5,9 +5,10 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from domain.session.record import Recorded
+from domain.session.record import Omitted, Recorded
 from domain.values.base import Unknown
 from projections.engine import snapshots
+from projections.engine.omitted import OMITTED
 from projections.engine.ports import Database, EventLog, Projection
 
 SCHEMA = (
@@ -52,10 +53,10 @@ class ViewProblem:
     error: str
 
 
-def read(log: EventLog, *, after: int, limit: int) -> LogPage:
+def read(log: EventLog, *, after: int, limit: int, omitted: Omitted | None = None) -> LogPage:
     """The next page. If an event cannot be read, the events of its page are read one by one; the loop never fails."""
     try:
-        events = log.log(after=after, limit=limit)
+        events = log.log(after=after, limit=limit, omitted=omitted)
     except UNREADABLE:
         return _read_singly(log, after=after, limit=limit)
     return LogPage(end=events[-1].position if events else after, events=events)
@@ -83,8 +84,8 @@ def _read_singly(log: EventLog, *, after: int, limit: int) -> LogPage:
 class Folding:
     """All views together, and how far each has got."""
 
-    def __init__(self, projections: Iterable[Projection]) -> None:
-        self.projections = tuple(projections)
+    def __init__(self, projections: Iterable[Projection], omitted: Omitted = OMITTED) -> None:
+        self.projections, self.omitted = tuple(projections), omitted
 
     def prepare(self, db: Database, log: EventLog) -> None:
         """Create the tables. Views with another schema, or of another log, are emptied; following folds them again."""
@@ -160,7 +161,7 @@ class Folding:
         head, position = log.head(), 0
         self._empty(db)
         while position < head:
-            page = read(log, after=position, limit=PAGE)
+            page = read(log, after=position, limit=PAGE, omitted=self.omitted)
             if page.end == position:
                 return
             self.fold(db, page)

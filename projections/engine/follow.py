@@ -142,7 +142,7 @@ class Follower:
             with self._views.reading() as db:
                 lowest = self._folding.lowest(db)
             start = self._published if lowest is None else min(self._published, lowest)
-            page = read(self._source, after=start, limit=self._page)
+            page = self._next(start)
             if page.unreadable or (lowest is not None and lowest < page.end):
                 with self._views.transaction() as db:
                     self._folding.fold(db, page)
@@ -150,6 +150,13 @@ class Follower:
                 self._announce(read(self._source, after=self._published, limit=self._page))
             self._publish(page)
             return page.end > start
+
+    def _next(self, start: int) -> LogPage:
+        """The next page; what only the views read comes without what they do not use."""
+        old = self._published - start
+        if old <= 0:
+            return read(self._source, after=start, limit=self._page)
+        return read(self._source, after=start, limit=min(old, self._page), omitted=self._folding.omitted)
 
     def _announce(self, page: LogPage) -> None:
         """Tell the listeners what is new to them."""

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from domain.session.record import Recorded
+from domain.session.record import Omitted, Recorded
 from domain.values.base import DomainEvent
 
 LATEST: Final = 2**62
@@ -43,8 +43,8 @@ class Views(Protocol):
 class EventLog(Protocol):
     """The log, as far as views need it."""
 
-    def log(self, *, after: int = 0, limit: int = ...) -> Sequence[Recorded]:
-        """The next events after a position; an empty page means the end."""
+    def log(self, *, after: int = 0, limit: int = ..., omitted: Omitted | None = None) -> Sequence[Recorded]:
+        """The next events after a position, perhaps without some fields; an empty page means the end."""
         ...
 
     def head(self) -> int: ...

@@ -13,7 +13,7 @@ from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordValidat
 from domain.delivery.state import Delivery
 from domain.delivery.validation import ValidationStep
 from domain.kinds import allowed_actions, carry_out, fold
-from domain.session.record import Causation, Recorded, kind_of
+from domain.session.record import Causation, Omitted, Recorded, kind_of
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import Failure, RecordReply, RetryTurn
 from domain.values.base import Blob, Command, Text, Usage
@@ -47,7 +47,7 @@ class Twin:
     """Positions that cannot be read."""
     reads: int = 0
 
-    def log(self, *, after: int = 0, limit: int = 500) -> Sequence[Recorded]:
+    def log(self, *, after: int = 0, limit: int = 500, omitted: Omitted | None = None) -> Sequence[Recorded]:
         self.reads += 1
         page = [recorded for recorded in self.events if recorded.position > after][:limit]
         for recorded in page:

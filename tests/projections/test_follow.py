@@ -11,7 +11,7 @@ import pytest
 
 from adapters.store import Store
 from adapters.store.sqlite.views import SqliteViews, ViewsUnavailable
-from domain.session.record import Recorded
+from domain.session.record import Omitted, Recorded
 from projections.engine.catalogue import PROJECTIONS, dump
 from projections.engine.fold import ViewProblem
 from projections.engine.follow import Follower
@@ -422,7 +422,7 @@ def test_a_loop_that_keeps_failing_is_a_problem(views: SqliteViews, monkeypatch:
     follower = Follower(log, views, poll_seconds=0.001)
     failed = threading.Event()
 
-    def broken(*, after: int = 0, limit: int = 500) -> Sequence[Recorded]:
+    def broken(*, after: int = 0, limit: int = 500, omitted: Omitted | None = None) -> Sequence[Recorded]:
         if follower._failure is not None:
             failed.set()
         raise ConnectionError("the log is gone")

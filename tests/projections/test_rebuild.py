@@ -13,7 +13,7 @@ import pytest
 
 from adapters.store import Store
 from adapters.store.sqlite.views import SqliteViews
-from domain.session.record import Recorded
+from domain.session.record import Omitted, Recorded
 from domain.values.base import DomainEvent
 from projections.engine.catalogue import PROJECTIONS, dump
 from projections.engine.follow import Follower
@@ -121,7 +121,7 @@ def test_a_rebuild_that_dies_leaves_the_old_views_and_the_next_one_works(
     before = dump(views)
     healthy, calls = log.log, list[int]()
 
-    def dying(*, after: int = 0, limit: int = 500) -> Sequence[Recorded]:
+    def dying(*, after: int = 0, limit: int = 500, omitted: Omitted | None = None) -> Sequence[Recorded]:
         calls.append(after)
         if after:
             raise ConnectionError("the log went away")

@@ -10,9 +10,10 @@ from eventsourcing.persistence import Notification, StoredEvent
 from adapters.store.append import EventRecorder, Redaction
 from adapters.store.mapper import blanked, decode_all
 from adapters.store.migrating import COLUMNS, NotEmpty, Page
+from adapters.store.outline import outline_all
 from adapters.store.port import PAGE, StoredReceipt
 from adapters.store.sql.connection import NO_LIMIT, SqlConnection
-from domain.session.record import Recorded
+from domain.session.record import Omitted, Recorded
 from domain.values.sentences import Sentence
 
 
@@ -43,8 +44,10 @@ class SqlLog(ABC):
         kind: str | None = None,
         topic: str | None = None,
         session_id: str | None = None,
+        omitted: Omitted | None = None,
     ) -> list[Recorded]:
-        """The events after a position, at most `limit`: of the whole log, or of one kind, type or session."""
+        """The events after a position, at most `limit`: of the whole log, or of one kind, type or session; perhaps
+        without some fields."""
         where: list[str] = ["position > ?"]
         values: list[Any] = [after]
         for column, value in (("topic", topic), ("stream", session_id)):
@@ -61,7 +64,7 @@ class SqlLog(ABC):
                 f" ORDER BY {'position' if session_id is None else 'version'} LIMIT ?",
                 (*values, limit),
             ).fetchall()
-        return decode_all(rows)
+        return decode_all(rows) if omitted is None else outline_all(rows, omitted)
 
     def head(self) -> int:
         """The newest position, 0 for an empty log."""

@@ -1,0 +1,121 @@
+"""Events without the fields that their reader does not use, which are most of the bytes of a log.
+
+Reading such a field raises AttributeError. Whatever is unusual about a row is left to the full reader.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, Final
+
+from eventsourcing.persistence import StoredEvent
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import SchemaValidator, core_schema
+
+from adapters.store.mapper import decode, version_of
+from adapters.store.port import DamagedEvent
+from domain.kinds import event_class
+from domain.session.record import Causation, Omitted, Recorded
+from domain.values.base import DomainEvent, Unknown
+
+_ENVELOPE: Final = re.compile(
+    rb'\{"at":(\d+),"actor":"([^"\\]*)","command":"([^"\\]*)","correlation":"([^"\\]*)","causation":"([^"\\]*)"'
+    rb',"data":\{'
+)
+Row = tuple[int, str, int, str, bytes]
+Read = Callable[[Row], Recorded | None]
+"""None where the full reader has to look."""
+
+
+def outline_all(rows: Sequence[Row], omitted: Omitted) -> list[Recorded]:
+    """The events of rows (position, stream, version, topic, state). Raises DamagedEvent, with those before it."""
+    found: list[Recorded] = []
+    readers: dict[str, Read] = {}
+    try:
+        for row in rows:
+            read = readers.get(row[3])
+            if read is None:
+                read = readers[row[3]] = _reader_of(row[3], omitted)
+            found.append(read(row) or decode(StoredEvent(*row[1:]), row[0]))
+    except DamagedEvent as error:
+        error.readable = found
+        raise
+    return found
+
+
+def _reader_of(topic: str, omitted: Omitted) -> Read:
+    try:
+        kind = event_class(topic)
+    except Unknown:
+        return _unread
+    if kind not in omitted or version_of(topic) > 1:
+        return _unread
+    fields = omitted[kind]
+    return _bare(kind) if fields is None else _without(kind, fields)
+
+
+def _unread(_: Row) -> None:
+    return None
+
+
+@cache
+def _bare(kind: type[DomainEvent]) -> Read:
+    """Of an event of which nothing but its kind is used."""
+    event = kind.model_construct()
+
+    def read(row: Row) -> Recorded | None:
+        position, stream, version, _, state = row
+        envelope = _ENVELOPE.match(state)
+        if envelope is None:
+            return None
+        at, *causation = envelope.groups()
+        return Recorded(position, stream, version, int(at), Causation(*map(bytes.decode, causation)), event)
+
+    return read
+
+
+@cache
+def _without(kind: type[DomainEvent], fields: frozenset[str]) -> Read:
+    """Of an event without some fields."""
+    validate = _validator(kind, fields).validate_json
+
+    def read(row: Row) -> Recorded | None:
+        position, stream, version, _, state = row
+        try:
+            found = validate(state)
+        except ValidationError:
+            return None
+        if found.get("v", 1) != 1:
+            return None
+        causation = Causation(found["actor"], found["command"], found["correlation"], found["causation"])
+        return Recorded(position, stream, version, found["at"], causation, _made(kind, found["data"][0]))
+
+    return read
+
+
+def _made(kind: type[DomainEvent], values: dict[str, Any]) -> DomainEvent:
+    event = kind.__new__(kind)
+    object.__setattr__(event, "__dict__", values)
+    object.__setattr__(event, "__pydantic_fields_set__", set())
+    object.__setattr__(event, "__pydantic_extra__", None)
+    object.__setattr__(event, "__pydantic_private__", None)
+    return event
+
+
+def _validator(kind: type[DomainEvent], omitted: frozenset[str]) -> SchemaValidator:
+    """From a row's bytes to its envelope, and the other fields of the event by name."""
+    schema: Any = TypeAdapter(kind).core_schema
+    definitions = schema.get("definitions", [])
+    model = schema["schema"] if schema["type"] == "definitions" else schema
+    fields = dict(model["schema"])
+    fields["fields"] = {name: field for name, field in fields["fields"].items() if name not in omitted}
+    text = core_schema.typed_dict_field(core_schema.str_schema())
+    envelope = core_schema.typed_dict_schema(
+        {
+            "v": core_schema.typed_dict_field(core_schema.int_schema(), required=False),
+            "at": core_schema.typed_dict_field(core_schema.int_schema()),
+            **dict.fromkeys(("actor", "command", "correlation", "causation"), text),
+            "data": core_schema.typed_dict_field(fields),
+        }
+    )
+    return SchemaValidator(core_schema.definitions_schema(envelope, definitions) if definitions else envelope)

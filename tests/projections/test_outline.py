@@ -1,0 +1,96 @@
+"""Views are built again without the fields that they do not read, and are the same."""
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from eventsourcing.persistence import StoredEvent
+
+from adapters.proof.transfer import take_in
+from adapters.store import DamagedEvent, Store
+from adapters.store.mapper import decode
+from adapters.store.outline import outline_all
+from adapters.store.sqlite.store import SqliteStore
+from adapters.store.sqlite.views import SqliteViews
+from domain.session.record import Omitted, Recorded
+from domain.session.turns import ActivityRecorded, TurnRequested
+from projections.engine.catalogue import dump
+from projections.engine.follow import Follower
+from projections.engine.omitted import OMITTED
+from projections.engine.ports import EventLog
+from tests.projections.stage import wander
+
+GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.jsonl"))
+
+
+class Whole:
+    """The log with all fields, whatever is omitted."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def head(self) -> int:
+        return self._store.head()
+
+    def log(self, *, after: int = 0, limit: int = 500, omitted: Omitted | None = None) -> Sequence[Recorded]:
+        return self._store.log(after=after, limit=limit)
+
+
+def folded(log: EventLog, path: Path) -> bytes:
+    with closing(SqliteViews(path)) as views:
+        follower = Follower(log, views)
+        follower.rebuild()
+        assert follower.problems() == []
+        return dump(views)
+
+
+def test_views_of_all_kinds_of_sessions_are_the_same_without_what_they_do_not_read(tmp_path: Path) -> None:
+    with closing(wander(tmp_path, 11, 250).store) as store:
+        assert folded(store, tmp_path / "outline.db") == folded(Whole(store), tmp_path / "whole.db")
+
+
+@pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.stem)
+def test_views_of_older_logs_are_the_same_without_what_they_do_not_read(golden: Path, tmp_path: Path) -> None:
+    with closing(SqliteStore(str(tmp_path / "log.db"))) as store:
+        take_in(store, golden.read_bytes().splitlines(keepends=True))
+        assert folded(store, tmp_path / "outline.db") == folded(Whole(store), tmp_path / "whole.db")
+
+
+def rows(tmp_path: Path) -> list[tuple[int, str, int, str, bytes]]:
+    with closing(wander(tmp_path, 3, 60).store) as store:
+        return [row[:5] for row in store.rows.events()]
+
+
+def test_what_is_left_of_an_event_is_what_the_whole_event_says(tmp_path: Path) -> None:
+    found = rows(tmp_path)
+    outlined = outline_all(found, OMITTED)
+    assert len(outlined) == len(found)
+    for recorded, (position, stream, version, topic, state) in zip(outlined, found, strict=True):
+        whole = decode(StoredEvent(stream, version, topic, state), position)
+        assert recorded._replace(event=whole.event) == whole
+        assert type(recorded.event) is type(whole.event)
+        omitted = OMITTED.get(type(whole.event), frozenset())
+        if omitted is not None:
+            assert recorded.event.__dict__ == {
+                name: value for name, value in whole.event.__dict__.items() if name not in omitted
+            }
+
+
+def test_an_omitted_field_cannot_be_read_by_mistake(tmp_path: Path) -> None:
+    asked = next(found for found in outline_all(rows(tmp_path), OMITTED) if isinstance(found.event, TurnRequested))
+    with pytest.raises(AttributeError):
+        _ = asked.event.context
+
+
+def test_an_unusual_row_is_left_to_the_full_reader(tmp_path: Path) -> None:
+    found = rows(tmp_path)
+    place = next(index for index, row in enumerate(found) if row[3] == ActivityRecorded.TOPIC)
+    *name, state = found[place]
+    spaced = (*name, state.replace(b'{"at":', b'{ "at": ', 1))
+    [recorded] = outline_all([spaced], OMITTED)  # type: ignore[list-item]  # a row
+    assert recorded == decode(StoredEvent(*name[1:], state), name[0])
+    damaged = (*name, b'{ "at": "never"}')
+    with pytest.raises(DamagedEvent) as caught:
+        outline_all([found[0], damaged], OMITTED)  # type: ignore[list-item]  # a row
+    assert [each.position for each in caught.value.readable] == [found[0][0]]
