@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from adapters.store import Log
 from adapters.store.texts import whole
@@ -19,6 +19,7 @@ from adapters.workspace.blaming import (
     reachable,
     shared_base,
 )
+from api.recent import remember
 from domain.provenance.claims import BlamedLine, Claims, CommitLines, Surroundings
 from domain.provenance.work import FAINT, TurnWork, Works, demanded
 from projections.record.provenance import SessionAuthors, authors
@@ -143,7 +144,7 @@ class Provenance:
             answer = self._answers.get((state, path))
             if answer is None:
                 answer = self._lineage(top, commit, state).answer(path).model_dump_json(by_alias=True).encode()
-                _keep(self._answers, (state, path), answer, KEPT_ANSWERS)
+                remember(self._answers, (state, path), answer, KEPT_ANSWERS)
             return answer
 
     def _lineage(self, top: Path, commit: str, state: tuple[str, str, tuple[tuple[str, int], ...]]) -> _Lineage:
@@ -153,26 +154,13 @@ class Provenance:
             origins = self._known.get((place, sessions))
             if origins is None:
                 origins = _Origins({name: self._session(name, at) for name, at in sessions})
-            _keep(self._known, (place, sessions), origins, KEPT_LINEAGES)
+            remember(self._known, (place, sessions), origins, KEPT_LINEAGES)
             lineage = _Lineage(top, commit, origins, self._workspaces)
-        return _keep(self._lineages, state, lineage, KEPT_LINEAGES)
+        return remember(self._lineages, state, lineage, KEPT_LINEAGES)
 
     def _session(self, name: str, version: int) -> _Session:
         loaded = self._sessions.get(name)
         if loaded is None or loaded.version != version:
             history = self._store.history(name, upto=version)
             loaded = _Session(version, authors(name, history, partial(whole, self._store)))
-        return _keep(self._sessions, name, loaded, KEPT_SESSIONS)
-
-
-K = TypeVar("K")
-V = TypeVar("V")
-
-
-def _keep(cache: OrderedDict[K, V], key: K, value: V, most: int) -> V:
-    """The value, kept as the one that was used last."""
-    cache[key] = value
-    cache.move_to_end(key)
-    while len(cache) > most:
-        cache.popitem(last=False)
-    return value
+        return remember(self._sessions, name, loaded, KEPT_SESSIONS)

@@ -1,11 +1,21 @@
-"""A cache of recent results."""
+"""Caches of a limited size, which forget what was not used for longest."""
 
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
+K = TypeVar("K")
 T = TypeVar("T")
+
+
+def remember(cache: OrderedDict[K, T], key: K, value: T, most: int) -> T:
+    """Put the value into the cache as the newest of at most so many, and return it."""
+    cache[key] = value
+    cache.move_to_end(key)
+    while len(cache) > most:
+        cache.popitem(last=False)
+    return value
 
 
 class Recent(Generic[T]):
@@ -25,7 +35,4 @@ class Recent(Generic[T]):
                 return self._kept[question]
         made = make()
         with self._lock:
-            self._kept[question] = made
-            while len(self._kept) > self._most:
-                self._kept.popitem(last=False)
-        return made
+            return remember(self._kept, question, made, self._most)

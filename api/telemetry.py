@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from adapters.extras import install_extra
+from api.recent import remember
 from domain.session.record import Recorded, mark
 from domain.session.turns import Settled, TurnAttemptFailed, TurnCancelled, TurnRequested
 
@@ -94,7 +95,7 @@ class Telemetry:
     def _turn(self, recorded: Recorded) -> None:
         match recorded.event:
             case TurnRequested() as event:
-                _keep(self._requested, event.turn_id, recorded)
+                remember(self._requested, event.turn_id, recorded, _KEPT)
             case (Settled() | TurnAttemptFailed()) as event:
                 self._ended(recorded, event)
 
@@ -141,7 +142,7 @@ class Telemetry:
         name = recorded.session_id
         if name not in self._sessions:
             first = recorded if recorded.version == 1 else next(iter(self._history(name, upto=1)), recorded)
-            _keep(self._sessions, name, _remote(first.causation.trace or _own(name)))
+            remember(self._sessions, name, _remote(first.causation.trace or _own(name)), _KEPT)
         return self._sessions[name]
 
 
@@ -155,9 +156,3 @@ def _remote(traceparent: str) -> Any:
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
     return TraceContextTextMapPropagator().extract({"traceparent": traceparent})
-
-
-def _keep(cache: "OrderedDict[str, Any]", name: str, value: Any) -> None:
-    cache[name] = value
-    if len(cache) > _KEPT:
-        cache.popitem(last=False)

@@ -13,6 +13,8 @@ from math import inf
 from time import monotonic
 from typing import Any, Final, NamedTuple, TextIO
 
+from api.recent import remember
+
 _LAYOUT: Final = (
     "\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
 )
@@ -202,9 +204,7 @@ class RateLimit(logging.Filter):
             before = _Said()
         due = now >= before.due
         after = _Said(now, now + before.pause, min(before.pause * 2, _LONGEST)) if due else before._replace(at=now)
-        self._said[what] = after
-        if len(self._said) > _KNOWN:
-            self._said.popitem(last=False)
+        remember(self._said, what, after, _KNOWN)
         return due
 
 

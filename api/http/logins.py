@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from api.http.keys import Keys
+from api.recent import remember
 
 LONGEST_COOKIE: Final = 1_000
 GUESSES: Final = 10
@@ -79,10 +80,7 @@ class Guesses:
 
     def wrong(self, address: str) -> None:
         level = self._level(address)
-        self._wrong.pop(address, None)
-        self._wrong[address] = (level + 1, self._now())
-        if len(self._wrong) > _ADDRESSES:
-            self._wrong.popitem(last=False)
+        remember(self._wrong, address, (level + 1, self._now()), _ADDRESSES)
 
     def _level(self, address: str) -> float:
         level, at = self._wrong.get(address, (0.0, 0.0))

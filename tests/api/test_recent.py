@@ -1,0 +1,20 @@
+"""Caches of a limited size."""
+
+from collections import OrderedDict
+
+from api.recent import Recent, remember
+
+
+def test_a_cache_forgets_what_was_not_used_for_longest() -> None:
+    cache: OrderedDict[str, int] = OrderedDict()
+    for number, name in enumerate("abac", start=1):
+        assert remember(cache, name, number, most=2) == number
+    assert list(cache.items()) == [("a", 3), ("c", 4)]
+
+
+def test_an_answer_is_made_once_until_it_is_forgotten() -> None:
+    made: list[str] = []
+    recent: Recent[str] = Recent(2)
+    for question in ("a", "b", "a", "c", "a", "b"):
+        assert recent.of(question, lambda question=question: made.append(question) or question) == question
+    assert made == ["a", "b", "c", "b"]
