@@ -2,10 +2,13 @@
 
 import asyncio
 import hashlib
+import logging
+from collections.abc import Sequence
 from pathlib import Path
 from uuid import uuid4
 
 from adapters.store.mapper import blanked
+from adapters.turns.job import ENDED
 from adapters.writer.writer import CommandEnvelope
 from api.http.commands import Intent
 from api.http.idempotency import ApiCall
@@ -23,8 +26,10 @@ from domain.session.landings import LandSession, WorkSentBack
 from domain.session.record import kind_of
 from domain.session.redaction import REDACTED, RedactedEvent, RedactText
 from domain.session.state import Session
-from domain.values.base import Command, Invalid, Text, Unknown
+from domain.values.base import Command, HansardError, Invalid, Text, Unknown
 from domain.values.sentences import Sentence
+
+_log = logging.getLogger(__name__)
 
 
 async def scope(call: ApiCall) -> Intent:
@@ -97,7 +102,28 @@ async def redact(system: System, digest: str, *, reason: str, actor: str) -> dic
         command = RedactText(digest=digest, reason=reason, events=events)
         await system.writer.do(CommandEnvelope(stream, command, actor, command_id=str(uuid4())))
     await asyncio.to_thread(system.follower.rebuild)
-    return {"digest": digest, "sessions": list(quoting), "events": sum(map(len, quoting.values()))}
+    shared = await asyncio.to_thread(_still_shared, system, list(quoting))
+    return {"digest": digest, "sessions": list(quoting), "events": sum(map(len, quoting.values())), "shared": shared}
+
+
+def _still_shared(system: System, names: Sequence[str]) -> list[str]:
+    """Remove these sessions' commits from the database, if machines share workspaces there. Returns the sessions whose
+    commits stay: those that have not ended, or whose workspace cannot be fetched."""
+    if system.sharing is None:
+        return []
+    left: list[str] = []
+    for name in names:
+        session = system.sessions.get(name)
+        at_work = session is None or session.outstanding or session.open_children
+        try:
+            if session is not None and session.status in ENDED and not at_work:
+                system.sharing.withdraw(name, fetch=True)
+            elif system.sharing.is_shared(name):
+                left.append(name)
+        except HansardError as error:
+            _log.warning("the commits of %s stay in the database: %s", name, error)
+            left.append(name)
+    return left
 
 
 def _quoting(system: System, digest: str) -> dict[str, tuple[RedactedEvent, ...]]:

@@ -7,8 +7,9 @@ start commit, for all sessions that started from it, then one for every later st
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, Protocol
 
-ShareForm = Literal["git", "large", "folder"]
-"""`git`: its commits are in the store. `large`: too large for that. `folder`: worked in where it is, without git."""
+ShareForm = Literal["git", "kept", "large", "folder"]
+"""`git`: its commits are in the store. `kept`: they were, until the session had ended. `large`: too large for that.
+`folder`: worked in where it is, without git."""
 
 
 class WorkspaceKeeper(NamedTuple):
@@ -65,3 +66,9 @@ class Shares(Protocol):
 
     def state(self, workspace: str, number: int) -> Iterator[bytes]:
         """The pack of a state, in parts."""
+
+    def drop(self, workspace: str, *, place: str) -> int:
+        """Remove its states if this place has it, which keeps them from now on; the number of bytes."""
+
+    def drop_bases(self) -> int:
+        """Remove the start commits that no workspace in the store begins with; the number of bytes."""

@@ -114,10 +114,16 @@ class Sharing:
             log.info("fetched the workspace of %s, which %s had", name, keeper.machine)
         numbers = shared.numbered_states()
         for state in self._shares.states(name):
-            if state.number not in numbers:
+            if numbers.get(state.number) != state.commit:
                 shared.take(state.number, state.commit, self._shares.state(name, state.number))
         if keeper.place != self.place:
             self._shares.keep(name, place=self.place, form="git", facts=keeper.facts)
+            if not self._is_stored(name, shared):  # removed while it was fetched: only this machine has it now
+                self._shares.keep(name, place=self.place, form="kept", facts=keeper.facts)
+
+    def _is_stored(self, name: str, shared: SharedRepository) -> bool:
+        stored = {state.number for state in self._shares.states(name)}
+        return shared.numbered_states().keys() <= stored and self._shares.has_base(shared.facts["start"])
 
     # -- giving away -----------------------------------------------------------------------------------------------
 
@@ -141,6 +147,30 @@ class Sharing:
         form = self._share(name, shared, states, before) if _has_git(facts) else "folder"
         if before is None or (before.place, before.form) != (self.place, form):
             self._shares.keep(name, place=self.place, form=form, facts=json.dumps(facts))
+            if form == "git" and not self._shares.has_base(facts["start"]):  # removed as nothing began with it
+                self._shares.put_base(facts["start"], shared.base_pack(self._limit))
+
+    # -- taking back -----------------------------------------------------------------------------------------------
+
+    def withdraw(self, name: str, *, fetch: bool = False) -> int:
+        """Remove the commits of an ended session's workspace from the store. This machine keeps them: as it has the
+        workspace, or because it fetches it first. The number of bytes that were removed. Raises HansardError."""
+        keeper = self._shares.keeper(name)
+        if keeper is None or keeper.form != "git" or (keeper.place != self.place and not fetch):
+            return 0
+        shared = self._workspaces.shared(name)
+        with _alone(shared):
+            self._fetch(name, shared, keeper)
+            return self._shares.drop(name, place=self.place)
+
+    def is_shared(self, name: str) -> bool:
+        """Whether the store has commits of the workspace."""
+        keeper = self._shares.keeper(name)
+        return keeper is not None and keeper.form == "git"
+
+    def tidy(self) -> int:
+        """Remove the start commits that nothing in the store needs; the number of bytes."""
+        return self._shares.drop_bases()
 
     def _share(
         self, name: str, shared: SharedRepository, states: list[str], before: WorkspaceKeeper | None
@@ -148,13 +178,17 @@ class Sharing:
         """Store the base and the states that the store does not have."""
         if before is not None and before.form == "large":
             return "large"
-        start = shared.facts["start"]
+        start, numbers = shared.facts["start"], shared.numbered_states()
+        if before is not None and before.form == "kept":  # from the beginning again
+            states, numbers = [*(numbers[number] for number in sorted(numbers)), *states], {}
         try:
             if not self._shares.has_base(start):
                 self._shares.put_base(start, shared.base_pack(self._limit))
             for state in states:
-                if state != start and state not in shared.numbered_states().values():
-                    number = self._shares.put_state(name, state, shared.state_pack(state, self._limit))
+                if state != start and state not in numbers.values():
+                    pack = shared.state_pack(state, self._limit, numbers.values())
+                    number = self._shares.put_state(name, state, pack)
+                    numbers[number] = state
                     shared.know(number, state)
         except TooLarge as error:
             log.warning("%s stays on this machine: %s (HANSARD_SHARE_BYTES)", name, error)

@@ -63,9 +63,9 @@ class SharedRepository:
             raise TooLarge(f"{start} takes more than {limit} bytes")
         yield from self._pack(self._git.run(*listing), (), limit)
 
-    def state_pack(self, commit: str, limit: int) -> Iterator[bytes]:
-        """What the known states and the base do not contain. Raises TooLarge before the first part."""
-        others = {self.facts["start"], *self.numbered_states().values()}
+    def state_pack(self, commit: str, limit: int, earlier: Iterable[str]) -> Iterator[bytes]:
+        """What these states and the base do not contain. Raises TooLarge before the first part."""
+        others = {self.facts["start"], *earlier}
         revisions = "".join([f"{commit}\n", *(f"^{other}\n" for other in sorted(others))])
         yield from self._pack(revisions.encode(), ("--revs", "--thin"), limit)
 

@@ -61,6 +61,10 @@ class Workspaces:
         paths = (path for path in self.root.glob("*/tree-*") if SLOT.fullmatch(path.name))
         return tuple(sorted({path.parent.name for path in paths}))
 
+    def sessions(self) -> tuple[str, ...]:
+        """Which sessions have a workspace here, sorted."""
+        return tuple(sorted(path.parent.name for path in self.root.glob("*/repo.git")))
+
     @in_a_sentence()
     def size(self, session_id: str) -> int:
         """Bytes in the working folders of a session."""

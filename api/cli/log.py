@@ -5,7 +5,7 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -20,6 +20,7 @@ from api.cli.terminal import counted, put, put_json, say
 
 if TYPE_CHECKING:
     from adapters.store import Log
+    from adapters.workspace import Workspaces
     from api.settings import Settings
 from api.cli.client import connected
 from api.cli.options import HERE, AsJson
@@ -164,6 +165,9 @@ def clean(
 
     Replay, patches, branches and artifacts need no folder; forking, extending and continuing recreate it from the
     record. Only ignored files (.gitignore) are lost: installed dependencies, build output.
+
+    With PostgreSQL, this also removes the commits of ended sessions from the database, if this machine has their
+    workspace. It keeps them, and later forks of these sessions start on this machine.
     """
     from adapters.workspace import Workspaces
 
@@ -171,8 +175,9 @@ def clean(
     workspaces = Workspaces(settings.node_dir / "workspaces")
     before = time.time() * 1000 - days * _DAY_MS
     with open_log(settings) as store:
-        resting = [name for name in workspaces.names() if _rests(store, name, before)]
-    sizes = {name: workspaces.size(name) for name in resting}
+        idle = {name: status for name in workspaces.sessions() if (status := _idle(store, name, before)) is not None}
+    sizes = {name: workspaces.size(name) for name in workspaces.names() if name in idle}
+    freed = 0 if dry_run else _withdraw(settings, workspaces, idle)
     for name in sizes:
         if not dry_run:
             workspaces.put_away(name)
@@ -180,29 +185,50 @@ def clean(
             put(f"{name}  {_size_words(sizes[name])}")
     if json:
         put_json(
-            {"items": [{"sessionId": name, "bytes": size} for name, size in sizes.items()], "deleted": not dry_run}
+            {
+                "items": [{"sessionId": name, "bytes": size} for name, size in sizes.items()],
+                "deleted": not dry_run,
+                "databaseBytes": freed,
+            }
         )
     what = f"the working folders of {counted(len(sizes), 'session')}, {_size_words(sum(sizes.values()))}"
     say(f"{'Would delete' if dry_run else 'Deleted'} {what}.")
+    if freed:
+        say(f"Removed {_size_words(freed)} of commits from the database.")
     return exits.OK
 
 
-def _rests(store: "Log", name: str, before: float) -> bool:
-    """Whether it and the discussions about its work are idle. Folders that are not ours are left alone."""
+def _withdraw(settings: "Settings", workspaces: "Workspaces", idle: Mapping[str, str]) -> int:
+    """Remove the commits of those sessions that have ended from the database; the number of bytes. `idle`: statuses."""
+    from adapters.store import is_shared, open_store
+    from adapters.turns.job import ENDED
+    from adapters.turns.sharing import Sharing
+
+    if not is_shared(settings.database):
+        return 0
+    with closing(open_store(settings.database)) as store:
+        if store.shares is None:
+            return 0
+        sharing = Sharing(store, store.shares, workspaces, limit=settings.share_bytes)
+        return sum(sharing.withdraw(name) for name, status in idle.items() if status in ENDED) + sharing.tidy()
+
+
+def _idle(store: "Log", name: str, before: float) -> str | None:
+    """Its status, if it and the discussions about its work are idle. Folders that are not ours are left alone."""
     from domain.kinds import KINDS, fold
     from domain.session.record import kind_of
     from domain.values.base import HansardError
 
     if kind_of(name) not in KINDS:
-        return False
+        return None
     try:
         history = store.history(name)
         session = fold(kind_of(name), ((recorded.event, recorded.metadata) for recorded in history))
     except (HansardError, ValueError):  # what cannot be read may still be wanted
-        return False
-    if session is None or session.updated_at >= before:
-        return False
-    return not (session.outstanding or session.open_children)
+        return None
+    if session is None or session.updated_at >= before or session.outstanding or session.open_children:
+        return None
+    return session.status
 
 
 def _size_words(size: float) -> str:
@@ -262,4 +288,7 @@ async def redact(
         put_json(done)
     else:
         say(f"Removed {digest[:16]}…, which {counted(len(done['sessions']), 'session')} mentioned.")
+        if done["shared"]:
+            say(f"Commits of these sessions are still in the database: {', '.join(done['shared'])}.")
+            say("When they have ended, run `hansard clean --days 0` on the machine that has their workspace.")
     return exits.OK

@@ -49,7 +49,8 @@ OPERATIONS: dict[str, Operation] = {
         summary="Take a long text out of the log",
         description="For a secret that has leaked into a prompt, a reply or a transcript. The text and its beginning "
         "in the events that quote it are replaced for good; each session that mentions it records "
-        "`session.text_redacted`, and `verify` names it. Copies elsewhere are not touched.",
+        "`session.text_redacted`, and `verify` names it. Copies elsewhere are not touched. On PostgreSQL, the commits "
+        "of these sessions are removed from the database if the sessions have ended; `shared` names the others.",
         body=command_bodies.Redact,
         answer=shapes.RedactionAnswer,
         refuses=(404, 503),

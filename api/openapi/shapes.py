@@ -69,6 +69,7 @@ class RedactionAnswer(Value):
     digest: str
     sessions: tuple[str, ...] = Field(description="those that mention the text")
     events: int = Field(description="how many events quoted its beginning")
+    shared: tuple[str, ...] = Field(description="those whose commits stay in the database: they have not ended")
 
 
 class MessageAnswer(Value):

@@ -10,12 +10,13 @@ from adapters.store import Store, open_store
 from adapters.store.shares import Shares
 from adapters.store.turns import OpenTurn
 from adapters.turns.sharing import NearWorkspaces, Sharing
-from adapters.workspace import Workspaces
+from adapters.workspace import WorkspaceError, Workspaces
 from domain.session.state import Session
 from tests.adapters.stores_under_test import told
 from tests.kit.postgres import cluster, require
 
 ID = "delivery-1"
+OTHER = "delivery-2"
 ASKED = OpenTurn("delivery-1.t1", ID, "ask", "Ada", "dev", 1_000)
 PLENTY = 10_000_000
 
@@ -104,3 +105,58 @@ def test_the_commit_that_sessions_begin_with_is_stored_once_and_states_as_what_t
     two.sharing.bring(session, lambda _: None)
     with (two.workspaces.open(ID, folder).checkout(tree=state, slot=0) / "large").open() as file:
         assert file.read().endswith("19999\nmore\n")
+
+
+def test_commits_of_an_ended_session_are_removed_and_stored_again_with_the_next_change(
+    store: Store, tmp_path: Path
+) -> None:
+    session, folder = told().delivery, project(tmp_path / "project")
+    one, two, three = (Machine(store, tmp_path / name, session) for name in ("one", "two", "three"))
+    workspace = one.workspaces.open(ID, folder)
+    states = [changed(one, folder, words) for words in ("first", "second")]
+    for state in states:
+        one.sharing.keep(session, state)
+    two.sharing.bring(session, lambda _: None)  # it has moved: only there may it be removed
+    assert one.sharing.withdraw(ID) == one.sharing.tidy() == 0 < two.sharing.withdraw(ID)
+    assert two.sharing.tidy() > 100 and not one.shares.has_base(workspace.start)
+    assert one.shares.states(ID) == []
+    assert (one.leaves(now=10**12), two.leaves()) == (True, False)
+    with pytest.raises(WorkspaceError, match="on the machine"):
+        three.sharing.bring(session, lambda _: None)
+    states.append(changed(two, folder, "third"))
+    two.sharing.keep(session, states[-1])
+    assert [found.commit for found in one.shares.states(ID)] == states
+    for machine in (one, three):
+        machine.sharing.bring(session, lambda _: None)
+        for state in states:
+            machine.workspaces.open(ID, folder).checkout(tree=state, slot=0)
+
+
+def test_start_commits_stay_while_a_workspace_in_the_store_begins_with_them(store: Store, tmp_path: Path) -> None:
+    session, folder = told().delivery, project(tmp_path / "project")
+    one = Machine(store, tmp_path / "one", session)
+    for each in (session, told(OTHER).delivery):
+        one.workspaces.open(each.id, folder)
+        one.sharing.keep(each, None)
+    assert one.sharing.withdraw(ID) == one.sharing.tidy() == 0  # it has changed nothing
+    assert one.sharing.withdraw(OTHER) == 0 < one.sharing.tidy()
+
+
+def test_an_ended_session_is_fetched_before_its_commits_are_removed_elsewhere(store: Store, tmp_path: Path) -> None:
+    session, folder = told().delivery, project(tmp_path / "project")
+    one, two = (Machine(store, tmp_path / name, session) for name in ("one", "two"))
+    one.workspaces.open(ID, folder)
+    state = changed(one, folder, "first")
+    one.sharing.keep(session, state)
+    one.sharing.leave()  # for good, with its disk
+    assert two.sharing.withdraw(ID, fetch=True) > 0
+    two.workspaces.open(ID, folder).checkout(tree=state, slot=0)
+    assert one.leaves(now=10**12) is True
+
+
+def changed(machine: Machine, folder: Path, words: str) -> str:
+    """A state of the workspace with these words in it."""
+    workspace = machine.workspaces.open(ID, folder)
+    tree = workspace.checkout(tree=None, slot=0)
+    (tree / words).write_text(words)
+    return workspace.snapshot(tree, message=words, parent=workspace.base())

@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from adapters.proof.verify import verify
+from adapters.store import reading
 from api.cli.listing import list_sessions
+from api.cli.log import clean
 from api.cli.options import Where
 from api.cli.session import details
 from tests.api.seen import BROWSER
@@ -177,3 +180,48 @@ def test_a_machine_is_killed_in_the_middle_of_a_turn(url: str, tmp_path: Path) -
         one.leave()
         two.leave()
     assert git("-C", repo, "show", f"{found['result']['branch']}:src/login.py") == LOGIN.encode()
+
+
+def test_commits_of_ended_sessions_leave_the_database_by_clean_and_by_redact(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repo = repository(tmp_path / "project")
+    replies = {"planner": ["A plan. " * 4_000], "dev": [{"text": "Written.", "files": {"src/login.py": LOGIN}}]}
+    with machine(tmp_path, "one", url) as one:
+        session_id = start(one, delivery(replies, workspace=str(repo)))
+        result(one, session_id)
+        [at] = [
+            each["version"] for each in one.get(f"/api/sessions/{session_id}/events").json()["items"] if wrote(each)
+        ]
+        assert packs(url) == {(session_id, "git"): 1}
+        monkeypatch.setenv("HANSARD_DATA_DIR", str(tmp_path / "one"))
+        clean(days=0, json=True, database=url)
+        assert json.loads(capsys.readouterr().out)["databaseBytes"] > 0
+        assert packs(url) == {(session_id, "kept"): 0}
+        fork = one.post(f"/api/sessions/{session_id}/fork", json={"atVersion": at + 2}).json()["sessionId"]
+        found = result(one, fork)
+        assert git("-C", repo, "show", f"{found['branch']}:src/login.py") == LOGIN.encode()
+        assert packs(url)[fork, "git"] >= 1
+        [plan] = [each for each in reached(one, fork, "turn.answered") if each["role"] == "planner"]
+        done = one.post("/api/redact", json={"digest": plan["reply"]["digest"], "reason": "A key was printed."}).json()
+        assert (set(done["sessions"]), done["shared"]) == ({session_id, fork}, [])
+        assert packs(url) == {(session_id, "kept"): 0, (fork, "kept"): 0}
+        assert verified(url)
+
+
+def wrote(event: Json) -> bool:
+    return event["type"] == "turn.answered" and bool(event["data"]["files"])
+
+
+def packs(url: str) -> dict[tuple[str, str], int]:
+    """The states in the database, by workspace and its form; nothing else may be there but their starts."""
+    name = url.partition("?")[0].rpartition("/")[2]
+    counted = "SELECT w.name, w.form, count(p.name) FROM hansard.workspaces w LEFT JOIN hansard.packs p USING (name)"
+    stray = "SELECT count(*) FROM hansard.pack_parts WHERE upload NOT IN (SELECT upload FROM hansard.packs)"
+    assert cluster().sql(stray, database=name) == [(0,)]
+    return {(found[0], found[1]): found[2] for found in cluster().sql(f"{counted} GROUP BY 1, 2", database=name)}
+
+
+def verified(url: str) -> bool:
+    with reading(url) as log:
+        return verify(log).sound

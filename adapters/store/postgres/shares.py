@@ -141,6 +141,24 @@ class PostgresShares:
             yield bytes(row[0])
             part += 1
 
+    # -- removing --------------------------------------------------------------------------------------------------
+
+    def drop(self, workspace: str, *, place: str) -> int:
+        with self._writers.transaction() as connection:
+            held = connection.execute(
+                "UPDATE workspaces SET form = 'kept' WHERE name = ? AND place = ? AND form = 'git'", (workspace, place)
+            )
+            return _remove(connection, "name = ? AND number > 0", [workspace]) if held.rowcount else 0
+
+    def drop_bases(self) -> int:
+        with self._writers.transaction() as connection:
+            connection.execute("LOCK TABLE workspaces IN SHARE MODE")  # nobody begins with one of them meanwhile
+            unused = (
+                "number = 0 AND NOT EXISTS (SELECT 1 FROM workspaces w"
+                " WHERE w.form = 'git' AND w.facts::json ->> 'start' = packs.name)"
+            )
+            return _remove(connection, unused)
+
     def _tidy(self) -> None:
         """Remove what uploads that never ended have left behind."""
         with self._writers.lent() as connection:
@@ -153,3 +171,14 @@ class PostgresShares:
 def _next(connection: PostgresConnection, name: str) -> int:
     [last] = connection.execute("SELECT coalesce(max(number), 0) FROM packs WHERE name = ?", [name]).fetchone() or (0,)
     return int(last) + 1
+
+
+def _remove(connection: PostgresConnection, which: str, values: Sequence[object] = ()) -> int:
+    """Remove packs with their parts; how many bytes they had."""
+    [size] = connection.execute(
+        f"WITH gone AS (DELETE FROM packs WHERE {which} RETURNING upload), parts AS"
+        " (DELETE FROM pack_parts USING gone WHERE pack_parts.upload = gone.upload RETURNING length(content) AS size)"
+        " SELECT coalesce(sum(size), 0) FROM parts",
+        tuple(values),
+    ).fetchone() or (0,)
+    return int(size)
