@@ -4,8 +4,8 @@
 prevent is listed in `gaps`, which is recorded with the turn.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Final, Literal, get_args
+from collections.abc import Callable
+from typing import Literal, get_args
 
 from adapters.fence.bubblewrap import Bubblewrap, bubblewrap_works
 from adapters.fence.landlock import SCOPED, Landlock, landlock_version
@@ -14,8 +14,6 @@ from domain.values.base import HansardError
 
 __all__ = [
     "FEED",
-    "GAPS",
-    "NAMES",
     "SANDBOXES",
     "SCOPED",
     "UNFENCED",
@@ -64,21 +62,6 @@ def fenced_by(sandbox: Sandbox) -> str:
             return "Landlock: limits files, but not processes or all sockets; install bubblewrap for a whole fence"
         case "none":
             return "none: agents and validation commands may do whatever this account may do"
-
-
-NAMES: Final[Mapping[str, str]] = {"bwrap": "bubblewrap", "landlock": "Landlock", "none": "none"}
-GAPS: Final[Mapping[str, str]] = {
-    "files": "any file of the account can be read and written",
-    "hidden_files": "a folder that should be hidden can be read",
-    "metadata": "size, times and permissions of any file can be seen and changed",
-    "network": "any address can be reached",
-    "udp": "any address can be reached by datagrams",
-    "sockets": "sockets of other programs can be opened",
-    "shared_memory": "shared memory of other programs can be opened",
-    "processes": "other processes can be seen, and may be signalled",
-    "survivors": "what outlives a turn is found and ended, not prevented",
-}
-"""The meaning of a gap, as a text for people."""
 
 
 def gaps_of(sandbox: Sandbox) -> tuple[Gap, ...]:

@@ -67,7 +67,7 @@ COMMANDS: Final = (
     CliCommand("pr", "results:pr", STEER, "Push a session's branch and open a pull request."),
     CliCommand("retry", "steer:retry", STEER, "Retry a waiting or failed turn."),
     CliCommand("list", "listing:list_sessions", READ, "List sessions, newest first."),
-    CliCommand("show", "show:show", READ, "Show a session, now or at an earlier version."),
+    CliCommand("show", "show_session:show", READ, "Show a session, now or at an earlier version."),
     CliCommand("events", "show:events", READ, "List a session's events, or follow them."),
     CliCommand("changes", "results:changes", READ, "Show what a session has changed."),
     CliCommand("worklog", "show:worklog", READ, "Print a session's worklog."),

@@ -146,7 +146,8 @@ def check_team(settings: "Settings") -> Iterator[Finding]:
 
 def fence(sandbox: "Sandbox") -> Finding:
     """What holds the programs that turns run."""
-    from adapters.fence import GAPS, available, fenced_by, gaps_of
+    from adapters.fence import available, fenced_by, gaps_of
+    from api.cli.fences import GAPS
 
     try:
         gaps = gaps_of(sandbox)

@@ -53,7 +53,7 @@ def inbox(*, limit: PositiveInt = 50, json: AsJson = False, where: Where = HERE)
         return exits.OK
     import asyncio  # half of what this command takes otherwise
 
-    items, more = asyncio.run(_asked(where, limit))
+    items, more = asyncio.run(_ask(where, limit))
     if json:
         put_json({"items": items, "nextCursor": more})
     else:
@@ -61,7 +61,7 @@ def inbox(*, limit: PositiveInt = 50, json: AsJson = False, where: Where = HERE)
     return exits.OK
 
 
-async def _asked(where: Where, limit: int) -> tuple[list[Json], str | None]:
+async def _ask(where: Where, limit: int) -> tuple[list[Json], str | None]:
     """What waits, and the cursor after it."""
     from api.cli.client import connected
 

@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, nullcontext
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Protocol
 
-from api.cli.doing import RunningTurn
 from api.cli.exits import rests
 from api.cli.options import Json
 from api.cli.terminal import columns, local_time, minutes, one_line, say, shortened
@@ -15,6 +14,8 @@ from api.cli.terminal import columns, local_time, minutes, one_line, say, shorte
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.text import Text
+
+    from api.cli.doing import RunningTurn
 
 _VERDICTS: Final = {True: "PASS", False: "FAIL"}
 _GATES: Final = {"completed": "✅ done", "paused": "⏸ checkpoint", "active": "⏳ in progress", "stopped": "⏹ stopped"}
@@ -124,7 +125,7 @@ class Screen(Protocol):
     def show_child(self, child: Json, events: Sequence[Json]) -> None:
         """News and status of a review or debate that the session waits for."""
 
-    def show_turns(self, turns: Sequence[RunningTurn]) -> None:
+    def show_turns(self, turns: "Sequence[RunningTurn]") -> None:
         """What the agents do right now."""
 
 
@@ -157,7 +158,7 @@ class Lines:
         for event in events:
             say(f"    > {line_of(event)}")
 
-    def show_turns(self, turns: Sequence[RunningTurn]) -> None:
+    def show_turns(self, turns: "Sequence[RunningTurn]") -> None:
         for turn in turns:
             for words in turn.news[-_NEWS:]:
                 say(f"      {turn.agent}: {words}")
@@ -207,7 +208,7 @@ class LiveScreen:
         self._below[str(child["id"])] = child
         self._print(events, indent="  > ")
 
-    def show_turns(self, turns: Sequence[RunningTurn]) -> None:
+    def show_turns(self, turns: "Sequence[RunningTurn]") -> None:
         self._turns = turns
 
     def _print(self, events: Sequence[Json], *, indent: str) -> None:

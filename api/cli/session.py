@@ -6,6 +6,7 @@ from typing import Final
 
 from api.cli import discussion
 from api.cli.discussion import Pairs
+from api.cli.fences import GAPS, NAMES
 from api.cli.options import Json
 from api.cli.progress import MARKS, figures, history, matrix
 from api.cli.terminal import counted, local_time, put, put_pairs, shortened
@@ -61,8 +62,6 @@ def _fence(session: Json) -> Pairs:
     """What held its programs, and what that did not hold; nothing where none ran."""
     if not session.get("fence"):
         return []
-    from adapters.fence import GAPS, NAMES
-
     gaps = (GAPS.get(gap, gap) for gap in session.get("fenceGaps") or ())
     return [("fence", NAMES.get(session["fence"], session["fence"])), ("not held", "\n".join(gaps))]
 

@@ -12,7 +12,6 @@ from api.cli.doing import RunningTurn
 from api.cli.exits import Failed
 from api.cli.options import HERE, AsJson, At, Id, Json, Where
 from api.cli.progress import line_of
-from api.cli.session import details
 from api.cli.terminal import (
     clock,
     local_time,
@@ -20,7 +19,6 @@ from api.cli.terminal import (
     put_document,
     put_json,
     put_json_line,
-    put_pairs,
     put_table,
     say,
     visible,
@@ -28,17 +26,6 @@ from api.cli.terminal import (
 from api.cli.watch import SessionFollower
 
 _ALL: Final = 1_000_000
-
-
-async def show(session: Id, /, *, at: At = None, json: AsJson = False, where: Where = HERE) -> int:
-    """Show a session: its status, its result and the commands it allows now."""
-    async with connected(where) as api:
-        answer = await api.session(await resolve(api, session), at=at)
-    if json:
-        put_json(answer)
-    else:
-        put_pairs(details(answer["session"], answer.get("availableCommands") or []))
-    return exits.OK
 
 
 async def events(

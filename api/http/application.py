@@ -1,8 +1,9 @@
 """An ASGI application around one `System`: a single function handles a request, including errors as problems."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -17,6 +18,9 @@ from api.http.problems import problem
 from api.http.scopes import check_scope
 from api.system import System
 from domain.values.base import HansardError
+
+if TYPE_CHECKING:
+    from api.answer_keeper import AnswerKeeper
 
 Handler = Callable[[Request], Awaitable[Response]]
 PathHandler = tuple[str, Handler]
@@ -118,6 +122,18 @@ def _packed(response: Response) -> ASGIApp:
     return GZipMiddleware(response, minimum_size=_PACKED, compresslevel=5)
 
 
+def _answer_keeper(system: System) -> "AnswerKeeper | None":
+    """What makes answers in advance; None where no command looks for them."""
+    if system.settings.log_file is None:
+        return None
+    from api.answer_keeper import AnswerKeeper
+
+    keeper = AnswerKeeper(system)
+    system.follower.listen(keeper.seen)
+    keeper.start()
+    return keeper
+
+
 def application(
     system: System, places: list[Route], *, work: bool, on_error: OnError, on_http_exception: OnError
 ) -> Starlette:
@@ -126,7 +142,12 @@ def application(
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with system.running(work=work):
-            yield
+            keeper = _answer_keeper(system)
+            try:
+                yield
+            finally:
+                if keeper is not None:
+                    await asyncio.to_thread(keeper.stop)
 
     app = _Application(routes=places, lifespan=lifespan)
     app.guard = Guard(system.settings, system.logins or system.actor)

@@ -26,6 +26,7 @@ from domain.orchestration.events import (
     VerdictOverturned,
     WasReset,
 )
+from domain.orchestration.phrases import RESET, RESET_DONE
 from domain.orchestration.planning import ask_first, record_answer, record_plan, revise_plan
 from domain.orchestration.rounds import begin_round, close_round, record_report, record_verdicts
 from domain.orchestration.state import AGENT, Orchestration
@@ -41,8 +42,6 @@ from domain.triage import triage
 from domain.values.base import Command, Unreadable
 
 TRIAGE = "seed-ko@1"
-RESET = "유저 요청으로 페이즈 리셋됨."
-RESET_DONE = "페이즈 리셋 완료. 새로 시작하려면 작업을 요청하세요."
 ALREADY_DONE = "모든 작업이 이미 완료되었습니다."
 ACTIONS = {"resume": ("continue",), "retry": ("retry",), "discard": ("reset", "cancel"), "extend": ("extend",)}
 """The actions of a person, by the step of the chart that they take (contract §2)."""

@@ -8,6 +8,7 @@ from domain.orchestration.events import (
     PartialReached,
 )
 from domain.orchestration.phases import AgentPhases, phase_name
+from domain.orchestration.phrases import CHECKPOINT_DONE
 from domain.orchestration.state import Orchestration
 from domain.session.decision import Events, Now, clear_agents
 from domain.session.landing import hand_over
@@ -16,7 +17,6 @@ from domain.values.base import Text
 
 Run = Now[Orchestration]
 
-CHECKPOINT_DONE = "요청된 scope 완료"
 PAUSED = "Checkpoint: a person decides how it goes on."
 OUTSIDE = "\nThese changes are outside the scope; continuing allows them:"
 HINT = '다음: "리뷰해봐", "이어서 해줘", "리셋해"'

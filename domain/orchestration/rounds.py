@@ -17,6 +17,7 @@ from domain.orchestration.events import (
 )
 from domain.orchestration.parallel import parallel
 from domain.orchestration.phases import phase_name
+from domain.orchestration.phrases import ALL_DONE
 from domain.orchestration.state import AGENT, Orchestration
 from domain.session.attempts import ONCE
 from domain.session.decision import Events, ask
@@ -32,7 +33,6 @@ REVIEWS = 4
 """How often an agent's work on a phase is reviewed at most: once, and after each of three fixes (S2, K-25)."""
 PREVIOUS = 150
 """How many characters of an earlier report the next agent sees."""
-ALL_DONE = "모든 작업 완료"
 
 # -- a round ----------------------------------------------------------------------------------------------------------
 

@@ -150,7 +150,7 @@ class Snapshots:
     def _keep(self, place: Place) -> None:
         offered = self._offered.pop(place, None)
         if offered is not None:
-            self._keep_alone(offered)
+            self.keep(offered)
         elif place.what == SESSION and not self._keeper.ending:
             self._follow(place.session_id)
 
@@ -170,7 +170,8 @@ class Snapshots:
             with self._views.transaction() as db:
                 self._insert(db, state)
 
-    def _keep_alone(self, snapshot: Snapshot) -> None:
+    def keep(self, snapshot: Snapshot) -> None:
+        """Keep it now, in place of others of its kind. Raises what the views raise."""
         with self._views.transaction() as db:
             place = (snapshot.session_id, snapshot.what)
             db.execute("DELETE FROM snapshots WHERE session_id = ? AND what = ?", place)

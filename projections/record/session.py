@@ -12,7 +12,7 @@ from domain.session.permissions import PermissionQuestion
 from domain.session.state import Session
 from domain.values.time import iso
 from projections.record.markdown import one_line
-from projections.record.outcome import result_of
+from projections.record.result import result_of
 from projections.views.base import ApprovalView, approval_view, vote_views
 from projections.views.session import (
     AgentStatus,

@@ -1,12 +1,15 @@
 """Commands that read the views themselves print what the API would have answered."""
 
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from api.cli import direct, inbox, listing
+from api.answers import ANSWER, code
+from api.cli import direct, inbox, listing, show_session
 from domain.session.permissions import RequestPermission
 from tests.api.cli.conftest import Hansard
+from tests.api.server import inside, start, system, until
 from tests.projections.stage import Stage, critique, plan, subtask, verdicts
 
 
@@ -39,16 +42,69 @@ def test_a_table_is_the_same_out_of_the_views(
 ) -> None:
     words = [*command, "--database", log]
     hansard(*words)  # folds the views
-    answers: list[object] = []
-
-    def watched(*given: object) -> object:
-        answers.append(direct.read_directly(*given))  # type: ignore[arg-type]
-        return answers[-1]
-
-    for module in (inbox, listing):
-        monkeypatch.setattr(module, "read_directly", watched)
+    answers = _watched(monkeypatch, inbox, listing)
     found = hansard(*words)
     assert found.code == 0 and answers[0] is not None
     monkeypatch.setenv("HANSARD_POLL_SECONDS", "1")  # a setting that is judged elsewhere
     assert hansard(*words) == found
     assert answers[1:] == [None]
+
+
+@pytest.mark.parametrize("name", ["review-1", "delivery-1", "latest", "orchestration", "review"])
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_session_is_shown_as_it_was_kept(
+    name: str, form: list[str], log: str, hansard: Hansard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["show", name, *form, "--database", log]
+    first = hansard(*words)  # keeps it
+    kept = _watched(monkeypatch, show_session)
+    assert hansard(*words) == first
+    assert first.code == 0 and kept[0] is not None
+
+
+def test_an_answer_is_not_used_after_the_session_has_changed(
+    log: str, hansard: Hansard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["show", "delivery-1", "--database", log]
+    hansard(*words)
+    assert hansard("cancel", "delivery-1", "--database", log).code == 0
+    assert "cancelled" in hansard(*words).out
+
+
+def test_an_answer_of_other_code_or_of_another_history_is_not_used(
+    log: str, hansard: Hansard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["show", "delivery-1", "--database", log]
+    first = hansard(*words)
+    kept = _watched(monkeypatch, show_session)
+    monkeypatch.setattr("api.answers.code", lambda: "of another release")
+    assert (hansard(*words), kept) == (first, [None])
+    monkeypatch.undo()
+
+
+def test_a_server_keeps_answers_once_it_is_quiet(
+    tmp_path: Path, hansard: Hansard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with inside(tmp_path, work=False) as client:
+        session_id = start(client)
+        snapshots = system(client).snapshots
+        until(lambda: snapshots.read(session_id, ANSWER, code()) is not None, what="the answer that is kept")
+        assert client.post(f"/api/sessions/{session_id}/cancel", json={}).status_code == 200
+        until(lambda: snapshots.read(session_id, ANSWER, code()).version > 3, what="the next one")  # type: ignore[union-attr]
+        kept = _watched(monkeypatch, show_session)
+        monkeypatch.setenv("HANSARD_DATA_DIR", str(tmp_path / "node"))
+        shown = hansard("show", session_id, "--database", str(tmp_path / "hansard.db"))
+        assert "cancelled" in shown.out and kept[0] is not None
+
+
+def _watched(monkeypatch: pytest.MonkeyPatch, *modules: ModuleType) -> list[object]:
+    """What each reading of the views finds from now on."""
+    answers: list[object] = []
+
+    def watched(*arguments: object) -> object:
+        answers.append(direct.read_directly(*arguments))  # type: ignore[arg-type]
+        return answers[-1]
+
+    for module in modules:
+        monkeypatch.setattr(module, "read_directly", watched)
+    return answers

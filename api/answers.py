@@ -1,0 +1,52 @@
+"""Answers about sessions as they are kept next to the views, so that `hansard show` prints one without the rules that
+made it. Imports little."""
+
+import hashlib
+import os
+import sqlite3
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+ANSWER: Final = "answer"
+"""What a snapshot is of, if it is an answer."""
+_PACKAGES: Final = ("domain", "projections", "api/routes")
+_NEWEST: Final = "SELECT version, hash FROM events WHERE stream = ? ORDER BY version DESC LIMIT 1"
+_KEPT: Final = "SELECT hash, state FROM snapshots WHERE session_id = ? AND what = ? AND version = ? AND rules = ?"
+
+
+@cache
+def code() -> str:
+    """Identifies the code that makes answers, as Python does for its own cache: by the sizes and times of its files."""
+    root = Path(__file__).parent.parent
+    digest = hashlib.sha256()
+    for package in _PACKAGES:
+        for entry in _files(str(root / package)):
+            status = entry.stat()
+            digest.update(f"{entry.name} {status.st_mtime_ns} {status.st_size} ".encode())
+    pydantic = find_spec("pydantic")
+    if pydantic is not None and pydantic.origin is not None:
+        digest.update(str(Path(pydantic.origin).stat().st_mtime_ns).encode())
+    return digest.hexdigest()[:16]
+
+
+def _files(folder: str) -> Iterator["os.DirEntry[str]"]:
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        if entry.is_dir():
+            if entry.name != "__pycache__":
+                yield from _files(entry.path)
+        elif entry.name.endswith(".py"):
+            yield entry
+
+
+def answer_about(log: sqlite3.Connection, views: sqlite3.Connection, session_id: str) -> str | None:
+    """The answer about a session in its newest version, as JSON; None if it was not kept, or of another history."""
+    newest = log.execute(_NEWEST, [session_id]).fetchone()
+    if newest is None:
+        return None
+    row = views.execute(_KEPT, [session_id, ANSWER, newest[0], code()]).fetchone()
+    if row is None or row[0] != hashlib.sha256(newest[1] + row[1].encode()).hexdigest():
+        return None
+    return str(row[1])
