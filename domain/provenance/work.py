@@ -214,13 +214,20 @@ class TurnWork:
     def hunk_of(self, text: str, path: str, number: int) -> PatchHunk | None:
         """The hunk that added a line: the one at this exact place, otherwise the first with this text."""
         name = normal(text)
-        places = [hunk for hunk, _ in self.places.get(name, ())]
-        here = [
-            hunk
-            for hunk in places
-            if self.hunks[hunk].path == path and any(line.number == number for line in self.hunks[hunk].lines)
-        ]
-        return self.hunks[(here or places)[0]] if places else None
+        hunks = self._hunks.get(name, {})
+        here = self._hunk_at.get((path, number))
+        return self.hunks[here if here in hunks else next(iter(hunks))] if hunks else None
+
+    @cached_property
+    def _hunks(self) -> dict[str, dict[int, None]]:
+        """The hunks that added each line, in order."""
+        return {name: dict.fromkeys(hunk for hunk, _ in places) for name, places in self.places.items()}
+
+    @cached_property
+    def _hunk_at(self) -> dict[tuple[str, int], int]:
+        """The hunk that contains each line."""
+        numbers = ((hunk.path, line.number, index) for index, hunk in enumerate(self.hunks) for line in hunk.lines)
+        return {(path, number): index for path, number, index in numbers if number}
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,9 @@
 """Diffs are read line by line, whatever the lines look like."""
 
+import time
+
+import pytest
+
 from domain.provenance.patches import HunkLine, PatchHunk, hunks
 from domain.provenance.work import CLEAR, FAINT, TurnWork, normal, weight
 
@@ -66,3 +70,29 @@ def test_what_a_patch_takes_away_and_adds_again_is_only_moved() -> None:
     patch = "--- a/a\n+++ b/a\n@@ -1,2 +1,3 @@\n-total = 1\n+  total = 1\n }\n+}\n"
     work = TurnWork("s", "s.t1", patch)
     assert work.moved == {"total=1"} and dict(work.added) == {"}": 1}
+
+
+def _work(hunks: int) -> TurnWork:
+    """A turn that changed every other line of a file, always to the same text."""
+    lines = [f"@@ -{2 * n} +{2 * n} @@\n-before {n}\n+after" for n in range(1, hunks + 1)]
+    return TurnWork("s", "t", "\n".join(["--- a/long.py", "+++ b/long.py", *lines, ""]))
+
+
+def test_the_hunk_of_a_line_is_the_one_at_its_place() -> None:
+    work = _work(3)
+    assert [work.hunk_of("after", "long.py", number) for number in (2, 4, 6)] == [*work.hunks]
+    assert work.hunk_of("  after", "moved.py", 4) == work.hunks[0]
+    assert work.hunk_of("before 1", "long.py", 2) is None
+
+
+@pytest.mark.alone
+def test_the_hunks_of_a_long_patch_are_found_in_time() -> None:
+    """Ten times as many lines take ten times as long, not a hundred times."""
+
+    def seconds(hunks: int) -> float:
+        work = _work(hunks)
+        began = time.process_time()
+        assert all(work.hunk_of("after", "long.py", 2 * number) for number in range(1, hunks + 1))
+        return time.process_time() - began
+
+    assert seconds(10_000) < 40 * min(seconds(1_000) for _ in range(5))
