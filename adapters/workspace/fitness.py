@@ -13,6 +13,29 @@ from domain.values.sentences import Sentence
 
 EXAMPLES: Final = "examples"
 """The folder inside our own data that contains repositories for people to work in."""
+_SYSTEM: Final = tuple(
+    map(
+        Path,
+        [
+            "/bin",
+            "/boot",
+            "/dev",
+            "/etc",
+            "/lib",
+            "/lib64",
+            "/private/etc",
+            "/proc",
+            "/sbin",
+            "/sys",
+            "/usr/bin",
+            "/usr/lib",
+            "/usr/sbin",
+        ],
+    )
+)
+"""Folders of the operating system: nothing in them is a project."""
+_ABOVE_PROJECTS: Final = tuple(map(Path, ("/run", "/usr", "/var")))
+_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a folder like any other
 _SKIPPED: Final = {name.rstrip("/") for name in NEVER_RECORDED if name.endswith("/")} | {".git"}
 
 
@@ -29,6 +52,8 @@ def check(folder: Path, *, ours: Path, room: Room | None = None, private: Sequen
     folder = _existing(folder)
     if folder == Path(folder.anchor):
         raise WorkspaceError(Sentence("folder_is_root"))
+    if _is_of_the_system(folder):
+        raise WorkspaceError(Sentence("folder_is_of_the_system"))
     _check_not_ours(folder, ours.resolve())
     if ".git" in (part.casefold() for part in folder.parts):
         raise WorkspaceError(Sentence("folder_inside_git"))
@@ -43,6 +68,12 @@ def _existing(folder: Path) -> Path:
     except OSError:  # the name is too long, or a folder above is not accessible
         pass
     raise WorkspaceError(Sentence("folder_missing"))
+
+
+def _is_of_the_system(folder: Path) -> bool:
+    if folder.is_relative_to(_MEMORY):
+        return False
+    return folder in _ABOVE_PROJECTS or any(folder.is_relative_to(place) for place in _SYSTEM)
 
 
 def _check_not_ours(folder: Path, ours: Path) -> None:

@@ -65,6 +65,7 @@ CASES: tuple[tuple[Callable[[Path], Path], str], ...] = (
     (a_git_folder, GITS),
     (a_bare_one, BARE),
     (lambda _: Path("/"), f"is the whole file system; {ONE}"),
+    (lambda _: Path("/etc"), f"belongs to the operating system; {ONE}"),
     (lambda tmp_path: tmp_path / "data" / "node", DATA),
     (lambda tmp_path: tmp_path / "nowhere", "should be an existing folder"),
     (lambda tmp_path: tmp_path / ("x" * 300), "should be an existing folder"),

@@ -83,6 +83,21 @@ def test_a_folder_may_hold_our_data(source: Path, plain: Path) -> None:
         assert refused(data, data) == OURS
 
 
+@pytest.mark.parametrize("folder", ["/etc", "/etc/ssl", "/proc/self", "/sys", "/usr", "/bin", "/dev"])
+def test_folders_of_the_system_are_refused(ours: Path, tmp_path: Path, folder: str) -> None:
+    if not Path(folder).is_dir():
+        pytest.skip(f"{folder} does not exist here")
+    (tmp_path / "link").symlink_to(folder)
+    for place in (Path(folder), tmp_path / "link"):
+        assert refused(place, ours) == "belongs to the operating system; choose the folder of one project"
+
+
+def test_folders_that_only_lie_in_a_systems_place_are_fine(ours: Path) -> None:
+    for folder in (Path("/usr/local"), Path("/usr/src"), Path("/var/tmp"), Path("/dev/shm")):
+        if folder.is_dir():
+            check(folder, ours=ours)
+
+
 def test_the_whole_file_system_is_refused(ours: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/")
     for folder in (Path("/"), tmp_path / "link", Path("/..")):
