@@ -29,18 +29,18 @@ Read = Callable[[Row], Recorded | None]
 
 def outline_all(rows: Sequence[Row], omitted: Omitted) -> list[Recorded]:
     """The events of rows (position, stream, version, topic, state). Raises DamagedEvent, with those before it."""
-    found: list[Recorded] = []
+    events: list[Recorded] = []
     readers: dict[str, Read] = {}
     try:
         for row in rows:
             read = readers.get(row[3])
             if read is None:
                 read = readers[row[3]] = _reader_of(row[3], omitted)
-            found.append(read(row) or decode(StoredEvent(*row[1:]), row[0]))
+            events.append(read(row) or decode(StoredEvent(*row[1:]), row[0]))
     except DamagedEvent as error:
-        error.readable = found
+        error.readable = events
         raise
-    return found
+    return events
 
 
 def _reader_of(topic: str, omitted: Omitted) -> Read:
@@ -82,13 +82,13 @@ def _without(kind: type[DomainEvent], fields: frozenset[str]) -> Read:
     def read(row: Row) -> Recorded | None:
         position, stream, version, _, state = row
         try:
-            found = validate(state)
+            envelope = validate(state)
         except ValidationError:
             return None
-        if found.get("v", 1) != 1:
+        if envelope.get("v", 1) != 1:
             return None
-        causation = Causation(found["actor"], found["command"], found["correlation"], found["causation"])
-        return Recorded(position, stream, version, found["at"], causation, _made(kind, found["data"][0]))
+        causation = Causation(envelope["actor"], envelope["command"], envelope["correlation"], envelope["causation"])
+        return Recorded(position, stream, version, envelope["at"], causation, _made(kind, envelope["data"][0]))
 
     return read
 

@@ -138,19 +138,33 @@ class Ledger:
         ).fetchall()
         return [self._fact(*row) for row in rows]
 
+    def joined(self, db: Database, table: str, columns: str, filters: Filters) -> list[Any]:
+        """Kind and beginning of each session with that kind and label, and columns of its row `f` in a table."""
+        where, values = self._of_session(filters)
+        return db.execute(
+            f"SELECT s.kind, s.at, {columns} FROM {table} f JOIN {self.table}_sessions s ON s.session_id = f.session_id"
+            + (f" WHERE {' AND '.join(where)}" if where else ""),
+            values,
+        ).fetchall()
+
     def _fact(self, position: int, session_id: str, kind: str, began: int, at: int, what: str, *own: object) -> Fact:
         return Fact(position, session_id, kind, began, at, what, dict(zip(self.columns, own, strict=True)))
 
     def _where(self, filters: Filters) -> tuple[str, list[object]]:
-        where = ["f.position <= ?"]
-        values: list[object] = [LATEST if filters.as_of is None else filters.as_of]
+        where, values = self._of_session(filters)
+        upto = LATEST if filters.as_of is None else filters.as_of
+        return " AND ".join(["f.position <= ?", *where]), [upto, *values]
+
+    def _of_session(self, filters: Filters) -> tuple[list[str], list[object]]:
+        """The conditions for the session of a row `f`."""
+        where, values = list[str](), list[object]()
         if filters.kind is not None:
             where.append("s.kind = ?")
             values.append(filters.kind)
         if filters.label is not None:
             where.append(f"f.session_id IN (SELECT session_id FROM {self.table}_labels WHERE label = ?)")
             values.append(filters.label)
-        return " AND ".join(where), values
+        return where, values
 
     def by_session(self, db: Database, filters: Filters) -> dict[str, list[Fact]]:
         """The facts of each session that began within the range, in the order in which the sessions began."""

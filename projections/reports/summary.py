@@ -2,12 +2,16 @@
 
 A session counts by when it began. `durationMs` is the time from its beginning until it stopped for the last time; for a
 running session it is unknown. `rounds` are a delivery's iterations, and rounds for the other kinds.
+
+The newest status and rounds of each session have a table of their own: without `as_of`, no other fact is read.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from domain.delivery import events as delivery
 from domain.discussion import events as discussion
+from domain.kinds import KINDS
 from domain.orchestration import events as orchestration
 from domain.session.record import Recorded
 from domain.values.base import DomainEvent
@@ -17,6 +21,7 @@ from projections.reports.figures import Row, spread
 from projections.reports.ledger import Fact, Filters, Ledger, Values
 
 LEDGER = Ledger("summary", {"status": "TEXT", "rounds": "BIGINT"})
+LATEST_TABLE = "report_summary_latest"
 COLUMNS = (
     "kind", "status", "sessions", "atRest", "durationMsMean", "durationMsMedian", "durationMsMax", "roundsMean",
     "roundsMedian", "roundsMax",
@@ -32,6 +37,10 @@ def _read(_: Database, recorded: Recorded) -> Values | None:
     return {"what": "stood", "status": status, "rounds": rounds}
 
 
+_Standing = tuple[str, str, int | None, int]
+"""Kind, status, duration in milliseconds (None: it runs), rounds."""
+
+
 def _rounds(event: DomainEvent) -> int | None:
     match event:
         case delivery.AttemptStarted() | delivery.DeliveryStarted():
@@ -44,7 +53,27 @@ def _rounds(event: DomainEvent) -> int | None:
             return None
 
 
-PROJECTION = LEDGER.projection(
+def _apply(db: Database, events: Sequence[Recorded]) -> None:
+    FACTS.apply(db, events)
+    latest: dict[str, tuple[int, str, int]] = {}
+    for recorded in events:
+        change = _read(db, recorded) if recorded.kind in KINDS else None
+        if change is not None:
+            at, status, rounds = latest.get(recorded.session_id, (0, "", 0))
+            if change["status"] is not None:
+                at, status = recorded.at, change["status"]
+            latest[recorded.session_id] = (at, status, max(rounds, change["rounds"] or 0))
+    db.insert(_SAVE, [(session_id, *values) for session_id, values in latest.items()])
+
+
+_SAVE = (
+    f"INSERT INTO {LATEST_TABLE} VALUES (?, ?, ?, ?) ON CONFLICT (session_id) DO UPDATE SET"
+    f" at = CASE WHEN excluded.status = '' THEN {LATEST_TABLE}.at ELSE excluded.at END,"
+    f" status = CASE WHEN excluded.status = '' THEN {LATEST_TABLE}.status ELSE excluded.status END,"
+    f" rounds = CASE WHEN excluded.rounds > {LATEST_TABLE}.rounds THEN excluded.rounds ELSE {LATEST_TABLE}.rounds END"
+)
+"""Of a batch without a new status, only the rounds are new."""
+FACTS = LEDGER.projection(
     _read,
     delivery.DeliveryTransition,
     delivery.AttemptStarted,
@@ -52,16 +81,32 @@ PROJECTION = LEDGER.projection(
     orchestration.RoundStart,
     discussion.DiscussionTransition,
     discussion.RoundAdded,
+    tables={
+        LATEST_TABLE: "session_id TEXT PRIMARY KEY, at BIGINT NOT NULL, status TEXT NOT NULL, rounds BIGINT NOT NULL"
+    },
 )
+PROJECTION = replace(FACTS, apply=_apply)
 
 
 def make(db: Database, filters: Filters) -> tuple[list[Row], Row]:
     groups: dict[tuple[str, str], list[tuple[int | None, int]]] = {}
-    for facts in LEDGER.by_session(db, filters).values():
-        status, took, rounds = _stands(facts)
-        groups.setdefault((facts[0].kind, status), []).append((took, rounds))
+    for kind, status, took, rounds in _now(db, filters) if filters.as_of is None else _then(db, filters):
+        groups.setdefault((kind, status), []).append((took, rounds))
     rows = [{"kind": kind, "status": status, **_row(groups[kind, status])} for kind, status in sorted(groups)]
     return rows, _row([stood for group in groups.values() for stood in group])
+
+
+def _now(db: Database, filters: Filters) -> Iterator[_Standing]:
+    """Every session as it is now."""
+    for kind, began, status, at, rounds in LEDGER.joined(db, LATEST_TABLE, "f.status, f.at, f.rounds", filters):
+        if filters.holds(began):
+            yield kind, status, max(0, at - began) if status in AT_REST else None, rounds
+
+
+def _then(db: Database, filters: Filters) -> Iterator[_Standing]:
+    """Every session as of a position."""
+    for facts in LEDGER.by_session(db, filters).values():
+        yield facts[0].kind, *_stands(facts)
 
 
 def _stands(facts: Sequence[Fact]) -> tuple[str, int | None, int]:

@@ -1,6 +1,7 @@
 """Reports (contract §5): what they count, as of any position, live as rebuilt."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -467,3 +468,28 @@ def test_limits_of_tokens_and_money_are_those_that_were_set(tmp_path: Path) -> N
     views = caught_up(tmp_path / "views.db", merged(story))
     assert rows(views, "budgets", "maxTokens", "maxCostMicros", "tokens", "costMicros") == [(500, 9, None, None)]
     views.close()
+
+
+# -- as it is now ------------------------------------------------------------------------------------------------------
+
+
+def test_the_summary_of_now_is_that_as_of_the_newest_position(tmp_path: Path) -> None:
+    """Sessions of every kind, folded page by page."""
+    with closing(wander(tmp_path, 12, 200).store) as store, closing(SqliteViews(tmp_path / "views.db")) as views:
+        Follower(store, views, page=7).catch_up()
+        first = store.log(limit=1)[0].at
+        with views.reading() as db:
+            for filters in (Filters(), Filters(kind="review"), Filters(label="mixed"), Filters(since=first + 3_000)):
+                then = report(db, "summary", replace(filters, as_of=store.head()))
+                assert report(db, "summary", filters).rows == then.rows
+                assert report(db, "summary", filters).totals == then.totals
+                assert then.rows
+
+
+def test_the_summary_of_now_reads_one_row_for_each_session(tmp_path: Path) -> None:
+    with closing(wander(tmp_path, 12, 60).store) as store, closing(SqliteViews(tmp_path / "views.db")) as views:
+        Follower(store, views).catch_up()
+        with views.transaction() as db:
+            before = report(db, "summary", Filters())
+            db.execute("DELETE FROM report_summary")
+            assert report(db, "summary", Filters()) == before
