@@ -11,6 +11,7 @@ import orjson
 import pytest
 
 from adapters.store import Conflict, Fenced, Store, StoreError, Write
+from adapters.writer import unit_of_work
 from adapters.writer import writer as writer_module
 from adapters.writer.pending import Pending
 from adapters.writer.writer import Busy, CommandAnswer, CommandEnvelope, KeyReused, Writer, fingerprint
@@ -20,6 +21,7 @@ from domain.delivery.events import BudgetExtended
 from domain.delivery.state import Delivery
 from domain.orchestration.commands import ContinueOrchestration, ResetOrchestration, StartOrchestration
 from domain.orchestration.events import OrchestrationRequest
+from domain.session.decision import Outcome
 from domain.session.record import Recorded
 from domain.session.state import Session
 from domain.session.turns import Failure, RecordReply
@@ -477,10 +479,19 @@ def test_a_late_answer_among_many_commands_takes_no_transaction_of_its_own(
     claim(store, "frozen", now=START, lease_ms=1_000)
     claim(store, "next", now=START + 1_000, lease_ms=1_000)
     transactions = Transactions(writer, monkeypatch)
+    decided: list[Command] = []
+    carry_out = unit_of_work.carry_out
+
+    def noticed(kind: str, session: Session | None, command: Command, *more: Any) -> Outcome:
+        decided.append(command)
+        return carry_out(kind, session, command, *more)
+
+    monkeypatch.setattr(unit_of_work, "carry_out", noticed)
     late, *good = one_batch(writer, answered("delivery-0.t1", attempt=1), *(more(name) for name in names))
     assert isinstance(late.exception(0), Fenced)
     assert [future.result(0).version for future in good] == [4] * 200
     assert (transactions.count, writer.conflicts) == (1, 0)
+    assert len(decided) == 200, "the late one is refused before it is decided"
 
 
 def test_a_turn_that_is_lost_just_before_the_commit_fails_alone(

@@ -34,10 +34,10 @@ def test_a_thousand_rounds(tmp_path: Path, tell: Tell) -> None:
             steps = [(spent[b] - spent[a]) / (b - a) for a, b in itertools.pairwise(known)]
             return statistics.median(steps) * 1000
 
-        began = time.perf_counter()
+        began = time.process_time()
         writer = Writer(store, time.monotonic_ns)
         assert writer.load(NAME) is not None
-        folded = time.perf_counter() - began
+        folded = time.process_time() - began
     size = (tmp_path / "log.db").stat().st_size / 1e6
     early, late = step(30), step(ROUNDS)
     tell(
