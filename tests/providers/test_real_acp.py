@@ -97,8 +97,9 @@ def test_one_agent_in_all_roles_of_an_orchestration_of_two_rounds(
     found = events(capsys)
     turns = answered(found)
     assert [turn["role"] for turn in turns] == ["planner", "backend", "judge", "backend", "judge"]
-    resumes = program != "gemini"  # its `session/load` finds nothing in a new process
-    assert [turn["resumed"] for turn in turns if turn["role"] == "judge"] == [False, resumes]
+    [first, second] = [turn["resumed"] for turn in turns if turn["role"] == "judge"]
+    assert not first
+    assert second or program == "gemini"  # whose `session/load` often finds nothing in a new process
     assert data(found, "turn.failed") == []
 
 

@@ -21,7 +21,7 @@ from tests.providers.stub import Provider, Rule
 
 pytestmark = pytest.mark.agents
 
-SECONDS = 300.0
+SECONDS = 600.0
 CLICK_MS = 60_000
 TEAMS = {
     **{f"{name}-acp": ("acp", name) for name in ACP},
@@ -65,7 +65,11 @@ def begun(server: Server, repository: Path) -> str:
     body = body_of(workspace=str(repository), filePaths=["calc.py"], validationCommands=["python3 test_calc.py"])
     del body["scenario"]
     session_id = start(server.client, body | {"maxIterations": 1})
-    until(lambda: only(events(server.client, session_id), "turn.permission_requested"), what="it asks", seconds=SECONDS)
+
+    def asks() -> bool:
+        return bool(only(events(server.client, session_id), "turn.permission_requested"))
+
+    until(asks, what="the question", seconds=SECONDS, pause=0.5)
     return session_id
 
 
