@@ -25,7 +25,7 @@ Find = Callable[[str], Recorded | None]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first place where today's rules would have written something else. `expected` is what the log contains."""
+    """The first place where today's rules would have recorded something else. `expected` is what the log contains."""
 
     version: int
     command: str

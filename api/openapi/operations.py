@@ -26,7 +26,7 @@ OPERATIONS: dict[str, Operation] = {
     "retry_turn": _command(
         summary="Retry a turn",
         description="A turn that waits for its next attempt is retried now; a failed turn is retried once more. "
-        "Everything before it stays.",
+        "Everything before it is kept.",
         body=command_bodies.Retry,
         status=202,
     ),
@@ -46,7 +46,7 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "redact_text": Operation(
         tag="Sessions",
-        summary="Take a long text out of the log",
+        summary="Remove a long text from the log",
         description="For a secret that has leaked into a prompt, a reply or a transcript. The text and its beginning "
         "in the events that quote it are replaced for good; each session that mentions it records "
         "`session.text_redacted`, and `verify` names it. Copies elsewhere are not touched. On PostgreSQL, the commits "
@@ -70,7 +70,7 @@ OPERATIONS: dict[str, Operation] = {
     "decide_scope": _command(
         summary="Allow or deny changes outside the scope",
         description='For deliveries in a repository with `[scope] outside = "ask"`. Allowed paths may be changed '
-        "from then on; the developer has to undo changes to denied ones in another iteration. The wait"
+        "from then on; the developer has to undo changes to denied paths in another iteration. The wait"
         " uses no budget.",
         body=command_bodies.ScopeAnswer,
     ),
@@ -159,7 +159,7 @@ OPERATIONS: dict[str, Operation] = {
     "show_turn": Operation(
         tag="Sessions",
         summary="A turn with its prompt, reply, activity and patch",
-        description="Long texts are whole. While the turn runs, `activity` is what the agent did so far.",
+        description="Long texts are complete. While the turn runs, `activity` is what the agent has done so far.",
         answer=turns.TurnDetail,
     ),
     "show_activity": Operation(
@@ -174,7 +174,8 @@ OPERATIONS: dict[str, Operation] = {
     "show_transcript": Operation(
         tag="Sessions",
         summary="What the agent's program printed, line by line",
-        description="Of the last attempt that printed anything, without secrets; at most 64 MiB, then cut with a mark.",
+        description="From the last attempt that printed anything. Secrets are removed. Longer output is cut at 64 MiB, "
+        "and the cut is marked.",
         media=PLAIN,
     ),
     "show_changes": Operation(
@@ -238,7 +239,7 @@ OPERATIONS: dict[str, Operation] = {
     "list_log": _events(
         tag="Log",
         summary="The whole log by position",
-        description="A page, or with `Accept: text/event-stream` the history and then what happens, without an end.",
+        description="A page. With `Accept: text/event-stream`: the history, then new events; the stream does not end.",
     ),
     "show_report": Operation(
         tag="Reports",

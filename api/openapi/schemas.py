@@ -16,6 +16,8 @@ Wanted = tuple[type[BaseModel], JsonSchemaMode]
 
 _REFERENCE = re.compile(rf'"{PLACE}([^"]+)"')
 _MODE = re.compile(r"-(Input|Output)$")
+RULES = re.compile(r" \((?:[^()]*\b(?:K-\d+|S\d\b|behaviour)[^()]*|§[\d.]+)\)")
+"""The rule that a docstring follows: for those who read the code, not for those who read the description."""
 
 
 class _Wire(GenerateJsonSchema):
@@ -55,7 +57,7 @@ def schemas(wanted: Iterable[Wanted]) -> tuple[dict[Wanted, JsonSchemaValue], di
     components = used(document["$defs"], by=meant)
     names = _plain(components)
     components = {names[name]: schema for name, schema in _renamed(components, names).items()}
-    return dict(zip(wanted, _renamed(meant, names), strict=True)), components
+    return dict(zip(wanted, _renamed(meant, names), strict=True)), without_rules(components)
 
 
 def _plain(names: Iterable[str]) -> dict[str, str]:
@@ -63,6 +65,16 @@ def _plain(names: Iterable[str]) -> dict[str, str]:
     plain = {name: _MODE.sub("", name) for name in names}
     counted = Counter(plain.values())
     return {name: short if counted[short] == 1 else name for name, short in plain.items()}
+
+
+def without_rules(value: Any) -> Any:
+    """The same without the codes of rules in its descriptions."""
+    if isinstance(value, dict):
+        return {
+            key: RULES.sub("", part) if key == "description" and isinstance(part, str) else without_rules(part)
+            for key, part in value.items()
+        }
+    return [without_rules(part) for part in value] if isinstance(value, list) else value
 
 
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:

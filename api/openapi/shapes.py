@@ -138,8 +138,8 @@ class LeaseView(Value):
 
     attempt: int = Field(description="send it with heartbeats and the result; it identifies this claim")
     until: str
-    seconds: float = Field(description="by how much a heartbeat extends it")
-    heartbeat_seconds: float = Field(description="how often a heartbeat is advised")
+    seconds: float = Field(description="how far a heartbeat extends it")
+    heartbeat_seconds: float = Field(description="the recommended interval between heartbeats")
 
 
 class TurnOffer(Value):

@@ -26,7 +26,7 @@ Reason = Annotated[str, Field(max_length=2_000)]
 Digest = Annotated[StrictStr, Field(pattern=r"^[0-9a-f]{64}$")]
 DecisionSeconds = Annotated[
     Annotated[StrictInt, Field(ge=1, le=31_536_000)] | None,
-    Field(description="how long the decision may wait; then it expires as `decisionDefault`, or without an effect"),
+    Field(description="how long to wait for the decision; after that `decisionDefault` applies, if there is one"),
 ]
 _NULL = {"type": "null"}
 _SAID = ("default", "description", "deprecated")
@@ -81,7 +81,7 @@ def _or_null(field: JsonSchemaValue) -> JsonSchemaValue:
 
 
 class RetryBody(Body):
-    """How failed turns are tried again; what is left out is the team's."""
+    """How failed turns are retried; fields that are left out are taken from the team file."""
 
     attempts: Annotated[StrictInt, Field(ge=1, le=100)] | None = None
     backoff_seconds: (
@@ -90,7 +90,7 @@ class RetryBody(Body):
     max_wait_seconds: Annotated[float, Field(ge=0, le=2_592_000)] | None = None
     repairs: Annotated[StrictInt, Field(ge=0, le=10)] | None = None
     fallback: Annotated[list[Short], Field(max_length=20)] | None = Field(
-        default=None, description="the agents who take a turn over, in this order"
+        default=None, description="the agents who take over a turn, in this order"
     )
 
 
@@ -138,7 +138,7 @@ class DeliveryStart(Start):
     max_cost_micros: Annotated[StrictInt, Field(ge=1, le=2**53)] | None = None
     review: "WishBody | None" = Field(default=None, description="a review that a person decides, before packaging")
     no_progress_limit: Annotated[StrictInt, Field(ge=0, le=100)] | None = Field(
-        default=None, description="iterations in a row without progress after which it rests; 0 for any number"
+        default=None, description="after this many iterations in a row without progress it stops; 0: no limit"
     )
     baseline: StrictBool | None = Field(
         default=None,
@@ -202,7 +202,7 @@ class ReviewStart(Discussed):
 
 
 class DebateStart(Discussed):
-    """Start a debate about a plan (S2)."""
+    """Start a debate about a plan."""
 
     kind: Literal["debate"] = "debate"
     plan: Annotated[str, Field(min_length=1, max_length=500_000, pattern=r"\S")]

@@ -18,7 +18,8 @@ class Decision(Body):
     decision: Literal["apply_fix", "skip", "revise", "accept"]
     rationale: Reason = ""
     version: Annotated[StrictInt, Field(ge=1)] | None = Field(
-        default=None, description="the version of the review or debate that is answered; refused when there is a newer"
+        default=None,
+        description="the version of the review or debate that is answered; rejected if there is a newer one",
     )
     seen: Digest | None = Field(default=None, description="of what is decided on; required where several decide")
 
@@ -31,7 +32,7 @@ class Answer(Body):
 
 
 class MoreBudget(Body):
-    """A budget that is larger from here on."""
+    """A larger budget from here on."""
 
     add_iterations: Annotated[StrictInt, Field(ge=1, le=20)] | None = None
     add_minutes: Annotated[StrictInt, Field(ge=1, le=180)] | None = None
@@ -83,7 +84,7 @@ class Retry(Body):
 
 
 class Redact(Body):
-    """Take a long text out of the log."""
+    """Remove a long text from the log."""
 
     digest: Digest = Field(description="SHA-256 of the text")
     reason: Annotated[StrictStr, Field(min_length=1, max_length=2_000)]

@@ -37,9 +37,7 @@ class BaselineCommand(Value):
     seconds: float = 0.0
     detail: str = Field(default="", description="why it could not be started")
     reasons: tuple[str, ...] = Field(default=(), description="the lines that say why it failed")
-    remedy: str = Field(
-        default="", description="what to write into hansard.toml, where it needs something of the checkout"
-    )
+    remedy: str = Field(default="", description="what to add to hansard.toml if it needs something from the checkout")
 
 
 class SetupCommand(Value):

@@ -47,7 +47,7 @@ class OrchestrationRequest(Value):
 
 
 class TriageSignals(Value):
-    """What the triage saw (S3): `orchestrate` is what the rule says, whatever was forced."""
+    """What the triage saw: `orchestrate` is what the rule says, whatever was forced."""
 
     orchestrate: bool = Field(description="whether the request needs a plan and a team")
     signals: tuple[str, ...] = Field(description="the signals found")

@@ -104,7 +104,7 @@ class Judged(Value):
 
 
 class AgentPhases(Value):
-    """One agent's part of a run: its phases, its position in them, its verdicts (§1.1)."""
+    """One agent's part of a run: its phases, its position in them, its verdicts."""
 
     agent: str
     task: str = ""

@@ -13,13 +13,13 @@ _PERSON: Final = "person:"
 
 
 class DecisionPolicy(Value):
-    """How a session's decisions are made, as the team file had it when the session was started."""
+    """How a session's decisions are made, according to the team file when the session started."""
 
-    approvers: int = Field(default=1, ge=1, description="how many people have to choose the same")
+    approvers: int = Field(default=1, ge=1, description="how many people have to make the same choice")
     not_author: bool = Field(default=False, description="whether the person who started it may not decide")
     authors: tuple[str, ...] = Field(default=(), description="who started it, and who forked it")
     who: tuple[str, ...] = Field(default=(), description="the keys that may decide; empty: every key with the scope")
-    remind_ms: tuple[int, ...] = Field(default=(), description="when a decision that waits is notified again")
+    remind_ms: tuple[int, ...] = Field(default=(), description="when to send a reminder of a waiting decision")
 
     @property
     def guarded(self) -> bool:

@@ -47,7 +47,7 @@ class PermissionDecided(PermissionEvent):
 
 
 class PermissionWithdrawn(PermissionEvent):
-    """Nobody waits for the answer any more: the attempt that asked has ended."""
+    """The answer is no longer needed: the attempt that asked has ended."""
 
     TOPIC: ClassVar[str] = "turn.permission_withdrawn"
 

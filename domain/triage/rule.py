@@ -22,7 +22,7 @@ _FLAGS = re.ASCII | re.IGNORECASE
 
 
 class Triage(Value):
-    """The verdict and what spoke for it, in the order of the rule."""
+    """The verdict and the signals for it, in the order of the rule."""
 
     orchestrate: bool
     signals: tuple[Signal, ...] = ()

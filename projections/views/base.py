@@ -51,15 +51,15 @@ class VoteView(View):
 
 
 class ApprovalView(View):
-    """What the team file asks of a decision, and how far it is."""
+    """The team file's rules for a decision, and the votes so far."""
 
-    approvers: int = Field(description="how many people have to choose the same")
+    approvers: int = Field(description="how many people have to make the same choice")
     not_author: bool = Field(description="whether those in `authors` may not decide")
     authors: tuple[str, ...] = Field(description="who started or forked the session")
     who: tuple[str, ...] = Field(description="the keys that may decide; empty: every key with the scope")
     votes: tuple[VoteView, ...]
     missing: dict[str, int] = Field(description="for each choice, how many more people have to choose it")
-    remind_at: tuple[str, ...] = Field(default=(), description="when it is notified again while it waits")
+    remind_at: tuple[str, ...] = Field(default=(), description="when a reminder is sent while it waits")
 
 
 def approval_view(

@@ -45,7 +45,7 @@ class ChartStep(View):
 
 
 class WhyNot(View):
-    """What a wished state lacks: whether it is one step away, and the shortest way through the chart."""
+    """What is missing for another state: whether it is one step away, and the shortest path through the chart."""
 
     wished: str
     state: str
@@ -77,7 +77,7 @@ class Explanation(View):
 
 
 class ReplayDifference(View):
-    """The first place where today's rules would have written something else."""
+    """The first place where today's rules would have recorded something else."""
 
     version: int
     command: str
@@ -138,7 +138,7 @@ class ComparedEvents(View):
 
 
 class SpentView(View):
-    """What the turns cost as far as it was reported; null: of none."""
+    """The reported cost of the turns; null if none was reported."""
 
     tokens: int | None
     cost_micros: int | None
@@ -146,7 +146,7 @@ class SpentView(View):
 
 
 class Cost(View):
-    """Of both, and the second less the first; null where either is unknown."""
+    """The cost of each session and the difference (second minus first); null if either is unknown."""
 
     a: SpentView
     b: SpentView

@@ -109,7 +109,7 @@ class Approval(View):
 
 
 class BlameLine(View):
-    """A line. What is not known to be an agent's has no session: it may be a person's."""
+    """A line. A line that is not known to be an agent's has no session; a person may have written it."""
 
     line: int
     text: str
@@ -120,7 +120,7 @@ class BlameLine(View):
     model: str | None = None
     iteration: int | None = None
     demanded_by: Demand | None = None
-    validated_by: int | None = Field(default=None, description="the event by which the validation passed")
+    validated_by: int | None = Field(default=None, description="the event that says that the validation passed")
     approved_by: Approval | None = None
 
 

@@ -38,13 +38,13 @@ class TurnView(View):
     machine: str | None = Field(
         default=None,
         exclude_if=absent,
-        description="the machine that it waits for: it alone has the workspace, and no worker runs there",
+        description="the machine that it waits for: only that machine has the workspace, and no worker runs there",
     )
     external: bool | None = Field(
-        default=None, exclude_if=absent, description="true of a turn that an external worker comes for, or has"
+        default=None, exclude_if=absent, description="true if an external worker claims the turn, or has claimed it"
     )
     elsewhere: bool | None = Field(
-        default=None, exclude_if=absent, description="true of a turn of an agent that this service does not have"
+        default=None, exclude_if=absent, description="true if this service does not have the turn's agent"
     )
 
 
@@ -84,14 +84,16 @@ class SessionView(Listed):
     """What every kind of session says of itself. A subclass says what its kind adds; its `kind` is a literal."""
 
     permission_requests: tuple[PermissionRequestView, ...] | None = Field(
-        default=None, exclude_if=absent, description="what agents wait to be allowed, oldest first"
+        default=None, exclude_if=absent, description="the permissions that agents are waiting for, oldest first"
     )
     held: bool = Field(description="a fork that stopped where no recorded answer fits; `continue` resumes it")
     workspace: str | None
     fence: FenceLevel | None = Field(
-        default=None, description="the weakest fence that a turn ran in; null where nothing was run"
+        default=None, description="the weakest sandbox that a turn ran in; null if nothing was run"
     )
-    fence_gaps: tuple[str, ...] = Field(default=(), description="all that was not held in a turn")
+    fence_gaps: tuple[str, ...] = Field(
+        default=(), description="everything that the sandbox of a turn did not restrict"
+    )
 
 
 class ScopeRequestView(View):
@@ -140,7 +142,7 @@ class PlannedCommand(View):
 
 
 class BudgetView(View):
-    """What has no limit or was never reported is left out."""
+    """Amounts without a limit and amounts that were never reported are left out."""
 
     max_iterations: int
     max_minutes: int
@@ -174,7 +176,7 @@ class DeliveryView(SessionView):
     feedback: str | None
     final_summary: str | None
     result: ResultView | None = Field(default=None, description="null while nothing has changed")
-    reason: str | None = Field(description="why it came to rest, as a code; null while it runs and after a success")
+    reason: str | None = Field(description="why it stopped, as a code; null while it runs and after a success")
     scope_request: ScopeRequestView | None = Field(
         default=None, exclude_if=absent, description="changes outside the scope that wait for a person"
     )
@@ -212,7 +214,7 @@ class AgentView(AgentPhases):
     gate: str
     phase_name: str
     subtask_id: str = Field(description="as verdicts name it; an agent may have several subtasks")
-    agent_session: str | None = Field(description="the handle of its conversation, null once that is cleared")
+    agent_session: str | None = Field(description="the handle of its conversation, null once it is cleared")
 
 
 class OrchestrationView(SessionView):
@@ -255,14 +257,14 @@ class SynthesisView(View):
 
 
 class DecisionView(View):
-    """How it ended; `expired`: no decision in time, so the default applied."""
+    """The decision. `expired`: nobody decided in time, so the default applied."""
 
     choice: str
     actor: str
     rationale: str
     at: str
     expired: bool
-    votes: tuple[VoteView, ...] = Field(default=(), exclude_if=empty, description="those for it, where people vote")
+    votes: tuple[VoteView, ...] = Field(default=(), exclude_if=empty, description="the votes for it, if people vote")
 
 
 class DiscussionView(SessionView):
@@ -270,21 +272,21 @@ class DiscussionView(SessionView):
 
     strategy: str
     max_rounds: int
-    profile: str = Field(description="the thresholds by which it is judged, by name; `custom` for its own")
+    profile: str = Field(description="the name of the thresholds it is judged by; `custom` if it has its own")
     rounds: tuple[RoundView, ...]
     convergence: Metrics | None
     convergence_history: tuple[Metrics, ...]
     synthesis: SynthesisView | None
     feedback: dict[str, Any] | None
-    dissent: tuple[str, ...] = Field(description="what was never agreed, whatever the metrics say")
+    dissent: tuple[str, ...] = Field(description="points on which the agents never agreed, whatever the metrics say")
     decision: DecisionView | None
-    choices: tuple[str, ...] = Field(description="what a person may decide now; empty where nothing waits")
+    choices: tuple[str, ...] = Field(description="the choices that a person has now; empty if nothing waits")
     stop_reason: StopReason | None
     reason: str | None = Field(description="why its rounds are over: `turn_failed`, or the `stopReason`")
     expires_at: str | None = Field(description="when the decision expires, if it does")
     seen: str | None = Field(default=None, exclude_if=absent, description="digest of what a person decides on")
     approval: ApprovalView | None = Field(
-        default=None, exclude_if=absent, description="how the team decides, where the team file says so"
+        default=None, exclude_if=absent, description="how the team decides, if the team file says so"
     )
 
 

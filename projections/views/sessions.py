@@ -80,7 +80,7 @@ class WaitingItem(View):
         default=None, exclude_if=absent, description="of a decision: the digest of the diff and findings it is about"
     )
     approval: ApprovalView | None = Field(
-        default=None, exclude_if=absent, description="how the team decides it, where the team file says so"
+        default=None, exclude_if=absent, description="how the team decides it, if the team file says so"
     )
 
 
@@ -89,7 +89,7 @@ class DecisionPage(Page):
 
 
 class WaitingMessage(View):
-    """A message in the queue; the session of that id begins when it is its turn."""
+    """A message in the queue; its session has this id and starts when its turn comes."""
 
     session_id: str
     prompt: str
@@ -144,16 +144,16 @@ Name = Literal["summary", "budgets", "quality", "convergence", "decisions", "cos
 
 
 class ReportFilters(View):
-    """What the report was asked for; instants with their offset, null: everything."""
+    """The filters of the report; instants with their offset. null: no filter."""
 
     since: str | None = Field(alias="from")
-    until: str | None = Field(alias="to", description="not included; of a date it is the end of that day")
+    until: str | None = Field(alias="to", description="exclusive; a date means the end of that day")
     kind: str | None
     label: str | None
 
 
 class ReportAnswer(View):
-    """Rows in an order that only the facts decide. What is not known is null, and never counts as zero."""
+    """Rows in an order that depends only on the facts. Unknown values are null and never count as zero."""
 
     name: Name
     as_of: int = Field(description="the position up to which facts count")

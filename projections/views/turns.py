@@ -56,7 +56,7 @@ class TurnList(Page):
 
 
 class ActivityFrame(View):
-    """Something that the agent did or said; frames of one turn are counted from 1."""
+    """Something that the agent did or said. The frames of a turn are numbered from 1."""
 
     seq: int
     at: str
@@ -72,7 +72,7 @@ class ActivityFrame(View):
 
 
 class ActivityList(Page):
-    """What a turn did: while it runs everything that it said, afterwards the tools that it used."""
+    """What a turn did: everything so far while it runs, and the tools it used once it has ended."""
 
     items: tuple[ActivityFrame, ...]
 

@@ -458,3 +458,8 @@ def test_the_style_sheet_is_served_as_one(client: TestClient) -> None:
     response = client.get("/assets/reference.css")
     assert response.headers["content-type"] == "text/css; charset=utf-8"
     assert "prefers-color-scheme: dark" in response.text
+
+
+def test_the_descriptions_name_no_rules_of_the_specification(document: dict[str, Any]) -> None:
+    words = [node["description"] for node in nodes(document) if isinstance(node.get("description"), str)]
+    assert [each for each in words if re.search(r"§|\b(?:K-\d+|S[1-5])\b", each)] == []

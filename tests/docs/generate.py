@@ -1,11 +1,11 @@
 """`docs/events.md`, made from the events and charts themselves: `python -m tests.docs.generate` writes it."""
 
-import re
 from collections.abc import Iterator, Mapping
 from inspect import get_annotations
 from pathlib import Path
 from typing import Any
 
+from api.openapi.schemas import RULES
 from domain.kinds import TOPICS
 from domain.session.chart import Chart, ChartTable
 from domain.values.base import DomainEvent
@@ -28,14 +28,13 @@ A [Text](#text) has any length: `head` holds up to 16 kB, `digest` identifies th
 Schema = Mapping[str, Any]
 
 
-_SOURCES = re.compile(r" \((?:[^()]*\b(?:K-\d+|S\d\b|behaviour)[^()]*|§[\d.]+)\)")
 """Sections of the specification, which mean something in code only."""
 
 
 def document() -> str:
     """The whole file."""
     text = "\n".join((INTRODUCTION, *_contents(), *_groups(), *_shapes(), *_charts())).rstrip() + "\n"
-    return _SOURCES.sub("", text)
+    return RULES.sub("", text)
 
 
 def _contents() -> Iterator[str]:

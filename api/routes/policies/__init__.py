@@ -56,23 +56,24 @@ class Policy(Generic[B, A]):
 # fmt: off
 POLICIES: tuple[Policy[Any, Any], ...] = (
     Policy("triage", "Is this message worth a plan and a team?", bodies.TriageBody, Triage, rules.judge_triage),
-    Policy("intent", "Does this message only say: go on, or start afresh?",
+    Policy("intent", "Does this message only ask to continue or to reset?",
            bodies.IntentBody, answers.IntentAnswer, rules.judge_intent),
     Policy("phases", "Which phases does each agent of a plan go through?",
            bodies.PhasesBody, answers.PhasesAnswer, rules.plan_phases),
     Policy("match", "Which employee does a plan mean by a name?", bodies.MatchBody, answers.MatchAnswer, rules.match),
     Policy("parallel", "Which agents of a plan may work at the same time?",
            bodies.ParallelBody, answers.ParallelAnswer, rules.parallel),
-    Policy("convergence", "Where does a discussion stand, and what follows?",
+    Policy("convergence", "Has a discussion converged, and what comes next?",
            bodies.ConvergenceBody, Metrics, rules.convergence),
-    Policy("agreement", "How far does a text agree?", bodies.AgreementBody, answers.AgreementAnswer, rules.agreement),
-    Policy("similarity", "How much of their words do two texts share?",
+    Policy("agreement", "How much agreement does a text express?",
+           bodies.AgreementBody, answers.AgreementAnswer, rules.agreement),
+    Policy("similarity", "How many of their words do two texts share?",
            bodies.SimilarityBody, answers.SimilarityAnswer, rules.similarity),
     Policy("budget", "May another iteration begin?", bodies.BudgetBody, answers.BudgetAnswer, rules.budget),
-    Policy("validation", "Which commands prove an iteration?",
+    Policy("validation", "Which commands validate an iteration?",
            bodies.ValidationBody, answers.ValidationAnswer, rules.plan_validation),
     Policy("parse", "What does an agent's reply say?", bodies.ParseBody, answers.ParseAnswer, rules.parse),
-    Policy("prompt", "What is an agent told?", bodies.PromptBody, answers.PromptAnswer, rules.prompt),
+    Policy("prompt", "What is in an agent's prompt?", bodies.PromptBody, answers.PromptAnswer, rules.prompt),
 )
 # fmt: on
 

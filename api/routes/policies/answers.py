@@ -44,7 +44,7 @@ class SimilarityAnswer(Value):
 
 
 class BudgetSnapshot(Value):
-    """Instants in the form in which `startedAt` came; `reason` only where the budget is exhausted."""
+    """Instants in the format of `startedAt`; `reason` only if the budget is exhausted."""
 
     max_iterations: int
     max_minutes: int

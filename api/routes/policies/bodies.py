@@ -55,7 +55,7 @@ AnyCommand = Annotated[Any, PlainValidator(_as_given, json_schema_input_type=str
 When = Annotated[
     Instant,
     PlainValidator(instant, json_schema_input_type=datetime | int),
-    Field(description="ISO 8601 (UTC where it says no offset), or whole milliseconds since 1970"),
+    Field(description="ISO 8601 (UTC if it has no offset), or milliseconds since 1970 as an integer"),
 ]
 
 
@@ -83,7 +83,7 @@ class GivenVerification(PlannedVerification):
 
 
 class GivenSubtask(Subtask):
-    """S1's subtask as somebody may send it: a name, and everything within the caps."""
+    """A subtask as a caller may send it: a name, and every amount within its limits."""
 
     agent: Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
     role: Annotated[Role, Field(max_length=200)] = "custom"

@@ -45,7 +45,7 @@ AnyProfile = Annotated[Any, PlainValidator(_as_given, json_schema_input_type=Pro
 
 
 class LabQuery(PolicyBody):
-    """Which discussions: newest first. Forks are left out, they share their source's rounds."""
+    """Which discussions, newest first. Forks are left out because they share their source's rounds."""
 
     kind: Literal["review", "debate"] | None = None
     label: Annotated[str, Field(min_length=1, max_length=64)] | None = None
@@ -65,7 +65,7 @@ class LabBody(PolicyBody):
 
 
 class Tried(Value):
-    """A profile under the name by which the outcomes call it."""
+    """A profile, and its name in the outcomes."""
 
     name: str
     profile: Profile

@@ -51,7 +51,7 @@ class TurnFault(Body):
 
 
 class TurnResult(Body):
-    """What came of a turn: an answer, or why there is none."""
+    """The result of a turn: an answer, or why there is none."""
 
     text: str | None = Field(default=None, description="what the agent says; may be left out of a failure")
     usage: TurnUsage = TurnUsage()
