@@ -18,7 +18,7 @@ from domain.values.base import Text
 Run = Now[Orchestration]
 
 PAUSED = "Checkpoint: a person decides how it goes on."
-OUTSIDE = "\nThese changes are outside the scope; continuing allows them:"
+OUTSIDE = "These changes are outside the scope; continuing allows them:"
 HINT = '다음: "리뷰해봐", "이어서 해줘", "리셋해"'
 TO_CONTINUE = '이어서 진행하려면 "이어서 해줘"라고 말씀하세요.'
 
@@ -30,9 +30,9 @@ def asks(run: Orchestration) -> bool:
 
 def pause(now: Run, words: str) -> Events:
     """A checkpoint. Where changes outside the scope need a person's consent, it names their paths."""
-    run, text = now.state, replies.without_json(words) or CHECKPOINT_DONE
-    scope_lines = [OUTSIDE, *named(run.outside)] if asks(run) else []
-    summary, round = now.text("\n".join([text, *scope_lines])), run.round
+    run, text = now.state, replies.without_json(words)
+    paths = "\n".join([OUTSIDE, *named(run.outside)]) if asks(run) else ""
+    summary, round = now.text("\n\n".join(filter(None, (text, paths))) or CHECKPOINT_DONE), run.round
     yield now.move("pause", CheckpointReached, message=PAUSED, round=round, summary=summary, hint=HINT)
     yield from _done(now, HINT, summary, checkpoint=True)
 
