@@ -1,0 +1,66 @@
+"""How fast a large log is verified and its views are rebuilt, in how much memory (`./dev test -n 0 -m benchmark`)."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.adapters.audited import written
+from tests.api.server import ROOT
+from tests.benchmarks.measuring import Tell
+from tests.kit.many_events import multiply
+
+pytestmark = pytest.mark.benchmark
+
+MEASURE = """
+import json, resource, sys, time
+from contextlib import closing
+from pathlib import Path
+from adapters.proof.verify import verify, verify_stored
+from adapters.store.sqlite.sealed import sealed
+from adapters.store.sqlite.views import SqliteViews
+from projections.engine.follow import Follower
+
+def rebuild(log):
+    with closing(SqliteViews(Path(sys.argv[1]).with_name("views.db"))) as views:
+        follower = Follower(log, views)
+        follower.catch_up()
+        assert follower.problems() == []
+
+def check(verification):
+    assert verification.faults == []
+
+steps = {
+    "stored": lambda log: check(verify_stored(log)),
+    "verify": lambda log: check(verify(log)),
+    "rebuild": rebuild,
+}
+with sealed(Path(sys.argv[1])) as log:
+    began = time.process_time()
+    steps[sys.argv[2]](log)
+    spent = time.process_time() - began
+    rate = log.head() / spent
+print(json.dumps({"rate": rate, "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+"""
+
+
+def measured(log: Path, step: str) -> tuple[float, float]:
+    """Events a second of one core, and the most memory in megabytes, in a process of its own."""
+    words = [sys.executable, "-c", MEASURE, str(log), step]
+    answer = json.loads(subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True).stdout)
+    return answer["rate"], answer["megabytes"]
+
+
+@pytest.mark.parametrize("events", [50_000, pytest.param(1_000_000, marks=pytest.mark.nightly)])
+def test_a_large_log_is_verified_and_rebuilt_in_little_memory(tmp_path: Path, tell: Tell, events: int) -> None:
+    """The stored bytes are checked several times as fast as the contents."""
+    small = written(tmp_path / "small", seed=7, steps=300)
+    log = tmp_path / "log.db"
+    count = multiply(small, log, events)
+    figures = {step: measured(log, step) for step in ("stored", "verify", "rebuild")}
+    words = (f"{step} {rate:,.0f} events/s, {megabytes:.0f} MB" for step, (rate, megabytes) in figures.items())
+    tell(f"{count:,} events: {'; '.join(words)}")
+    assert max(megabytes for _, megabytes in figures.values()) < 200
+    assert figures["stored"][0] > 2.5 * figures["verify"][0]
