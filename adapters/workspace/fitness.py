@@ -14,23 +14,10 @@ from domain.values.sentences import Sentence
 EXAMPLES: Final = "examples"
 """The folder inside our own data that contains repositories for people to work in."""
 _SYSTEM: Final = tuple(
-    map(
-        Path,
-        [
-            "/bin",
-            "/boot",
-            "/dev",
-            "/etc",
-            "/lib",
-            "/lib64",
-            "/private/etc",
-            "/proc",
-            "/sbin",
-            "/sys",
-            "/usr/bin",
-            "/usr/lib",
-            "/usr/sbin",
-        ],
+    Path("/", name)
+    for name in (
+        *("bin", "boot", "dev", "etc", "lib", "lib64", "proc", "sbin", "sys"),
+        *("private/etc", "usr/bin", "usr/lib", "usr/sbin"),
     )
 )
 """Folders of the operating system: nothing in them is a project."""
