@@ -20,6 +20,10 @@ _HARMLESS: Final = frozenset({"DATABASE", "DATA_DIR", "DEBUG", "TEAM", "AUTH", "
 _BEHIND: Final = "SELECT count(*) FROM progress WHERE error IS NOT NULL OR position <> ?"
 
 
+FORMAT: Final = 1
+"""The store's, without importing the store: a log of another format is left to it."""
+
+
 def read_directly(where: Where, reading: Reading[T]) -> T | None:
     """What `reading` finds. None where the views are missing, or where the log or the answer is elsewhere."""
     log = _log_file(where)
@@ -32,7 +36,7 @@ def read_directly(where: Where, reading: Reading[T]) -> T | None:
         return None
     try:
         with closing(_opened(log)) as events, closing(_opened(views)) as db:
-            return reading(events, db)
+            return reading(events, db) if events.execute("PRAGMA user_version").fetchone() == (FORMAT,) else None
     except sqlite3.Error:
         return None
 

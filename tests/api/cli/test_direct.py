@@ -1,10 +1,13 @@
 """Commands that read the views themselves print what the API would have answered."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from adapters.store.sqlite.connection import FORMAT
 from api.answers import ANSWER, code
 from api.cli import direct, inbox, listing, show_session
 from domain.session.permissions import RequestPermission
@@ -108,3 +111,16 @@ def _watched(monkeypatch: pytest.MonkeyPatch, *modules: ModuleType) -> list[obje
     for module in modules:
         monkeypatch.setattr(module, "read_directly", watched)
     return answers
+
+
+@pytest.mark.parametrize("command", [["inbox"], ["list"], ["show", "delivery-1"]])
+def test_the_log_of_a_newer_version_is_refused_although_its_views_are_current(
+    command: list[str], log: str, hansard: Hansard
+) -> None:
+    words = [*command, "--database", log]
+    assert hansard(*words).code == hansard(*words).code == 0
+    assert direct.FORMAT == FORMAT
+    with closing(sqlite3.connect(log, isolation_level=None)) as connection:
+        connection.execute(f"PRAGMA user_version = {FORMAT + 1}")
+    refused = hansard(*words)
+    assert (refused.code, f"has format {FORMAT + 1}" in refused.err) == (1, True)
