@@ -125,6 +125,7 @@ class System(Core):
         self.writer.nearest = self.snapshots.nearest
         self.sessions = Sessions(self.store, self.snapshots)
         self.records = Records(self.store, self.snapshots)
+        self.snapshots.grown = self.records.prepare
         self.reports: Recent[ReportAnswer] = Recent(_REPORTS)
         self.provenance = Provenance(self.store, settings.node_dir / "workspaces")
         self.hub: Hub

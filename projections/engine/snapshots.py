@@ -86,6 +86,8 @@ class Snapshots:
     def __init__(self, log: Histories, views: Views, hash_of: HashOf, *, every: int = EVERY) -> None:
         self._source, self._views, self._hash_of, self.every = log, views, hash_of, every
         self._offered: dict[Place, Snapshot] = {}
+        self.grown: Callable[[str, int], None] = _nothing
+        """Called in the thread with each long session and its version, to fold more of it before somebody asks."""
         self._keeper = Keeper("snapshots", what="snapshots", where="the views", keep=self._keep, missed=self._missed)
 
     # -- reading ---------------------------------------------------------------------------------------------------
@@ -115,6 +117,15 @@ class Snapshots:
         """What the state was folded from, and that it is as it was: commands are decided on it."""
         head = self._hash_of(session_id, version)
         return None if head is None else hashlib.sha256(head + state.encode()).hexdigest()
+
+    def newest(self, session_id: str, what: str, by: str) -> int:
+        """The version of the newest snapshot by these rules; 0 if there is none."""
+        with self._views.reading() as db:
+            row = db.execute(
+                "SELECT max(version) FROM snapshots WHERE session_id = ? AND what = ? AND rules = ?",
+                (session_id, what, by),
+            ).fetchone()
+        return int(row[0] or 0) if row else 0
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
@@ -161,7 +172,7 @@ class Snapshots:
             after = session.version if session else 0
             history = self._source.history(session_id, after=after, upto=after + self.every)
             if len(history) < self.every:
-                return
+                break
             session = fold(kind_of(session_id), ((recorded.event, recorded.metadata) for recorded in history), session)
             assert session is not None, "a session that had an event exists"
             state = Snapshot(
@@ -169,6 +180,8 @@ class Snapshots:
             )
             with self._views.transaction() as db:
                 self._insert(db, state)
+        if session is not None and not self._keeper.ending:
+            self.grown(session_id, session.version)
 
     def keep(self, snapshot: Snapshot) -> None:
         """Keep it now, in place of others of its kind. Raises what the views raise."""
@@ -185,6 +198,10 @@ class Snapshots:
                 " SET rules = excluded.rules, hash = excluded.hash, state = excluded.state",
                 (*snapshot[:4], seal, snapshot.state),
             )
+
+
+def _nothing(_: str, __: int) -> None:
+    """What `grown` does unless somebody wants more of long sessions."""
 
 
 def read_as(load: Callable[[str], T], snapshot: Snapshot) -> T | None:

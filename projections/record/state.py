@@ -24,6 +24,8 @@ from projections.record.worklog import Worklog, write
 KEPT_SESSIONS: Final = 64
 KEPT_EVENTS: Final = 200_000
 """Limits of the records in memory: their number, and their events in total."""
+LONG: Final = 2_048
+"""Events from which on a history is folded ahead."""
 RECORD: Final = "record"
 
 
@@ -102,6 +104,19 @@ class Records:
             self._forget()
         return cached.record
 
+    def prepare(self, session_id: str, version: int) -> None:
+        """Fold a long history before somebody opens it, and have a snapshot kept, unless there is one that is nearly
+        as new: it is what makes a page of twenty thousand events open at once after a restart."""
+        if self._snapshots and version >= LONG:
+            kept = self._snapshots.newest(session_id, RECORD, rules())
+            if version >= self._due(kept):
+                self.of(session_id, version)
+
+    def _due(self, kept: int) -> int:
+        """The version from which on a snapshot is worth its writing."""
+        every = self._snapshots.every if self._snapshots else 0
+        return kept + max(every, kept // 4)
+
     def _grow(self, session_id: str, cached: _Kept, version: int) -> None:
         """Fold event by event, from the snapshot if there is one."""
         if self._snapshots and cached.record.version == 0:
@@ -111,7 +126,7 @@ class Records:
         record = cached.record
         for recorded in self.log.history(session_id, after=record.version, upto=version):
             record.add(recorded)
-        if self._snapshots and record.version >= cached.snapshot + max(self._snapshots.every, cached.snapshot // 4):
+        if self._snapshots and record.version >= self._due(cached.snapshot):
             cached.snapshot = record.version
             state = _RECORD.dump_json(record).decode()
             self._snapshots.offer(Snapshot(session_id, RECORD, record.version, rules(), state))

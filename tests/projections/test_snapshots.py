@@ -246,6 +246,21 @@ def test_a_session_that_grows_gets_the_next_one_from_the_last(log: Reading, stor
     assert log.events == 11
 
 
+def test_the_record_of_a_long_session_is_folded_before_somebody_opens_it(
+    log: Reading, store: Store, views: SqliteViews, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("projections.record.state.LONG", 40)
+    snapshots = Snapshots(log, views, store.rows.hash_of, every=FEW)
+    snapshots.grown = Records(log, snapshots).prepare
+    for _ in range(2):  # the second start finds it
+        snapshots.start()
+        until(lambda: ("record", 42) in kept(views), what="a snapshot of the record")
+        snapshots.stop()
+    log.events = 0
+    assert Records(log, snapshots).of("delivery-1", 46) == Records(store).of("delivery-1", 46)
+    assert log.events == 4
+
+
 def test_events_between_two_snapshots_give_no_work(log: Reading, store: Store, views: SqliteViews) -> None:
     snapshots = taken(log, store, views)
     log.events = 0
