@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
@@ -16,7 +17,7 @@ from api.http.requests import answer_headers, system
 from api.web import model, svg
 from api.web.assets import SCRIPT, SHEET
 from api.web.plain_text import shown
-from api.web.sentences import words
+from api.web.sentences import own, words
 from domain.kinds import KINDS
 from domain.values.sentences import Sentence
 from domain.values.words import LANGUAGES, Language, Words, preferred
@@ -121,7 +122,15 @@ def _needs(request: Request) -> int:
 def fragment(say: Words, named: Language | None, template: str, **more: Any) -> str:
     """A part of a page: a pure function of what it is given."""
     loaded = _TEMPLATES.get_template(template)
-    return loaded.render(say=say, link=linker(named), kinds=tuple(KINDS), icons=model.ICONS, drawn=svg, **more)
+    return loaded.render(
+        say=say,
+        link=linker(named),
+        kinds=tuple(KINDS),
+        icons=model.ICONS,
+        drawn=svg,
+        own=partial(own, say.language),
+        **more,
+    )
 
 
 def linker(language: Language | None) -> Link:

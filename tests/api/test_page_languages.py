@@ -9,6 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from domain.values.words import catalogue
+from tests.api.scenes import exhausted, failed, two_iterations
 from tests.api.seen import BROWSER, Seen, finished, page
 from tests.api.server import inside
 
@@ -58,3 +59,29 @@ def test_a_language_that_was_asked_for_stays(client: TestClient) -> None:
     assert '<input type="hidden" name="lang" value="ko">' in html
     assert 'href="/?lang=en"' in html
     assert client.get("/", headers=BROWSER).headers["vary"].startswith("Accept-Language, Accept")
+
+
+OURS = (
+    "Validation passed",
+    "Validation failed",
+    "ended with exit code",
+    "The reply holds no",
+    "preparing",
+    "unreadable",
+)
+"""Beginnings of sentences that Hansard records in English."""
+
+
+def test_the_korean_turns_have_no_english_sentence_of_ours(client: TestClient) -> None:
+    sessions = (two_iterations(client, "Words of an agent"), exhausted(client), failed(client))
+    for session_id in sessions:
+        turns = client.get(f"/api/sessions/{session_id}/turns").json()["items"]
+        for turn in turns:
+            html = page(client, f"/sessions/{session_id}/turns/{turn['turnId']}?lang=ko")
+            text = Seen(re.sub('<details id="prompt">.*?</details>', "", html, flags=re.DOTALL)).text  # as it was asked
+            assert [words for words in OURS if words in text] == []
+    said = Seen(page(client, f"/sessions/{sessions[0]}?tab=turns&lang=ko")).text
+    assert "통과한 명령: 1" in " ".join(said.split())
+    assert "Words of an agent" in said
+    assert "`false` 종료 코드 1" in Seen(page(client, f"/sessions/{sessions[1]}?lang=ko")).text
+    assert "답변에" in Seen(page(client, f"/sessions/{sessions[2]}?lang=ko")).text

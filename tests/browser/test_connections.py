@@ -1,4 +1,4 @@
-"""The stream behind a page: ten tabs on one server, a server that restarts, a session that ends."""
+"""The stream behind a page: twelve tabs on one server, a server that restarts, a session that ends."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.api.scenes import begun, two_iterations, waiting_review
 from tests.api.server import Server, delivery, ended, events, serving, start
 from tests.browser.browsing import PATIENCE_MS, Browsing, badge, browsing, hide, live, shown
 
-TABS = 10
+TABS = 12
 """A browser has six connections to a server; a stream holds one."""
 
 
@@ -21,7 +21,7 @@ def own(tmp_path: Path) -> Iterator[Server]:
         yield found
 
 
-def test_ten_tabs_stay_current_though_a_browser_has_six_connections(site: Browsing, server: Server) -> None:
+def test_twelve_tabs_stay_current_though_a_browser_has_six_connections(site: Browsing, server: Server) -> None:
     session_id = waiting_review(server.client)
     tabs = []
     for _ in range(TABS):

@@ -217,11 +217,16 @@ def _line(line: str) -> str:
 
 
 def _korean(sentence: str) -> str:
+    return in_korean(sentence) or _UNREADABLE
+
+
+def in_korean(sentence: str) -> str | None:
+    """A reason of Hansard in Korean; None for any other text."""
     for pattern, word in _SENTENCES:
         match = pattern.fullmatch(sentence)
         if match:
             return word(match)
-    return _UNREADABLE
+    return None
 
 
 def _none(match: re.Match[str]) -> str:

@@ -109,7 +109,18 @@ def _line(context: PanelContext, turn: TurnCard) -> dict[str, Any]:
         "seconds": clock(round(attempt.seconds * 1000)) if attempt else "",
         "cost": money(attempt.usage.cost_micros) if attempt else "",
         "files": len(attempt.files) if attempt else 0,
-        "summary": cut(ran["summary"].partition("\n")[0], SUMMARY) if ran else (attempt and attempt.failure) or "",
+        "ran": _came_to(ran) if ran else None,
+        "failed_by": (attempt and attempt.failure) or "",
+    }
+
+
+def _came_to(ran: dict[str, Any]) -> dict[str, Any]:
+    """The first command that failed, else how many passed."""
+    failed = next((run for run in ran["runs"] if not run["passed"]), None)
+    return {
+        "count": len(ran["runs"]) + ran["more"],
+        "command": cut(failed["command"], SUMMARY) if failed else "",
+        "run": failed,
     }
 
 
