@@ -19,7 +19,8 @@ from domain.session.redaction import REDACTED, TextRedacted
 
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
 _NAMED: Final = b'"digest":"'
-_NAMES: Final = re.compile(rb'"digest":"([0-9a-f]{64})"')
+_TEMPLATE: Final = b'"template":"'
+_NAMES: Final = re.compile(rb'"(?:digest|template)":"([0-9a-f]{64})"')
 _PENDING: Final = 10_000
 """Digests that are looked up together."""
 
@@ -43,7 +44,7 @@ def check_events(rows: Rows, verdict: Verification) -> None:
             if chained(previous, stream, version, topic, state) != digest:
                 changed[stream, version] = (position, sha256(state).hexdigest())
             heads[stream] = (version, digest)
-            if _NAMED in state:
+            if _NAMED in state or _TEMPLATE in state:
                 texts.follow(position, state)
             if topic == TextRedacted.TOPIC:
                 _follow_redaction(verdict, row, changed)

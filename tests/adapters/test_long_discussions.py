@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from adapters.proof.transfer import export, take_in
+from adapters.proof.verify import verify
 from adapters.store import open_store
 from adapters.store.sqlite.store import SqliteStore
 from adapters.store.texts import spelled_out, whole
@@ -102,6 +103,17 @@ def test_single_events_begin_with_their_text(store: SqliteStore, agent: Disputin
 
 def test_todays_rules_decide_the_same(store: SqliteStore) -> None:
     assert first_difference(store.history(NAME), partial(whole, store)) is None
+
+
+def test_a_missing_template_is_reported(store: SqliteStore, tmp_path: Path) -> None:
+    store.rows.backup(tmp_path / "copy.db")
+    with closing(sqlite3.connect(tmp_path / "copy.db")) as log:
+        log.execute("DELETE FROM texts WHERE digest = (SELECT min(digest) FROM texts)")
+        log.commit()
+    copy = open_store(f"sqlite:///{tmp_path / 'copy.db'}")
+    assert isinstance(copy, SqliteStore)
+    with closing(copy):
+        assert any("is missing" in fault.problem for fault in verify(copy).faults)
 
 
 def test_an_export_contains_the_templates(store: SqliteStore, tmp_path: Path, agent: Disputing) -> None:
