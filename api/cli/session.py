@@ -287,6 +287,8 @@ def reason_of(session: Json) -> str:
 
 def summary_of(session: Json) -> str:
     """How it ended, in the terminal's language."""
+    if not (session.get("finalSummary") or session.get("summary")):
+        return ""
     from projections.record.outcome import outcome as worded  # the views that `--help` does not need
 
     return worded(session, of_environment(os.environ))

@@ -1,11 +1,10 @@
 """Messages in the reader's language. Each room keeps its own in a `messages.toml`: `[key]` with `en` and `ko`."""
 
-import tomllib
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from importlib import import_module
 from typing import Literal, get_args
 
 Language = Literal["en", "ko"]
@@ -49,7 +48,11 @@ def words(language: Language, *rooms: str) -> Words:
 @cache
 def catalogue(room: str) -> dict[str, dict[Language, str]]:
     """The messages of one package, by key and language."""
-    messages: dict[str, dict[Language, str]] = tomllib.loads((files(room) / "messages.toml").read_text("utf-8"))
+    import tomllib  # most short commands show no message
+
+    folder = import_module(room).__path__[0]
+    with open(f"{folder}/messages.toml", "rb") as file:  # noqa: PTH123 - the domain has no paths, and `files` takes longer
+        messages: dict[str, dict[Language, str]] = tomllib.load(file)
     return messages
 
 
