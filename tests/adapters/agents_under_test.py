@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from adapters.agents.acp import AcpAgent, AcpSettings
+from adapters.agents.codex import CodexAgent
 from adapters.agents.command import CommandAgent, CommandSettings
 from adapters.agents.model import ModelAgent, ModelSettings
 from adapters.agents.port import Agent, Reply, Turn
@@ -154,19 +155,29 @@ class CommandSubject:
 class AcpSubject(CommandSubject):
     """The program speaks ACP."""
 
-    def agent(self, **orders: Any) -> AcpAgent:
+    def agent(self, **orders: Any) -> CommandAgent:
         (self.folder / "orders.json").write_text(json.dumps(orders))
         argv = (sys.executable, str(Path(__file__).with_name("acp_program.py")), str(self.folder / "orders.json"))
         return AcpAgent(AcpSettings(argv=argv), self.folder / "data")
 
-    def says(self, text: str) -> AcpAgent:
+    def says(self, text: str) -> CommandAgent:
         return self.agent(steps=[{"say": text}] if text else [])
 
-    def fails(self) -> AcpAgent:
+    def fails(self) -> CommandAgent:
         return self.agent(steps=[{"exit": 3}])
 
-    def hangs(self) -> AcpAgent:
+    def hangs(self) -> CommandAgent:
         return self.agent(steps=[{"hang": 600}], child=str(self.pipe))
+
+
+class CodexSubject(AcpSubject):
+    """The program speaks as Codex's app server does."""
+
+    def agent(self, **orders: Any) -> CodexAgent:
+        (self.folder / "orders.json").write_text(json.dumps(orders))
+        argv = (sys.executable, str(Path(__file__).with_name("codex_program.py")), str(self.folder / "orders.json"))
+        settings = CommandSettings(argv=argv, resume_argv=argv, questions="codex")
+        return CodexAgent(settings, self.folder / "data")
 
 
 class ModelSubject:
@@ -223,6 +234,7 @@ SUBJECTS: dict[str, Callable[[Path], Subject]] = {
     "scripted": ScriptedSubject,
     "command": CommandSubject,
     "acp": AcpSubject,
+    "codex": CodexSubject,
     "model": ModelSubject,
     "command, JSON": lambda folder: CommandSubject(folder, output="json"),
 }

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -9,6 +10,10 @@ from typing import Any
 
 Json = dict[str, Any]
 ORDERS: Json = json.loads(Path(sys.argv[1]).read_text())
+if "child" in ORDERS:  # before anything that takes time
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    Path(ORDERS["child"]).write_text(f"{os.getpid()} {child.pid}\n")
+
 SEEN = Path(sys.argv[1]).with_name("seen.jsonl")
 """What the client asked and answered, a line each."""
 KEPT = Path(os.environ["HOME"], "threads.json")
