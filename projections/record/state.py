@@ -108,14 +108,14 @@ class Records:
         """Fold a long history before somebody opens it, and have a snapshot kept, unless there is one that is nearly
         as new: it is what makes a page of twenty thousand events open at once after a restart."""
         if self._snapshots and version >= LONG:
-            kept = self._snapshots.newest(session_id, RECORD, rules())
-            if version >= self._due(kept):
+            newest = self._snapshots.newest(session_id, RECORD, rules())
+            if version >= self._due(newest):
                 self.of(session_id, version)
 
-    def _due(self, kept: int) -> int:
+    def _due(self, newest: int) -> int:
         """The version from which on a snapshot is worth its writing."""
         every = self._snapshots.every if self._snapshots else 0
-        return kept + max(every, kept // 4)
+        return newest + max(every, newest // 4)
 
     def _grow(self, session_id: str, cached: _Kept, version: int) -> None:
         """Fold event by event, from the snapshot if there is one."""
