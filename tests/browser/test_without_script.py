@@ -123,7 +123,7 @@ def test_the_inbox_is_worked_off(site: Browsing, server: Server) -> None:
     page = site.tab("/decisions")
     for session_id, name in ((review, "Skip & Continue"), (run, "Continue")):
         card = page.locator(f"section[aria-labelledby=of-{session_id}]")
-        button(card, name).click()
+        card.get_by_role("button", name=name).click()
         expect(card).to_have_count(0)
         expect(page).to_have_url(f"{server.url}/decisions")
     assert session(server.client, review)["decision"]["choice"] == "skip"
