@@ -14,7 +14,7 @@ from adapters.proof.references import misplaced
 from adapters.proof.verdict import Verification
 from adapters.store import DamagedEvent
 from adapters.store.mapper import decode
-from adapters.store.port import Row, Rows
+from adapters.store.rows import Row, Rows
 from domain.kinds import fold
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session

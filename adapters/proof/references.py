@@ -12,7 +12,8 @@ from typing import Any
 import orjson
 
 from adapters.store.mapper import decode
-from adapters.store.port import DamagedEvent, Rows
+from adapters.store.port import DamagedEvent
+from adapters.store.rows import Rows
 from domain.session.record import Recorded, mark
 
 Fault = tuple[int, str]

@@ -13,7 +13,8 @@ from adapters.proof.references import mentioned
 from adapters.proof.verdict import NamedRedaction, Verification
 from adapters.store import StoreError
 from adapters.store.mapper import decode
-from adapters.store.port import PAGE, DamagedEvent, Row, Rows, StoredReceipt, chained
+from adapters.store.port import PAGE, DamagedEvent, StoredReceipt
+from adapters.store.rows import Row, Rows, chained
 from adapters.store.vault import StoredKey
 from domain.session.redaction import REDACTED, TextRedacted
 

@@ -6,7 +6,8 @@ from functools import partial
 from adapters.proof.contents import check_contents
 from adapters.proof.stored import check_events, check_keys, check_receipts, check_texts
 from adapters.proof.verdict import Unchecked, Verification
-from adapters.store.port import Log, Rows
+from adapters.store.port import Log
+from adapters.store.rows import Rows
 from adapters.store.sqlite.sealed import UNREADABLE
 from domain.values.base import HansardError
 

@@ -12,13 +12,13 @@ from adapters.store.port import (
     Log,
     NewEvent,
     Node,
-    Row,
     SealedLog,
     Store,
     StoredReceipt,
     StoreError,
     Write,
 )
+from adapters.store.rows import Row
 from adapters.store.turns import Lease, Turns
 from domain.values.sentences import Sentence
 

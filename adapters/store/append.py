@@ -15,7 +15,8 @@ from typing import Any, Literal
 from eventsourcing.persistence import ApplicationRecorder, StoredEvent, Subscription
 
 from adapters.store.mapper import decode, encode
-from adapters.store.port import Conflict, Node, Row, StoredReceipt, Write
+from adapters.store.port import Conflict, Node, StoredReceipt, Write
+from adapters.store.rows import Row
 from adapters.store.shares import Shares
 from adapters.store.turns import TurnChange, change_of
 from adapters.store.vault import Vault

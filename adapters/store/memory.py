@@ -15,7 +15,8 @@ from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, Even
 from adapters.store.mapper import blanked, decode_all
 from adapters.store.memory_turns import MemoryTurn, MemoryTurns, TurnTable, apply
 from adapters.store.outline import outline_all
-from adapters.store.port import PAGE, Conflict, Row, StoredReceipt, StoreError
+from adapters.store.port import PAGE, Conflict, StoredReceipt, StoreError
+from adapters.store.rows import Row
 from domain.session.record import Omitted, Recorded, kind_of
 from domain.session.redaction import REDACTED
 

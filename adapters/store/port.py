@@ -9,17 +9,14 @@
 A store runs in many threads, and several may share one log. An answer leaves after its bytes are safe.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from hashlib import sha256
-from pathlib import Path
-from struct import Struct
-from typing import Any, Final, Literal, NamedTuple, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
 
 from eventsourcing.persistence import IntegrityError, StoredEvent
 
+from adapters.store.rows import SIZE, Row, Rows
 from adapters.store.shares import Shares
 from adapters.store.turns import Turns
 from adapters.store.vault import Vault
@@ -97,7 +94,7 @@ class StoredReceipt:
     def digest(self) -> bytes:
         """SHA-256 over all of it, each part with its length: stored with the receipt, so that damage is found."""
         texts = (self.key.encode(), self.fingerprint.encode(), self.body, b"%d,%d" % (self.status, self.at))
-        return sha256(b"".join(_SIZE(len(text)) + text for text in texts)).digest()
+        return sha256(b"".join(SIZE(len(text)) + text for text in texts)).digest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,100 +106,6 @@ class Write:
     receipt: Callable[[int], StoredReceipt] | None = None
     adopted: bool = False
     """The entries are another session's history: its turns ended there."""
-
-
-class Row(NamedTuple):
-    """An event as it is stored; `hash` chains it to its predecessor in the stream."""
-
-    position: int
-    stream: str
-    version: int
-    topic: str
-    state: bytes
-    hash: bytes
-
-    def stored(self) -> StoredEvent:
-        return StoredEvent(self.stream, self.version, self.topic, self.state)
-
-    def chained(self, previous: bytes) -> bytes:
-        """The hash that it should have after its predecessor's (empty for the first): over that hash and each part of
-        the row, all but the last with its length."""
-        return chained(previous, self.stream, self.version, self.topic, self.state)
-
-
-def chained(previous: bytes, stream: str, version: int, topic: str, state: bytes) -> bytes:
-    """The hash of an event after its predecessor's."""
-    return sha256(b"".join((previous, _sized(stream), _sized(str(version)), _sized(topic), state))).digest()
-
-
-_SIZE = Struct(">I").pack
-
-
-@lru_cache(10_000)
-def _sized(part: str) -> bytes:
-    text = part.encode()
-    return _SIZE(len(text)) + text
-
-
-class Rows(Protocol):
-    """The log without decoding, for proofs, copies and exports."""
-
-    def frozen(self) -> AbstractContextManager["Rows"]:
-        """Consistent rows, whatever is written meanwhile."""
-
-    def events(self, streams: Sequence[str] | None = None, *, after: int = 0, page: int = ...) -> Iterator[Row]:
-        """The events after a position, of all sessions or of some. Raises StoreError for an unsound row."""
-
-    def pages(self, *, after: int = 0, page: int = ...) -> Iterator[Sequence[Row]]:
-        """All events after a position, many at a time. Raises StoreError where a row of a page is unsound."""
-
-    def by_stream(self) -> Iterator[Row]:
-        """All events, one session after another."""
-
-    def row(self, stream: str, version: int) -> Row | None:
-        """One event."""
-
-    def hash_of(self, stream: str, version: int) -> bytes | None:
-        """The chained hash of an event: it covers everything before it in its stream."""
-
-    def streams(self) -> list[str]:
-        """Every session and channel, oldest first."""
-
-    def texts(self) -> Iterator[tuple[str, str]]:
-        """Digest and content of every long text, by digest. Raises StoreError."""
-
-    def known_texts(self, digests: Sequence[str]) -> set[str]:
-        """Those of these digests that have a text."""
-
-    def receipts(self) -> Iterator[Sequence[Any]]:
-        """Key, fingerprint, status, body, time and digest (None: of an older version) of every receipt, by key."""
-
-    def turns(self, stream: str | None = None) -> Iterator[Sequence[Any]]:
-        """The lease table by turn: all of it, or what is named after a session."""
-
-    def turn_count(self) -> int:
-        """How many rows the lease table has."""
-
-    def api_keys(self) -> Iterator[Sequence[Any]]:
-        """Name, digest, scope and end of every API key, by name."""
-
-    def revoked_keys(self) -> Iterator[str]:
-        """The digests of keys that were revoked."""
-
-    def key_checks(self) -> dict[str, bytes]:
-        """The `check` of each key, by name; keys of an older version have none."""
-
-    def integrity(self) -> list[str]:
-        """What the storage itself finds wrong."""
-
-    def last_given(self) -> int:
-        """The newest position that was ever assigned, whether or not its event still exists."""
-
-    def open_turns(self) -> dict[str, tuple[Any, ...]]:
-        """Session, version, work, agent, role, time and deadline of each turn not settled in the lease table."""
-
-    def backup(self, target: Path) -> None:
-        """A complete copy while the log is in use. Raises StoreError and leaves nothing at the target."""
 
 
 class Texts(Protocol):

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 _VERDICTS: Final = {True: "PASS", False: "FAIL"}
 _GATES: Final = {"completed": "✅ done", "paused": "⏸ checkpoint", "active": "⏳ in progress", "stopped": "⏹ stopped"}
-_FEEDBACK: Final = 80
-"""Characters of a verdict's feedback beside its agent; the full text is in the history."""
+_FEEDBACK: Final = 80  # characters of a verdict's feedback beside its agent; all of it is in the history
 
 
 def matrix(session: Json) -> str:

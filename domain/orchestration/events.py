@@ -14,6 +14,7 @@ from domain.values.base import DomainEvent, Text, Value
 
 Mode = Literal["direct", "orchestrated"]
 Forced = Literal["auto", "direct", "orchestrate"]
+PartialReason = Literal["rounds", "plan_invalid", "turn_failed", "agent_failed", "outside_scope"]
 
 
 class Employee(Value):
@@ -215,9 +216,7 @@ class PartialReached(OrchestrationTransition):
     """The run is out of rounds, or has no valid plan; it can be continued (K-46)."""
 
     TOPIC: ClassVar[str] = "orchestration.partial_reached"
-    reason: Literal["rounds", "plan_invalid", "turn_failed", "agent_failed", "outside_scope"] = Field(
-        description="why it stops"
-    )
+    reason: PartialReason = Field(description="why it stops")
     summary: Text = Field(description="the work so far")
     done: tuple[str, ...] = Field(default=(), description="agents that are done")
     pending: tuple[str, ...] = Field(default=(), description="agents that are not done")

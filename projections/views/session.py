@@ -88,12 +88,8 @@ class SessionView(Listed):
     )
     held: bool = Field(description="a fork that stopped where no recorded answer fits; `continue` resumes it")
     workspace: str | None
-    fence: FenceLevel | None = Field(
-        default=None, description="the weakest sandbox that a turn ran in; null if nothing was run"
-    )
-    fence_gaps: tuple[str, ...] = Field(
-        default=(), description="everything that the sandbox of a turn did not restrict"
-    )
+    fence: FenceLevel | None = Field(default=None, description="the weakest sandbox of a turn; null if nothing was run")
+    fence_gaps: tuple[str, ...] = Field(default=(), description="what the sandbox of a turn did not restrict")
 
 
 class ScopeRequestView(View):

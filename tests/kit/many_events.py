@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from adapters.store.port import Row
+from adapters.store.rows import Row
 from adapters.store.sqlite.store import SqliteStore
 
 

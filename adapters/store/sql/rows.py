@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 import orjson
 
-from adapters.store.port import Row, StoreError
+from adapters.store.port import StoreError
+from adapters.store.rows import Row
 from adapters.store.sql.connection import Access
 from adapters.store.sql.log import as_text, hash_of
 from adapters.store.vault import CHECK, REVOKED

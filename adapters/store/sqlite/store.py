@@ -19,7 +19,8 @@ from adapters.clock import Clock
 from adapters.files import private_file, private_folder
 from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, StreamHeads
 from adapters.store.migrating import COLUMNS, Page
-from adapters.store.port import Conflict, Row, StoredReceipt, StoreError
+from adapters.store.port import Conflict, StoredReceipt, StoreError
+from adapters.store.rows import Row
 from adapters.store.sql.log import SqlRecorder, check_empty, hash_of, receipts_of, redact, rows_of
 from adapters.store.sql.turns import SqlTurns, apply, check_held
 from adapters.store.sql.vault import SqlVault
