@@ -30,8 +30,8 @@ _NEXT: Final = {
 
 _MOST: Final = 200
 _WAITING: Final = (
-    "SELECT waiting, session_id, waits_for, since, choices, parent, title, feedback, cause, policy FROM overview"
-    " WHERE waiting > 0 ORDER BY waiting LIMIT ?"
+    "SELECT waiting, session_id, waits_for, since, choices, parent, title, feedback, cause, summary, policy"
+    " FROM overview WHERE waiting > 0 ORDER BY waiting LIMIT ?"
 )
 _ASKED: Final = (
     "SELECT asked.position, asked.session_id, asked.since, parent, overview.title, agent, tool, asked.title, policy"
@@ -89,6 +89,7 @@ def _waits(
     title: str,
     feedback: str | None,
     cause: str | None,
+    summary: str | None,
 ) -> Json:
     from projections.sessions.causes import why
 
@@ -101,6 +102,7 @@ def _waits(
         "title": title,
         "feedback": encoding.loads(feedback) if feedback and waits_for == "decision" else None,
         "why": why(cause),
+        "summary": summary,
     }
 
 
@@ -139,9 +141,16 @@ def _row(item: Json) -> list[str]:
     verdict = (item.get("feedback") or {}).get("verdict")
     title = f"{verdict}: {item.get('title')}" if verdict else str(item.get("title") or "")
     since, parent = local_time(item.get("since")), str(item.get("parent") or "")
-    why = f"{item['agent']}: {item['summary']}" if item.get("question") else str(item.get("why") or "")
-    why = " ".join(filter(None, (why, approval(item).replace("\n", "; "))))
+    why = " ".join(filter(None, (_why(item), approval(item).replace("\n", "; "))))
     return [str(item["sessionId"]), str(item["waitsFor"]), since, choices, parent, title, why]
+
+
+def _why(item: Json) -> str:
+    """The question of an agent; or why the session waits, with what rejected its work where its budget is used up."""
+    if item.get("question"):
+        return f"{item['agent']}: {item['summary']}"
+    why, rejected = str(item.get("why") or ""), item.get("summary") if item.get("waitsFor") == "budget" else None
+    return f"{why} {str(rejected).partition(chr(10))[0]}" if rejected and item.get("choices") == ["extend"] else why
 
 
 # Decisions that several people make: what they have seen, and the votes so far.

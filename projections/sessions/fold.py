@@ -19,7 +19,9 @@ from domain.session.turns import TurnFailed, TurnRetried
 from domain.values.budget import add
 from projections.engine.ports import Database, Projection
 from projections.facts import spent_by, status_of, stop_reason
+from projections.record.explain import evidence
 from projections.record.markdown import shortened
+from projections.record.placeholders import shortly
 from projections.record.session import title_of
 from projections.sessions import open_turns, questions
 from projections.sessions.row import ROWS, SessionRow, normal
@@ -163,16 +165,18 @@ def _evolve_delivery(row: SessionRow, recorded: Recorded, event: delivery.Delive
             row.iteration = event.iteration
         case delivery.PhaseFailed():
             row.last_error = event.error_message
+        case delivery.ValidationFailed() | delivery.ReviewBlockingDetected():
+            row.rejected = shortened(shortly(next(iter(evidence(event)), "")), HEAD) or None
         case delivery.BudgetExhausted():
             row.wait("budget", event.reason or "", position=recorded.position, at=recorded.at)
-            row.choices = json.dumps(["extend"])
+            row.choices, row.summary = json.dumps(["extend"]), row.rejected
         case delivery.ScopeRequested():
             row.wait("scope", "outside_scope", position=recorded.position, at=recorded.at)
             row.choices, row.request_id = json.dumps(["allow", "deny"]), event.request_id
             row.summary = shortened("\n".join(event.paths), HEAD)
         case delivery.NoProgress(state="exhausted"):
             row.wait("budget", "no_progress", position=recorded.position, at=recorded.at)
-            row.choices = json.dumps(["extend"])
+            row.choices, row.summary = json.dumps(["extend"]), row.rejected
         case delivery.BudgetExtended():
             row.max_iterations = event.limits.max_iterations
             row.go_on()
@@ -261,5 +265,5 @@ OVERVIEW: Final = Projection(
     tables=("overview", "overview_words", "overview_labels", "overview_turns", "overview_questions"),
     schema=SCHEMA,
     apply=apply,
-    version=10,
+    version=11,
 )

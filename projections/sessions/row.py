@@ -12,6 +12,7 @@ class SessionRow:
     """`created` and `waiting` are positions in the log: of the first event, and of the event since which it waits.
 
     `labels`, `choices`, `convergence`, `feedback`, `policy` and `votes` are JSON. `cause` is a code: why it waits.
+    `rejected` is what rejected the work last: the failing test, the blocking finding.
     """
 
     session_id: str
@@ -39,6 +40,7 @@ class SessionRow:
     score: float | None = None
     recommendation: str | None = None
     last_error: str | None = None
+    rejected: str | None = None
     tokens: int | None = None
     cost_micros: int | None = None
     unknown_turns: int = 0

@@ -73,7 +73,8 @@ class WaitingItem(View):
     feedback: FeedbackSummary | None
     synthesis: str | None = Field(description="its first characters")
     summary: str | None = Field(
-        description="of the orchestration's work so far, or the paths outside the scope: the first characters"
+        description="of the orchestration's work so far, the paths outside the scope, or what rejected the work of a"
+        " delivery without budget last (a failing test, a finding): the first characters"
     )
     expires_at: str | None
     seen: str | None = Field(

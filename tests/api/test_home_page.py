@@ -65,7 +65,8 @@ def test_each_that_waits_says_for_what_and_leads_there(client: TestClient) -> No
     assert "half-up rounding" in row(html, review)
     assert "Revise Plan / Accept as-is" in row(html, debate)
     assert "Checkpoint: continue, or reset to end the run" in row(html, run)
-    assert "The iterations are used up · add budget, or leave it" in row(html, spent)
+    rejected = "`false` ended with exit code 1. · The iterations are used up · add budget, or leave it"
+    assert rejected in row(html, spent)
     for each in (review, debate):
         assert f'href="/sessions/{each}#act"' in html
 

@@ -1,12 +1,13 @@
 """The inbox: what waits for a person, and when it no longer does."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from adapters.store.sqlite.views import SqliteViews
-from domain.delivery.commands import RecordValidation
+from domain.delivery.commands import ExtendBudget, RecordValidation
 from domain.discussion.commands import CancelDiscussion
 from domain.orchestration.commands import ContinueOrchestration, ResetOrchestration
 from domain.session.children import Decide
@@ -147,6 +148,24 @@ def test_everything_that_waits_is_listed_with_what_it_waits_for(tmp_path: Path) 
     for word in ("decision", "checkpoint", "budget", "partial"):
         assert [item["waitsFor"] for item in page(stage, needs=(word,))["items"]] == [word]
     assert [item["waitsFor"] for item in page(stage, needs=("permission", "scope", "failed"))["items"]] == []
+
+
+def test_a_delivery_without_budget_names_what_rejected_its_work_last(tmp_path: Path) -> None:
+    """A failing test or a blocking finding, and no longer once there is more budget."""
+    stage = Stage(tmp_path).delivers("delivery-1", limits=BudgetLimits(max_iterations=1))
+    for words in ("Plan.", "Modules.", "Functions.", "Code."):
+        stage.answers("delivery-1", words)
+    broken = ("FAILED tests/test_a.py::test_total", "FAILED tests/test_a.py::test_average")
+    stage.do("delivery-1", RecordValidation(turn_id="delivery-1.t5", attempt=1, passed=False, reasons=broken))
+    [found] = page(stage)["items"]
+    assert (found["cause"], found["summary"]) == ("iterations", "FAILED tests/test_a.py::test_total")
+    stage.do("delivery-1", ExtendBudget(add_iterations=1, reason="more")).answers("delivery-1", "Code again.")
+    assert waiting(stage) == []
+    stage.do("delivery-1", RecordValidation(turn_id="delivery-1.t7", attempt=1, passed=True))
+    blocked = {"blockingIssues": [{"id": "a", "title": "Empty basket", "detail": "Divides by zero."}], "score": 60}
+    stage.answers("delivery-1", f"No.\n```json\n{json.dumps(blocked)}\n```")
+    [found] = page(stage)["items"]
+    assert (found["cause"], found["summary"]) == ("iterations", "Empty basket: Divides by zero.")
 
 
 def test_an_item_names_the_owner_the_repository_and_the_cost(tmp_path: Path) -> None:
