@@ -61,6 +61,8 @@ class Claims:
     _index: dict[str, int] = field(default_factory=dict)
     _reach: list[int] = field(default_factory=list)
     _arrivals: dict[str, list[_Arrival]] = field(default_factory=lambda: defaultdict(list))
+    _removals: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    """By line, the commits that remove it more often than they add it."""
     _claimed: dict[tuple[str, str], TurnWork] = field(default_factory=dict)
     _sessions: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
@@ -74,6 +76,8 @@ class Claims:
             self._index[commit.commit] = index
             self._reach.append(reach)
             self.commits[commit.commit] = commit
+            for name in commit.removed - commit.added:
+                self._removals[name].append(index)
             if commit.added:
                 self._arrive(commit, index)
 
@@ -148,7 +152,7 @@ class Claims:
         for place, turn in anchors:
             if self._is_rewritten(lines[place].commit):
                 for step in (1, -1):
-                    _extend(lines, names, owners, place, turn, step)
+                    self._extend(lines, names, owners, place, turn, step)
         self._fill(lines, names, owners)
         return owners
 
@@ -165,7 +169,8 @@ class Claims:
             gap = WrittenRun(before, tuple(names[start:place]), after)
             turns = self._turns_in(source[0])
             turn = next((turn for turn in turns if gap in turn.runs.get(source[1], ())), None)
-            owners[start:place] = [turn] * (place - start)
+            if turn and not any(self._is_restored(source[0], name, turn) for name in gap.names):
+                owners[start:place] = [turn] * (place - start)
 
     def _turns_in(self, commit: str) -> list[TurnWork]:
         """The turns whose work the commit names, or contains other lines of; the last first."""
@@ -187,26 +192,41 @@ class Claims:
     def _is_rewritten(self, commit: str) -> bool:
         return self.works.written_by(commit, self.commits[commit].named) is None
 
+    def _extend(
+        self,
+        lines: Sequence[BlamedLine],
+        names: Sequence[str],
+        owners: list[TurnWork | None],
+        start: int,
+        turn: TurnWork,
+        step: int,
+    ) -> None:
+        """Lines that are not distinctive belong to the turn if they follow its line in the same commit as they did in
+        its patch."""
+        commit = lines[start].commit
+        for hunk, place in turn.places.get(names[start], ()):
+            recorded, at, here = turn.after[hunk], place + step, start + step
+            while (
+                0 <= here < len(lines)
+                and 0 <= at < len(recorded)
+                and owners[here] is None
+                and lines[here].commit == commit
+                and recorded[at] == (WRITTEN, names[here])
+                and not self._is_restored(commit, names[here], turn)
+            ):
+                owners[here] = turn
+                at, here = at + step, here + step
 
-def _extend(
-    lines: Sequence[BlamedLine],
-    names: Sequence[str],
-    owners: list[TurnWork | None],
-    start: int,
-    turn: TurnWork,
-    step: int,
-) -> None:
-    """Lines that are not distinctive belong to the turn if they follow its line in the same commit as they did in its
-    patch."""
-    commit = lines[start].commit
-    for hunk, place in turn.places.get(names[start], ()):
-        recorded, at, here = turn.after[hunk], place + step, start + step
-        while (
-            0 <= here < len(lines)
-            and 0 <= at < len(recorded)
-            and owners[here] is None
-            and lines[here].commit == commit
-            and recorded[at] == (WRITTEN, names[here])
-        ):
-            owners[here] = turn
-            at, here = at + step, here + step
+    def _is_restored(self, commit: str, name: str, turn: TurnWork) -> bool:
+        """Whether a distinctive line was removed and then written by a person, in this commit or before it."""
+        if turn.weights[name] < FAINT or name not in self._removals:
+            return False
+        index = self._index[commit]
+        came = [each for each in self._arrivals[name] if each.place == index or self._precedes(each.place, index)]
+        return any(
+            self._precedes(first.place, gone) and self._precedes(gone, last.place)
+            for gone in self._removals[name]
+            for last in came
+            if last.turn is None
+            for first in came
+        )

@@ -2,8 +2,9 @@
 
 import os
 import subprocess
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx2 as httpx
@@ -77,6 +78,32 @@ class Place:
     def claimed(self, path: str, revision: str = "HEAD") -> list[str]:
         """The agents' lines, and each person's line as a dot."""
         return [line["text"] if line["session"] else "." for line in self.blame(path, revision)]
+
+
+@dataclass(frozen=True)
+class Removals:
+    """The lines that each commit takes out. Those that it only moves or indents do not count."""
+
+    place: Place
+    _read: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    def until(self, revision: str) -> set[str]:
+        """By all commits up to this one."""
+        history = self.place.git("rev-list", "--no-merges", revision).split("\n")
+        new = [commit for commit in history if commit not in self._read]
+        shown = self.place.git("show", "--format=%x01%H", "--unified=0", *new) if new else ""
+        for text in shown.split("\x01")[1:]:
+            commit, *lines = text.split("\n")
+            self._read[commit] = frozenset(_taken_out(lines))
+        return {line for commit in history for line in self._read[commit]}
+
+
+def _taken_out(patch: Sequence[str]) -> list[str]:
+    counts = Counter[str]()
+    for line in patch:
+        if line[:1] in ("+", "-") and line[:3] not in ("+++", "---"):
+            counts[line[1:].strip()] += 1 if line[0] == "+" else -1
+    return [line for line, count in counts.items() if count < 0]
 
 
 def _texts(files: Mapping[str, Sequence[str]]) -> dict[str, str]:

@@ -6,7 +6,6 @@ at nothing but the words; a failure names the seed and what was done.
 
 import itertools
 import random
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Final
 
 import httpx2 as httpx
 
-from tests.api.lines import Place, new_repository
+from tests.api.lines import Place, Removals, new_repository
 
 PEOPLE: Final = ""
 TRAILERS: Final = "%(trailers:only,unfold)"
@@ -35,18 +34,19 @@ class Score:
     lines: int = 0
     right: int = 0
     false: int = 0
+    restored: int = 0
 
     def add(self, other: "Score") -> None:
-        self.lines, self.right, self.false = (
-            self.lines + other.lines,
-            self.right + other.right,
-            self.false + other.false,
-        )
+        self.lines += other.lines
+        self.right += other.right
+        self.false += other.false
+        self.restored += other.restored
 
 
 @dataclass
 class Rewriter:
-    """One repository, one seed. `owners` has the session that wrote each word, or nobody for a person."""
+    """One repository, one seed. `owners` has the session that wrote each word, or nobody for a person; `restored` has
+    the agents' words that people brought back."""
 
     place: Place
     chance: random.Random
@@ -54,6 +54,11 @@ class Rewriter:
     owners: dict[str, str] = field(default_factory=dict)
     done: list[str] = field(default_factory=list)
     numbers: "itertools.count[int]" = field(default_factory=itertools.count)
+    restored: set[str] = field(default_factory=set)
+    removals: Removals = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.removals = Removals(self.place)
 
     # -- what the repository has --------------------------------------------------------------------------------------
 
@@ -115,7 +120,7 @@ class Rewriter:
     def step(self) -> None:
         ways = [
             (self.edit, 10), (self.amend, 4), (self.squash, 2), (self.rebase, 2), (self.pick, 2),
-            (self.rename, 1), (self.side, 2), (self.stash, 1),
+            (self.rename, 1), (self.side, 2), (self.stash, 1), (self.restore, 2), (self.bring_back, 1),
         ]  # fmt: skip
         way = self.chance.choices([way for way, _ in ways], [often for _, often in ways])[0]
         self.done.append(way.__name__)
@@ -190,6 +195,42 @@ class Rewriter:
             self.place.git("stash", "pop", "--quiet")
         self.place.commit({}, message="Unstashed")
 
+    def restore(self) -> None:
+        """A person breaks some lines, perhaps writes something else, and restores them with git or by hand."""
+        path = self.some_file()
+        before = self.place.lines(path)
+        start, end = self.block(before)
+        if start == end:
+            return
+        broken = self.fresh(1) if self.chance.random() < 0.5 else []
+        last = self.place.commit({path: [*before[:start], *broken, *before[end:]]}, message="Broken")
+        if self.chance.random() < 0.5:
+            self.place.commit({f"file{next(self.numbers)}.txt": self.fresh(1)}, message="Meanwhile")
+        match self.chance.choice(["revert", "checkout", "by hand"]):
+            case "revert":
+                self.place.git("revert", "--no-edit", last)
+            case "checkout":
+                self.place.git("checkout", "--quiet", f"{last}~1", "--", path)
+                self.place.commit({}, message="Checked out")
+            case _:
+                self._write_back([line.strip() for line in before[start:end]])
+        self.restored.update(word for line in before[start:end] if self.owners[word := line.strip()] != PEOPLE)
+
+    def bring_back(self) -> None:
+        """A person writes agents' lines again that were removed some time ago."""
+        there = {line.strip() for path in self.files() for line in self.place.lines(path)}
+        written = [word for word, owner in self.owners.items() if owner != PEOPLE][-200:]
+        gone = [word for word in written if word not in there]
+        words = self.chance.sample(gone, min(len(gone), self.chance.randint(1, 5)))
+        self._write_back(words)
+        self.restored.update(words)
+
+    def _write_back(self, words: list[str]) -> None:
+        path = self.some_file()
+        lines = self.place.lines(path)
+        at = self.chance.randint(0, len(lines))
+        self.place.commit({path: [*lines[:at], *words, *lines[at:]]}, message="By hand")
+
     # -- what agents do -----------------------------------------------------------------------------------------------
 
     def deliver(self) -> Score:
@@ -232,13 +273,19 @@ class Rewriter:
     # -- how it looks -------------------------------------------------------------------------------------------------
 
     def score(self, revision: str = "HEAD") -> Score:
-        """Every line of every file, as the revision has it."""
-        found = Score()
+        """Every line of every file, as the revision has it. What people brought back is theirs if the history shows
+        it; after a squash it may show nothing, and then such a line does not count."""
+        found, removed = Score(), self.removals.until(revision)
         for path in sorted(self.place.git("ls-tree", "-r", "--name-only", revision).split("\n")):
             if not self.place.git("show", f"{revision}:{path}"):
                 continue
             for line in self.place.blame(path, revision):
-                owner = self.owners[line["text"].strip()]
+                word = line["text"].strip()
+                owner = self.owners[word]
+                if word in self.restored:
+                    found.false += line["session"] not in ((None,) if word in removed else (None, owner))
+                    found.restored += word in removed
+                    continue
                 found.lines += owner != PEOPLE
                 found.right += owner != PEOPLE and line["session"] == owner
                 found.false += line["session"] not in (None, owner)
@@ -249,19 +296,3 @@ def rewriter(folder: Path, client: httpx.Client, seed: str, word: Callable[[int]
     found = Rewriter(Place(folder, client), random.Random(seed), word)  # noqa: S311
     new_repository(folder, {"one.txt": found.fresh(20), "two.txt": found.fresh(10)}, client)
     return found
-
-
-def rewritten(found: Rewriter, steps: int, *, deliveries: int, looks: int) -> tuple[Score, Score]:
-    """So many steps; the lines straight after each delivery, and at each look since."""
-    fresh, later = Score(), Score()
-    for step in range(steps):
-        if step % deliveries == 0:
-            fresh.add(found.deliver())
-        found.step()
-        if step % looks == looks - 1:
-            later.add(found.score())
-    return fresh, later
-
-
-def summary(found: Rewriter, *scores: Score) -> str:
-    return f"{scores} after {Counter(found.done)}; the last steps: {found.done[-20:]}"

@@ -120,6 +120,15 @@ def test_what_a_person_breaks_and_restores_is_not_claimed(place: Place) -> None:
     assert place.claimed("shop.py") == [*PEOPLES, *OURS[:-1], "."]
 
 
+def test_a_restored_line_stays_a_persons_when_it_moves_with_an_agents_line(place: Place) -> None:
+    first, second = "cheapest_price = min(prices)", "dearest_price = max(prices)"
+    place.merged({"shop.py": [*BASE, first, second]})
+    place.commit({"shop.py": [*BASE, second]}, message="Break it")
+    place.git("revert", "--no-edit", "HEAD")
+    place.commit({"shop.py": BASE, "extremes.py": [first, second]}, message="Move both")
+    assert place.claimed("extremes.py") == [".", second]
+
+
 RIGHT, WRONG = (
     [BASE[0], f"    return {way}(price.amount_in_cents for price in prices)", *BASE[2:]] for way in ("sum", "max")
 )

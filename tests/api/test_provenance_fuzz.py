@@ -1,12 +1,13 @@
 """Random rewriting: the record finds what the model knows, whatever people did to their branch."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx2 as httpx
 import pytest
 
-from tests.api.rewriting import letter, rewriter, rewritten, statement, summary
+from tests.api.rewriting import Rewriter, Score, letter, rewriter, statement
 from tests.api.server import inside
 
 
@@ -16,12 +17,29 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
         yield found
 
 
+def rewritten(found: Rewriter, steps: int, *, deliveries: int, looks: int) -> tuple[Score, Score]:
+    """So many steps; the lines straight after each delivery, and at each look since."""
+    fresh, later = Score(), Score()
+    for step in range(steps):
+        if step % deliveries == 0:
+            fresh.add(found.deliver())
+        found.step()
+        if step % looks == looks - 1:
+            later.add(found.score())
+    return fresh, later
+
+
+def summary(found: Rewriter, *scores: Score) -> str:
+    return f"{scores} after {Counter(found.done)}; the last steps: {found.done[-20:]}"
+
+
 def _rewrite(folder: Path, client: httpx.Client, seed: str, word: Callable[[int], str], steps: int) -> None:
     found = rewriter(folder / "shop", client, seed, word)
     fresh, later = rewritten(found, steps, deliveries=max(60, steps // 100), looks=max(20, steps // 200))
     words = f"seed {seed}: {summary(found, fresh, later)}"
     assert fresh.false == later.false == 0, words
     assert fresh.lines and fresh.right == fresh.lines, words
+    assert later.restored, words
     assert later.lines and later.right / later.lines >= 0.995, words
 
 
