@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
 from domain.orchestration.commands import ContinueOrchestration, ResetOrchestration
+from domain.orchestration.events import Forced
 from domain.session.children import Decide
 from tests.projections.given import written
 from tests.projections.stage import DEBATE, EMPLOYEES, REVIEW, Stage, critique, plan, subtask, verdicts
@@ -101,12 +104,20 @@ def test_a_result_is_cut_at_500_characters(tmp_path: Path) -> None:
     assert f"- Result: {'y' * 500}…\n" in worklog(stage)
 
 
-def test_a_direct_answer_closes_its_worklog(tmp_path: Path) -> None:
-    """K-16: the seed left it at planning for ever."""
-    stage = Stage(tmp_path).orchestrates().answers(RUN, {"direct_answer": "42"})
+@pytest.mark.parametrize("triage", ["direct", "orchestrate"])
+def test_the_worklog_of_a_direct_answer_is_the_answer_alone(tmp_path: Path, triage: Forced) -> None:
+    """From the assistant, or from the planner (K-16: the seed left it at planning for ever)."""
+    stage = Stage(tmp_path).orchestrates(triage=triage)
+    stage.answers(RUN, "42" if triage == "direct" else {"direct_answer": "42"})
+    first, *lines = worklog(stage).split("\n")
+    assert first.startswith("# Work Log: ")
+    assert lines[1:] == ["- Status: done", "", "## Final Summary", "", "42", ""]
+
+
+def test_a_direct_answer_that_failed_says_why(tmp_path: Path) -> None:
+    stage = Stage(tmp_path).orchestrates(triage="direct").fails(RUN)
     text = worklog(stage)
-    assert "\n- Status: done\n- Rounds: 0/3\n" in text
-    assert text.endswith("## Final Summary\n\n42\n")
+    assert "## Plan" not in text and "- Error: crash: nothing came\n" in text
 
 
 def test_a_run_out_of_rounds_is_partial_and_goes_on_in_the_same_worklog(tmp_path: Path) -> None:

@@ -205,12 +205,20 @@ def _matrix(session: Orchestration, say: Words) -> str:
 
 
 def text(session: Orchestration, latest: Mapping[str, str], log: Sequence[Row], say: Words) -> str:
-    """The worklog: all sections, and the log."""
+    """The worklog: all sections, and the log. A direct answer has neither a plan nor rounds."""
+    end = chapter("summary", summary(latest.get("summary", ""), say), say)
+    if _is_answer(session):
+        return joined(title(latest, say), *([execution(log, say)] if log else []), end)
     return joined(
         title(latest, say, rounds=f"{latest['round']}/{latest['last']}"),
         chapter("plan", latest.get("plan"), say),
         chapter("criteria", latest.get("criteria"), say),
         chapter("agents", _matrix(session, say), say),
         execution(log, say),
-        chapter("summary", summary(latest.get("summary", ""), say), say),
+        end,
     )
+
+
+def _is_answer(session: Orchestration) -> bool:
+    """Whether the request is answered directly, or was in the end."""
+    return not session.agents and (session.mode == "direct" or session.status == "done")
