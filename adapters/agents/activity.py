@@ -86,6 +86,8 @@ def tail(text: str) -> str:
 
 PAUSE: Final = 0.15
 """Seconds after which received text is shown."""
+MORE: Final = 0.1
+"""Seconds that an incomplete word or line waits for its end after that, so that a reader has it within 0.3 seconds."""
 
 Voice = Literal["message", "thought", "notice"]
 _ENDS: Final[dict[Voice, str]] = {"message": " \n", "thought": " \n", "notice": "\n"}
@@ -127,7 +129,7 @@ class Speech:
         self._show(text[:whole])
         self._pieces = [text[whole:]] if text[whole:] else []
         if self._pieces:
-            self._timer = self._loop.call_later(PAUSE, self.flush)
+            self._timer = self._loop.call_later(MORE, self.flush)
 
     def _show(self, text: str) -> None:
         if text and self._transcribe is not None:
