@@ -60,6 +60,18 @@ def test_a_team_file_extends_a_preset(tmp_path: Path) -> None:
         ('preset = "cursor"', "preset: there is no preset 'cursor'; there are claude, codex"),
         ('preset = "codex"\nadapter = "external"', "adapter: a preset is asked by the adapter 'command'"),
         ('preset = "codex"\n[agents.settings]\nargvv = ["x"]', "settings.argvv: there is no such key"),
+        *(
+            (
+                f'preset = "codex"\n[agents.settings]\n{name} = ["codex", "exec", "--json", "{{agent}}"]\n{more}',
+                'settings: the preset codex (questions = "codex") speaks with "codex app-server". To call "codex exec"',
+            )
+            for name, more in (
+                ("argv", ""),
+                ("argv", 'output = "json"\nstdin = "prompt"'),
+                ("argv", 'resume_argv = ["codex", "exec", "resume", "{agent_session}", "-"]'),
+                ("resume_argv", ""),
+            )
+        ),
         ('adapter = "command"', "roles: is missing; only an agent with a preset can do without"),
         ('roles = ["dev"]', "adapter: is missing; only an agent with a preset can do without"),
     ],
@@ -68,3 +80,10 @@ def test_what_does_not_fit_is_named(text: str, problem: str, tmp_path: Path) -> 
     with pytest.raises(BadTeam) as refused:
         member(tmp_path, text)
     assert problem in str(refused.value)
+
+
+def test_the_program_of_a_preset_may_be_reached_in_another_way(tmp_path: Path) -> None:
+    argv = '["docker", "exec", "-i", "box", "codex", "app-server"]'
+    found = member(tmp_path, f'preset = "codex"\n[agents.settings]\nargv = {argv}\nresume_argv = {argv}')
+    assert isinstance(found.settings, CommandSettings)
+    assert found.settings.questions == "codex"

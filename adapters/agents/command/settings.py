@@ -124,6 +124,7 @@ class CommandSettings(Value):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
+        self._check_questions()
         self._check_template("argv", self.argv, PLACES)
         if self.resume_argv is not None:
             self._check_template("resume_argv", self.resume_argv, PLACES | {"agent_session"})
@@ -183,16 +184,25 @@ class CommandSettings(Value):
         if self.stdin == "none" and not places(template) & {"prompt", "prompt_file"}:
             raise ValueError(f'{name}: with stdin = "none" it needs {{prompt}} or {{prompt_file}}')
 
+    def _check_questions(self) -> None:
+        """Before the other checks, so that a team file that calls `codex exec` under the preset gets this sentence."""
+        calls = (self.argv, self.resume_argv or self.argv)
+        if self.questions == "codex" and any("exec" in call and "app-server" not in call for call in calls):
+            raise ValueError(
+                'the preset codex (questions = "codex") speaks with "codex app-server". To call "codex exec", leave out '
+                'the preset: docs/agents.md has a complete example with adapter = "command"'
+            )
+        if self.questions == "claude" and (self.output != "json" or self.stdin == "none"):
+            raise ValueError('questions = "claude" needs output = "json" and the prompt on stdin')
+        if self.questions == "codex" and (self.output == "json" or self.stream or self.stdin):
+            raise ValueError('questions = "codex" goes without output, stream and stdin: the protocol sets them')
+
     def _check_output(self) -> None:
         if self.output == "json" and self.text_path is None:
             raise ValueError('output = "json" needs text_path')
         useless = [name for name in _JSON_ONLY if getattr(self, name) is not None]
         if self.output == "text" and useless:
             raise ValueError(f'{useless[0]} needs output = "json"')
-        if self.questions == "claude" and (self.output != "json" or self.stdin == "none"):
-            raise ValueError('questions = "claude" needs output = "json" and the prompt on stdin')
-        if self.questions == "codex" and (self.output == "json" or self.stream or self.stdin):
-            raise ValueError('questions = "codex" goes without output, stream and stdin: the protocol sets them')
         if "agent_session" in places(self.resume_argv or ()) and self.session_path is None:
             raise ValueError("resume_argv: {agent_session} needs session_path, where the program tells its session id")
 
