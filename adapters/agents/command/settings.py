@@ -189,8 +189,8 @@ class CommandSettings(Value):
         calls = (self.argv, self.resume_argv or self.argv)
         if self.questions == "codex" and any("exec" in call and "app-server" not in call for call in calls):
             raise ValueError(
-                'the preset codex (questions = "codex") speaks with "codex app-server". To call "codex exec", leave out '
-                'the preset: docs/agents.md has a complete example with adapter = "command"'
+                'the preset codex (questions = "codex") speaks with "codex app-server". To call "codex exec", leave '
+                'out the preset: docs/agents.md has a complete example with adapter = "command"'
             )
         if self.questions == "claude" and (self.output != "json" or self.stdin == "none"):
             raise ValueError('questions = "claude" needs output = "json" and the prompt on stdin')
