@@ -203,19 +203,29 @@ function envelope(form, button) {
 
 async function send(form, button) {
   const buttons = [...form.querySelectorAll("button")];
+  const row = waiting().indexOf(form.closest("[data-waits]"));
   for (const each of buttons) each.disabled = true;
   say(form, words.sending, { sending: true });
   try {
     const told = await sent(form, envelope(form, button));
     if (told.to) form.reset();
     if (told.to || told.status === 412) await refresh();
-    if (told.to && !form.isConnected) document.getElementById("top")?.focus({ preventScroll: true });
+    if (told.to && !form.isConnected) focusAfter(row);
     say(form, told.to ? "" : whatIsWrong(form, told));
   } catch {
     say(form, words.unreachable);
   } finally {
     for (const each of buttons) each.disabled = false;
   }
+}
+
+const waiting = () => [...document.querySelectorAll("[data-waits]")];
+
+/** What was answered is gone: to the head of the session, or to what waits now in the place of the answered row. */
+function focusAfter(row) {
+  const next = waiting()[Math.min(row, waiting().length - 1)];
+  const place = document.getElementById("top") ?? next?.querySelector("a") ?? document.getElementById("content");
+  place.focus({ preventScroll: !next });
 }
 
 /** What is wrong with fields, by what they are called here; else with the whole. */

@@ -1,5 +1,7 @@
 // The keyboard's ways: Ctrl K finds places and sessions, ? lists the keys, digits open tabs, J and K go along rows.
 
+import { TYPED } from "./sending.js";
+
 const WAIT_MS = 150;
 const FOUND = 8;
 const ROWS = ".sessions .what > a, [data-row] a.unfold, .turn-list a";
@@ -68,7 +70,7 @@ export function palette() {
       return open();
     }
     if (event.altKey || event.ctrlKey || event.metaKey || document.querySelector("dialog[open]")) return undefined;
-    if (event.target.closest("input, select, textarea")) return undefined;
+    if (event.target.closest(TYPED)) return undefined;
     const tab = document.querySelectorAll(".views a:not(.aside, .beside-it)")[Number(event.key) - 1];
     if (tab) return tab.click();
     return single[event.key]?.();

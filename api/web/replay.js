@@ -1,10 +1,13 @@
 // Through the history of a session: slider, strip, steps, keys, play-back at the recorded pace, and a fork from any event.
 
-import { sent } from "./sending.js";
+import { TYPED, sent } from "./sending.js";
 
 const AT_REST_MS = 200;
 const LONGEST_PAUSE_MS = 2000;
 const SHORTEST_PAUSE_MS = 40;
+
+/** What arrows and the space bar move by themselves. */
+const MOVED = "input, [tabindex='0']:not([data-scroll])";
 const FOLLOWED = "a[data-at], a[data-step], a[data-now], a[data-more], [data-fresh], [data-play], [data-fork]";
 
 /** Takes over the steps. `startAnew` lets the next renewal send everything that is shown. */
@@ -117,7 +120,9 @@ export function replaying({ find, address, load, apply, renew, list, where, star
       if (open) {
         link.href = address({ at: version });
         link.removeAttribute("aria-disabled");
+        link.removeAttribute("tabindex");
       } else {
+        link.tabIndex = -1; // it keeps the focus, if it has it
         link.removeAttribute("href");
         link.setAttribute("aria-disabled", "true");
       }
@@ -163,7 +168,9 @@ export function replaying({ find, address, load, apply, renew, list, where, star
   };
 
   document.addEventListener("keydown", (event) => {
-    if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest("input, select, textarea, [tabindex='0']:not([data-scroll])")) return;
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    const letter = event.key.length === 1 && event.key !== " ";
+    if (event.target.closest(letter ? TYPED : `${TYPED}, ${MOVED}`)) return;
     if (event.key === " " && event.target.closest("button, a, summary")) return;
     const does = keys[event.key];
     if (!does) return;

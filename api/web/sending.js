@@ -1,6 +1,9 @@
 // Sends a form as the browser itself would, but for the answer, which comes as JSON: the server reads what is typed, and
 // says what was wrong with it in the reader's language.
 
+/** Fields in which letters are written. */
+export const TYPED = "input:not([type=range], [type=checkbox], [type=radio]), select, textarea";
+
 const words = JSON.parse(document.body.dataset.words);
 
 /** The same form sent twice is one command: the key stays until the server has taken it. */

@@ -34,13 +34,16 @@ from projections.views.session import (
     TurnView,
 )
 
-TITLE = 80
-"""Maximum length of a title."""
+TITLE, LONGEST_TITLE = 80, 200
+"""The most characters of a title that is made of the task, and of a title as given."""
 
 
 def title_of(title: str, task: str) -> str:
-    """The given title, otherwise the first line of the task, 80 characters."""
-    return one_line(title.strip() or next(filter(str.strip, task.splitlines()), ""), TITLE)
+    """The given title, otherwise the first line of the task; of that, 80 characters."""
+    if title.strip():
+        return one_line(title, LONGEST_TITLE)
+    line = one_line(next(filter(str.strip, task.splitlines()), ""), TITLE + 1)
+    return line if len(line) <= TITLE else f"{line[: TITLE - 1].rstrip()}…"
 
 
 def view(session: Session) -> SessionView:

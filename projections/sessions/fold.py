@@ -265,5 +265,5 @@ OVERVIEW: Final = Projection(
     tables=("overview", "overview_words", "overview_labels", "overview_turns", "overview_questions"),
     schema=SCHEMA,
     apply=apply,
-    version=11,
+    version=12,
 )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from api.web.presets import PRESETS
 from tests.api.scenes import at_checkpoint, begun, exhausted, reached, waiting_review
@@ -103,47 +103,6 @@ def test_a_running_session_is_cancelled_only_after_it_was_asked_twice(site: Brow
     badge(page, "Cancelled")
     live(page, "finished")
     assert session(server.client, session_id)["status"] == "cancelled"
-
-
-def _focused(page: Page) -> str:
-    found: str = page.evaluate("() => document.activeElement?.textContent?.trim() ?? ''")
-    return found
-
-
-def _tab_to(page: Page, words: str) -> None:
-    """Presses Tab until the focus is on what says this; each stop on the way can be seen."""
-    for _ in range(60):
-        page.keyboard.press("Tab")
-        assert page.evaluate(
-            """() => { const style = getComputedStyle(document.activeElement);
-            return style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2; }"""
-        ), f"the focus cannot be seen on {_focused(page)!r}"
-        if _focused(page) == words:
-            return
-    raise AssertionError(f"Tab never comes to {words!r}")
-
-
-def test_from_the_list_to_a_decision_and_back_through_its_history_by_keyboard_alone(
-    site: Browsing, server: Server
-) -> None:
-    session_id = waiting_review(server.client, "by keyboard")
-    page = site.tab("/")
-    page.keyboard.press("Tab")
-    assert _focused(page) == "Skip to the content"
-    _tab_to(page, session(server.client, session_id)["title"])
-    page.keyboard.press("Enter")
-    badge(page, "Awaiting decision")
-    live(page)
-    _tab_to(page, "Skip & Continue")
-    page.keyboard.press("Space")
-    badge(page, "Decided")
-    last = len(events(server.client, session_id))
-    expect(page.locator(f"body[data-version='{last}']")).to_be_attached()
-    page.locator("body").evaluate("() => document.activeElement.blur()")
-    page.keyboard.press("ArrowLeft")
-    expect(page.locator(f"body[data-version='{last - 1}'][data-replay]")).to_be_attached()
-    page.keyboard.press("l")
-    expect(page.locator("body:not([data-replay])")).to_be_attached()
 
 
 def test_what_is_wrong_is_said_in_korean_on_the_korean_page(site: Browsing, server: Server) -> None:

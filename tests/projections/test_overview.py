@@ -171,10 +171,11 @@ def test_a_title_is_given_or_the_first_line_of_the_task_in_80_characters(tmp_pat
         Story("delivery-1").start("\n  first\x1b[31m line\nsecond"),
         Story("delivery-2").start("task", title="Given"),
         Story("delivery-3").start("x" * 81),
+        Story("delivery-4").start("task", title="g" * 200),
     )
     with caught_up(tmp_path / "v.db", log).reading() as db:
         titles = [item.title for item in overview.page(db).items]
-    assert titles == ["x" * 80, "Given", "first line"]
+    assert titles == ["g" * 200, "x" * 79 + "…", "Given", "first line"]
 
 
 @pytest.mark.parametrize("seed", range(20))
