@@ -21,7 +21,7 @@ _NEXT: Final = {
     "permission": "hansard allow SESSION     hansard deny SESSION",
     "scope": "hansard allow SESSION     hansard deny SESSION",
     "budget": "hansard extend SESSION --iterations N --reason WHY",
-    "checkpoint": "hansard continue SESSION",
+    "checkpoint": "hansard continue SESSION     hansard reset SESSION",
     "partial": "hansard continue SESSION     hansard reset SESSION",
     "failed": "hansard retry SESSION",
 }

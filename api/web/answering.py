@@ -17,6 +17,9 @@ AMOUNTS: Final = {
 }
 """By what has run out: the field that gives more of it, how much it suggests, and the most."""
 
+_SAID: Final = ("budget", "partial", "failed")
+"""What a row explains by its cause."""
+
 
 def answering(db: Database, item: WaitingItem) -> dict[str, Any]:
     """The command that answers an item, and what its form shows."""
@@ -24,7 +27,7 @@ def answering(db: Database, item: WaitingItem) -> dict[str, Any]:
     return {
         "place": item.request_id if item.waits_for == "permission" else item.session_id,
         "verb": _verb(item),
-        "cause": item.cause if item.waits_for in ("budget", "partial", "failed") else "",
+        "cause": item.cause if item.waits_for in _SAID or item.cause == "scope_checkpoint" else "",
         "amount": amount,
         "each": _each(db, item) if amount and amount[0] in _COUNTED else "",
     }

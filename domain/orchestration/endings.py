@@ -31,9 +31,10 @@ def asks(run: Orchestration) -> bool:
 def pause(now: Run, words: str) -> Events:
     """A checkpoint. Where changes outside the scope need a person's consent, it names their paths."""
     run, text = now.state, replies.without_json(words)
-    paths = "\n".join([OUTSIDE, *named(run.outside)]) if asks(run) else ""
+    outside = run.outside if asks(run) else ()
+    paths = "\n".join([OUTSIDE, *named(outside)]) if outside else ""
     summary, round = now.text("\n\n".join(filter(None, (text, paths))) or CHECKPOINT_DONE), run.round
-    yield now.move("pause", CheckpointReached, message=PAUSED, round=round, summary=summary, hint=HINT)
+    yield now.move("pause", CheckpointReached, message=PAUSED, round=round, summary=summary, hint=HINT, outside=outside)
     yield from _done(now, HINT, summary, checkpoint=True)
 
 

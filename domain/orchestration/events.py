@@ -210,6 +210,7 @@ class CheckpointReached(OrchestrationTransition):
     TOPIC: ClassVar[str] = "orchestration.checkpoint_reached"
     summary: Text = Field(description="the work so far")
     hint: str = Field(description="a hint for people: how to continue")
+    outside: tuple[str, ...] = Field(default=(), description="paths outside the scope, which continuing permits")
 
 
 class PartialReached(OrchestrationTransition):

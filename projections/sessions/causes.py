@@ -17,6 +17,7 @@ _WHY: Final = {
     "agent_failed": "An agent failed.",
     "no_progress": "The last iterations made no progress.",
     "outside_scope": "Files outside the scope were changed; a person decides.",
+    "scope_checkpoint": "Files outside the scope were changed; continuing permits these changes.",
     "turn_failed": "A turn has no attempt left; retry it.",
 }
 

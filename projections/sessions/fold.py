@@ -197,7 +197,8 @@ def _evolve_orchestration(row: SessionRow, recorded: Recorded, event: orchestrat
         case orchestration.RoundStart():
             row.round = event.round
         case orchestration.CheckpointReached():
-            row.wait("checkpoint", "scope_done", position=recorded.position, at=recorded.at)
+            cause = "scope_checkpoint" if event.outside else "scope_done"
+            row.wait("checkpoint", cause, position=recorded.position, at=recorded.at)
             row.choices, row.summary = json.dumps(["continue", "reset"]), shortened(event.summary.head, HEAD)
         case orchestration.PartialReached(reason=reason):
             out_of_rounds = reason == "rounds"

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -113,6 +114,15 @@ def test_a_workspace_below_the_top_names_its_files(server: Server, repository: P
     assert [(file["path"], file["named"]) for file in found["result"]["files"]] == [("pkg/a.py", True)]
 
 
+CONTINUING = "Files outside the scope were changed; continuing permits these changes."
+ROW = (CONTINUING.removesuffix("."), "- deploy/prod.yaml")
+CARD = (
+    "These changed files are outside the scope of the repository:",
+    '<p class="small">deploy/prod.yaml</p>',
+    "Continue to permit these changes, or reset to end the run.",
+)
+
+
 def test_an_orchestration_asks_at_its_end(server: Server, repository: Path) -> None:
     (repository / "hansard.toml").write_text('[scope]\nallow = ["*.py"]\noutside = "ask"\n', encoding="utf-8")
     told = {"planner": [plan(subtask("Backend"))], "Backend": [DRIFT], "judge": [verdicts(all_done=True, Backend=True)]}
@@ -121,6 +131,12 @@ def test_an_orchestration_asks_at_its_end(server: Server, repository: Path) -> N
     items = server.client.get("/api/decisions").json()["items"]
     [item] = [item for item in items if item["sessionId"] == found["id"]]
     assert "- deploy/prod.yaml" in item["summary"]
+    assert (item["waitsFor"], item["cause"], item["why"]) == ("checkpoint", "scope_checkpoint", CONTINUING)
+    [paused] = only(events(server.client, found["id"]), "orchestration.checkpoint_reached")
+    assert paused["outside"] == ["deploy/prod.yaml"]
+    for page, words in (("/decisions", ROW), ("/", ROW), (f"/sessions/{found['id']}", CARD)):
+        text = unescape(server.client.get(page, headers={"Accept": "text/html", "Accept-Language": "en"}).text)
+        assert all(each in text for each in words), (page, words)
     assert server.client.post(f"/api/sessions/{found['id']}/continue", json={}).status_code == 200
     assert session(server.client, found["id"])["status"] == "done"
 

@@ -10,6 +10,7 @@ from api.web.session.context import ICONS, LONG, SENTENCE, PanelContext
 from domain.delivery.state import Delivery
 from domain.discussion.digest import suggested
 from domain.discussion.state import Discussion
+from domain.orchestration.endings import asks
 from domain.orchestration.state import Orchestration
 from domain.session.state import Session
 from projections.record.outcome import outcome
@@ -129,6 +130,8 @@ def decision(context: PanelContext) -> dict[str, Any]:
             return _card("permission", summary=f"{question.agent}: {question.tool}: {question.title}")
         case Discussion() if session.choices:
             return _discussed(context, session)
+        case Orchestration(state="checkpoint") if asks(session):
+            return _card("scope_checkpoint", summary=", ".join(session.outside))
         case Orchestration(state="checkpoint"):
             return _card("checkpoint", summary=outcome(context.it, context.language))
         case Orchestration(state="partial"):
