@@ -83,6 +83,6 @@ class Routing:
         self._known[turn.turn_id] = place
         if place == "elsewhere":
             log.warning(
-                "%s waits for %s (%s), whom this team does not have: nobody here stands in.",
+                "%s waits for %s (%s), which this team does not have; no other agent takes its place.",
                 *(turn.turn_id, turn.agent, turn.role),
             )

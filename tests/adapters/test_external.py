@@ -110,7 +110,7 @@ def test_a_turn_that_is_nobodys_here_is_told_once(store: Store, caplog: pytest.L
     for _ in range(3):
         assert [whose.place(turn) for turn in open_turns(store)] == ["elsewhere"]
     assert caplog.messages == [
-        "delivery-1.t1 waits for Somebody (planner), whom this team does not have: nobody here stands in."
+        "delivery-1.t1 waits for Somebody (planner), which this team does not have; no other agent takes its place."
     ]
 
 

@@ -1,9 +1,13 @@
 """What an agent does, kept and live (contract-2 §11)."""
 
+import json
+import sqlite3
+import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from tests.api.server import delivery, events, inside, serving, session, start, until
+from tests.api.server import delivery, events, inside, only, serving, session, start, until
 
 PYTEST = {"kind": "tool", "tool": "execute", "title": "pytest -q", "exitCode": 1, "status": "failed"}
 
@@ -90,6 +94,41 @@ def test_frames_arrive_while_the_turn_runs(tmp_path: Path) -> None:
 
 def cancelled(client: Any, name: str) -> list[dict[str, Any]]:
     return [event for event in events(client, name) if event["type"] in ("turn.activity_recorded", "turn.cancelled")]
+
+
+MANY = 10_000
+CALLING = f"""
+import json, sys
+sys.stdin.read()
+def say(kind, part):
+    print(json.dumps({{"type": kind, "message": {{"content": [part]}}}}))
+for number in range({MANY}):
+    say("assistant", {{"type": "tool_use", "id": str(number), "name": "Bash", "input": {{"command": f"echo {{number}}"}}}})
+    say("user", {{"type": "tool_result", "tool_use_id": str(number), "content": str(number)}})
+print(json.dumps({{"type": "result", "result": "A plan."}}))
+"""
+
+
+def test_a_turn_of_10_000_tool_calls_costs_the_log_one_event_and_one_text(tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text(CALLING)
+    team = tmp_path / "team.toml"
+    team.write_text(
+        '[[agents]]\nname = "Claude"\nroles = ["planner"]\nadapter = "command"\n[agents.settings]\n'
+        f'argv = {json.dumps([sys.executable, str(tmp_path / "agent.py")])}\noutput = "json"\nstream = "claude"\n'
+        'text_path = { path = "result", where = { type = "result" } }\n'
+    )
+    body = delivery()
+    del body["scenario"]
+    with inside(tmp_path, team=team) as client:
+        name = start(client, body)
+        until(lambda: only(events(client, name), "turn.answered"), what="the plan")
+        history = events(client, name)
+        [did] = only(history, "turn.activity_recorded")
+        assert (did["toolsTotal"], len(did["tools"])) == (MANY, 200)
+        assert [event["type"] for event in history][2:5] == ["turn.requested", "turn.activity_recorded", "turn.answered"]
+        assert client.post(f"/api/sessions/{name}/cancel", json={}).status_code == 200
+    with closing(sqlite3.connect(tmp_path / "hansard.db")) as log:
+        assert log.execute("SELECT digest FROM texts").fetchall() == [(did["transcript"]["digest"],)]
 
 
 def test_a_cancelled_attempt_keeps_what_it_did_and_what_it_cost(tmp_path: Path) -> None:
