@@ -103,7 +103,8 @@ sys.stdin.read()
 def say(kind, part):
     print(json.dumps({{"type": kind, "message": {{"content": [part]}}}}))
 for number in range({MANY}):
-    say("assistant", {{"type": "tool_use", "id": str(number), "name": "Bash", "input": {{"command": f"echo {{number}}"}}}})
+    call = {{"type": "tool_use", "id": str(number), "name": "Bash", "input": {{"command": f"echo {{number}}"}}}}
+    say("assistant", call)
     say("user", {{"type": "tool_result", "tool_use_id": str(number), "content": str(number)}})
 print(json.dumps({{"type": "result", "result": "A plan."}}))
 """
@@ -125,7 +126,8 @@ def test_a_turn_of_10_000_tool_calls_costs_the_log_one_event_and_one_text(tmp_pa
         history = events(client, name)
         [did] = only(history, "turn.activity_recorded")
         assert (did["toolsTotal"], len(did["tools"])) == (MANY, 200)
-        assert [event["type"] for event in history][2:5] == ["turn.requested", "turn.activity_recorded", "turn.answered"]
+        around = [event["type"] for event in history[2:5]]
+        assert around == ["turn.requested", "turn.activity_recorded", "turn.answered"]
         assert client.post(f"/api/sessions/{name}/cancel", json={}).status_code == 200
     with closing(sqlite3.connect(tmp_path / "hansard.db")) as log:
         assert log.execute("SELECT digest FROM texts").fetchall() == [(did["transcript"]["digest"],)]
