@@ -6,7 +6,6 @@ import { listOfEvents } from "./events.js";
 import { replaying } from "./replay.js";
 
 const KEPT = 300;
-const LAST = 8; // what stopped the session is brought into sight, unless it is among the last events anyway
 
 /** Takes over the page; answers how it is brought up to date. */
 export function session({ pieces, fill, announce }) {
@@ -125,6 +124,6 @@ export function session({ pieces, fill, announce }) {
   place();
   const telling = Number(find("[data-bring]")?.dataset.bring ?? 0);
   if (where.at !== null) list.bring(where.at);
-  else if (telling && where.newest - telling > LAST) list.bring(telling);
+  else if (telling) list.bring(telling); // what stopped the session
   return renew;
 }

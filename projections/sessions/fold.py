@@ -35,6 +35,7 @@ SCHEMA: Final = (
     "CREATE INDEX IF NOT EXISTS overview_both ON overview (kind, status, created)",
     "CREATE INDEX IF NOT EXISTS overview_waiting ON overview (waiting) WHERE waiting IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS overview_parent ON overview (parent, created)",
+    "CREATE INDEX IF NOT EXISTS overview_forks ON overview (forked_from, created) WHERE forked_from IS NOT NULL",
     "CREATE TABLE IF NOT EXISTS overview_words (created BIGINT PRIMARY KEY, words TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS overview_labels (label TEXT NOT NULL, created BIGINT NOT NULL,"
     " PRIMARY KEY (label, created))",
@@ -266,5 +267,5 @@ OVERVIEW: Final = Projection(
     tables=("overview", "overview_words", "overview_labels", "overview_turns", "overview_questions"),
     schema=SCHEMA,
     apply=apply,
-    version=12,
+    version=13,
 )

@@ -121,6 +121,20 @@ def test_every_event_of_every_kind_can_be_stepped_to(client: TestClient, kind: s
         assert (found["version"], set(found["panels"])) == (version, PANELS[kind])
 
 
+def test_a_source_lists_its_forks(client: TestClient) -> None:
+    source = two_iterations(client)
+    assert 'id="forks"' not in page(client, f"/sessions/{source}")
+    fork = held_fork(client, source)
+    assert f"/compare?a={source}&amp;b={fork}" in page(client, f"/sessions/{source}")
+
+
+def test_each_choice_says_what_it_does(client: TestClient) -> None:
+    alone, parent = waiting_review(client), under_review(client)
+    texts = [" ".join(Seen(page(client, f"/sessions/{each}")).text.split()) for each in (alone, parent)]
+    assert "Apply Fix: a delivery can start from the findings · Skip & Continue: nothing is changed" in texts[0]
+    assert "Apply Fix: the work goes back and is done again · Skip & Continue: it continues as it is" in texts[1]
+
+
 def test_only_what_changed_since_is_sent(client: TestClient) -> None:
     session_id = waiting_review(client)
     last = len(events(client, session_id))

@@ -149,13 +149,18 @@ def many_rounds(server: Server) -> str:
 HIDDEN = """() => document.querySelector("[data-row]:last-child").getBoundingClientRect().bottom
   - document.querySelector("[data-player]").getBoundingClientRect().top"""
 """How far the newest event stands behind the bar with the steps."""
+_IN_ITS_BOX = """(version) => {
+  const place = (selector) => document.querySelector(selector).getBoundingClientRect();
+  const [row, box] = [place(`[data-row="${version}"]`), place("[data-scroll]")];
+  return row.top >= box.top - 1 && Math.min(row.bottom, row.top + box.height) <= box.bottom + 1;
+}"""
 
 
 @pytest.mark.parametrize("locale", ["en", "ko"])
 def test_the_newest_event_stands_above_the_steps_whatever_stands_over_the_list(
     browser: Browser, server: Server, pages: dict[str, str], many_rounds: str, locale: str
 ) -> None:
-    paths = [pages[name] for name in (*SCENES, "exhausted")] + [f"/sessions/{many_rounds}"]
+    paths = [pages[name] for name in SCENES] + [f"/sessions/{many_rounds}"]
     with browsing(browser, server.url, locale=locale) as site:
         page = site.tab("/")
         for path in paths:
@@ -164,6 +169,18 @@ def test_the_newest_event_stands_above_the_steps_whatever_stands_over_the_list(
         page.locator("#extending > summary").click()
         expect(page.locator("#extendReason")).to_be_visible()
         until(lambda: page.evaluate(HIDDEN) <= 0, what="the newest event in sight over a form that was opened")
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_list_opens_at_the_event_that_stopped_the_session(
+    browser: Browser, server: Server, pages: dict[str, str], width: int
+) -> None:
+    """However few events come after it."""
+    with browsing(browser, server.url, viewport={"width": width, "height": 900}) as site:
+        page = site.tab(pages["exhausted"])
+        live(page)
+        stopped = page.locator("[data-bring]").get_attribute("data-bring")
+        until(lambda: page.evaluate(_IN_ITS_BOX, stopped), what="the event that says why, in sight")
 
 
 def test_what_cannot_be_read_or_named_is_found(site: Browsing, pages: dict[str, str]) -> None:

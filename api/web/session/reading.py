@@ -22,6 +22,7 @@ from domain.kinds import KINDS, allowed_actions
 from domain.session.record import kind_of
 from domain.session.state import Session
 from domain.values.base import Text, Unknown
+from domain.values.budget import dollars
 from domain.values.sentences import Sentence
 from domain.values.words import Words
 
@@ -106,12 +107,23 @@ def act(request: Request, inside: System, now: Session, say: Words, *, key: str 
         suggested=suggested(now.feedback) if isinstance(now, Discussion) else None,
         approval=overview.approval(now),
         seen=now.seen if isinstance(now, Discussion) else "",
+        alone=now.parent is None,
+        each=_iteration_cost(inside, now),
         fixable=_fixable(now),
         waiting=[overview.question_of(child) for child in waiting],
         icons_of=ICONS,
         key=key,
         sent=sent,
     ).strip()
+
+
+def _iteration_cost(inside: System, now: Session) -> str:
+    """What an iteration of the delivery that a decision is about has cost so far; "" where nothing was reported."""
+    delivery = inside.sessions.get(now.parent) if now.parent else now
+    if not isinstance(delivery, Delivery) or not delivery.iteration:
+        return ""
+    cost = delivery.budget.spent.cost_micros
+    return dollars(cost // delivery.iteration) if cost else ""
 
 
 def _fixable(now: Session) -> bool:

@@ -16,7 +16,7 @@ from api.http.problems import of_field
 from api.http.requests import answer_headers, number, only
 from api.system import System
 from api.web.forms.sent import NOTHING, Sent
-from api.web.model import ICONS, clock
+from api.web.model import ICONS, badge, clock
 from api.web.rendering import KEY, explicit, fragment, language_of, page, render
 from api.web.session.causes import cause_of
 from api.web.session.context import badge_of
@@ -32,11 +32,14 @@ from domain.values.sentences import Sentence
 from domain.values.words import Words
 from projections.record import timeline
 from projections.record.session import title_of, view
+from projections.sessions import overview
 
 JSON: Final = "application/json"
 FOR_EVER: Final = "private, max-age=31536000, immutable"
 ROLES: Final = 20
 """Roles that a list can be filtered to at once."""
+FORKS: Final = 50
+"""Forks of a session that its page lists."""
 
 
 def _build() -> str:
@@ -188,9 +191,17 @@ def _page(
         roles=_roles(inside, now),
         strip=_strip(request, now, say),
         at=at,
+        forks=_forks(inside, now),
         bring=_telling(request, then, say) if at is None else None,
         sent=sent,
     )
+
+
+def _forks(inside: System, now: Session) -> list[dict[str, str]]:
+    """The sessions that were forked from this one, oldest first."""
+    with inside.reading() as db:
+        found = overview.forks(db, now.id, FORKS)
+    return [{"id": one.id, "badge": badge(one.status, exhausted=one.waiting == "budget")} for one in found]
 
 
 def _telling(request: Request, then: Session, say: Words) -> int | None:
