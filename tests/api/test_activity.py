@@ -122,7 +122,7 @@ def test_a_turn_of_10_000_tool_calls_costs_the_log_one_event_and_one_text(tmp_pa
     del body["scenario"]
     with inside(tmp_path, team=team) as client:
         name = start(client, body)
-        until(lambda: only(events(client, name), "turn.answered"), what="the plan")
+        until(lambda: only(events(client, name), "turn.answered"), what="the plan", seconds=60)
         history = events(client, name)
         [did] = only(history, "turn.activity_recorded")
         assert (did["toolsTotal"], len(did["tools"])) == (MANY, 200)
