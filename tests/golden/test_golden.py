@@ -3,6 +3,7 @@
 import hashlib
 import json
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,10 @@ from adapters.proof.verify import verify
 from adapters.store import Store
 from adapters.store.sqlite.store import SqliteStore
 from adapters.store.sqlite.views import SqliteViews
+from adapters.store.texts import whole
 from domain.kinds import KINDS, fold
 from domain.replay import first_difference
 from domain.session.record import Recorded, kind_of
-from domain.values.base import Text
 from projections.engine.follow import Follower
 from projections.record.session import view
 from tests.golden.make import PLACE, SUMS
@@ -73,12 +74,9 @@ def _still_what_it_was(store: Store, session_id: str, expected: list[object]) ->
 def _decided_the_same_way(store: Store, stream: str) -> None:
     """Channels, too; and what followed from other sessions still does."""
 
-    def whole(text: Text) -> str:
-        return (store.text(text.digest) if text.digest else None) or text.head
-
     def find(event_id: str) -> Recorded | None:
         name, _, version = event_id.rpartition(":")
         found = store.history(name, after=int(version) - 1, upto=int(version)) if version.isdecimal() else []
         return found[0] if found else None
 
-    assert first_difference(store.history(stream), whole, find) is None, stream
+    assert first_difference(store.history(stream), partial(whole, store), find) is None, stream
