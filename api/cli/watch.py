@@ -228,8 +228,9 @@ async def _say_what_next(api: Api, session: Json, waiting: list[Json]) -> None:
         say("Changed files are outside the scope. Next:")
         say(f"  hansard allow {session['id']}     hansard deny {session['id']}")
         return
-    if (session.get("result") or {}).get("branch"):
-        say(f"To merge the result: hansard merge {session['id']}")
+    if result := session.get("result"):
+        merge, show = "To merge the result: hansard merge", "To see the changes as a patch: hansard changes"
+        say(f"{merge if result['branch'] else show} {session['id']}")
     if session["status"] == "checkpoint":
         say("Paused at a checkpoint. Next:")
     await _say_steps(api, session)

@@ -178,6 +178,15 @@ def test_a_squash_has_a_note_of_the_agents_lines(hansard: Hansard, here: Path, d
     assert [line.rpartition(" ")[2] for line in lines] == ["a.txt", "4", "new/b.txt", "1"]
 
 
+def test_a_result_without_a_branch_is_a_patch(hansard: Hansard, here: Path, tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.json"
+    scenario.write_text(json.dumps({"replies": {"dev": [{"text": "Wrote it.", "files": {"new.txt": "new\n"}}]}}))
+    said = hansard("run", "-t", "Write", "--fresh", "--test", "true", "--no-baseline", "--scenario", str(scenario))
+    session_id = hansard("list", "--json").json["items"][0]["id"]
+    assert f"To see the changes as a patch: hansard changes {session_id}\n" in said.err
+    assert "+++ b/new.txt" in hansard("changes", session_id).out
+
+
 def test_uncommitted_changes_are_said_at_the_start(hansard: Hansard, here: Path) -> None:
     (here / "other.txt").write_text("half a thought\n")
     (here / "new.txt").write_text("new\n")
