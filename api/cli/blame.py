@@ -1,4 +1,4 @@
-"""`blame`: which turn wrote each line of a file, and why."""
+"""`blame`: which turn wrote each line of a file, why, and who approved it."""
 
 import subprocess
 from pathlib import Path
@@ -47,7 +47,8 @@ async def blame(
 def _row(line: Json) -> list[str]:
     who = f"{line['agent']} {line['turn']}" if line["session"] else ""
     why = shortened(line["demandedBy"]["title"], _TITLE) if line["demandedBy"] else ""
-    return [str(line["line"]), line["commit"][:8], who, why, ""]
+    approved = f"✓ {line['approvedBy']['actor'].partition(':')[2]}" if line["approvedBy"] else ""
+    return [str(line["line"]), line["commit"][:8], who, why, approved, ""]
 
 
 def _inside(path: str) -> tuple[Path, str]:
