@@ -227,13 +227,13 @@ _OWN: Final = frozenset({"session", "parent", "discussed in", "workspace", "crea
 """What any two sessions have of their own."""
 
 
-def put_divergence(parting: Json | None) -> None:
+def put_divergence(divergence: Json | None) -> None:
     """The first event of each that the other does not have."""
-    if parting is None:
+    if divergence is None:
         put("Both have the same events.")
         return
     for name in ("a", "b"):
-        event = parting[name]
+        event = divergence[name]
         words = f"version {event['version']}, {event['type']}: {event['message']}" if event else "nothing more"
         put(f"{name}: {shortened(words, _WIDTH)}")
 

@@ -63,11 +63,11 @@ async def _shown(request: Request, sent: Sent) -> str:
 
 def inbox_page(db: Database, cursor: str | None, needs: str | None = None) -> InboxPage:
     """Raises Invalid for a cursor that was not returned from here, or an unknown need."""
-    found = inbox.page(db, needs=(needs,) if needs else (), limit=ITEMS, cursor=cursor)
+    rows = inbox.page(db, needs=(needs,) if needs else (), limit=ITEMS, cursor=cursor)
     return InboxPage(
-        items=tuple(_item(db, item) for item in found.items),
+        items=tuple(_item(db, item) for item in rows.items),
         counts=inbox.counts(db),
-        cursor=found.next_cursor,
+        cursor=rows.next_cursor,
         first=cursor is None,
     )
 

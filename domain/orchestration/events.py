@@ -150,8 +150,8 @@ class VerdictRefused(OrchestrationEvent):
 
 
 class VerdictGiven(OrchestrationEvent):
-    """The verdict on an agent in this round, the phases it covers, and the agent's new position. `judged` is empty where
-    the judge's answer could not be read: a FAIL by default (K-15)."""
+    """The verdict on an agent in this round, the phases it covers, and the agent's new position. `judged` is empty
+    where the judge's answer could not be read: a FAIL by default (K-15)."""
 
     TOPIC: ClassVar[str] = "orchestration.verdict_given"
     index: int = Field(description="the agent's place in the plan")

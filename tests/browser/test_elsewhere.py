@@ -55,7 +55,7 @@ def test_a_decision_that_the_inbox_shows_too_late_is_told_and_not_made(site: Bro
     session_id = waiting_review(server.client, "decided while nobody looked")
     page = site.tab("/decisions")
     live(page)
-    card = page.locator("section.waiting", has=page.get_by_role("link", name="decided while nobody looked", exact=True))
+    card = page.locator(".waiting", has=page.get_by_role("link", name="decided while nobody looked", exact=True))
     hide(page)
     decided = server.client.post(f"/api/sessions/{session_id}/decision", json={"decision": "skip"})
     assert decided.status_code == 200

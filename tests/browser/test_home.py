@@ -133,7 +133,7 @@ def test_a_decision_is_made_in_the_inbox(site: Browsing, server: Server) -> None
     page = site.tab("/decisions")
     live(page)
     session_id = waiting_review(server.client, "decided in the inbox")
-    card = page.locator("section.waiting", has=page.get_by_role("link", name="decided in the inbox", exact=True))
+    card = page.locator(".waiting", has=page.get_by_role("link", name="decided in the inbox", exact=True))
     expect(card).to_be_visible(timeout=PATIENCE_MS)
     card.locator("[name=rationale]").fill("From the inbox")
     button(card, "Skip & Continue").click()

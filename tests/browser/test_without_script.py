@@ -122,7 +122,7 @@ def test_the_inbox_is_worked_off(site: Browsing, server: Server) -> None:
     review, run = waiting_review(server.client, "worked off"), at_checkpoint(server.client, "worked off")
     page = site.tab("/decisions")
     for session_id, name in ((review, "Skip & Continue"), (run, "Continue")):
-        card = page.locator(f"section[aria-labelledby=of-{session_id}]")
+        card = page.locator(f"article[aria-labelledby=of-{session_id}]")
         card.get_by_role("button", name=name).click()
         expect(card).to_have_count(0)
         expect(page).to_have_url(f"{server.url}/decisions")

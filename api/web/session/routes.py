@@ -200,8 +200,8 @@ def _page(
 def _forks(inside: System, now: Session) -> list[dict[str, str]]:
     """The sessions that were forked from this one, oldest first."""
     with inside.reading() as db:
-        found = overview.forks(db, now.id, FORKS)
-    return [{"id": one.id, "badge": badge(one.status, exhausted=one.waiting == "budget")} for one in found]
+        rows = overview.forks(db, now.id, FORKS)
+    return [{"id": one.id, "badge": badge(one.status, exhausted=one.waiting == "budget")} for one in rows]
 
 
 def _telling(request: Request, then: Session, say: Words) -> int | None:
