@@ -11,6 +11,7 @@ from domain.orchestration.state import Orchestration, subtask_id
 from domain.replies.orchestration import JudgeVerdict, Verdicts
 from domain.session.workspace import undo
 from domain.values.base import Unreadable
+from domain.values.sentences import Sentence
 
 RESULT = 1_200
 """How many characters of a report the judge sees."""
@@ -100,7 +101,7 @@ def judge(run: Orchestration, answer: Verdicts) -> Judgement:
             verdict = verdict.changed(passed=False, feedback=f"{undo(paths)}\n{verdict.feedback}".strip())
         accepted[place] = verdict
     if not accepted:
-        raise Unreadable("The list of verdicts judges nobody who worked in this round.")
+        raise Unreadable(Sentence("verdicts_judge_nobody"))
     passed = all(place in accepted and accepted[place].passed for place in run.active)
     contradicted = any(not verdict.passed and _subtasks(run, verdict) for verdict in answer.verdicts)
     return Judgement(given=accepted, refused=tuple(refused), all_done=answer.all_done and passed and not contradicted)

@@ -20,10 +20,11 @@ from domain.replies.shapes import (
     fitted,
 )
 from domain.values.base import Unreadable
+from domain.values.sentences import Sentence
 from domain.values.strict import JSON
 
-_PARTS = "plan"
-_CHANGES = "list of changes"
+_PARTS = "delivery_plan"
+_CHANGES = "list_of_changes"
 _CLAIMS = ("goals", "modules", "checklist")
 """A plan has at least one of these."""
 _PART_KEYS = (*_CLAIMS, "files")
@@ -52,7 +53,7 @@ class FileChange(ReplyShape):
     @model_validator(mode="after")
     def _says_something(self) -> "FileChange":
         if self.content is None and self.patch is None and self.fallback_content is None:
-            raise ValueError("neither content nor a patch is given")
+            raise ValueError(Sentence("change_empty"))
         return self
 
 
@@ -106,7 +107,7 @@ _DEVELOPMENT = Shape(name=_CHANGES, keys=("changes",), claims=_develops, fit=_de
 
 # -- the reviewer: its answer decides whether the work goes back (S4 §5, K-36) ----------------------------------------
 
-_ARTIFACT = "review artifact"
+_ARTIFACT = "review_artifact"
 
 
 def _advice(value: object) -> int | None:
@@ -180,9 +181,9 @@ def checklist(text: str) -> tuple[ChecklistStep, ...]:
     """The steps in order, at least one. Raises `Unreadable`."""
     lines = [match for line in spoken(text).splitlines() if (match := _BOX.match(line) or _NUMBER.match(line))]
     if not lines:
-        raise Unreadable("The reply holds no checklist.")
+        raise Unreadable(Sentence("reply_without", what=Sentence("checklist")))
     if len(lines) > MOST_ENTRIES:
-        raise Unreadable(f"The checklist has more than {MOST_ENTRIES} steps.")
+        raise Unreadable(Sentence("checklist_too_long", number=MOST_ENTRIES))
     names = [line.groupdict().get("id") for line in lines]
     ids = _names(names)
     return tuple(_step(line["text"], name=name) for line, name in zip(lines, ids, strict=True))
@@ -191,16 +192,16 @@ def checklist(text: str) -> tuple[ChecklistStep, ...]:
 def _names(texts: Iterable[str | None]) -> list[str]:
     names = [name or f"step-{index}" for index, name in enumerate(texts)]
     if len(set(names)) < len(names):
-        raise Unreadable("Two steps of the checklist have the same id.")
+        raise Unreadable(Sentence("checklist_id_twice"))
     return names
 
 
 def _step(words: str, *, name: str) -> ChecklistStep:
     if len(words) > LONGEST_STRING:
-        raise Unreadable(f"A step of the checklist is longer than {LONGEST_STRING} characters.")
+        raise Unreadable(Sentence("checklist_step_too_long", number=LONGEST_STRING))
     depends = _DEPENDS.search(words)
     description = (words[: depends.start()] if depends else words).strip()
     if not description:
-        raise Unreadable("A step of the checklist says nothing.")
+        raise Unreadable(Sentence("checklist_step_empty"))
     named = [part.strip() for part in depends["ids"].split(",")] if depends else []
     return ChecklistStep(id=name, description=description, depends_on=tuple(filter(None, named)))

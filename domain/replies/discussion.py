@@ -125,7 +125,7 @@ def _judged(model: type[M], *, name: str, verdicts: tuple[str, ...]) -> Shape[M]
     return Shape(name=name, keys=("verdict",), claims=claims, fit=fit, decides=decides)
 
 
-_REVIEW = _judged(ReviewFeedback, name="review verdict", verdicts=get_args(_REVIEWED))
-_DEBATE = _judged(DebateFeedback, name="debate verdict", verdicts=get_args(_DEBATED))
-_REVIEW_SYNTHESIS = _judged(ReviewSynthesis, name="verdict of a review synthesis", verdicts=get_args(_REVIEWED))
-_DEBATE_SYNTHESIS = _judged(DebateSynthesis, name="verdict of a debate synthesis", verdicts=get_args(_DEBATED))
+_REVIEW = _judged(ReviewFeedback, name="review_verdict", verdicts=get_args(_REVIEWED))
+_DEBATE = _judged(DebateFeedback, name="debate_verdict", verdicts=get_args(_DEBATED))
+_REVIEW_SYNTHESIS = _judged(ReviewSynthesis, name="review_synthesis_verdict", verdicts=get_args(_REVIEWED))
+_DEBATE_SYNTHESIS = _judged(DebateSynthesis, name="debate_synthesis_verdict", verdicts=get_args(_DEBATED))

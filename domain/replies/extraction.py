@@ -11,6 +11,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from domain.values.base import Unreadable
 from domain.values.embedded_json import JsonPiece, pieces
+from domain.values.sentences import Sentence
 from domain.values.strict import JSON, Malformed, decode
 
 Object: TypeAlias = dict[str, JSON]
@@ -19,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Shape(Generic[T]):
-    """One kind of answer: its name in sentences, the keys that identify it, and how an object becomes a value.
+    """One kind of answer: the code of its name in `messages.toml`, the keys that identify it, and how an object becomes a value.
 
     `claims` distinguishes an object that is meant as an answer from a quoted one. `decides` is the part that two
     answers in one reply must agree on; None if the last one simply wins.
@@ -36,7 +37,7 @@ def last(text: str, shape: Shape[T]) -> T:
     """The last object of the reply that is meant as the answer. Raises `Unreadable`, also if there is none."""
     answer = find(text, shape)
     if answer is None:
-        raise Unreadable(f"The reply holds no {shape.name}.")
+        raise Unreadable(Sentence("reply_without", what=Sentence(shape.name)))
     return answer
 
 
@@ -66,7 +67,7 @@ def _check_agreement(answer: Object, earlier: Sequence[JsonPiece], words: str, s
     decided = shape.decides(answer)
     others = (_object(piece, words) for piece in earlier if piece.closed)
     if any(shape.claims(other) and shape.decides(other) != decided for other in others if other is not None):
-        raise Unreadable(f"The reply holds more than one {shape.name}, and they contradict each other.")
+        raise Unreadable(Sentence("reply_contradictory", what=Sentence(shape.name)))
 
 
 def _object(piece: JsonPiece, words: str) -> Object | None:
@@ -80,16 +81,17 @@ def _object(piece: JsonPiece, words: str) -> Object | None:
 
 def _read(piece: JsonPiece, words: str, shape: Shape[T]) -> Object | None:
     """The object, or None for code and other braces. Text with a key of the answer must be valid JSON."""
-    problem = "it is cut off or holds a raw line break."
+    problem: Malformed | None = None
     if piece.closed:
         try:
             value = decode(words[piece.begin : piece.end])
         except Malformed as malformed:
-            problem = str(malformed)
+            problem = malformed
         else:
             return value if isinstance(value, dict) else None
     if _keys(shape.keys).search(piece.own):
-        raise Unreadable(f"The {shape.name} in the reply cannot be read: {problem}")
+        why = problem or Sentence("json_cut_off")
+        raise Unreadable(Sentence("reply_json_unreadable", what=Sentence(shape.name), detail=why))
     return None
 
 
@@ -140,9 +142,9 @@ def without_thinking(text: str) -> str:
 
 def _admit(text: str) -> None:
     if _UNSTORABLE.search(text):
-        raise Unreadable("The reply holds U+0000 or a lone surrogate.")
+        raise Unreadable(Sentence("reply_unstorable"))
     if len(text) > LONGEST_REPLY or len(text.encode()) > LONGEST_REPLY:
-        raise Unreadable(f"The reply is longer than {LONGEST_REPLY} bytes.")
+        raise Unreadable(Sentence("reply_too_long", number=LONGEST_REPLY))
 
 
 def _without_thoughts(text: str) -> str:

@@ -8,16 +8,17 @@ from domain.orchestration.phases import PHASES, Bound, OnlyTrue, PhaseVerificati
 from domain.replies.extraction import Object, Shape, last
 from domain.replies.shapes import MOST_ENTRIES, Bool, MaybeFew, MaybeWords, ReplyShape, SomeWords, Words, absent, fitted
 from domain.values.base import Unreadable
+from domain.values.sentences import Sentence
 from domain.values.strict import JSON
 from domain.values.words import folded, trimmed
 
-_SUBTASKS = "list of subtasks"
-_DIRECT = "direct answer"
+_SUBTASKS = "list_of_subtasks"
+_DIRECT = "direct_answer"
 
 
 def _nobody(value: object) -> object:
     if value:
-        raise ValueError("there are subtasks beside it")
+        raise ValueError(Sentence("subtasks_beside"))
     return () if value is None else value
 
 
@@ -95,7 +96,7 @@ _ANSWER = Shape(name=_DIRECT, keys=("direct_answer", "subtasks"), claims=_answer
 
 # -- verdicts on a round, and what an employee claims about its own phases (S1, behaviour §1.8, §1.9) -----------------
 
-_VERDICTS = "list of verdicts"
+_VERDICTS = "list_of_verdicts"
 
 
 class JudgeVerdict(ReplyShape):
@@ -118,7 +119,7 @@ class Verdicts(ReplyShape):
     @classmethod
     def _one_each(cls, verdicts: tuple[JudgeVerdict, ...]) -> tuple[JudgeVerdict, ...]:
         if len({(_name(verdict.agent), _name(verdict.subtask)) for verdict in verdicts}) < len(verdicts):
-            raise ValueError("one agent has several verdicts")
+            raise ValueError(Sentence("several_verdicts"))
         return verdicts
 
 
@@ -176,4 +177,4 @@ def _phases(data: Object) -> tuple[int, ...]:
 
 
 _JUDGEMENT = Shape(name=_VERDICTS, keys=("verdicts",), claims=_judges, fit=_judgement, decides=_decided)
-_CLAIM = Shape(name="claim of phases", keys=("phases_completed",), claims=_claims_phases, fit=_phases)
+_CLAIM = Shape(name="claim_of_phases", keys=("phases_completed",), claims=_claims_phases, fit=_phases)

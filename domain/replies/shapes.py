@@ -9,6 +9,7 @@ from pydantic_core import ErrorDetails
 
 from domain.replies.extraction import Object
 from domain.values.base import Unreadable, Value
+from domain.values.sentences import Sentence, sentence_of
 from domain.values.strict import JSON
 
 LONGEST_STRING = 65_536
@@ -37,7 +38,7 @@ def _none_is_blank(value: object) -> object:
 
 def _not_blank(value: object) -> object:
     if isinstance(value, str) and not value.strip():
-        raise ValueError("should not be blank")
+        raise ValueError(Sentence("blank"))
     return value
 
 
@@ -72,14 +73,15 @@ MaybeFew = Annotated[tuple[T, ...], Field(max_length=MOST_ENTRIES), BeforeValida
 
 def fitted(model: type[M], data: Object, *, name: str) -> M:
     """The object as a value of that model, using only the names of the JSON fields. Raises `Unreadable` with the first
-    misfit."""
+    misfit. `name` is the code of what the object is."""
     try:
         return model.model_validate(data, by_alias=True, by_name=False)
     except ValidationError as problem:
         first = problem.errors(include_url=False, include_input=False)[0]
         pointer = "".join(f"/{str(part)[:60]}" for part in first["loc"])
-        place = f" at {pointer}" if pointer else ""
-        raise Unreadable(f"The {name} does not fit{place}: {worded(first)}.") from None
+        code = "reply_misfit_at" if pointer else "reply_misfit"
+        place = {"place": pointer} if pointer else {}
+        raise Unreadable(Sentence(code, what=Sentence(name), detail=misfit(first), **place)) from None
 
 
 def wire(value: Value) -> JSON:
@@ -88,27 +90,33 @@ def wire(value: Value) -> JSON:
     return dumped
 
 
-_SENTENCES: Mapping[str, str] = MappingProxyType(
+_CODES: Mapping[str, str] = MappingProxyType(
     {
-        "missing": "is missing",
-        "string_type": "should be a text",
-        "bool_type": "should be true or false",
-        "int_type": "should be a whole number",
-        "tuple_type": "should be a list",
-        "model_type": "should be an object",
-        "literal_error": "should be {expected}",
-        "greater_than_equal": "should be at least {ge}",
-        "less_than_equal": "should be at most {le}",
-        "string_too_long": "should have at most {max_length} characters",
-        "too_long": "should have at most {max_length} entries",
-        "too_short": "should have at least {min_length} entries",
-        "value_error": "{error}",
+        "missing": "value_missing",
+        "string_type": "should_be_text",
+        "bool_type": "should_be_true_or_false",
+        "int_type": "should_be_whole_number",
+        "tuple_type": "should_be_list",
+        "model_type": "should_be_object",
+        "literal_error": "should_be_one_of_words",
+        "greater_than_equal": "should_be_at_least",
+        "less_than_equal": "should_be_at_most",
+        "string_too_long": "too_many_characters",
+        "too_long": "too_many_entries",
+        "too_short": "entry_missing",
     }
 )
-"""By pydantic's error types; the parameters in braces come with the error."""
+"""Our codes for pydantic's error types."""
+_LIMITS = ("ge", "le", "max_length")
 
 
-def worded(error: ErrorDetails) -> str:
+def misfit(error: ErrorDetails) -> str:
     """`should have at least 1 entry`: without a capital letter, a full stop, or the input."""
-    sentence = _SENTENCES.get(error["type"], "is not what was asked for").format_map(error.get("ctx", {}))
-    return sentence.replace(" 1 entries", " 1 entry").replace(" 1 characters", " 1 character")
+    context = error.get("ctx", {})
+    if error["type"] == "value_error":
+        return sentence_of(context["error"])
+    params = {"number": context[name] for name in _LIMITS if name in context}
+    if words := context.get("expected"):
+        *choices, last = words.replace(" or ", ", ").split(", ")
+        params |= {"choices": choices, "last": last}
+    return Sentence(_CODES.get(error["type"], "not_asked_for"), **params)
