@@ -261,20 +261,26 @@ def _text(path: Path) -> str:
 # What a command would have used from the checkout: a workspace does not contain it, and a fence hides it.
 
 
-def advice(program: str, *, checkout: Path, workspace: Path, path: str, hides: Callable[[Path], bool]) -> str:
-    """One paragraph, or empty if the command uses nothing from the checkout. `path`: its PATH."""
+def hidden_program(program: str, *, checkout: Path, workspace: Path, path: str, hides: Callable[[Path], bool]) -> str:
+    """What to do if the program of a command is in an environment of the checkout; empty if it is not. `path`: its
+    PATH, which may contain another program of this name further on."""
     if "/" in program and not program.startswith("/"):
         missing = checkout / program
         return _environment(missing, checkout) if missing.exists() and not (workspace / program).exists() else ""
     location = shutil.which(program, path=path)
     if location and hides(Path(location)) and Path(location).is_relative_to(checkout):
         return _environment(Path(location), checkout)
-    if (checkout / "node_modules").is_dir() and not (workspace / "node_modules").exists():
-        return (
-            f"{checkout / 'node_modules'} is not part of the workspace. Write into {NAME}: [workspace] "
-            'link = ["node_modules"], or setup = ["npm ci"].'
-        )
     return ""
+
+
+def missing_packages(*, checkout: Path, workspace: Path) -> str:
+    """What to do if the packages of the checkout are not in the workspace; empty if they are."""
+    if not (checkout / "node_modules").is_dir() or (workspace / "node_modules").exists():
+        return ""
+    return (
+        f"{checkout / 'node_modules'} is not part of the workspace. Write into {NAME}: [workspace] "
+        'link = ["node_modules"], or setup = ["npm ci"].'
+    )
 
 
 def _environment(program: Path, checkout: Path) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol, TypedDict
 
 from adapters import processes
-from adapters.project.escapes import advice, inspect
+from adapters.project.escapes import hidden_program, inspect, missing_packages
 from adapters.turns.fencing import Fencing
 from adapters.turns.job import Job
 from adapters.turns.landing import land
@@ -140,25 +140,28 @@ async def _baseline(
 async def _run(step: ValidationStep, place: CommandPlace, settings: ValidationSettings) -> BaselineCommand:
     finished = await run_step(step, place, settings)
     passed = finished.ended == "exit" and finished.exit_code == 0
-    why = "" if passed else _hidden(step, place)
-    not_started = finished.ended == "not_started"
+    hidden, packages = ("", "") if passed else _in_checkout(step, place)
+    remedy = hidden or packages
     return BaselineCommand(
         stage=step.stage,
         command=step.command,
-        startable=can_start(step, finished, place.folder) and not (why and not_started),
+        startable=can_start(step, finished, place.folder) and not hidden,
         exit_code=DID_NOT_EXIT if finished.exit_code is None else finished.exit_code,
         passed=passed,
         seconds=round(finished.seconds, 3),
-        detail=finished.detail if not_started else "",
-        remedy=why,
-        reasons=() if passed else tuple(filter(None, (why, *reasons(output_of(finished)))))[:MOST],
+        detail=finished.detail if finished.ended == "not_started" else "",
+        remedy=remedy,
+        reasons=() if passed else tuple(filter(None, (remedy, *reasons(output_of(finished)))))[:MOST],
     )
 
 
-def _hidden(step: ValidationStep, place: CommandPlace) -> str:
-    """What the command would have used from the checkout but cannot see, and what to write instead; empty if
-    nothing."""
+def _in_checkout(step: ValidationStep, place: CommandPlace) -> tuple[str, str]:
+    """What to do about the command's own program, and about packages, that only the checkout has; empty if nothing.
+    Another program of the same name, if one runs instead, is not the one that the person uses."""
     if place.checkout is None:
-        return ""
+        return "", ""
     path = processes.clean_environment(place.env)["PATH"]
-    return advice(step.argv[0], checkout=place.checkout, workspace=place.top, path=path, hides=place.grant.hides)
+    hidden = hidden_program(
+        step.argv[0], checkout=place.checkout, workspace=place.top, path=path, hides=place.grant.hides
+    )
+    return hidden, missing_packages(checkout=place.checkout, workspace=place.top)

@@ -92,7 +92,7 @@ def unready(baseline: Baseline) -> Failure | None:
 def not_startable(command: str, detail: str, remedy: str = "") -> str:
     """What to do if the program of a validation command cannot be started."""
     advice = remedy or "Install the program where Hansard runs, or start again with a command that exists."
-    return f"The validation command `{command}` cannot be started. {detail} {advice} {_RETRY}"
+    return " ".join(filter(None, (f"The validation command `{command}` cannot be started.", detail, advice, _RETRY)))
 
 
 def red(commands: Sequence[BaselineCommand]) -> str:

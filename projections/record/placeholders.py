@@ -176,6 +176,12 @@ def _step(places: Places) -> str:
     return places.step(places.data.get("phase") or "")
 
 
+def _remedy(places: Places) -> str:
+    """What to do about what the failed commands lack, each once."""
+    remedies = [str(each["remedy"]) for each in places.data["commands"] if each.get("remedy")]
+    return "".join(f". {remedy}" for remedy in dict.fromkeys(remedies))
+
+
 def _after_colon(text: object) -> str:
     line = _one_line(text)
     return f": {line}" if line else ""
@@ -189,6 +195,7 @@ def _one_line(value: object) -> str:
 _COMPUTED: Final[Mapping[str, Callable[[Places], str]]] = {
     "took": _took,
     "red": lambda places: ", ".join(f"`{each['command']}`" for each in places.data["commands"] if not each["passed"]),
+    "remedy": _remedy,
     "retry": lambda places: str(places.data.get("retryAt") or "")[11:19],
     "fallback": lambda places: str(places.data.get("fallbackAgent") or ""),
     "remembered": lambda places: places.say("remembered") if places.data.get("remember") else "",

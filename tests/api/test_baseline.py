@@ -18,6 +18,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from adapters.fence.bubblewrap import bubblewrap_works
+from projections.record.describe import describe
 from tests.api.seen import review
 from tests.api.server import Json, delivery, ended, events, inside, reached, start
 
@@ -415,11 +416,32 @@ def test_the_environment_of_the_checkout_is_missing_and_the_remedy_is_named(
         assert 'setup = ["python3 -m venv .venv"' in found["finalSummary"]
 
 
+@needs_bubblewrap
+def test_another_program_of_the_same_name_does_not_replace_the_one_in_the_checkout(
+    fenced: httpx.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is further on in PATH, and fails: it lacks what the person installed. No agent is paid for that."""
+    folder, command, _ = environment_of_the_checkout(tmp_path)
+    own, other = folder / ".venv" / "bin" / "check-shop", tmp_path / "bin" / "check-shop"
+    other.parent.mkdir()
+    for tool, text in ((own, f"#!{command[0]}\nimport shop\n"), (other, "#!/bin/sh\nexit 2\n")):
+        tool.write_text(text)
+        tool.chmod(0o755)
+    monkeypatch.setenv("PATH", os.pathsep.join([str(own.parent), str(other.parent), os.environ["PATH"]]))
+    found = run(fenced, folder, ["check-shop"])
+    assert (found["reason"], asked(fenced, found)) == ("validation_not_startable", ["prepare"])
+    assert f"{own} belongs to {folder / '.venv'}" in found["finalSummary"], found["finalSummary"]
+    other.write_text("#!/bin/sh\nexit 0\n")
+    assert run(fenced, folder, ["check-shop"])["status"] == "success"
+
+
 def test_packages_that_stayed_in_the_checkout_are_named(client: httpx.Client, tmp_path: Path) -> None:
     folder = repository(tmp_path / "web", **{"package.json": "{}", ".gitignore": "node_modules\n"})
     (folder / "node_modules").mkdir()
     found = run(client, folder, ["ls", "node_modules"])
     assert 'link = ["node_modules"]' in baseline(client, found)["commands"][0]["reasons"][0]
+    sentence = describe("delivery.baseline_recorded", baseline(client, found))
+    assert "before any change: `ls node_modules`. " in sentence and 'link = ["node_modules"]' in sentence
 
 
 # -- settings ----------------------------------------------------------------------------------------------------------
