@@ -82,7 +82,7 @@ async def apply(session: Id, /, *, where: Where = HERE) -> int:
     _refuse("These files have uncommitted changes", _dirty(result.top, paths))
     patch = result.changes["patch"]
     if result.commit is not None:
-        tree = _merged(result.top, result.commit)
+        tree = _merged(result.top, *_apart(result.top, result.changes["base"]["commit"], result.commit))
         patch = _git(result.top, "diff-tree", "-p", "--binary", "--full-index", "HEAD", tree).stdout
     if patch:
         done = _git(result.top, "apply", "--whitespace=nowarn", "-", stdin=patch, codes=(0, 1, 128))
@@ -110,7 +110,7 @@ async def merge(
     if result.commit is None:
         name = result.changes["branch"] or result.changes["head"]
         raise Failed(f"{result.top} does not have {name}: fetch it first, or use `hansard apply`.", code=exits.REFUSED)
-    _merged(result.top, result.commit)
+    _merged(result.top, "HEAD", result.commit)
     paths = [file["path"] for file in result.changes["files"]]
     _refuse("These files have uncommitted changes", _dirty(result.top, paths))
     if squash:
@@ -198,13 +198,21 @@ def _has(top: Path, commit: str) -> bool:
     return _git(top, "cat-file", "-e", f"{commit}^{{commit}}", codes=(0, 1, 128)).returncode == 0
 
 
-def _merged(top: Path, commit: str) -> str:
+def _merged(top: Path, ours: str, theirs: str) -> str:
     """The tree that has both. Raises Failed, with the files, where both changed the same lines."""
-    words = ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", "HEAD", commit]
+    words = ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs]
     done = _git(top, *words, codes=(0, 1))
     tree, *conflicts = done.stdout.rstrip("\0").split("\0")
     _refuse("Both sides changed the same lines", conflicts if done.returncode else ())
     return tree
+
+
+def _apart(top: Path, base: str, commit: str) -> list[str]:
+    """The checkout and the result as commits right after the session's base, in no branch. Merged, they do not bring
+    what the base has and the checkout lacks."""
+    people = ["-c", "user.name=Hansard", "-c", "user.email=hansard@hansard.invalid", "-c", "commit.gpgSign=false"]
+    make = [*people, "commit-tree", "-m", "Compared", "-p", base]
+    return [_git(top, *make, f"{each}^{{tree}}").stdout.strip() for each in ("HEAD", commit)]
 
 
 def _dirty(top: Path, paths: Sequence[str]) -> list[str]:

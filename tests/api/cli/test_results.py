@@ -77,6 +77,17 @@ def test_apply_leaves_the_changes_uncommitted(hansard: Hansard, here: Path, deli
     assert git(here, "rev-parse", "HEAD~1") == head
 
 
+def test_apply_brings_nothing_but_the_sessions_changes(hansard: Hansard, here: Path, delivered: str) -> None:
+    """Also on a branch that lacks what the session began from."""
+    git(here, "checkout", "--quiet", "--orphan", "elsewhere")
+    git(here, "rm", "--quiet", "--cached", "other.txt")
+    git(here, "commit", "--quiet", "-m", "Elsewhere")
+    (here / "other.txt").unlink()
+    said = hansard("apply", delivered)
+    assert (said.code, "Applied 2 changed files" in said.err) == (0, True), said.err
+    assert git(here, "status", "--porcelain").split() == ["M", "a.txt", "??", "new/"]
+
+
 @pytest.mark.parametrize("command", ["apply", "merge"])
 def test_uncommitted_changes_in_the_same_files_are_not_touched(
     hansard: Hansard, here: Path, delivered: str, command: str
