@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 _STYLES: Final = {"ok": "green", "warn": "yellow", "fail": "red"}
-_LEAST_GIT: Final = (2, 36)
-"""`git worktree list -z`."""
+_LEAST_GIT: Final = (2, 38)
+"""`git merge-tree --write-tree`."""
 _LITTLE_SPACE: Final = 1_000_000_000
 _NO_SPACE: Final = 100_000_000
 _AHEAD_SECONDS: Final = 300.0
@@ -220,7 +220,7 @@ def record(log: str, views: Path) -> Finding:
 
 
 def git() -> Finding:
-    advice = "Install git 2.36 or newer; workspaces need it."
+    advice = "Install git 2.38 or newer; workspaces need it."
     words = asyncio.run(_git_version())
     digits = words.removeprefix("git version ").split(".")[:2]
     if not words.startswith("git version ") or not all(part.isdecimal() for part in digits):
