@@ -17,18 +17,22 @@ from domain.values.base import Unknown
 
 
 def encode(entry: NewEvent) -> StoredEvent:
-    """The row of an event: envelope and data in one JSON object."""
+    """The row of an event: envelope and data in one JSON object, without what follows from the rest of the row.
+
+    Defaults are left out, so the default of a stored field never changes; a golden file has all of them.
+    """
     event, causation = entry.event, entry.causation
     version = version_of(event.TOPIC)
-    data = event.__pydantic_serializer__.to_json(event, by_alias=True, exclude_none=True)
-    state = ({} if version == 1 else {"v": version}) | {
-        "at": entry.at,
-        "actor": causation.actor,
-        "command": causation.command_id,
-        "correlation": causation.correlation_id,
-        "causation": causation.causation_id,
-        "data": orjson.Fragment(data),
-    }
+    data = event.__pydantic_serializer__.to_json(event, by_alias=True, exclude_none=True, exclude_defaults=True)
+    state: dict[str, Any] = {} if version == 1 else {"v": version}
+    state |= {"at": entry.at, "actor": causation.actor, "command": causation.command_id}
+    if causation.correlation_id != entry.session_id:
+        state["correlation"] = causation.correlation_id
+    if causation.causation_id != causation.command_id:
+        stream, _, number = causation.causation_id.rpartition(":")
+        own = stream == entry.session_id and number.isascii() and number.isdecimal() and number[0] != "0"
+        state |= {"cause": int(number)} if own else {"causation": causation.causation_id}
+    state["data"] = orjson.Fragment(data)
     if causation.trace:
         state["trace"] = causation.trace
     return StoredEvent(entry.session_id, entry.version, event.TOPIC, orjson.dumps(state))
@@ -41,10 +45,22 @@ def decode(row: StoredEvent, position: int) -> Recorded:
         envelope = _envelope(row)
     except _UNFIT as error:
         raise DamagedEvent(row, position, _why(error)) from error
-    trace = envelope.get("trace", "")
-    causation = Causation(envelope["actor"], envelope["command"], envelope["correlation"], envelope["causation"], trace)
+    stream = str(row.originator_id)
     return Recorded(
-        position, str(row.originator_id), row.originator_version, envelope["at"], causation, envelope["data"]
+        position, stream, row.originator_version, envelope["at"], causation_of(envelope, stream), envelope["data"]
+    )
+
+
+def causation_of(envelope: Mapping[str, Any], stream: str) -> Causation:
+    """Most events are part of their own session, and are caused by one of its events (`cause`) or by the command."""
+    command = envelope["command"]
+    cause = envelope.get("cause")
+    return Causation(
+        envelope["actor"],
+        command,
+        envelope.get("correlation", stream),
+        envelope.get("causation", command) if cause is None else f"{stream}:{cause}",
+        envelope.get("trace", ""),
     )
 
 
@@ -94,8 +110,9 @@ def _reader(topic: str) -> Callable[[bytes], dict[str, Any]]:
         "at": int,
         "actor": str,
         "command": str,
-        "correlation": str,
-        "causation": str,
+        "correlation": NotRequired[str],
+        "causation": NotRequired[str],
+        "cause": NotRequired[int],
     }
     envelope = TypedDict("envelope", fields | {"data": event_class(topic)})  # type: ignore[misc]  # made for a topic
     return TypeAdapter(envelope).validator.validate_json

@@ -12,15 +12,15 @@ from eventsourcing.persistence import StoredEvent
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import SchemaValidator, core_schema
 
-from adapters.store.mapper import decode, version_of
+from adapters.store.mapper import causation_of, decode, version_of
 from adapters.store.port import DamagedEvent
 from domain.kinds import event_class
 from domain.session.record import Causation, Omitted, Recorded
 from domain.values.base import DomainEvent, Unknown
 
 _ENVELOPE: Final = re.compile(
-    rb'\{"at":(\d+),"actor":"([^"\\]*)","command":"([^"\\]*)","correlation":"([^"\\]*)","causation":"([^"\\]*)"'
-    rb',"data":\{'
+    rb'\{"at":(\d+),"actor":"([^"\\]*)","command":"([^"\\]*)"(?:,"correlation":"([^"\\]*)")?'
+    rb'(?:,"causation":"([^"\\]*)"|,"cause":(\d+))?,"data":\{'
 )
 Row = tuple[int, str, int, str, bytes]
 Read = Callable[[Row], Recorded | None]
@@ -68,8 +68,10 @@ def _bare(kind: type[DomainEvent]) -> Read:
         envelope = _ENVELOPE.match(state)
         if envelope is None:
             return None
-        at, *causation = envelope.groups()
-        return Recorded(position, stream, version, int(at), Causation(*map(bytes.decode, causation)), event)
+        at, actor, command, correlation, causation, cause = envelope.groups()
+        because = causation or (f"{stream}:{int(cause)}".encode() if cause else command)
+        parts = (actor, command, correlation or stream.encode(), because)
+        return Recorded(position, stream, version, int(at), Causation(*map(bytes.decode, parts)), event)
 
     return read
 
@@ -87,7 +89,7 @@ def _without(kind: type[DomainEvent], fields: frozenset[str]) -> Read:
             return None
         if envelope.get("v", 1) != 1:
             return None
-        causation = Causation(envelope["actor"], envelope["command"], envelope["correlation"], envelope["causation"])
+        causation = causation_of(envelope, stream)
         return Recorded(position, stream, version, envelope["at"], causation, _made(kind, envelope["data"][0]))
 
     return read
@@ -110,11 +112,14 @@ def _validator(kind: type[DomainEvent], omitted: frozenset[str]) -> SchemaValida
     fields = dict(model["schema"])
     fields["fields"] = {name: field for name, field in fields["fields"].items() if name not in omitted}
     text = core_schema.typed_dict_field(core_schema.str_schema())
+    optional = core_schema.typed_dict_field(core_schema.str_schema(), required=False)
     envelope = core_schema.typed_dict_schema(
         {
             "v": core_schema.typed_dict_field(core_schema.int_schema(), required=False),
             "at": core_schema.typed_dict_field(core_schema.int_schema()),
-            **dict.fromkeys(("actor", "command", "correlation", "causation"), text),
+            **dict.fromkeys(("actor", "command"), text),
+            **dict.fromkeys(("correlation", "causation"), optional),
+            "cause": core_schema.typed_dict_field(core_schema.int_schema(), required=False),
             "data": core_schema.typed_dict_field(fields),
         }
     )

@@ -1,0 +1,91 @@
+"""Rows leave out fields that have their default, so the default of a stored field never changes.
+
+A new field is added to the file with `python -m tests.adapters.test_stored_defaults`; what is there stays.
+"""
+
+import json
+import sys
+import types
+import typing
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
+
+from adapters.store.mapper import decode, encode
+from adapters.store.port import NewEvent
+from domain.kinds import TOPICS
+from domain.session.record import Causation
+from domain.session.turns import TurnCancelled
+
+PLACE = Path(__file__).with_name("stored_defaults.json")
+EVENT = TurnCancelled(turn_id="delivery-1.t1", attempt=1, agent="Ada", role="dev", reason="enough")
+
+
+def _models(annotation: Any) -> set[type[BaseModel]]:
+    """The models that a field may hold, however deep."""
+    if isinstance(annotation, types.GenericAlias) or typing.get_args(annotation):
+        return {model for part in typing.get_args(annotation) for model in _models(part)}
+    return {annotation} if isinstance(annotation, type) and issubclass(annotation, BaseModel) else set()
+
+
+def defaults() -> dict[str, dict[str, Any]]:
+    """Of each model that events store: the defaults of its fields that are not null, by their names in the log."""
+    waiting: list[type[BaseModel]] = list(TOPICS.values())
+    found: dict[str, dict[str, Any]] = {}
+    seen: set[type[BaseModel]] = set()
+    while waiting:
+        model = waiting.pop()
+        if model in seen:
+            continue
+        seen.add(model)
+        values: dict[str, Any] = {}
+        for name, field in model.model_fields.items():
+            waiting.extend(_models(field.annotation))
+            if field.is_required() or field.default_factory_takes_validated_data:
+                continue
+            if (value := field.get_default(call_default_factory=True)) is not None:
+                values[field.alias or name] = to_jsonable_python(value)
+        if values:
+            found[getattr(model, "TOPIC", model.__name__)] = values
+    return dict(sorted(found.items()))
+
+
+def test_the_default_of_a_stored_field_never_changes() -> None:
+    known, now = json.loads(PLACE.read_text()), defaults()
+    changed = {
+        f"{model}.{name}": (value, now[model][name])
+        for model, fields in known.items()
+        for name, value in fields.items()
+        if name in now.get(model, {}) and now[model][name] != value
+    }
+    assert changed == {}, "rows in logs leave these out and mean the first value: give the new meaning a new field"
+    assert now == known, "new fields: run python -m tests.adapters.test_stored_defaults"
+
+
+def test_a_row_leaves_out_what_follows_from_the_rest_of_it() -> None:
+    cases = [
+        Causation("a", "c", "delivery-1", "c"),
+        Causation("a", "c", "delivery-1", "delivery-1:3"),
+        Causation("a", "c", "orchestration-1", "orchestration-1:3"),
+        Causation("a", "c", "delivery-1", "delivery-1:03", "00-trace-01"),
+        Causation("a", "c", "delivery-1", "delivery-1:"),
+    ]
+    keys = []
+    for causation in cases:
+        row = encode(NewEvent("delivery-1", 4, 1, causation, EVENT))
+        recorded = decode(row, 9)
+        assert (recorded.causation, recorded.event) == (causation, EVENT)
+        keys.append(sorted(orjson.loads(row.state).keys() - {"at", "actor", "command", "data", "trace"}))
+    assert keys == [[], ["cause"], ["causation", "correlation"], ["causation"], ["causation"]]
+
+
+if __name__ == "__main__":
+    known = json.loads(PLACE.read_text()) if PLACE.exists() else {}
+    for name, fields in defaults().items():
+        known[name] = fields | known.get(name, {})
+    lines = (f" {json.dumps(name)}: {json.dumps(fields)}" for name, fields in sorted(known.items()))
+    PLACE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    sys.exit(0)
