@@ -1,18 +1,21 @@
 """What a single event means to every view: one rule each, so that no two views disagree."""
 
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from domain.delivery import events as delivery
 from domain.delivery.chart import status as delivery_status
 from domain.discussion import events as discussion
 from domain.discussion.events import StopReason
+from domain.kinds import KINDS
 from domain.orchestration import events as orchestration
 from domain.orchestration.chart import status as orchestration_status
 from domain.session.children import ChildClosed
+from domain.session.record import Recorded, kind_of
 from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnCancelled, TurnFailed, is_agent_turn
 from domain.values.base import DomainEvent
-from domain.values.budget import Spent
+from domain.values.budget import NOTHING, Spent
 
 AT_REST: Final = frozenset({"success", "failed", "cancelled", "partial", "done", "reset", "decided"})
 """Statuses that end a run, for good or until a person starts it again; a checkpoint is a pause within a run."""
@@ -26,13 +29,19 @@ _STOPS: Final[dict[type[DomainEvent], StopReason]] = {
 }
 
 
+def of_sessions(events: Sequence[Recorded]) -> list[Recorded]:
+    """Without the events of channels."""
+    names = {name for name in {recorded.session_id for recorded in events} if kind_of(name) in KINDS}
+    return [recorded for recorded in events if recorded.session_id in names]
+
+
 def spent_by(event: DomainEvent) -> Spent | None:
     """What the event adds to the cost of its session; None if it is not about costs."""
     match event:
         case TurnAnswered() | TurnFailed() | TurnAttemptFailed():
-            return Spent().after(event.usage, by_agent=is_agent_turn(event))
+            return NOTHING.after(event.usage, by_agent=is_agent_turn(event))
         case TurnCancelled():
-            return Spent().after(event.usage, by_agent=False)
+            return NOTHING.after(event.usage, by_agent=False)
         case ChildClosed(spent=spent):
             return spent
         case _:
@@ -47,17 +56,24 @@ def is_reported(event: TurnAnswered | TurnFailed | TurnAttemptFailed | TurnCance
 
 def status_of(event: DomainEvent) -> str | None:
     """The status that the event leads to; starting a phase in a running session does not change it."""
-    match event:
-        case delivery.PhaseStarted():
-            return None
-        case delivery.DeliveryTransition():
-            return delivery_status(event.state)
-        case orchestration.OrchestrationTransition():
-            return orchestration_status(event.state)
-        case discussion.DiscussionTransition():
-            return event.state
-        case _:
-            return None
+    read = _status_reader(type(event))
+    return None if read is None else read(event)
+
+
+@cache
+def _status_reader(kind: type[DomainEvent]) -> Callable[[Any], str] | None:
+    """How the status is read from an event of that class, if it has one."""
+    if issubclass(kind, delivery.PhaseStarted):
+        return None
+    if issubclass(kind, delivery.DeliveryTransition):
+        return lambda event: delivery_status(event.state)
+    if issubclass(kind, orchestration.OrchestrationTransition):
+        return lambda event: orchestration_status(event.state)
+    return _state if issubclass(kind, discussion.DiscussionTransition) else None
+
+
+def _state(event: discussion.DiscussionTransition) -> str:
+    return event.state
 
 
 def stop_reason(event: DomainEvent) -> StopReason | None:

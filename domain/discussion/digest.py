@@ -4,7 +4,7 @@ findings."""
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from domain.discussion.events import (
     AgentFailed,
@@ -17,13 +17,15 @@ from domain.discussion.events import (
 from domain.session.children import Choice
 from domain.values.base import DomainEvent, Text
 
+_ENCODE: Final = json.JSONEncoder(sort_keys=True).encode
+
 
 def seen_after(seen: str, event: DomainEvent) -> str:
     """The digest after one more event. It is chained, so it covers everything shown so far."""
     shown = _shown(event)
     if shown is None:
         return seen
-    return hashlib.sha256((seen + json.dumps(shown, sort_keys=True)).encode()).hexdigest()
+    return hashlib.sha256((seen + _ENCODE(shown)).encode()).hexdigest()
 
 
 def _shown(event: DomainEvent) -> list[Any] | None:

@@ -1,6 +1,6 @@
 """Budgets: limits, and what turns cost. Unreported usage is unknown: neither zero nor used up (S4 §7.1)."""
 
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -54,7 +54,14 @@ class Spent(Value):
     def after(self, usage: Usage, *, by_agent: bool) -> "Spent":
         """The sum after one more turn; for commands (where no agent was asked), nothing counts as unknown."""
         unknown = int(by_agent and usage.tokens is None and usage.cost_micros is None)
-        return self + Spent(tokens=usage.tokens, cost_micros=usage.cost_micros, unknown=unknown)
+        return Spent(
+            tokens=add(self.tokens, usage.tokens),
+            cost_micros=add(self.cost_micros, usage.cost_micros),
+            unknown=self.unknown + unknown,
+        )
+
+
+NOTHING: Final = Spent()
 
 
 def add(total: int | None, more: int | None) -> int | None:
@@ -84,7 +91,7 @@ class Budget(NamedTuple):
     limits: BudgetLimits
     started_at: int
     paused: int = 0
-    spent: Spent = Spent()
+    spent: Spent = NOTHING
 
     @property
     def deadline_at(self) -> int:

@@ -14,7 +14,7 @@ from domain.orchestration import events as orchestration
 from domain.session.children import ChildClosed
 from domain.session.record import Recorded
 from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnCancelled, TurnFailed
-from domain.values.budget import BudgetLimits, Spent
+from domain.values.budget import NOTHING, BudgetLimits
 from projections.engine.ports import Database
 from projections.facts import spent_by
 from projections.reports.figures import Row, total_of
@@ -51,7 +51,7 @@ def _read(_: Database, recorded: Recorded) -> Values | None:
 def _spent(event: TurnAnswered | TurnFailed | TurnAttemptFailed | TurnCancelled | ChildClosed) -> Values | None:
     """The same count as in the session itself."""
     spent = spent_by(event)
-    if spent is None or (spent == Spent() and not isinstance(event, ChildClosed)):
+    if spent is None or (spent == NOTHING and not isinstance(event, ChildClosed)):
         return None
     return {"what": "spent", "tokens": spent.tokens, "cost_micros": spent.cost_micros, "unknown": spent.unknown}
 

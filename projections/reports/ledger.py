@@ -9,12 +9,12 @@ from typing import Any
 
 from domain.delivery import events as delivery
 from domain.discussion import events as discussion
-from domain.kinds import KINDS
 from domain.orchestration import events as orchestration
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.values.base import DomainEvent
 from projections.engine.ports import LATEST, Database, Projection
+from projections.facts import of_sessions
 
 Values = Mapping[str, Any]
 """Columns of a fact: `what` it is, and its figures."""
@@ -84,7 +84,7 @@ class Ledger:
                 *self._schema(),
                 *(f"CREATE TABLE IF NOT EXISTS {name} ({columns})" for name, columns in own.items()),
             ),
-            apply=lambda db, events: self._apply(db, events, reader),
+            apply=lambda db, events: self.apply(db, events, reader),
             version=version,
             about=(*_BEGINNINGS, SessionForked, *about),
         )
@@ -100,30 +100,25 @@ class Ledger:
             " PRIMARY KEY (label, session_id))",
         )
 
-    def _apply(self, db: Database, events: Sequence[Recorded], reader: Reader) -> None:
-        rows = []
-        for recorded in events:
-            if recorded.kind not in KINDS:
-                continue
+    def apply(self, db: Database, events: Sequence[Recorded], reader: Reader) -> None:
+        """Add what the reader takes from the events, and the sessions that begin."""
+        facts, sessions, labels = list[tuple[object, ...]](), list[tuple[object, ...]](), list[tuple[object, ...]]()
+        columns = tuple(self.columns)
+        for recorded in of_sessions(events):
             event = recorded.event
             if isinstance(event, _BEGINNINGS):
-                self._begin(db, recorded, _labels(event))
+                session_id = recorded.session_id
+                sessions.append((session_id, recorded.position, recorded.kind, recorded.at))
+                labels += [(label, session_id) for label in dict.fromkeys(_labels(event))]
             fact = reader(db, recorded)
             if isinstance(event, SessionForked):
                 fact = {**(fact or {}), "what": FORKED}
             if fact is not None:
-                own = (fact.get(name) for name in self.columns)
-                rows.append((recorded.position, recorded.session_id, recorded.at, fact["what"], *own))
-        db.insert(f"INSERT INTO {self.table} VALUES ({', '.join('?' * (4 + len(self.columns)))})", rows)
-
-    def _begin(self, db: Database, recorded: Recorded, labels: Iterable[str]) -> None:
-        session_id = recorded.session_id
-        db.execute(
-            f"INSERT INTO {self.table}_sessions VALUES (?, ?, ?, ?)",
-            (session_id, recorded.position, recorded.kind, recorded.at),
-        )
-        for label in dict.fromkeys(labels):
-            db.execute(f"INSERT INTO {self.table}_labels VALUES (?, ?)", (label, session_id))
+                own = map(fact.get, columns)
+                facts.append((recorded.position, recorded.session_id, recorded.at, fact["what"], *own))
+        db.insert(f"INSERT INTO {self.table}_sessions VALUES (?, ?, ?, ?)", sessions)
+        db.insert(f"INSERT INTO {self.table}_labels VALUES (?, ?)", labels)
+        db.insert(f"INSERT INTO {self.table} VALUES ({', '.join('?' * (4 + len(columns)))})", facts)
 
     # -- reading ---------------------------------------------------------------------------------------------------
 

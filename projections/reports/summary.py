@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from domain.delivery import events as delivery
 from domain.discussion import events as discussion
-from domain.kinds import KINDS
 from domain.orchestration import events as orchestration
 from domain.session.record import Recorded
 from domain.values.base import DomainEvent
@@ -54,15 +53,18 @@ def _rounds(event: DomainEvent) -> int | None:
 
 
 def _apply(db: Database, events: Sequence[Recorded]) -> None:
-    FACTS.apply(db, events)
     latest: dict[str, tuple[int, str, int]] = {}
-    for recorded in events:
-        change = _read(db, recorded) if recorded.kind in KINDS else None
+
+    def read(db: Database, recorded: Recorded) -> Values | None:
+        change = _read(db, recorded)
         if change is not None:
             at, status, rounds = latest.get(recorded.session_id, (0, "", 0))
             if change["status"] is not None:
                 at, status = recorded.at, change["status"]
             latest[recorded.session_id] = (at, status, max(rounds, change["rounds"] or 0))
+        return change
+
+    LEDGER.apply(db, events, read)
     db.insert(_SAVE, [(session_id, *values) for session_id, values in latest.items()])
 
 
@@ -73,19 +75,22 @@ _SAVE = (
     f" rounds = CASE WHEN excluded.rounds > {LATEST_TABLE}.rounds THEN excluded.rounds ELSE {LATEST_TABLE}.rounds END"
 )
 """Of a batch without a new status, only the rounds are new."""
-FACTS = LEDGER.projection(
-    _read,
-    delivery.DeliveryTransition,
-    delivery.AttemptStarted,
-    orchestration.OrchestrationTransition,
-    orchestration.RoundStart,
-    discussion.DiscussionTransition,
-    discussion.RoundAdded,
-    tables={
-        LATEST_TABLE: "session_id TEXT PRIMARY KEY, at BIGINT NOT NULL, status TEXT NOT NULL, rounds BIGINT NOT NULL"
-    },
+PROJECTION = replace(
+    LEDGER.projection(
+        _read,
+        delivery.DeliveryTransition,
+        delivery.AttemptStarted,
+        orchestration.OrchestrationTransition,
+        orchestration.RoundStart,
+        discussion.DiscussionTransition,
+        discussion.RoundAdded,
+        tables={
+            LATEST_TABLE: "session_id TEXT PRIMARY KEY, at BIGINT NOT NULL, status TEXT NOT NULL,"
+            " rounds BIGINT NOT NULL"
+        },
+    ),
+    apply=_apply,
 )
-PROJECTION = replace(FACTS, apply=_apply)
 
 
 def make(db: Database, filters: Filters) -> tuple[list[Row], Row]:

@@ -8,7 +8,6 @@ from domain.delivery import events as delivery
 from domain.delivery.chart import status as delivery_status
 from domain.discussion import events as discussion
 from domain.discussion.digest import seen_after
-from domain.kinds import KINDS
 from domain.orchestration import events as orchestration
 from domain.orchestration.chart import status as orchestration_status
 from domain.session.approvals import DecisionPolicy
@@ -18,7 +17,7 @@ from domain.session.record import Recorded
 from domain.session.turns import TurnFailed, TurnRetried
 from domain.values.budget import add
 from projections.engine.ports import Database, Projection
-from projections.facts import spent_by, status_of, stop_reason
+from projections.facts import of_sessions, spent_by, status_of, stop_reason
 from projections.record.explain import evidence
 from projections.record.markdown import shortened
 from projections.record.placeholders import shortly
@@ -50,7 +49,7 @@ HEAD: Final = 2_000
 
 def apply(db: Database, events: Sequence[Recorded]) -> None:
     """Read the rows that the events change, change them in memory, and write each of them once."""
-    relevant = [recorded for recorded in events if recorded.kind in KINDS]
+    relevant = of_sessions(events)
     rows = ROWS.get(db, list({recorded.session_id for recorded in relevant}))
     turns, open_questions = open_turns.OpenTurns(db), questions.OpenQuestions(db)
     for recorded in relevant:

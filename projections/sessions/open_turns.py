@@ -22,6 +22,7 @@ class OpenTurns:
     def __init__(self, db: Database) -> None:
         self._db = db
         self._changed: dict[tuple[str, str], tuple[object, ...] | None] = {}
+        self._new = set[tuple[str, str]]()
 
     def follow(self, recorded: Recorded) -> None:
         """One more event."""
@@ -30,6 +31,8 @@ class OpenTurns:
             case TurnRequested() as event:
                 place = (event.work, event.agent, event.role, event.phase, event.round)
                 begun = (session_id, event.turn_id, recorded.version, *place, recorded.at)
+                if (session_id, event.turn_id) not in self._changed:
+                    self._new.add((session_id, event.turn_id))
                 self._changed[session_id, event.turn_id] = (*begun, None, None, None)
             case TurnAttemptFailed() as event:
                 self._wait(session_id, event)
@@ -41,9 +44,11 @@ class OpenTurns:
                 self._changed[session_id, event.turn_id] = None
 
     def save(self) -> None:
-        for turn in self._changed:
-            self._db.execute("DELETE FROM overview_turns WHERE session_id = ? AND turn_id = ?", turn)
+        for turn, row in self._changed.items():
+            if row is not None or turn not in self._new:
+                self._db.execute("DELETE FROM overview_turns WHERE session_id = ? AND turn_id = ?", turn)
         requested = [row for row in self._changed.values() if row is not None]
+        self._new.clear()
         self._db.insert("INSERT INTO overview_turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", requested)
 
     def _wait(self, session_id: str, event: TurnAttemptFailed) -> None:

@@ -87,6 +87,7 @@ def test_reading_goes_on_while_the_views_cannot_be_written(client: TestClient, f
         raise ViewsUnavailable("disk is full")
         yield
 
+    until(lambda: system(client).follower.lag() == 0, what="the views of all that happened")
     views = system(client).views
     views.transaction, kept = full, views.transaction  # type: ignore[method-assign, assignment]
     position = system(client).follower.position
