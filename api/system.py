@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from domain.session.state import Session
     from projections.engine.ports import Database
     from projections.record.mirror import Mirror
-    from projections.views.sessions import ReportAnswer
+    from projections.reports import ReportAnswer
 
 
 class Core:

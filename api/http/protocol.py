@@ -39,7 +39,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._patience = patience
         self._waiting: asyncio.TimerHandle | None = None
         self._in_head, self._complete, self._deaf = True, False, False
-        self._head = self._requests = 0
+        self._head = self._requests = self._body = 0
         self._refusal: Problem | None = None
         self._method: str | None = None
 
@@ -78,7 +78,7 @@ class HttpProtocol(HttpToolsProtocol):
     # -- parsing ---------------------------------------------------------------------------------------------------
 
     def _feed(self, data: bytes) -> None:
-        requests = self._requests
+        requests, body = self._requests, self._body
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:  # we support no other protocol, and continue with this one
@@ -86,7 +86,8 @@ class HttpProtocol(HttpToolsProtocol):
             if rest:
                 self._feed(rest)
         except httptools.HttpParserInvalidMethodError:
-            unknown = METHOD.match(data) if self._requests == requests and not self._head else None
+            fresh = self._requests == requests or (body > 0 and self._requests == requests + 1)
+            unknown = METHOD.match(data, body) if fresh and not self._head else None
             if unknown is None:
                 return self._refuse(Problem(400, Sentence("malformed_http")))
             self._feed_unknown(unknown[1].decode("ascii"), data[unknown.end() :])
@@ -121,9 +122,12 @@ class HttpProtocol(HttpToolsProtocol):
         """Raises ValueError, which the parser passes on as its own error."""
         self._in_head, self._head = False, 0
         size, hosts, version = len(self.url), 0, self.parser.get_http_version()
+        self._body = 0
         for name, value in self.headers:
             size += len(name) + len(value)
             hosts += name == b"host"
+            if name == b"content-length":  # the parser has checked it
+                self._body = int(value)
             if name == b"transfer-encoding" and value.lower() != b"chunked":
                 raise ValueError("a coding that nobody here undoes")
         if size > HEAD_BYTES:
@@ -136,6 +140,10 @@ class HttpProtocol(HttpToolsProtocol):
             self.scope["method"], self._method = self._method, None
         if version == "1.0":
             self.cycle.__class__ = _Unchunked
+
+    def on_body(self, body: bytes) -> None:
+        self._body -= len(body)
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         self._complete = self._in_head = True

@@ -7,6 +7,7 @@ from api.openapi.operation import ANY_OBJECT, CSV, HTML, MARKDOWN, PLAIN, Operat
 from api.routes import command_bodies
 from api.routes.policies import POLICIES, lab
 from api.routes.turns import bodies as turn_bodies
+from projections import reports
 from projections.views import past, record, sessions, turns
 
 _command = partial(Operation, "Sessions", answer=shapes.Receipt)
@@ -248,7 +249,7 @@ OPERATIONS: dict[str, Operation] = {
         "and `costs` count what happened by when it did. What a fork has from its source counts once, for the source, "
         "except in `summary` and `budgets`, where the fork is a session of its own. With `asOf` only facts up to that "
         "position count. `format=csv` gives the rows as `text/csv`.",
-        answer=sessions.ReportAnswer,
+        answer=reports.ReportAnswer,
         other=CSV,
     ),
     "policy_lab": Operation(

@@ -4,7 +4,7 @@ import csv
 import io
 import re
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,8 +18,7 @@ from domain.kinds import KINDS
 from domain.values.base import Invalid
 from domain.values.sentences import Sentence
 from projections import reports
-from projections.reports import Filters, Report
-from projections.views.sessions import ReportAnswer
+from projections.reports import Filters, Report, ReportAnswer, ReportRow
 
 DAY: Final = 86_400_000
 LONGEST_LABEL: Final = 64
@@ -101,12 +100,12 @@ def _instant(pointer: str, text: str | None) -> int | None:
 # -- CSV -----------------------------------------------------------------------------------------------------------
 
 
-def as_csv(report: Report, rows: Sequence[dict[str, Any]]) -> bytes:
+def as_csv(report: Report, rows: Sequence[ReportRow]) -> bytes:
     """UTF-8, a header row, CRLF; unknown is empty. A cell that a spreadsheet would carry out begins with `'`."""
     out = io.StringIO(newline="")
     writer = csv.writer(out)
     writer.writerow(report.columns)
-    writer.writerows([_cell(row[column]) for column in report.columns] for row in rows)
+    writer.writerows([_cell(value) for _, value in row] for row in rows)
     return out.getvalue().encode()
 
 

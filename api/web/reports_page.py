@@ -20,8 +20,7 @@ from api.web.svg import Bar, bars
 from domain.kinds import KINDS
 from domain.values.sentences import Sentence
 from domain.values.words import Words
-from projections.reports import REPORTS, Filters, Report
-from projections.views.sessions import ReportAnswer
+from projections.reports import REPORTS, Filters, Report, ReportAnswer
 
 Row = Mapping[str, Any]
 ROWS, BARS, CELL = 200, 20, 120
@@ -120,9 +119,9 @@ def _filters(values: Mapping[str, str | None]) -> Filters:
 
 def report_page(report: Report, answer: ReportAnswer, say: Words) -> ReportPage:
     """The newest rows first if they are sessions, otherwise in the given order."""
-    rows: Sequence[Row] = answer.rows
+    rows: Sequence[Row] = [row.wire() for row in answer.rows]
     shown = rows[::-1] if "sessionId" in report.columns else rows
-    totals: Row = answer.totals
+    totals: Row = answer.totals.wire()
     flat = {name: value for name, value in totals.items() if not isinstance(value, dict | list)}
     return ReportPage(
         name=report.name,

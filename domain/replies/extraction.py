@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Shape(Generic[T]):
-    """One kind of answer: the code of its name in `messages.toml`, the keys that identify it, and how an object becomes a value.
+    """One kind of answer: the code of its name, the keys that identify it, and how an object becomes a value.
 
     `claims` distinguishes an object that is meant as an answer from a quoted one. `decides` is the part that two
     answers in one reply must agree on; None if the last one simply wins.

@@ -115,8 +115,9 @@ def misfit(error: ErrorDetails) -> str:
     context = error.get("ctx", {})
     if error["type"] == "value_error":
         return sentence_of(context["error"])
-    params = {"number": context[name] for name in _LIMITS if name in context}
+    code = _CODES.get(error["type"], "not_asked_for")
     if words := context.get("expected"):
         *choices, last = words.replace(" or ", ", ").split(", ")
-        params |= {"choices": choices, "last": last}
-    return Sentence(_CODES.get(error["type"], "not_asked_for"), **params)
+        return Sentence(code, choices=choices, last=last)
+    limit = next((context[name] for name in _LIMITS if name in context), None)
+    return Sentence(code) if limit is None else Sentence(code, number=limit)

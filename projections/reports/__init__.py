@@ -2,40 +2,85 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
+
+from pydantic import Field
 
 from domain.values.base import Unknown
 from domain.values.sentences import Sentence
 from domain.values.time import iso
 from projections.engine.ports import Database, Projection
 from projections.reports import budgets, convergence, costs, decisions, quality, summary, waits
-from projections.reports.figures import Row
+from projections.reports.budgets import BudgetRow, BudgetTotals
+from projections.reports.convergence import ConvergenceFigures, ConvergenceRow
+from projections.reports.costs import CostRow, CostTotals
+from projections.reports.decisions import DecisionRow, DecisionTotals
+from projections.reports.figures import ReportRow, ReportTotals
 from projections.reports.ledger import Filters
-from projections.views.sessions import Name, ReportAnswer, ReportFilters
+from projections.reports.quality import QualityRow, QualityTotals
+from projections.reports.summary import SummaryFigures, SummaryRow
+from projections.reports.waits import WaitRow, WaitTotals
+from projections.views.base import View
 
-__all__ = ["PROJECTIONS", "REPORTS", "Filters", "Report", "find", "folded", "report"]
+__all__ = ["PROJECTIONS", "REPORTS", "Filters", "Report", "ReportAnswer", "ReportRow", "find", "folded", "report"]
+
+
+Name = Literal["summary", "budgets", "quality", "convergence", "decisions", "costs", "waits"]
+
+
+class ReportFilters(View):
+    """The filters of the report; instants with their offset. null: no filter."""
+
+    since: str | None = Field(alias="from")
+    until: str | None = Field(alias="to", description="exclusive; a date means the end of that day")
+    kind: str | None
+    label: str | None
+
+
+class ReportAnswer(View):
+    """Rows in an order that depends only on the facts."""
+
+    name: Name
+    as_of: int = Field(description="the position up to which facts count")
+    filters: ReportFilters
+    rows: (
+        tuple[SummaryRow, ...]
+        | tuple[BudgetRow, ...]
+        | tuple[QualityRow, ...]
+        | tuple[ConvergenceRow, ...]
+        | tuple[DecisionRow, ...]
+        | tuple[CostRow, ...]
+        | tuple[WaitRow, ...]
+    )
+    totals: (
+        SummaryFigures | BudgetTotals | QualityTotals | ConvergenceFigures | DecisionTotals | CostTotals | WaitTotals
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report by name: its view, the columns of its rows in order, and the function that makes rows and totals."""
+    """A report by name: its projection, the class of its rows, and the function that makes rows and totals."""
 
     name: Name
     projection: Projection
-    columns: tuple[str, ...]
-    make: Callable[[Database, Filters], tuple[list[Row], Row]]
+    row: type[ReportRow]
+    make: Callable[[Database, Filters], tuple[tuple[ReportRow, ...], ReportTotals]]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.row.columns()
 
 
 REPORTS: Final[dict[str, Report]] = {
     each.name: each
     for each in (
-        Report("summary", summary.PROJECTION, summary.COLUMNS, summary.make),
-        Report("budgets", budgets.PROJECTION, budgets.COLUMNS, budgets.make),
-        Report("quality", quality.PROJECTION, quality.COLUMNS, quality.make),
-        Report("convergence", convergence.PROJECTION, convergence.COLUMNS, convergence.make),
-        Report("decisions", decisions.PROJECTION, decisions.COLUMNS, decisions.make),
-        Report("costs", costs.PROJECTION, costs.COLUMNS, costs.make),
-        Report("waits", waits.PROJECTION, waits.COLUMNS, waits.make),
+        Report("summary", summary.PROJECTION, SummaryRow, summary.make),
+        Report("budgets", budgets.PROJECTION, BudgetRow, budgets.make),
+        Report("quality", quality.PROJECTION, QualityRow, quality.make),
+        Report("convergence", convergence.PROJECTION, ConvergenceRow, convergence.make),
+        Report("decisions", decisions.PROJECTION, DecisionRow, decisions.make),
+        Report("costs", costs.PROJECTION, CostRow, costs.make),
+        Report("waits", waits.PROJECTION, WaitRow, waits.make),
     )
 }
 PROJECTIONS: tuple[Projection, ...] = tuple(each.projection for each in REPORTS.values())
@@ -72,6 +117,6 @@ def report(db: Database, name: str, filters: Filters) -> ReportAnswer:
             kind=filters.kind,
             label=filters.label,
         ),
-        rows=tuple(rows),
+        rows=rows,
         totals=totals,
     )

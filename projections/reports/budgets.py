@@ -8,6 +8,8 @@ them. `extensions` are recorded commands of people; `exhausted` says what is use
 
 from collections.abc import Sequence
 
+from pydantic import Field
+
 from domain.delivery import events as delivery
 from domain.discussion import events as discussion
 from domain.orchestration import events as orchestration
@@ -17,17 +19,12 @@ from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnCancelled,
 from domain.values.budget import NOTHING, BudgetLimits
 from projections.engine.ports import Database
 from projections.facts import spent_by
-from projections.reports.figures import Row, total_of
+from projections.reports.figures import ReportRow, ReportTotals, total_of
 from projections.reports.ledger import Fact, Filters, Ledger, Values
+from projections.views.base import View
 
 _AMOUNTS = ("iterations", "ms", "rounds", "tokens", "cost_micros")
 LEDGER = Ledger("budgets", {**dict.fromkeys(_AMOUNTS, "BIGINT"), "unknown": "BIGINT", "reason": "TEXT"})
-COLUMNS = (
-    "sessionId", "kind", "plannedIterations", "grantedIterations", "usedIterations", "plannedMs", "grantedMs", "usedMs",
-    "plannedRounds", "grantedRounds", "usedRounds", "maxTokens", "tokens", "maxCostMicros", "costMicros",
-    "unknownTurns", "extensions", "exhausted",
-)  # fmt: skip
-_SUMMED = tuple(f"{stage}{what}" for what in ("Iterations", "Ms", "Rounds") for stage in ("planned", "granted", "used"))
 
 
 def _read(_: Database, recorded: Recorded) -> Values | None:
@@ -112,44 +109,87 @@ PROJECTION = LEDGER.projection(
 )
 
 
-def make(db: Database, filters: Filters) -> tuple[list[Row], Row]:
+class BudgetAmounts(View):
+    """What a kind does not have is null; what it has but has not used yet is 0."""
+
+    planned_iterations: int | None
+    granted_iterations: int | None
+    used_iterations: int | None
+    planned_ms: int | None
+    granted_ms: int | None
+    used_ms: int | None
+    planned_rounds: int | None
+    granted_rounds: int | None
+    used_rounds: int | None
+
+
+class BudgetKey(ReportRow):
+    session_id: str
+    kind: str
+
+
+class BudgetRow(BudgetAmounts, BudgetKey):
+    """A session: what it was planned to use, what it was granted in the end, and what it used."""
+
+    max_tokens: int | None
+    tokens: int | None
+    max_cost_micros: int | None
+    cost_micros: int | None
+    unknown_turns: int = Field(description="turns that did not report what they used")
+    extensions: int
+    exhausted: str | None = Field(description="what is used up; null once more was given")
+
+
+class BudgetCounts(ReportTotals):
+    sessions: int
+    extended: int
+    exhausted: int
+
+
+class BudgetTotals(BudgetAmounts, BudgetCounts):
+    pass
+
+
+def make(db: Database, filters: Filters) -> tuple[tuple[BudgetRow, ...], BudgetTotals]:
     rows = [_row(facts) for facts in LEDGER.by_session(db, filters).values() if facts[0].what == "planned"]
-    return rows, {
-        "sessions": len(rows),
-        "extended": sum(row["extensions"] > 0 for row in rows),
-        "exhausted": sum(row["exhausted"] is not None for row in rows),
-        **{name: total_of(row[name] for row in rows) for name in _SUMMED},
-    }
+    return tuple(rows), BudgetTotals(
+        sessions=len(rows),
+        extended=sum(row.extensions > 0 for row in rows),
+        exhausted=sum(row.exhausted is not None for row in rows),
+        **{name: total_of(getattr(row, name) for row in rows) for name in BudgetAmounts.model_fields},
+    )
 
 
-def _row(facts: Sequence[Fact]) -> Row:
+def _row(facts: Sequence[Fact]) -> BudgetRow:
     planned = facts[0]
     granted = [fact for fact in facts if fact.what in ("planned", "granted", "extended")]
     spent = [fact for fact in facts if fact.what == "spent"]
-    row: Row = {"sessionId": planned.session_id, "kind": planned.kind}
+    amounts: dict[str, int | None] = {}
     for name in ("iterations", "ms", "rounds"):
-        row |= _amount(name, planned, granted, facts)
-    return row | {
-        "maxTokens": granted[-1]["tokens"],
-        "tokens": total_of(fact["tokens"] for fact in spent),
-        "maxCostMicros": granted[-1]["cost_micros"],
-        "costMicros": total_of(fact["cost_micros"] for fact in spent),
-        "unknownTurns": sum(fact["unknown"] for fact in spent),
-        "extensions": sum(fact.what == "extended" for fact in facts),
-        "exhausted": _exhausted(facts),
-    }
+        amounts |= _amount(name, planned, granted, facts)
+    return BudgetRow(
+        session_id=planned.session_id,
+        kind=planned.kind,
+        **amounts,
+        max_tokens=granted[-1]["tokens"],
+        tokens=total_of(fact["tokens"] for fact in spent),
+        max_cost_micros=granted[-1]["cost_micros"],
+        cost_micros=total_of(fact["cost_micros"] for fact in spent),
+        unknown_turns=sum(fact["unknown"] for fact in spent),
+        extensions=sum(fact.what == "extended" for fact in facts),
+        exhausted=_exhausted(facts),
+    )
 
 
-def _amount(name: str, planned: Fact, granted: Sequence[Fact], facts: Sequence[Fact]) -> Row:
-    """What the kind does not have is null; what it has but has not used yet is 0."""
-    title = name.title()
+def _amount(name: str, planned: Fact, granted: Sequence[Fact], facts: Sequence[Fact]) -> dict[str, int | None]:
+    """What the kind does not have is None; what it has but has not used yet is 0."""
     if planned[name] is None:
-        return {f"planned{title}": None, f"granted{title}": None, f"used{title}": None}
+        return {f"planned_{name}": None, f"granted_{name}": None, f"used_{name}": None}
     used = [fact[name] for fact in facts if fact.what in ("used", "exhausted") and fact[name] is not None]
     return {
-        f"planned{title}": planned[name],
-        f"granted{title}": next(fact[name] for fact in reversed(granted) if fact[name] is not None),
-        f"used{title}": max(used, default=0),
+        f"planned_{name}": planned[name],
+        f"granted_{name}": next(fact[name] for fact in reversed(granted) if fact[name] is not None),
+        f"used_{name}": max(used, default=0),
     }
 
 

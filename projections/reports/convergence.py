@@ -7,7 +7,8 @@ people overrule: expired and cancelled decisions are counted separately. A fork 
 is a what-if and does not count.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from domain.discussion import events as discussion
@@ -16,16 +17,10 @@ from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from projections.engine.ports import Database
 from projections.facts import stop_reason
-from projections.reports.figures import Row, share, spread
+from projections.reports.figures import ReportRow, ReportTotals, share, spread
 from projections.reports.ledger import FORKED, Fact, Filters, Ledger, Values
 
 LEDGER = Ledger("convergence", {"strategy": "TEXT", "profile": "TEXT", "rounds": "BIGINT", "word": "TEXT"})
-STOPS = ("converged", "stalled", "limit", "error", "cancelled")
-COLUMNS = (
-    "kind", "strategy", "profile", "discussions", "open", *STOPS, "roundsToConvergeMean", "roundsToConvergeMedian",
-    "roundsToConvergeMax", "decided", "upheld", "overruled", "unclear", "expired", "overruledRate",
-    "overruledConverged",
-)  # fmt: skip
 
 
 def _read(_: Database, recorded: Recorded) -> Values | None:
@@ -74,17 +69,47 @@ class _DiscussionFacts:
         return "upheld" if self.choice == self.suggestion else "overruled"
 
 
-def make(db: Database, filters: Filters) -> tuple[list[Row], Row]:
+class ConvergenceFigures(ReportTotals):
+    discussions: int
+    open: int
+    converged: int
+    stalled: int
+    limit: int
+    error: int
+    cancelled: int
+    rounds_to_converge_mean: float | None
+    rounds_to_converge_median: float | None
+    rounds_to_converge_max: int | None
+    decided: int
+    upheld: int
+    overruled: int
+    unclear: int
+    expired: int
+    overruled_rate: float | None
+    overruled_converged: int
+
+
+class ConvergenceKey(ReportRow):
+    kind: str
+    strategy: str
+    profile: str
+
+
+class ConvergenceRow(ConvergenceFigures, ConvergenceKey):
+    """Discussions of one kind, strategy and profile."""
+
+
+def make(db: Database, filters: Filters) -> tuple[tuple[ConvergenceRow, ...], ConvergenceFigures]:
     talks = [_talk(facts) for facts in LEDGER.by_session(db, filters).values() if facts[0].what == "began"]
     counted = [talk for talk in talks if not talk.shared]
     groups: dict[tuple[str, str, str], list[_DiscussionFacts]] = {}
     for talk in counted:
         groups.setdefault((talk.kind, talk.strategy, talk.profile), []).append(talk)
-    rows = [
-        {"kind": kind, "strategy": strategy, "profile": profile, **_row(groups[kind, strategy, profile])}
-        for kind, strategy, profile in sorted(groups)
-    ]
-    return rows, _row(counted)
+    rows = (
+        ConvergenceRow(kind=key[0], strategy=key[1], profile=key[2], **dict(_figures(groups[key])))
+        for key in sorted(groups)
+    )
+    return tuple(rows), _figures(counted)
 
 
 def _talk(facts: Sequence[Fact]) -> _DiscussionFacts:
@@ -112,26 +137,29 @@ def _go_on(talk: _DiscussionFacts, fact: Fact) -> None:
             talk.profile = fact["profile"] or talk.profile
 
 
-def _row(talks: Sequence[_DiscussionFacts]) -> Row:
-    stops = {stop: sum(talk.stop == stop for talk in talks) for stop in STOPS}
-    decisions = _decisions(talks)
-    clear = decisions["upheld"] + decisions["overruled"]
-    return {
-        "discussions": len(talks),
-        "open": sum(talk.stop is None for talk in talks),
-        **stops,
-        **spread("roundsToConverge", [talk.rounds for talk in talks if talk.stop == "converged"]),
-        "decided": sum(decisions.values()),
-        **decisions,
-        "expired": sum(talk.expired for talk in talks),
-        "overruledRate": share(decisions["overruled"], clear),
-        "overruledConverged": sum(talk.decision == "overruled" for talk in talks if talk.stop == "converged"),
-    }
-
-
-def _decisions(talks: Iterable[_DiscussionFacts]) -> dict[str, int]:
-    decisions = [talk.decision for talk in talks]
-    return {word: decisions.count(word) for word in ("upheld", "overruled", "unclear")}
+def _figures(talks: Sequence[_DiscussionFacts]) -> ConvergenceFigures:
+    stops = Counter(talk.stop for talk in talks)
+    decisions = Counter(talk.decision for talk in talks if talk.decision)
+    rounds = spread([talk.rounds for talk in talks if talk.stop == "converged"])
+    return ConvergenceFigures(
+        discussions=len(talks),
+        open=stops[None],
+        converged=stops["converged"],
+        stalled=stops["stalled"],
+        limit=stops["limit"],
+        error=stops["error"],
+        cancelled=stops["cancelled"],
+        rounds_to_converge_mean=rounds.mean,
+        rounds_to_converge_median=rounds.median,
+        rounds_to_converge_max=rounds.max,
+        decided=decisions.total(),
+        upheld=decisions["upheld"],
+        overruled=decisions["overruled"],
+        unclear=decisions["unclear"],
+        expired=sum(talk.expired for talk in talks),
+        overruled_rate=share(decisions["overruled"], decisions["upheld"] + decisions["overruled"]),
+        overruled_converged=sum(talk.decision == "overruled" for talk in talks if talk.stop == "converged"),
+    )
 
 
 def found_by(db: Database, filters: Filters) -> list[str]:

@@ -6,14 +6,15 @@ paid once.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from domain.session.record import Recorded
 from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnCancelled, TurnFailed
 from projections.engine.ports import Database
 from projections.facts import is_reported
-from projections.reports.figures import Row, ordered, total_of
+from projections.reports.figures import AgentRow, ReportRow, ReportTotals, ordered, total_of
 from projections.reports.ledger import Fact, Filters, Ledger, Values, unshared
+from projections.views.base import View
 
 LEDGER = Ledger(
     "costs",
@@ -27,10 +28,6 @@ LEDGER = Ledger(
         "cost_micros": "BIGINT",
     },
 )
-COLUMNS = (
-    "sessionId", "kind", "agent", "role", "model", "turns", "inputTokens", "outputTokens", "tokens", "costMicros",
-    "turnsWithUnknownTokens", "turnsWithUnknownCost",
-)  # fmt: skip
 
 
 def _read(_: Database, recorded: Recorded) -> Values | None:
@@ -65,26 +62,67 @@ class Group(NamedTuple):
     model: str | None
 
 
-def make(db: Database, filters: Filters) -> tuple[list[Row], Row]:
+class CostFigures(View):
+    turns: int
+    input_tokens: int | None
+    output_tokens: int | None
+    tokens: int | None
+    cost_micros: int | None
+    turns_with_unknown_tokens: int
+    turns_with_unknown_cost: int
+
+
+class CostKey(ReportRow):
+    session_id: str
+    kind: str
+    agent: str
+    role: str
+    model: str | None
+
+
+class CostRow(CostFigures, CostKey):
+    """Turns of one session, agent, role and model."""
+
+
+class _Role(ReportRow):
+    role: str
+
+
+class _Model(ReportRow):
+    model: str | None
+
+
+class AgentCosts(CostFigures, AgentRow):
+    pass
+
+
+class RoleCosts(CostFigures, _Role):
+    pass
+
+
+class ModelCosts(CostFigures, _Model):
+    pass
+
+
+class CostTotals(CostFigures, ReportTotals):
+    by_agent: tuple[AgentCosts, ...]
+    by_role: tuple[RoleCosts, ...]
+    by_model: tuple[ModelCosts, ...]
+
+
+def make(db: Database, filters: Filters) -> tuple[tuple[CostRow, ...], CostTotals]:
     facts = [fact for fact in unshared(LEDGER.facts(db, filters)) if filters.holds(fact.at)]
     groups: dict[Group, list[Fact]] = {}
     for fact in facts:
         group = Group(fact.session_id, fact.kind, fact["agent"], fact["role"], fact["model"])
         groups.setdefault(group, []).append(fact)
-    rows = [_row(group, groups[group]) for group in _ordered(groups, facts)]
-    by = {f"by{name.capitalize()}": _by(name, facts) for name in ("agent", "role", "model")}
-    return rows, _sum(facts) | by
-
-
-def _row(group: Group, facts: Sequence[Fact]) -> Row:
-    return {
-        "sessionId": group.session_id,
-        "kind": group.kind,
-        "agent": group.agent,
-        "role": group.role,
-        "model": group.model,
-        **_sum(facts),
-    }
+    rows = (CostRow(**group._asdict(), **dict(_figures(groups[group]))) for group in _ordered(groups, facts))
+    return tuple(rows), CostTotals(
+        **dict(_figures(facts)),
+        by_agent=_by("agent", AgentCosts, facts),
+        by_role=_by("role", RoleCosts, facts),
+        by_model=_by("model", ModelCosts, facts),
+    )
 
 
 def _ordered(groups: Iterable[Group], facts: Sequence[Fact]) -> list[Group]:
@@ -95,20 +133,23 @@ def _ordered(groups: Iterable[Group], facts: Sequence[Fact]) -> list[Group]:
     return sorted(groups, key=lambda group: (first[group.session_id], *(ordered(part) for part in group)))
 
 
-def _by(name: str, facts: Iterable[Fact]) -> list[Row]:
+R = TypeVar("R", bound=CostFigures)
+
+
+def _by(name: str, row: type[R], facts: Iterable[Fact]) -> tuple[R, ...]:
     groups: dict[str | None, list[Fact]] = {}
     for fact in facts:
         groups.setdefault(fact[name], []).append(fact)
-    return [{name: value, **_sum(groups[value])} for value in sorted(groups, key=ordered)]
+    return tuple(row(**{name: value}, **dict(_figures(groups[value]))) for value in sorted(groups, key=ordered))
 
 
-def _sum(facts: Sequence[Fact]) -> Row:
-    return {
-        "turns": len(facts),
-        "inputTokens": total_of(fact["input_tokens"] for fact in facts),
-        "outputTokens": total_of(fact["output_tokens"] for fact in facts),
-        "tokens": total_of(fact["tokens"] for fact in facts),
-        "costMicros": total_of(fact["cost_micros"] for fact in facts),
-        "turnsWithUnknownTokens": sum(fact["tokens"] is None for fact in facts),
-        "turnsWithUnknownCost": sum(fact["cost_micros"] is None for fact in facts),
-    }
+def _figures(facts: Sequence[Fact]) -> CostFigures:
+    return CostFigures(
+        turns=len(facts),
+        input_tokens=total_of(fact["input_tokens"] for fact in facts),
+        output_tokens=total_of(fact["output_tokens"] for fact in facts),
+        tokens=total_of(fact["tokens"] for fact in facts),
+        cost_micros=total_of(fact["cost_micros"] for fact in facts),
+        turns_with_unknown_tokens=sum(fact["tokens"] is None for fact in facts),
+        turns_with_unknown_cost=sum(fact["cost_micros"] is None for fact in facts),
+    )

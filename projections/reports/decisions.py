@@ -5,21 +5,21 @@ Waiting times of people are never mixed with those of the others. A question tha
 once, for the source; the fork's decision about it is a what-if and not an answer to it.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from domain.discussion import events as discussion
 from domain.orchestration import events as orchestration
 from domain.session.record import Recorded
 from domain.values.time import iso
 from projections.engine.ports import Database
-from projections.reports.figures import Row, ordered, spread
+from projections.reports.figures import ReportRow, ReportTotals, Spread, ordered, spread
 from projections.reports.ledger import Fact, Filters, Ledger, Values, unshared
+from projections.views.base import View
 
 LEDGER = Ledger("decisions", {"reason": "TEXT", "choice": "TEXT", "decided_by": "TEXT"})
-COLUMNS = (
-    "kind", "reason", "by", "choice", "decisions", "waitedMsMean", "waitedMsMedian", "waitedMsMax", "oldestAskedAt",
-)  # fmt: skip
 
 
 def _read(_: Database, recorded: Recorded) -> Values | None:
@@ -58,32 +58,72 @@ PROJECTION = LEDGER.projection(
 )
 
 
+class DecisionGroup(NamedTuple):
+    """The key of a row."""
+
+    kind: str
+    reason: str
+    by: str
+    choice: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class _Question:
     asked: Fact
     answer: Fact | None
 
     @property
-    def group(self) -> tuple[str, str, str, str | None]:
+    def group(self) -> DecisionGroup:
         if self.answer is None:
-            return self.asked.kind, self.asked["reason"], "waiting", None
-        return self.asked.kind, self.asked["reason"], self.answer["decided_by"], self.answer["choice"]
+            return DecisionGroup(self.asked.kind, self.asked["reason"], "waiting", None)
+        return DecisionGroup(self.asked.kind, self.asked["reason"], self.answer["decided_by"], self.answer["choice"])
 
     @property
     def waited(self) -> int | None:
         return None if self.answer is None else max(0, self.answer.at - self.asked.at)
 
 
-def make(db: Database, filters: Filters) -> tuple[list[Row], Row]:
+class Waited(View):
+    """How long a decision waited."""
+
+    waited_ms_mean: float | None
+    waited_ms_median: float | None
+    waited_ms_max: int | None
+
+
+class DecisionKey(ReportRow):
+    kind: str
+    reason: str
+    by: str
+    choice: str | None
+    decisions: int
+
+
+class DecisionRow(Waited, DecisionKey):
+    """Questions of one kind and reason that were answered alike."""
+
+    oldest_asked_at: str
+
+
+class DecisionCounts(ReportTotals):
+    decisions: int
+    person: int
+    expired: int
+    cancelled: int
+    waiting: int
+
+
+class DecisionTotals(Waited, DecisionCounts):
+    """The times are those of people only."""
+
+
+def make(db: Database, filters: Filters) -> tuple[tuple[DecisionRow, ...], DecisionTotals]:
     questions = [each for each in _questions(LEDGER.facts(db, filters)) if filters.holds(each.asked.at)]
-    groups: dict[tuple[str, str, str, str | None], list[_Question]] = {}
+    groups: dict[DecisionGroup, list[_Question]] = {}
     for question in questions:
         groups.setdefault(question.group, []).append(question)
-    rows = [
-        {"kind": group[0], "reason": group[1], "by": group[2], "choice": group[3], **_row(groups[group])}
-        for group in sorted(groups, key=lambda group: tuple(map(ordered, group)))
-    ]
-    return rows, _totals(questions)
+    keys = sorted(groups, key=lambda group: tuple(map(ordered, group)))
+    return tuple(_row(key, groups[key]) for key in keys), _totals(questions)
 
 
 def _questions(facts: Iterable[Fact]) -> list[_Question]:
@@ -98,20 +138,33 @@ def _questions(facts: Iterable[Fact]) -> list[_Question]:
     return [*questions, *(_Question(fact, None) for fact in waiting.values())]
 
 
-def _row(group: Sequence[_Question]) -> Row:
-    oldest = min(question.asked.at for question in group)
-    return {"decisions": len(group), **_waited(group), "oldestAskedAt": iso(oldest)}
+def _row(key: DecisionGroup, group: Sequence[_Question]) -> DecisionRow:
+    waits = _waits(group)
+    return DecisionRow(
+        **key._asdict(),
+        decisions=len(group),
+        waited_ms_mean=waits.mean,
+        waited_ms_median=waits.median,
+        waited_ms_max=waits.max,
+        oldest_asked_at=iso(min(question.asked.at for question in group)),
+    )
 
 
-def _waited(group: Iterable[_Question]) -> Row:
-    return spread("waitedMs", [question.waited for question in group if question.waited is not None])
+def _waits(group: Iterable[_Question]) -> Spread:
+    return spread([question.waited for question in group if question.waited is not None])
 
 
-def _totals(questions: Sequence[_Question]) -> Row:
+def _totals(questions: Sequence[_Question]) -> DecisionTotals:
     """The waiting times only include decisions by people."""
-    by = {name: [group for group in questions if group.group[2] == name] for name in _BY}
-    counts = {name: len(group) for name, group in by.items()}
-    return {"decisions": len(questions), **counts, **_waited(by["person"])}
-
-
-_BY = ("person", "expired", "cancelled", "waiting")
+    by = Counter(question.group.by for question in questions)
+    waits = _waits(question for question in questions if question.group.by == "person")
+    return DecisionTotals(
+        decisions=len(questions),
+        person=by["person"],
+        expired=by["expired"],
+        cancelled=by["cancelled"],
+        waiting=by["waiting"],
+        waited_ms_mean=waits.mean,
+        waited_ms_median=waits.median,
+        waited_ms_max=waits.max,
+    )

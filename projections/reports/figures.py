@@ -1,10 +1,39 @@
-"""Figures of reports: rounded the same way everywhere, None if there is nothing to compute."""
+"""What reports are made of: rows, totals, and figures that are rounded the same way everywhere.
+
+Unknown values are None and never count as zero. Times are milliseconds, money is in millionths.
+"""
 
 from collections.abc import Iterable, Sequence
 from statistics import fmean, median
-from typing import Any
+from typing import NamedTuple
 
-Row = dict[str, Any]
+from pydantic.alias_generators import to_camel
+
+from projections.views.base import View
+
+
+class ReportRow(View):
+    """A row of any report. Its fields, in order, are the columns."""
+
+    @classmethod
+    def columns(cls) -> tuple[str, ...]:
+        return tuple(map(to_camel, cls.model_fields))
+
+
+class AgentRow(ReportRow):
+    agent: str
+
+
+class ReportTotals(View):
+    """Figures over all rows."""
+
+
+class Spread(NamedTuple):
+    """Mean and median with two digits; None where there is nothing to compute."""
+
+    mean: float | None = None
+    median: float | None = None
+    max: int | None = None
 
 
 def share(part: int, whole: int) -> float | None:
@@ -12,15 +41,10 @@ def share(part: int, whole: int) -> float | None:
     return round(part / whole, 4) if whole else None
 
 
-def spread(name: str, values: Sequence[int]) -> Row:
-    """`<name>Mean`, two digits, `<name>Median` and `<name>Max`."""
+def spread(values: Sequence[int]) -> Spread:
     if not values:
-        return {f"{name}Mean": None, f"{name}Median": None, f"{name}Max": None}
-    return {
-        f"{name}Mean": round(fmean(values), 2),
-        f"{name}Median": round(float(median(values)), 2),
-        f"{name}Max": max(values),
-    }
+        return Spread()
+    return Spread(mean=round(fmean(values), 2), median=round(float(median(values)), 2), max=max(values))
 
 
 def total_of(values: Iterable[int | None]) -> int | None:

@@ -6,15 +6,20 @@
 - `validation`: a delivery's validation commands, per iteration.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from pydantic import Field
 
 from domain.delivery import events as delivery
 from domain.orchestration import events as orchestration
 from domain.orchestration.phases import AgentPhases
 from domain.session.record import Recorded
 from projections.engine.ports import Database
-from projections.reports.figures import Row, ordered, share
+from projections.reports.figures import ReportRow, ReportTotals, ordered, share
 from projections.reports.ledger import Fact, Filters, Ledger, Values, unshared
+from projections.views.base import View
 
 _AGENTS = "report_quality_agents"
 LEDGER = Ledger(
@@ -28,12 +33,17 @@ LEDGER = Ledger(
         "issues": "BIGINT",
     },
 )
-COLUMNS = (
-    "measure", "agent", "role", "phase", "iteration", "judged", "passed", "failed", "unread", "overturned", "passRate",
-    "blockingIssues", "blockingIssuesMean",
-)  # fmt: skip
 MEASURES = ("verdict", "review", "validation")
-_Group = tuple[str, str | None, str | None, int | None, int | None]
+
+
+class QualityGroup(NamedTuple):
+    """The key of a row."""
+
+    measure: str
+    agent: str | None
+    role: str | None
+    phase: int | None
+    iteration: int | None
 
 
 def _read(db: Database, recorded: Recorded) -> Values | None:
@@ -95,31 +105,61 @@ PROJECTION = LEDGER.projection(
 )
 
 
-def make(db: Database, filters: Filters) -> tuple[list[Row], Row]:
+class QualityFigures(View):
+    judged: int = Field(description="those that passed or failed")
+    passed: int
+    failed: int
+    unread: int = Field(description="failures without a verdict, because the judge's answer was unreadable")
+    overturned: int = Field(description="passed, then sent back by a person")
+    pass_rate: float | None
+    blocking_issues: int | None
+    blocking_issues_mean: float | None
+
+
+class QualityKey(ReportRow):
+    measure: str
+    agent: str | None
+    role: str | None
+    phase: int | None
+    iteration: int | None
+
+
+class QualityRow(QualityFigures, QualityKey):
+    """A measure: of verdicts by agent, role and phase; of reviews and validations by iteration."""
+
+
+class QualityTotals(ReportTotals):
+    verdict: QualityFigures
+    review: QualityFigures
+    validation: QualityFigures
+
+
+def make(db: Database, filters: Filters) -> tuple[tuple[QualityRow, ...], QualityTotals]:
     facts = [fact for fact in unshared(LEDGER.facts(db, filters)) if filters.holds(fact.at)]
-    groups: dict[_Group, list[Fact]] = {}
+    groups: dict[QualityGroup, list[Fact]] = {}
     for fact in facts:
-        group = (fact.what, fact["agent"], fact["role"], fact["phase"], fact["iteration"])
+        group = QualityGroup(fact.what, fact["agent"], fact["role"], fact["phase"], fact["iteration"])
         groups.setdefault(group, []).append(fact)
-    rows = [dict(zip(COLUMNS, group, strict=False)) | _row(groups[group]) for group in sorted(groups, key=_order)]
-    return rows, {measure: _row([fact for fact in facts if fact.what == measure]) for measure in MEASURES}
+    rows = (QualityRow(**group._asdict(), **dict(_figures(groups[group]))) for group in sorted(groups, key=_order))
+    by_measure = {name: _figures([fact for fact in facts if fact.what == name]) for name in MEASURES}
+    return tuple(rows), QualityTotals(**by_measure)
 
 
-def _order(group: _Group) -> tuple[object, ...]:
-    return (MEASURES.index(group[0]), *map(ordered, group[1:]))
+def _order(group: QualityGroup) -> tuple[object, ...]:
+    return (MEASURES.index(group.measure), *map(ordered, group[1:]))
 
 
-def _row(facts: Sequence[Fact]) -> Row:
-    """`judged` are those that passed or failed; overturned work had passed before, in a separate fact."""
-    counts = {
-        name: sum(fact["outcome"] == name for fact in facts) for name in ("passed", "failed", "unread", "overturned")
-    }
-    judged = counts["passed"] + counts["failed"]
+def _figures(facts: Sequence[Fact]) -> QualityFigures:
+    outcomes = Counter(fact["outcome"] for fact in facts)
+    judged = outcomes["passed"] + outcomes["failed"]
     issues = [fact["issues"] for fact in facts if fact["issues"] is not None]
-    return {
-        "judged": judged,
-        **counts,
-        "passRate": share(counts["passed"], judged),
-        "blockingIssues": sum(issues) if issues else None,
-        "blockingIssuesMean": round(sum(issues) / len(issues), 2) if issues else None,
-    }
+    return QualityFigures(
+        judged=judged,
+        passed=outcomes["passed"],
+        failed=outcomes["failed"],
+        unread=outcomes["unread"],
+        overturned=outcomes["overturned"],
+        pass_rate=share(outcomes["passed"], judged),
+        blocking_issues=sum(issues) if issues else None,
+        blocking_issues_mean=round(sum(issues) / len(issues), 2) if issues else None,
+    )

@@ -9,6 +9,8 @@ The newest status and rounds of each session have a table of their own: without 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from pydantic import Field
+
 from domain.delivery import events as delivery
 from domain.discussion import events as discussion
 from domain.orchestration import events as orchestration
@@ -16,15 +18,11 @@ from domain.session.record import Recorded
 from domain.values.base import DomainEvent
 from projections.engine.ports import Database
 from projections.facts import AT_REST, status_of
-from projections.reports.figures import Row, spread
+from projections.reports.figures import ReportRow, ReportTotals, spread
 from projections.reports.ledger import Fact, Filters, Ledger, Values
 
 LEDGER = Ledger("summary", {"status": "TEXT", "rounds": "BIGINT"})
 LATEST_TABLE = "report_summary_latest"
-COLUMNS = (
-    "kind", "status", "sessions", "atRest", "durationMsMean", "durationMsMedian", "durationMsMax", "roundsMean",
-    "roundsMedian", "roundsMax",
-)  # fmt: skip
 
 
 def _read(_: Database, recorded: Recorded) -> Values | None:
@@ -36,7 +34,7 @@ def _read(_: Database, recorded: Recorded) -> Values | None:
     return {"what": "stood", "status": status, "rounds": rounds}
 
 
-_Standing = tuple[str, str, int | None, int]
+_Latest = tuple[str, str, int | None, int]
 """Kind, status, duration in milliseconds (None: it runs), rounds."""
 
 
@@ -93,28 +91,50 @@ PROJECTION = replace(
 )
 
 
-def make(db: Database, filters: Filters) -> tuple[list[Row], Row]:
+class SummaryFigures(ReportTotals):
+    sessions: int
+    at_rest: int = Field(description="how many have stopped; only these have a duration")
+    duration_ms_mean: float | None
+    duration_ms_median: float | None
+    duration_ms_max: int | None
+    rounds_mean: float | None
+    rounds_median: float | None
+    rounds_max: int | None
+
+
+class SummaryKey(ReportRow):
+    kind: str
+    status: str
+
+
+class SummaryRow(SummaryFigures, SummaryKey):
+    """Sessions of one kind and status."""
+
+
+def make(db: Database, filters: Filters) -> tuple[tuple[SummaryRow, ...], SummaryFigures]:
     groups: dict[tuple[str, str], list[tuple[int | None, int]]] = {}
     for kind, status, took, rounds in _now(db, filters) if filters.as_of is None else _then(db, filters):
         groups.setdefault((kind, status), []).append((took, rounds))
-    rows = [{"kind": kind, "status": status, **_row(groups[kind, status])} for kind, status in sorted(groups)]
-    return rows, _row([stood for group in groups.values() for stood in group])
+    rows = (
+        SummaryRow(kind=kind, status=status, **dict(_figures(groups[kind, status]))) for kind, status in sorted(groups)
+    )
+    return tuple(rows), _figures([latest for group in groups.values() for latest in group])
 
 
-def _now(db: Database, filters: Filters) -> Iterator[_Standing]:
+def _now(db: Database, filters: Filters) -> Iterator[_Latest]:
     """Every session as it is now."""
     for kind, began, status, at, rounds in LEDGER.joined(db, LATEST_TABLE, "f.status, f.at, f.rounds", filters):
         if filters.holds(began):
             yield kind, status, max(0, at - began) if status in AT_REST else None, rounds
 
 
-def _then(db: Database, filters: Filters) -> Iterator[_Standing]:
+def _then(db: Database, filters: Filters) -> Iterator[_Latest]:
     """Every session as of a position."""
     for facts in LEDGER.by_session(db, filters).values():
-        yield facts[0].kind, *_stands(facts)
+        yield facts[0].kind, *_latest(facts)
 
 
-def _stands(facts: Sequence[Fact]) -> tuple[str, int | None, int]:
+def _latest(facts: Sequence[Fact]) -> tuple[str, int | None, int]:
     """The session's status, how long it took (milliseconds) if it has stopped, and its rounds."""
     statuses = [fact for fact in facts if fact.values["status"] is not None]
     status = str(statuses[-1]["status"])
@@ -123,11 +143,17 @@ def _stands(facts: Sequence[Fact]) -> tuple[str, int | None, int]:
     return status, took, rounds
 
 
-def _row(group: Sequence[tuple[int | None, int]]) -> Row:
+def _figures(group: Sequence[tuple[int | None, int]]) -> SummaryFigures:
+    """Of the duration (None: it runs) and the rounds of each session."""
     durations = [took for took, _ in group if took is not None]
-    return {
-        "sessions": len(group),
-        "atRest": len(durations),
-        **spread("durationMs", durations),
-        **spread("rounds", [rounds for _, rounds in group]),
-    }
+    duration, rounds = spread(durations), spread([count for _, count in group])
+    return SummaryFigures(
+        sessions=len(group),
+        at_rest=len(durations),
+        duration_ms_mean=duration.mean,
+        duration_ms_median=duration.median,
+        duration_ms_max=duration.max,
+        rounds_mean=rounds.mean,
+        rounds_median=rounds.median,
+        rounds_max=rounds.max,
+    )

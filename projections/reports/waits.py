@@ -7,14 +7,17 @@ once. The time, tokens and money of a failed attempt are lost. What a fork copie
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+from pydantic import Field
 
 from domain.session.record import Recorded
 from domain.session.turns import TurnAttemptFailed, TurnCancelled, TurnFailed, TurnRetried
 from domain.values.time import iso, milliseconds
 from projections.engine.ports import Database
-from projections.reports.figures import Row, total_of
+from projections.reports.figures import AgentRow, ReportRow, ReportTotals, total_of
 from projections.reports.ledger import Fact, Filters, Ledger, Values, unshared
+from projections.views.base import View
 
 LEDGER = Ledger(
     "waits",
@@ -28,9 +31,6 @@ LEDGER = Ledger(
         "cost_micros": "BIGINT",
     },
 )
-COLUMNS = (
-    "hour", "cause", "agent", "attempts", "failures", "waits", "waitedMs", "lostMs", "tokens", "costMicros",
-)  # fmt: skip
 HOUR = 3_600_000
 AGAIN, LAST, ENDED = "again", "last", "ended"
 """A failed attempt with another one to follow, the last attempt of a turn, and what ends a wait early."""
@@ -67,16 +67,64 @@ class WaitGroup(NamedTuple):
     agent: str
 
 
-def make(db: Database, filters: Filters) -> tuple[list[Row], Row]:
+class WaitFigures(View):
+    attempts: int = Field(description="that failed")
+    failures: int = Field(description="without a further attempt")
+    waits: int
+    waited_ms: int
+    lost_ms: int
+    tokens: int | None
+    cost_micros: int | None
+
+
+class _Hour(ReportRow):
+    hour: str
+
+
+class _Cause(ReportRow):
+    cause: str
+
+
+class WaitKey(AgentRow, _Cause, _Hour):
+    pass
+
+
+class WaitRow(WaitFigures, WaitKey):
+    """Failed attempts of one hour, cause and agent."""
+
+
+class HourWaits(WaitFigures, _Hour):
+    pass
+
+
+class CauseWaits(WaitFigures, _Cause):
+    pass
+
+
+class AgentWaits(WaitFigures, AgentRow):
+    pass
+
+
+class WaitTotals(WaitFigures, ReportTotals):
+    by_hour: tuple[HourWaits, ...]
+    by_cause: tuple[CauseWaits, ...]
+    by_agent: tuple[AgentWaits, ...]
+
+
+def make(db: Database, filters: Filters) -> tuple[tuple[WaitRow, ...], WaitTotals]:
     facts = unshared(LEDGER.facts(db, filters))
     waited = _waited(facts)
     attempts = [fact for fact in facts if fact.what != ENDED and filters.holds(fact.at)]
     groups: dict[WaitGroup, list[Fact]] = defaultdict(list)
     for fact in attempts:
         groups[_group(fact)].append(fact)
-    rows = [{**group._asdict(), **_sum(groups[group], waited)} for group in sorted(groups)]
-    by = {f"by{name.capitalize()}": _by(name, attempts, waited) for name in WaitGroup._fields}
-    return rows, _sum(attempts, waited) | by
+    rows = (WaitRow(**group._asdict(), **dict(_figures(groups[group], waited))) for group in sorted(groups))
+    return tuple(rows), WaitTotals(
+        **dict(_figures(attempts, waited)),
+        by_hour=_by("hour", HourWaits, attempts, waited),
+        by_cause=_by("cause", CauseWaits, attempts, waited),
+        by_agent=_by("agent", AgentWaits, attempts, waited),
+    )
 
 
 def _group(fact: Fact) -> WaitGroup:
@@ -98,20 +146,23 @@ def _waited(facts: Iterable[Fact]) -> Counter[int]:
     return waited
 
 
-def _by(name: str, facts: Iterable[Fact], waited: Counter[int]) -> list[Row]:
+R = TypeVar("R", bound=WaitFigures)
+
+
+def _by(name: str, row: type[R], facts: Iterable[Fact], waited: Counter[int]) -> tuple[R, ...]:
     groups: dict[str, list[Fact]] = defaultdict(list)
     for fact in facts:
         groups[getattr(_group(fact), name)].append(fact)
-    return [{name: value, **_sum(groups[value], waited)} for value in sorted(groups)]
+    return tuple(row(**{name: value}, **dict(_figures(groups[value], waited))) for value in sorted(groups))
 
 
-def _sum(facts: Sequence[Fact], waited: Counter[int]) -> Row:
-    return {
-        "attempts": len(facts),
-        "failures": sum(fact.what == LAST for fact in facts),
-        "waits": sum(fact["until"] is not None for fact in facts),
-        "waitedMs": sum(waited[fact.position] for fact in facts),
-        "lostMs": sum(fact["lost_ms"] for fact in facts),
-        "tokens": total_of(fact["tokens"] for fact in facts),
-        "costMicros": total_of(fact["cost_micros"] for fact in facts),
-    }
+def _figures(facts: Sequence[Fact], waited: Counter[int]) -> WaitFigures:
+    return WaitFigures(
+        attempts=len(facts),
+        failures=sum(fact.what == LAST for fact in facts),
+        waits=sum(fact["until"] is not None for fact in facts),
+        waited_ms=sum(waited[fact.position] for fact in facts),
+        lost_ms=sum(fact["lost_ms"] for fact in facts),
+        tokens=total_of(fact["tokens"] for fact in facts),
+        cost_micros=total_of(fact["cost_micros"] for fact in facts),
+    )

@@ -1,6 +1,6 @@
 """Views across sessions: the list, the inbox, and what an origin is busy with."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -137,27 +137,3 @@ class ConversationView(View):
     waiting: str | None
     running: str | None
     result: ResultView | None = Field(description="the last result; the next message starts from it")
-
-
-# What `/api/reports/{name}` answers. The columns of rows differ from report to report (docs/reports.md).
-
-Name = Literal["summary", "budgets", "quality", "convergence", "decisions", "costs", "waits"]
-
-
-class ReportFilters(View):
-    """The filters of the report; instants with their offset. null: no filter."""
-
-    since: str | None = Field(alias="from")
-    until: str | None = Field(alias="to", description="exclusive; a date means the end of that day")
-    kind: str | None
-    label: str | None
-
-
-class ReportAnswer(View):
-    """Rows in an order that depends only on the facts. Unknown values are null and never count as zero."""
-
-    name: Name
-    as_of: int = Field(description="the position up to which facts count")
-    filters: ReportFilters
-    rows: tuple[dict[str, Any], ...]
-    totals: dict[str, Any]

@@ -16,7 +16,7 @@ ELEMENTS = frozenset(
         "html head meta title link script body a header nav h1 h2 h3 h4 h5 h6 span main p b section div form label",
         "select option input button ul ol li time pre code meter dl dt dd br details summary svg path table thead",
         "tbody tr th td blockquote em strong s hr figure figcaption fieldset legend nav",
-        "aside textarea tfoot caption mark",
+        "article aside textarea tfoot caption mark",
         "g rect text line circle polygon defs marker pattern tspan output dialog kbd",
     )
     for word in line.split()

@@ -19,7 +19,7 @@ def client(tmp_path: Path) -> Iterator[TestClient]:
 
 
 def waiting(html: str) -> list[str]:
-    return re.findall(r'<section class="card needs waiting" aria-labelledby="of-([a-z0-9-]+)"', html)
+    return re.findall(r'<article class="card needs waiting" aria-labelledby="of-([a-z0-9-]+)"', html)
 
 
 def commands(html: str) -> list[tuple[str | None, str | None]]:

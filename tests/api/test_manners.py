@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import httpx2 as httpx
 import pytest
@@ -146,6 +146,25 @@ def test_a_method_that_no_parser_knows_is_405_on_a_known_path_and_404_elsewhere(
         assert answer.headers["allow"] == "GET, HEAD, POST"
     problem(plain.client.request(method, "/nothing"), 404)
     assert plain.client.get("/api/sessions").status_code == 200
+
+
+def test_a_method_that_no_parser_knows_may_follow_the_body_of_the_request_before(plain: Server) -> None:
+    """The answer may be there before the body: then the rest of it arrives with the next request."""
+    first = b"FOO /nothing HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 2\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", plain.port), timeout=PATIENCE) as line, line.makefile("rb") as answers:
+        line.sendall(first)
+        assert _status(answers) == 404
+        line.sendall(b"{}" + first.replace(b"nothing", b"api/sessions") + b"{}")
+        assert _status(answers) == 405
+
+
+def _status(answers: BinaryIO) -> int:
+    """Of the next answer, which is read to its end."""
+    status, size = int(answers.readline().split()[1]), 0
+    while (header := answers.readline().lower()) != b"\r\n":
+        size = int(header.split()[1]) if header.startswith(b"content-length:") else size
+    answers.read(size)
+    return status
 
 
 @pytest.mark.parametrize("head", [b"FO O / HTTP/1.1", b"FOO / SMTP/1.1", b"F\x80O / HTTP/1.1", b"FOO / HTTP/2.7"])

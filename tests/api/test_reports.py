@@ -14,8 +14,8 @@ from api.openapi.examples import EXAMPLES
 from api.routes.policies.lab import LabAnswer
 from api.routes.reports import as_csv
 from domain.kinds import KINDS
-from projections.reports import REPORTS
-from projections.views.sessions import ReportAnswer
+from projections.reports import REPORTS, ReportAnswer
+from projections.reports.costs import CostRow
 from tests.api import talks
 from tests.api.server import Json, delivery, ended, events, inside, start, system
 
@@ -116,7 +116,8 @@ def test_the_rows_as_csv_are_those_of_the_json(client: TestClient, name: str) ->
 
 @pytest.mark.parametrize("word", ["=1+1", "+1", "-1", "@x", "\tx", "\rx"])
 def test_what_a_spreadsheet_would_carry_out_is_only_words(word: str) -> None:
-    row: Json = dict.fromkeys(REPORTS["costs"].columns) | {"agent": word, "role": '한글, "x"', "turns": -1}
+    unknown: Json = dict.fromkeys(CostRow.columns())
+    row = CostRow.model_construct(**unknown | {"agent": word, "role": '한글, "x"', "turns": -1})
     _, line = csv.reader(io.StringIO(as_csv(REPORTS["costs"], [row]).decode(), newline=""))
     assert line[2:6] == [f"'{word}", '한글, "x"', "", "-1"]
 
