@@ -68,7 +68,8 @@ class Api:
         self.poll, self.system = poll, system
 
     async def get(self, path: str, **params: object) -> Json:
-        return _object(await self._ask("GET", path, params=_query(params)))
+        headers = {"Accept-Language": of_environment(os.environ)}
+        return _object(await self._ask("GET", path, params=_query(params), headers=headers))
 
     async def values(self, address: str, **params: object) -> list[Json]:
         """An answer that is a list."""

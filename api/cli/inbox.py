@@ -10,6 +10,7 @@ from cyclopts.types import PositiveInt
 from api.cli import exits
 from api.cli.direct import are_current, read_directly
 from api.cli.discussion import approval, progress
+from api.cli.labels import recorded, sentence
 from api.cli.options import HERE, AsJson, Json, Where
 from api.cli.terminal import local_time, put_json, put_table, say
 
@@ -28,6 +29,8 @@ _NEXT: Final = {
 """The command that answers what a session waits for."""
 
 
+_ALONE: Final = (["extend"], ["retry"])
+"""Choices of what stopped: what rejected its work, or made it fail, is part of the reason."""
 _MOST: Final = 200
 _WAITING: Final = (
     "SELECT waiting, session_id, waits_for, since, choices, parent, title, feedback, cause, summary, policy"
@@ -101,6 +104,7 @@ def _waits(
         "parent": parent,
         "title": title,
         "feedback": encoding.loads(feedback) if feedback and waits_for == "decision" else None,
+        "cause": cause,
         "why": why(cause),
         "summary": summary,
     }
@@ -126,31 +130,37 @@ def _instant(milliseconds: int) -> str:
 
 def _show(items: list[Json], *, more: bool) -> None:
     if not items:
-        say("Nothing is waiting for you.")
+        say(sentence("Nothing is waiting for you."))
         return
+    from rich.cells import set_cell_size
+
     put_table(("SESSION", "WAITS FOR", "SINCE", "CHOICES", "OF", "TITLE", "WHY"), [_row(item) for item in items])
-    say("For details: `hansard show SESSION`. Next:")
+    say(sentence("For details: `hansard show SESSION`. Next:"))
     for need in dict.fromkeys(str(item["waitsFor"]) for item in items):
-        say(f"  {need:<10}  {_NEXT.get(need, 'hansard show SESSION')}")
+        say(f"  {set_cell_size(recorded('inbox_kind', need), 10)}  {_NEXT.get(need, 'hansard show SESSION')}")
     if more:
-        say(f"Showing the oldest {len(items)}; use --limit for more.")
+        say(sentence("Showing the oldest {n}; use --limit for more.", n=len(items)))
 
 
 def _row(item: Json) -> list[str]:
-    choices = " | ".join(map(str, item.get("choices") or ()))
+    choices = " | ".join(recorded("choice", str(choice)) for choice in item.get("choices") or ())
     verdict = (item.get("feedback") or {}).get("verdict")
     title = f"{verdict}: {item.get('title')}" if verdict else str(item.get("title") or "")
     since, parent = local_time(item.get("since")), str(item.get("parent") or "")
     why = " ".join(filter(None, (_why(item), approval(item).replace("\n", "; "))))
-    return [str(item["sessionId"]), str(item["waitsFor"]), since, choices, parent, title, why]
+    need = recorded("inbox_kind", str(item["waitsFor"]))
+    return [str(item["sessionId"]), need, since, choices, parent, title, why]
 
 
 def _why(item: Json) -> str:
     """The question of an agent; or why the session waits, with what rejected its work where its budget is used up."""
     if item.get("question"):
         return f"{item['agent']}: {item['summary']}"
-    why, rejected = str(item.get("why") or ""), item.get("summary") if item.get("waitsFor") == "budget" else None
-    return f"{why} {str(rejected).partition(chr(10))[0]}" if rejected and item.get("choices") == ["extend"] else why
+    why, rejected = str(item.get("why") or ""), item.get("summary")
+    if item.get("cause"):
+        worded = recorded("waits_because", str(item["cause"]))
+        why = why if worded == item["cause"] else worded
+    return f"{why} {str(rejected).partition(chr(10))[0]}" if rejected and item.get("choices") in _ALONE else why
 
 
 # Decisions that several people make: what they have seen, and the votes so far.

@@ -9,6 +9,7 @@ from cyclopts.types import PositiveInt
 
 from api.cli import exits
 from api.cli.direct import are_current, local_clock, read_directly
+from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Json, Where
 from api.cli.terminal import local_time, one_line, put_json, put_table, say
 
@@ -85,11 +86,11 @@ async def _fetch(where: Where, filters: Json, limit: int, cursor: str | None) ->
 
 def _show(rows: Sequence[Sequence[str]], *, filtered: bool, more: bool) -> None:
     if not rows:
-        say("No matching sessions." if filtered else "No sessions yet. Run one with `hansard example`.")
+        say(sentence("No matching sessions." if filtered else "No sessions yet. Run one with `hansard example`."))
         return
     put_table(("SESSION", "STATUS", "UPDATED", "TITLE"), rows)
     if more:
-        say(f"Showing the newest {len(rows)}; use --limit for more.")
+        say(sentence("Showing the newest {n}; use --limit for more.", n=len(rows)))
 
 
 # -- out of the views ----------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Final
 from api.cli import discussion
 from api.cli.discussion import Pairs
 from api.cli.fences import GAPS, NAMES
+from api.cli.labels import recorded
 from api.cli.options import Json
 from api.cli.progress import MARKS, figures, history, matrix
 from api.cli.terminal import counted, local_time, put, put_pairs, shortened
@@ -37,8 +38,8 @@ def details(session: Json, commands: list[str]) -> Pairs:
     turns = session.get("outstandingTurns") or ()
     return [
         ("session", session["id"]),
-        ("kind", session["kind"]),
-        ("status", session["status"]),
+        ("kind", recorded("kind", session["kind"])),
+        ("status", recorded("status", session["status"])),
         ("title", session.get("title") or ""),
         *_of_its_kind(session),
         *changed(session),
@@ -54,7 +55,7 @@ def details(session: Json, commands: list[str]) -> Pairs:
         ("created", local_time(session["createdAt"])),
         ("updated", local_time(session["updatedAt"])),
         ("version", str(session["version"])),
-        ("can now", ", ".join(commands)),
+        ("can now", ", ".join(recorded("why_action", command) for command in commands)),
     ]
 
 
@@ -104,7 +105,7 @@ def outcome(session: Json) -> Pairs:
     failed = session["status"] in ("failed", "partial") or session.get("stopReason") == "error"
     return [
         ("session", str(session["id"])),
-        ("status", str(session["status"])),
+        ("status", recorded("status", str(session["status"]))),
         *_result(session),
         ("error", _error(session) if failed else ""),
         ("used", ", ".join(figures(session)) if session["kind"] != "review" and session["kind"] != "debate" else ""),
@@ -151,7 +152,7 @@ def _delivery(session: Json) -> Pairs:
         ("task", session.get("task") or ""),
         ("files", ", ".join(session.get("filePaths") or ())),
         ("validation", "\n".join(_command(step) for step in session.get("validationCommands") or ())),
-        ("phases", "  ".join(f"{MARKS.get(mark, '?')} {phase}" for phase, mark in phases.items())),
+        ("phases", "  ".join(f"{MARKS.get(mark, '?')} {recorded('phase', phase)}" for phase, mark in phases.items())),
         ("budget", ", ".join(figures(session))),
         ("reason", reason_of(session)),
         ("summary", summary_of(session)),

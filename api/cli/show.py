@@ -1,5 +1,6 @@
 """`show`, `events`, `worklog`, `report`: what the record says."""
 
+import os
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal
 
@@ -178,9 +179,10 @@ def _show(answer: Json) -> None:
         say("No matching data. Run a session with `hansard example`.")
         return
     from api.web.sentences import words
+    from domain.values.words import of_environment
 
     names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
-    headings = [words("en").of("reports_column", name).upper() for name in names]
+    headings = [words(of_environment(os.environ)).of("reports_column", name).upper() for name in names]
     put_table(headings, [[_word(name, row[name]) for name in names] for row in rows])
     say(f"As of position {answer['asOf']}.")
 

@@ -13,6 +13,7 @@ from math import inf
 from time import monotonic
 from typing import Any, Final, NamedTuple, TextIO
 
+from api.cli.labels import label, recorded
 from api.recent import remember
 
 _LAYOUT: Final = (
@@ -21,6 +22,8 @@ _LAYOUT: Final = (
 _DANGEROUS: Final = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_LAYOUT}\ud800-\udfff]")
 _DANGEROUS_IN_JSON: Final = re.compile(f"[\x7f-\x9f{_LAYOUT}\ud800-\udfff]")
 _STYLES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
+_LEAST: Final = 24
+"""Cells that the last column needs; with less, a table becomes lines."""
 _STATUS_STYLES: Final = {
     "success": "green",
     "done": "green",
@@ -115,27 +118,44 @@ def shortened(text: str, cells: int) -> str:
 
 
 def put_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Columns; the second is a status. On a terminal the last one is cut at the edge, in a pipe nothing is."""
+    """Columns; the second is a status. On a terminal the last one is cut at the edge; one that is too narrow for
+    columns shows a few lines a row. In a pipe nothing is cut."""
     from rich.cells import cell_len
 
-    for number, (*padded, last) in enumerate(aligned((headings, *rows))):
-        if sys.stdout.isatty():
-            room = shutil.get_terminal_size().columns - sum(cell_len(cell) + 2 for cell in padded)
-            last = shortened(last, max(10, room))
+    names = [label(heading) for heading in headings]
+    shown = [[row[0], recorded("status", row[1]), *row[2:]] for row in rows]
+    table = aligned((names, *shown))
+    edge = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    room = edge - sum(cell_len(cell) + 2 for cell in table[0][:-1]) if edge else None
+    if edge and room is not None and room < min(_LEAST, max(cell_len(row[-1]) for row in table)):
+        return _put_narrow(shown, rows, edge)
+    for number, (*padded, last) in enumerate(table):
+        last = last if room is None else shortened(last, room)
         if number == 0:
             put(paint("  ".join([*padded, last]), "dim"))
             continue
-        padded[1:2] = [paint(cell, status_style(cell.rstrip())) for cell in padded[1:2]]
+        padded[1:2] = [paint(cell, status_style(rows[number - 1][1].rstrip())) for cell in padded[1:2]]
         put("  ".join([*padded, last]).rstrip())
+
+
+def _put_narrow(shown: Sequence[Sequence[str]], rows: Sequence[Sequence[str]], edge: int) -> None:
+    """A line for the first two cells of a row, and one for each other cell that says something."""
+    for cells, row in zip(shown, rows, strict=True):
+        first, second, *others = (one_line(cell) for cell in cells)
+        put(f"{paint(first, 'bold')}  {paint(second, status_style(row[1]))}")
+        for cell in filter(None, others):
+            put(f"  {shortened(cell, edge - 2)}")
 
 
 def put_pairs(pairs: Iterable[tuple[str, str]]) -> None:
     """`name  value` lines; further lines of a value are indented below it."""
-    shown = [(name, visible(value)) for name, value in pairs if value]
-    width = max((len(name) for name, _ in shown), default=0)
+    from rich.cells import cell_len, set_cell_size
+
+    shown = [(label(name), visible(value)) for name, value in pairs if value]
+    width = max((cell_len(name) for name, _ in shown), default=0)
     for name, value in shown:
         below = "\n" + " " * (width + 2)
-        put(f"{paint(name.ljust(width), 'dim')}  {value.rstrip().replace(chr(10), below)}")
+        put(f"{paint(set_cell_size(name, width), 'dim')}  {value.rstrip().replace(chr(10), below)}")
 
 
 def local_time(timestamp: object) -> str:

@@ -205,8 +205,10 @@ def show_artifact(request: Request) -> Response:
 
 @endpoint("version", "wish")
 def show_explanation(request: Request) -> Response:
-    """GET /api/sessions/{id}/explain: why it is in this state; with `wish`, what another state lacks"""
+    """GET /api/sessions/{id}/explain: why it is in this state; with `wish`, what another state lacks. `text` is in
+    the language of Accept-Language."""
     session = session_of(request)
+    language = best_match(request.headers.get("accept-language", "")) or "en"
     history = system(request).store.history(session.id, upto=session.version)
     wish = request.query_params.get("wish")
     if wish is not None:
@@ -214,7 +216,7 @@ def show_explanation(request: Request) -> Response:
         if wish not in states:
             detail = Sentence("not_one_of", choices=list(states))
             raise of_field("wish", detail)
-    return answer(explain.explain(history, session, wished=wish))
+    return answer(explain.explain(history, session, wished=wish, language=language))
 
 
 @endpoint()

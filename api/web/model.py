@@ -133,7 +133,7 @@ def _running(db: Database) -> list[SessionItem]:
 def _waiting(db: Database, item: WaitingItem) -> dict[str, Any]:
     """What waits, with the title of the session that requested the discussion."""
     parent = overview.item(db, item.parent) if item.parent else None
-    failed = overview.item(db, item.session_id) if item.waits_for in ("partial", "failed") else None
+    failed = overview.item(db, item.session_id) if item.waits_for == "partial" else None
     words = (item.feedback and (item.feedback.error or item.feedback.summary)) or (failed and failed.last_error)
     return answering(db, item) | {
         "id": item.session_id,

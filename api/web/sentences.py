@@ -8,6 +8,7 @@ from adapters.agents.prompts.places import in_korean
 from domain.values.sentences import Sentence, from_wire, in_language
 from domain.values.words import Language, Words
 from domain.values.words import words as of_rooms
+from projections.record.outcome import phrase
 
 _GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "kind": ("kind",),
@@ -63,6 +64,7 @@ _ENDED: Final = re.compile(r"(?:Validation failed \([a-z]+\): )?(`[^`\n]*`) ende
 def own(language: Language, text: str, *, printed: bool = False) -> str:
     """A recorded text; where Hansard wrote it, in the reader's language. What agents and people wrote stays, and what
     programs have `printed` but for how they ended."""
+    text = phrase(text, language)
     if language == "en" or not text:
         return text
     lines = [_ENDED.sub(r"\1 종료 코드 \2", line) for line in text.split("\n")]

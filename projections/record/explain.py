@@ -21,6 +21,7 @@ from domain.session.state import Session
 from domain.session.turns import TurnFailed
 from domain.values.base import DomainEvent
 from domain.values.time import iso
+from domain.values.words import Language
 from projections.record.describe import describe, person
 from projections.record.describe import recorded as sentence
 from projections.views.past import (
@@ -45,7 +46,9 @@ INPUTS = (
 """The inputs of the rules, taken from the events."""
 
 
-def explain(history: Sequence[Recorded], session: Session, *, wished: str | None = None) -> Explanation:
+def explain(
+    history: Sequence[Recorded], session: Session, *, wished: str | None = None, language: Language = "en"
+) -> Explanation:
     """The commands that led to the newest change of state, first cause first, and what each decision was based on; with
     `wished`, what is missing for that state."""
     owner = {recorded.event_id: decision for decision in commands_in(history) for recorded in decision.recorded}
@@ -62,7 +65,7 @@ def explain(history: Sequence[Recorded], session: Session, *, wished: str | None
         version=session.version,
         state=session.state,
         chain=tuple(chain),
-        text="\n".join(_text(history, session, chain)),
+        text="\n".join(_text(history, session, chain, language)),
         cause=_cause(history) if stopped(session) else None,
         why_not=None if wished is None else why_not(session, wished),
     )
@@ -101,7 +104,9 @@ def _event(recorded: Recorded) -> ExplainedEvent:
     )
 
 
-def _text(history: Sequence[Recorded], session: Session, chain: Iterable[ExplainedCommand]) -> Iterator[str]:
+def _text(
+    history: Sequence[Recorded], session: Session, chain: Iterable[ExplainedCommand], language: Language
+) -> Iterator[str]:
     """The events that decide something, one per line; a command without such events is named by its first one."""
     events = {recorded.version: recorded.event for recorded in history}
     agents = [agent.agent for agent in session.agents] if isinstance(session, Orchestration) else []
@@ -109,9 +114,9 @@ def _text(history: Sequence[Recorded], session: Session, chain: Iterable[Explain
         deciding = [event for event in link.events if event.state or "pass" in event.inputs or event.type in CAUSES]
         for event in deciding or link.events[:1]:
             data = events[event.version].model_dump(mode="json", by_alias=True)
-            words = describe(event.type, data, agents=agents)
+            words = describe(event.type, data, language, agents=agents)
             led = f" → {event.state}" if event.state else ""
-            yield f"{event.version}. {person(link.actor)}: {words}{led}"
+            yield f"{event.version}. {person(link.actor, language)}: {words}{led}"
     yield from _votes(session)
 
 

@@ -35,7 +35,12 @@ def outcome(view: Mapping[str, Any], language: Language) -> str:
         case {"kind": "delivery", "finalSummary": "failed_budget_exhausted"}:
             return _exhausted(view, say)
         case _:
-            return say(_PHRASES[recorded]) if recorded in _PHRASES else recorded
+            return phrase(recorded, language)
+
+
+def phrase(recorded: str, language: Language) -> str:
+    """A phrase of ours in the reader's language; any other text as it is recorded."""
+    return words(language, ROOM)(_PHRASES[recorded]) if recorded in _PHRASES else recorded
 
 
 def _exhausted(view: Mapping[str, Any], say: Words) -> str:

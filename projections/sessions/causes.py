@@ -19,6 +19,9 @@ _WHY: Final = {
     "outside_scope": "Files outside the scope were changed; a person decides.",
     "scope_checkpoint": "Files outside the scope were changed; continuing permits these changes.",
     "turn_failed": "A turn has no attempt left; retry it.",
+    "validation_not_startable": "A validation command cannot be started.",
+    "validation_escapes_workspace": "The validation would test another folder.",
+    "setup_failed": "The set-up failed.",
 }
 
 

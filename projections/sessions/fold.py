@@ -181,12 +181,17 @@ def _evolve_delivery(row: SessionRow, recorded: Recorded, event: delivery.Delive
             row.max_iterations = event.limits.max_iterations
             row.go_on()
         case delivery.SessionFinished(state="failed"):
-            row.wait("failed", "turn_failed", position=recorded.position, at=recorded.at)
-            row.choices = json.dumps(["retry"])
+            row.wait("failed", event.code or "turn_failed", position=recorded.position, at=recorded.at)
+            row.choices, row.summary = json.dumps(["retry"]), shortened(_last_words(row, event), HEAD)
         case delivery.ScopeDecided():
             row.go_on()
         case delivery.DeliveryTransition(state=state) if state != "exhausted":
             row.go_on()
+
+
+def _last_words(row: SessionRow, event: delivery.SessionFinished) -> str:
+    """What stopped a delivery: the sentence of a reason that has a code, else the error of its last phase."""
+    return event.final_summary if event.code else row.last_error or event.final_summary
 
 
 def _evolve_orchestration(row: SessionRow, recorded: Recorded, event: orchestration.OrchestrationEvent) -> None:

@@ -119,6 +119,9 @@ def test_a_script_that_the_task_adds_is_run(client: httpx.Client, tmp_path: Path
 def test_a_program_that_is_not_there_asks_no_agent(client: httpx.Client) -> None:
     found = ended(client, start(client, delivery(baseline=True, validationCommands=["true", "pytset -q"])))
     assert (found["status"], found["reason"]) == ("failed", "validation_not_startable")
+    [item] = [item for item in client.get("/api/decisions").json()["items"] if item["sessionId"] == found["id"]]
+    assert item["why"] == "A validation command cannot be started."
+    assert item["summary"] == found["finalSummary"]
     assert asked(client, found) == ["prepare"]
     assert "`pytset -q` cannot be started" in found["finalSummary"]
     assert "retry" in client.get(f"/api/sessions/{found['id']}").json()["availableCommands"]

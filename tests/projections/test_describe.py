@@ -107,7 +107,7 @@ ISSUES = [{"id": "1", "title": "No tests", "detail": "…"}, {"id": "2", "title"
             "delivery.budget_exhausted",
             {"reason": "iterations", "iteration": 8},
             "Budget exhausted: 7 of 7 iterations used",
-            "예산 소진: 반복 7회 중 7회 사용",
+            "예산 소진: 반복 7회를 모두 사용",
         ),
         (
             "delivery.budget_extended",

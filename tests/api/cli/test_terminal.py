@@ -88,6 +88,31 @@ def test_pairs_leave_out_what_is_empty_and_indent_what_is_long(capsys: pytest.Ca
     assert capsys.readouterr().out == "task    one\n        two\nstatus  failed\n"
 
 
+def test_a_terminal_too_narrow_for_columns_shows_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(terminal.sys.stdout, "isatty", lambda: True, raising=False)
+    terminal.put_table(("SESSION", "STATUS", "UPDATED", "TITLE"), [("delivery-1", "failed", "2026-11-24", "가" * 30)])
+    shown = capsys.readouterr().out.splitlines()
+    assert shown == ["delivery-1  failed", "  2026-11-24", f"  {'가' * 18}…"]
+
+
+def test_a_korean_terminal_reads_korean_labels_and_names(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LC_ALL", "ko_KR.UTF-8")
+    terminal.put_table(("SESSION", "STATUS"), [("delivery-1", "success")])
+    terminal.put_pairs([("can now", "x"), ("status", "y")])
+    assert capsys.readouterr().out.splitlines() == [
+        "세션        상태",
+        "delivery-1  성공",
+        "가능한 작업  x",
+        "상태         y",
+    ]
+
+
 @pytest.mark.parametrize(("ms", "spelt"), [(0, "0:00"), (59_999, "0:59"), (61_000, "1:01"), (-5, "0:00")])
 def test_durations_read_as_minutes(ms: int, spelt: str) -> None:
     assert terminal.minutes(ms) == spelt
