@@ -179,6 +179,7 @@ class LiveScreen:
         self._session: Json | None = None
         self._below: dict[str, Json] = {}
         self._turns: Sequence[RunningTurn] = ()
+        self._seen: list[int] = []
         self._at = monotonic()
         self._live = RichLive(
             console=self._console,
@@ -208,7 +209,11 @@ class LiveScreen:
         self._print(events, indent="  > ")
 
     def show_turns(self, turns: "Sequence[RunningTurn]") -> None:
+        latest = [turn.seq for turn in turns]
         self._turns = turns
+        if latest != self._seen:
+            self._seen = latest
+            self._live.refresh()
 
     def _print(self, events: Sequence[Json], *, indent: str) -> None:
         from rich.text import Text

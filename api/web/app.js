@@ -284,7 +284,7 @@ dress(document);
 setInterval(tick, 1000);
 setInterval(() => since(document), 30_000);
 if ("session" in page) renew = session({ pieces, fill, announce });
-if (page.tab === "turns") living();
+if ("session" in page) living();
 going({ words });
 palette();
 taking({ tell: (said) => (document.querySelector("[data-announcer]").textContent = said) });

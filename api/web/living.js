@@ -1,52 +1,137 @@
-// What the agent of the shown turn does right now, line by line. Hidden tabs make no requests.
+// What agents do right now: a list of the last steps where a turn is shown, one line where a session is. Each running
+// turn has a stream as long as its tab is in sight; a browser has six connections to a server, so that only a few
+// streams are open at a time, in all tabs together. The others ask again and again.
 
-const STEPS = 15;
-const PAUSE_MS = 500;
+const SEATS = 3;
+const LOOK_MS = 500;
+const QUIET = new Set(["usage"]);
+const RULES = /^[=\-_\s]+|[=\-_\s]+$/g;
 
-/** Keeps the list of a running turn up to date. */
+/** Follows every running turn that the page names. */
 export function living() {
-  let list = null;
-  let seq = 0;
+  const followed = new Map();
 
-  async function look() {
-    const found = document.hidden ? null : document.querySelector("[data-activity]");
-    if (found !== list) [list, seq] = [found, 0];
-    if (list) await bring(list).catch(() => {}); // the page itself says that there is no server
-    setTimeout(look, PAUSE_MS);
-  }
-
-  async function bring(into) {
-    const answer = await fetch(`${into.dataset.activity}?after=${seq}`, { headers: { Accept: "application/json" } });
-    if (!answer.ok) return;
-    const { items } = await answer.json();
-    if (seq === 0) into.replaceChildren();
-    for (const frame of items) {
-      seq = frame.seq;
-      show(into, frame);
+  function look() {
+    const shown = new Set(document.hidden ? [] : document.querySelectorAll("[data-activity]"));
+    for (const [place, turn] of followed) {
+      if (shown.has(place)) turn.tick();
+      else if (followed.delete(place)) turn.leave();
     }
-    while (into.children.length > STEPS) into.firstElementChild.remove();
+    for (const place of shown) if (!followed.has(place)) followed.set(place, follow(place));
+    setTimeout(look, LOOK_MS);
   }
 
   look();
 }
 
-/** A call has one line: its end completes its beginning. */
-function show(into, frame) {
-  const words = frame.title ?? frame.text?.trim().split("\n").at(-1);
-  const call = frame.kind === "tool" ? frame.id : undefined;
-  let line = call && [...into.children].find((found) => found.dataset.call === call);
-  if (!line) {
-    if (!words) return;
-    line = document.createElement("li");
-    if (call) line.dataset.call = call;
-    line.dataset.words = words.slice(0, 300);
-    into.append(line);
+/** A turn, from its first step. */
+function follow(place) {
+  const leaving = new AbortController();
+  const steps = stepsIn(place);
+  let seq = 0;
+
+  function take(frame) {
+    if (frame.seq <= seq) return;
+    seq = frame.seq;
+    if (!QUIET.has(frame.kind)) steps.add(frame);
   }
-  line.textContent = line.dataset.words + ended(frame);
+
+  async function ask() {
+    const answer = await fetch(`${place.dataset.activity}?after=${seq}`, { headers: { Accept: "application/json" } });
+    if (answer.ok) (await answer.json()).items.forEach(take);
+  }
+
+  async function run({ signal }) {
+    const streamed = await seated(() => stream(place.dataset.activity, take, signal));
+    while (!streamed && !signal.aborted) {
+      await ask().catch(() => {}); // the page itself says that there is no server
+      await new Promise((done) => setTimeout(done, LOOK_MS));
+    }
+  }
+
+  run(leaving);
+  return { leave: () => leaving.abort(), tick: steps.tick };
 }
 
-function ended(frame) {
-  if (frame.status === "denied") return " ⊘";
-  if (frame.status !== "failed") return "";
-  return frame.exitCode ? ` ✕ ${frame.exitCode}` : " ✕";
+/** The answer of `work`, which holds one of the seats meanwhile; false if all are taken. */
+async function seated(work) {
+  for (let seat = 0; navigator.locks && seat < SEATS; seat += 1) {
+    const options = { ifAvailable: true };
+    const answer = await navigator.locks.request(`hansard-activity-${seat}`, options, (lock) => lock && work());
+    if (answer !== null) return answer;
+  }
+  return false;
+}
+
+/** Reads to the end of the turn, or until nobody looks; false if there is no stream. */
+function stream(address, take, signal) {
+  return new Promise((done) => {
+    if (signal.aborted) return done(true);
+    const source = new EventSource(address);
+    const end = (read) => {
+      source.close();
+      done(read);
+    };
+    source.onmessage = ({ data }) => take(JSON.parse(data));
+    source.onerror = () => source.readyState === EventSource.CLOSED && end(false);
+    source.addEventListener("end", () => end(true));
+    return signal.addEventListener("abort", () => end(true));
+  });
+}
+
+/** The last steps, as items of a list or as the words of a line with the time. */
+function stepsIn(place) {
+  const { most, began } = place.dataset;
+  const steps = new Map();
+  const listed = place.localName === "ol";
+  if (listed) place.replaceChildren();
+
+  function add(frame) {
+    const key = (frame.kind === "tool" && frame.id) || `frame ${frame.seq}`;
+    const earlier = steps.get(key);
+    const words = earlier?.words ?? named(place.dataset, frame);
+    if (!words) return;
+    const step = { words, said: words + result(place.dataset, frame), item: earlier?.item };
+    steps.set(key, step);
+    if (listed) {
+      step.item ??= place.appendChild(document.createElement("li"));
+      step.item.textContent = step.said;
+    }
+    for (const [oldest, { item }] of [...steps].slice(0, Math.max(0, steps.size - Number(most)))) {
+      steps.delete(oldest);
+      item?.remove();
+    }
+    tick();
+  }
+
+  function tick() {
+    if (listed) return;
+    const seconds = Math.max(0, Math.round((Date.now() - Date.parse(began)) / 1000));
+    const clock = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+    const words = [...[...steps.values()].map(({ said }) => said), clock].join(" · ");
+    if (place.textContent !== words) place.textContent = words;
+  }
+
+  return { add, tick };
+}
+
+/** `Edit calc.py`, or the last line of what the agent said. */
+function named(words, { kind, tool, title, text }) {
+  if (kind !== "tool") return lastLine(text);
+  const file = (tool === "read" || tool === "edit") && title && !title.includes(", ");
+  const what = file ? title.split("/").filter(Boolean).at(-1) ?? title : title;
+  return what && [words[tool], what.slice(0, 300)].filter(Boolean).join(" ");
+}
+
+/** ` → 1 failed` */
+function result(words, { kind, status, exitCode, text }) {
+  if (kind !== "tool") return "";
+  if (status === "denied") return ` → ${words.denied}`;
+  if (status !== "failed") return "";
+  return ` → ${lastLine(text) || (exitCode ? `${words.exit} ${exitCode}` : words.failed)}`;
+}
+
+function lastLine(text) {
+  const lines = (text ?? "").split("\n").filter((line) => line.trim());
+  return (lines.at(-1) ?? "").replace(RULES, "").slice(0, 300);
 }

@@ -1,8 +1,11 @@
 """What an agent or a validation command prints is seen by a reader within 0.3 s."""
 
 import json
+import os
+import pty
 import re
 import statistics
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -63,18 +66,50 @@ def check(ago: list[float]) -> None:
     assert max(ago) <= SECONDS + MORE_SECONDS
 
 
-def test_a_reader_sees_at_once_what_an_agent_prints(tmp_path: Path) -> None:
-    (tmp_path / "agent.py").write_text(AGENT)
-    argv = json.dumps([sys.executable, str(tmp_path / "agent.py")])
-    (tmp_path / "team.toml").write_text(
+def team(folder: Path) -> Path:
+    """A planner that prints the time."""
+    (folder / "agent.py").write_text(AGENT)
+    argv = json.dumps([sys.executable, str(folder / "agent.py")])
+    path = folder / "team.toml"
+    path.write_text(
         '[[agents]]\nname = "Claude"\nroles = ["planner", "architect", "designer", "dev", "reviewer"]\n'
         f'adapter = "command"\n[agents.settings]\nargv = {argv}\noutput = "json"\nstream = "claude"\n'
         'text_path = { path = "result", where = { type = "result" } }\n'
     )
-    with serving(tmp_path, team=tmp_path / "team.toml") as server:
+    return path
+
+
+def test_a_reader_sees_at_once_what_an_agent_prints(tmp_path: Path) -> None:
+    with serving(tmp_path, team=team(tmp_path)) as server:
         body = delivery()
         del body["scenario"]
         check(delays(server, start(server.client, body), "planner"))
+
+
+@pytest.mark.parametrize("remote", [False, True], ids=["run", "watch"])
+def test_a_terminal_shows_at_once_what_an_agent_prints(tmp_path: Path, remote: bool) -> None:
+    with serving(tmp_path, team=team(tmp_path)) as server:
+        body = delivery()
+        del body["scenario"]
+        words = ["watch", start(server.client, body), "--server", server.url]
+        if not remote:
+            words = ["run", "-t", "Fix it", "-f", "a.py", "--test", "true", "--team", str(tmp_path / "team.toml")]
+        screen, terminal = pty.openpty()
+        here = tmp_path / "here"
+        here.mkdir()
+        env = {**os.environ, "HANSARD_DATABASE": f"sqlite:///{tmp_path}/mine.db", "TERM": "xterm", "COLUMNS": "200"}
+        command = [sys.executable, "-m", "api", *words]
+        shown = subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal, env=env, cwd=here)
+        try:
+            ago: dict[str, float] = {}
+            while len(ago) < LINES:
+                text = os.read(screen, 65_536).decode(errors="replace")
+                for printed in re.findall(r"<(\d+\.\d+)>", text):
+                    ago.setdefault(printed, time.time() - float(printed))
+        finally:
+            shown.kill()
+            shown.wait()
+    check(list(ago.values())[:LINES])
 
 
 def test_a_reader_sees_at_once_what_a_validation_command_prints(tmp_path: Path) -> None:

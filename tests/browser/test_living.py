@@ -1,17 +1,50 @@
-"""The page of a turn while its agent works."""
+"""The pages of a session while its agents work."""
+
+import re
 
 from playwright.sync_api import expect
 
 from tests.api.server import Server, delivery, start
-from tests.browser.browsing import Browsing
+from tests.browser.browsing import PATIENCE_MS, Browsing
+
+EDITED = {"kind": "tool", "id": "c0", "tool": "edit", "title": "src/calc.py", "status": "completed"}
+BEGUN = {"kind": "tool", "id": "c1", "tool": "execute", "title": "pytest -q", "status": "running"}
+FAILED = {"kind": "tool", "id": "c1", "status": "failed", "afterMs": 1_500}
+STREAM = re.compile(r"/activity$")
+TABS = 5
+"""More than have a stream of their own."""
+
+
+def at_work(server: Server, *activity: dict[str, object]) -> str:
+    planner = [{"text": "x", "activity": list(activity), "delayMs": 60_000}]
+    return start(server.client, delivery({"planner": planner}))
 
 
 def test_what_the_agent_does_appears_while_it_works(site: Browsing, server: Server) -> None:
-    begun = {"kind": "tool", "id": "c1", "tool": "execute", "title": "pytest -q", "status": "running"}
-    ended = {"kind": "tool", "id": "c1", "status": "failed", "exitCode": 1, "afterMs": 1_500}
-    name = start(server.client, delivery({"planner": [{"text": "x", "activity": [begun, ended], "delayMs": 60_000}]}))
+    name = at_work(server, EDITED, BEGUN, {**FAILED, "exitCode": 1, "afterMs": 8_000})
     page = site.tab(f"/sessions/{name}/turns/{name}.t1")
-    expect(page.locator("[data-activity] li")).to_have_text(["pytest -q"])
-    expect(page.locator("[data-activity] li")).to_have_text(["pytest -q ✕ 1"])
+    steps = page.locator("[data-activity] li")
+    expect(steps).to_have_text(["Edit calc.py", "Run pytest -q"])
+    expect(steps).to_have_text(["Edit calc.py", "Run pytest -q → exit code 1"], timeout=2 * PATIENCE_MS)
     server.client.post(f"/api/sessions/{name}/cancel", json={})
     expect(page.locator("#did")).to_be_visible()
+
+
+def test_a_session_shows_in_one_line_what_its_agent_does(site: Browsing, server: Server) -> None:
+    name = at_work(server, {"kind": "message", "text": "I begin."}, EDITED, BEGUN, {**FAILED, "text": "== 1 failed =="})
+    page = site.tab(f"/sessions/{name}")
+    expect(page.locator("[data-activity]")).to_have_text(
+        re.compile(r"^Edit calc\.py · Run pytest -q → 1 failed · \d:\d\d$")
+    )
+    server.client.post(f"/api/sessions/{name}/cancel", json={})
+    expect(page.locator("[data-activity]")).to_have_count(0)
+
+
+def test_many_tabs_show_it_though_few_have_a_stream(site: Browsing, server: Server) -> None:
+    name = at_work(server, EDITED)
+    streams: list[str] = []
+    site.context.on("request", lambda request: streams.append(request.url) if STREAM.search(request.url) else None)
+    for page in [site.tab(f"/sessions/{name}/turns/{name}.t1") for _ in range(TABS)]:
+        expect(page.locator("[data-activity] li")).to_have_text(["Edit calc.py"])
+    assert len(streams) == 3
+    server.client.post(f"/api/sessions/{name}/cancel", json={})

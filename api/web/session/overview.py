@@ -7,6 +7,7 @@ from api.web.model import clock, money, owner
 from api.web.plain_text import cut
 from api.web.session.causes import asked_by, cause_of
 from api.web.session.context import ICONS, LONG, SENTENCE, PanelContext
+from api.web.session.turns import live
 from domain.delivery.state import Delivery
 from domain.discussion.digest import suggested
 from domain.discussion.state import Discussion
@@ -78,6 +79,8 @@ def overview(context: PanelContext) -> dict[str, Any]:
                 "phase": turn["phase"],
                 "elsewhere": "elsewhere" in turn,
                 "machine": cut(turn.get("machine") or "", 60),
+                "live": "" if turn.get("external") else live(context, turn["turnId"]),
+                "requested_at": turn["requestedAt"],
             }
             for turn in context.it["outstandingTurns"][:TURNS]
             if turn["work"] != "wait"

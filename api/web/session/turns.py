@@ -131,7 +131,7 @@ def _whole(context: PanelContext, turn: TurnCard) -> dict[str, Any]:
     prompt, reply, patch = (_text(event, name) for name in ("prompt", "reply", "patch"))
     words = whole(context, prompt)
     return _line(context, turn) | {
-        "live": _live(context, turn),
+        "live": live(context, turn.id) if turn.open else "",
         "did": _did(context, attempt),
         "did_total": attempt.activity.tools if attempt and attempt.activity else 0,
         "requested": turn.entry.version,
@@ -155,10 +155,10 @@ def _whole(context: PanelContext, turn: TurnCard) -> dict[str, Any]:
     }
 
 
-def _live(context: PanelContext, turn: TurnCard) -> str:
-    """Where a page asks what the agent does right now."""
-    now = turn.open and context.version == context.record.version
-    return f"/api/sessions/{quote(context.session.id)}/turns/{quote(turn.id)}/activity" if now else ""
+def live(context: PanelContext, turn_id: str) -> str:
+    """Where a page asks what an agent does right now; nothing for a past version."""
+    is_past = context.version != context.record.version
+    return "" if is_past else f"/api/sessions/{quote(context.session.id)}/turns/{quote(turn_id)}/activity"
 
 
 def _did(context: PanelContext, attempt: Attempt | None) -> list[dict[str, str]]:
