@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters.agents.team import load
+from adapters.project.settings import load as load_project
 from api.cli.main import COMMANDS, carry_out
 from api.settings import Settings
 
@@ -41,6 +42,20 @@ def test_the_team_file_of_the_settings_page_loads(tmp_path: Path) -> None:
         "dev": "Grace",
         "reviewer": "Ada",
     }
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_each_block_of_toml_loads_as_what_it_is(path: Path, tmp_path: Path) -> None:
+    """A team file or the settings of a repository; tests/providers/test_real_docs.py asks the agents."""
+    (tmp_path / "team.toml").write_text("")
+    for block in re.findall(r"```toml\n(.*?)```", words(path), re.DOTALL):
+        if "[[agents]]" in block:
+            (tmp_path / "of-a-page.toml").write_text(block, encoding="utf-8")
+            assert load(tmp_path / "of-a-page.toml").agents
+        else:
+            (tmp_path / "hansard.toml").write_text(block, encoding="utf-8")
+            project = load_project(tmp_path)
+            assert project.workspace.setup and project.validation.commands and project.scope.deny
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,8 @@ ACP: Final = {
 }
 """What speaks the Agent Client Protocol, and how it is started."""
 _ACP_PACKAGES: Final = {"claude-code-acp": "@zed-industries/claude-code-acp"}
+MODEL: Final = "stub/stub-model"
+"""The stub's model, by OpenCode's name for it."""
 KEYS: Final = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY")
 _SCRIPTS: Final = {"claude": "install.cjs", "opencode": "postinstall.mjs"}
 
@@ -28,6 +31,8 @@ _SCRIPTS: Final = {"claude": "install.cjs", "opencode": "postinstall.mjs"}
 def installed(name: str) -> Path:
     """The folder with the program; `HANSARD_TEST_AGENTS` names the npm prefix (default: in the user's cache)."""
     prefix = Path(os.environ.get("HANSARD_TEST_AGENTS") or Path.home() / ".cache" / "hansard" / "agents")
+    if name == "aider":
+        return _aider(prefix / "aider")
     program = prefix / "node_modules" / ".bin" / name
     if not program.exists():
         prefix.mkdir(parents=True, exist_ok=True)
@@ -39,24 +44,58 @@ def installed(name: str) -> Path:
     return program.parent
 
 
-def settings(name: str, url: str) -> str:
-    """What a team file says so that the preset asks the stub."""
+def _aider(folder: Path) -> Path:
+    """Aider comes from PyPI, into an environment of its own."""
+    if not (folder / "bin" / "aider").exists():
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, timeout=600)
+        pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "-q", "aider-chat"]
+        subprocess.run(pip, check=True, timeout=1_200)
+    return folder / "bin"
+
+
+def environment(name: str, url: str) -> dict[str, str]:
+    """The variables by which the program asks the stub."""
     match name:
         case "claude":
-            return f'env = {{ ANTHROPIC_BASE_URL = "{url}" }}'
-        case "codex":
-            config = (
-                'model = "gpt-5-codex"\nmodel_provider = "stub"\n[model_providers.stub]\nname = "stub"\n'
-                f'base_url = "{url}/v1"\nenv_key = "CODEX_API_KEY"\nwire_api = "responses"\n'
-                "request_max_retries = 1\nstream_max_retries = 1\n"
-            )
-            return f"home_files = {{ '.codex/config.toml' = {json.dumps(config)} }}"
+            return {"ANTHROPIC_BASE_URL": url}
         case "gemini":
-            return f'model = "gemini-2.5-pro"\nenv = {{ GOOGLE_GEMINI_BASE_URL = "{url}" }}'
+            return {"GOOGLE_GEMINI_BASE_URL": url}
         case "qwen":
-            return f'model = "stub-model"\nenv = {{ OPENAI_BASE_URL = "{url}/v1" }}'
+            return {"OPENAI_BASE_URL": f"{url}/v1"}
+        case "opencode":
+            return _opencode(url)
+        case "aider":
+            return {"OPENAI_API_BASE": f"{url}/v1", "AIDER_MODEL": "openai/stub-model"}
         case _:
-            return f'model = "stub/stub-model"\nenv = {{ {_opencode(url)} }}'
+            return {}
+
+
+def settings(name: str, url: str) -> str:
+    """What a team file says so that the preset asks the stub."""
+    if name == "codex":
+        config = (
+            'model = "gpt-5-codex"\nmodel_provider = "stub"\n[model_providers.stub]\nname = "stub"\n'
+            f'base_url = "{url}/v1"\nenv_key = "CODEX_API_KEY"\nwire_api = "responses"\n'
+            "request_max_retries = 1\nstream_max_retries = 1\n"
+        )
+        return f"home_files = {{ '.codex/config.toml' = {json.dumps(config)} }}"
+    models = {"gemini": "gemini-2.5-pro", "qwen": "stub-model", "opencode": MODEL}
+    model = f'model = "{models[name]}"\n' if name in models else ""
+    variables = ", ".join(f"{key} = '{value}'" for key, value in environment(name, url).items())
+    return f"{model}env = {{ {variables} }}"
+
+
+def stand_in(folder: Path, name: str, url: str) -> None:
+    """A program of that name in the folder that calls the real one as on a machine where the stub is its provider."""
+    arguments, variables = "", environment(name.partition("-")[0], url)
+    if name == "codex":
+        provider = f'name="stub", base_url="{url}/v1", wire_api="responses", request_max_retries=1'
+        table = shlex.quote(f"model_providers.stub={{{provider}}}")
+        arguments = f"-c model_provider=stub -c {table}"
+    exported = "".join(f"export {key}={shlex.quote(value)}\n" for key, value in variables.items())
+    script = folder / name
+    script.write_text(f'#!/bin/sh\n{exported}exec {installed(name) / name} {arguments} "$@"\n')
+    script.chmod(0o755)
 
 
 def acp_settings(name: str, url: str) -> str:
@@ -70,7 +109,7 @@ def acp_settings(name: str, url: str) -> str:
     return f"argv = {ACP[name]}\n{login.get(name, '')}\n{own}"
 
 
-def _opencode(url: str) -> str:
+def _opencode(url: str) -> dict[str, str]:
     model = {"name": "stub-model", "limit": {"context": 128_000, "output": 8_192}}
     provider = {
         "npm": "@ai-sdk/openai-compatible",
@@ -79,15 +118,19 @@ def _opencode(url: str) -> str:
         "models": {"stub-model": model},
     }
     config = {
-        "small_model": "stub/stub-model",
+        "model": MODEL,
+        "small_model": MODEL,
         "autoupdate": False,
         "share": "disabled",
         "enabled_providers": ["stub"],
         "permission": "allow",
         "provider": {"stub": provider},
     }
-    fetches = 'OPENCODE_DISABLE_MODELS_FETCH = "1", OPENCODE_DISABLE_LSP_DOWNLOAD = "1"'
-    return f"{fetches}, OPENCODE_CONFIG_CONTENT = '{json.dumps(config)}'"
+    return {
+        "OPENCODE_DISABLE_MODELS_FETCH": "1",
+        "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+        "OPENCODE_CONFIG_CONTENT": json.dumps(config),
+    }
 
 
 if __name__ == "__main__":  # what CI installs before tests run at the same time

@@ -39,8 +39,12 @@ def words(content: object) -> str:
             return ""
 
 
-def shell_of(tools: list[str], command: str) -> tuple[str, Json]:
-    """The tool by which a program runs commands, and its arguments."""
+def tool_of(step: Any, tools: list[str]) -> tuple[str, Json] | None:
+    """The tool that the step calls, and its arguments; a command goes out through the tool that runs commands."""
+    if step.shell is None:
+        called: tuple[str, Json] | None = step.call
+        return called
+    command = step.shell
     name = next((name for name in SHELLS if name in tools), "Bash")
     match name:
         case "exec_command":
@@ -73,9 +77,10 @@ class Messages:
         return {"type": "error", "error": {"type": kind, "message": f"stub {kind}"}}
 
     def _block(self, step: Any, body: Json) -> Json:
-        if step.shell is None:
+        called = tool_of(step, self.tools(body))
+        if called is None:
             return {"type": "text", "text": step.text}
-        name, arguments = shell_of(self.tools(body), step.shell)
+        name, arguments = called
         return {"type": "tool_use", "id": f"toolu_{uuid.uuid4().hex[:20]}", "name": name, "input": arguments}
 
     def _usage(self, step: Any) -> Json:
@@ -88,25 +93,28 @@ class Messages:
         }
 
     def whole(self, step: Any, body: Json) -> Json:
-        stop = "tool_use" if step.shell else "end_turn"
+        block = self._block(step, body)
+        stop = "tool_use" if block["type"] == "tool_use" else "end_turn"
         return {
             "id": f"msg_{uuid.uuid4().hex}",
             "type": "message",
             "role": "assistant",
             "model": body.get("model", "stub-model"),
-            "content": [self._block(step, body)],
+            "content": [block],
             "stop_reason": stop,
             "stop_sequence": None,
             "usage": self._usage(step),
         }
 
     def frames(self, step: Any, body: Json) -> Iterator[str]:
-        message, block = self.whole(step, body), self._block(step, body)
+        message = self.whole(step, body)
+        [block] = message["content"]
+        calls = block["type"] == "tool_use"
         opened = {**message, "content": [], "stop_reason": None, "usage": {**self._usage(step), "output_tokens": 1}}
-        empty = {**block, "input": {}} if step.shell else {"type": "text", "text": ""}
+        empty = {**block, "input": {}} if calls else {"type": "text", "text": ""}
         delta = (
             {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
-            if step.shell
+            if calls
             else {"type": "text_delta", "text": step.text}
         )
         ended = {"delta": {"stop_reason": message["stop_reason"], "stop_sequence": None}, "usage": self._usage(step)}
@@ -140,10 +148,11 @@ class Responses:
         return {"error": {"message": f"stub error {status}", "type": "error", "code": str(status)}}
 
     def whole(self, step: Any, body: Json) -> Json:
-        if step.shell is None:
+        called = tool_of(step, self.tools(body))
+        if called is None:
             part = {"type": "output_text", "text": step.text, "annotations": []}
             return {"type": "message", "id": f"msg_{uuid.uuid4().hex}", "role": "assistant", "content": [part]}
-        name, arguments = shell_of(self.tools(body), step.shell)
+        name, arguments = called
         call = {"type": "function_call", "id": f"fc_{uuid.uuid4().hex}", "call_id": f"call_{uuid.uuid4().hex}"}
         return {**call, "name": name, "arguments": json.dumps(arguments)}
 
@@ -193,9 +202,10 @@ class Chat:
         }
 
     def _message(self, step: Any, body: Json) -> Json:
-        if step.shell is None:
+        called = tool_of(step, self.tools(body))
+        if called is None:
             return {"role": "assistant", "content": step.text}
-        name, arguments = shell_of(self.tools(body), step.shell)
+        name, arguments = called
         function = {"name": name, "arguments": json.dumps(arguments)}
         call = {"index": 0, "id": f"call_{uuid.uuid4().hex[:20]}", "type": "function", "function": function}
         return {"role": "assistant", "content": None, "tool_calls": [call]}
@@ -237,8 +247,8 @@ class Gemini:
 
     def whole(self, step: Any, body: Json) -> Json:
         used = step.usage
-        if step.shell is not None:
-            name, arguments = shell_of(self.tools(body), step.shell)
+        if (called := tool_of(step, self.tools(body))) is not None:
+            name, arguments = called
             part: Json = {"functionCall": {"name": name, "args": arguments}}
         else:
             wanted = "model_choice" in json.dumps(body.get("generationConfig", {}))
@@ -260,7 +270,7 @@ class Gemini:
 
 
 def _finish(step: Any) -> str:
-    return "tool_calls" if step.shell else "stop"
+    return "tool_calls" if step.shell or step.call else "stop"
 
 
 PROTOCOLS: tuple[Protocol, ...] = (Messages(), Responses(), Chat(), Gemini())

@@ -35,9 +35,11 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One answer of the provider: exactly one of shell, text, status, hang or cut."""
+    """One answer of the provider: exactly one of shell, call, text, status, hang or cut."""
 
     shell: str | None = None
+    call: tuple[str, Json] | None = None
+    """A tool by its name, and its arguments."""
     text: str | None = None
     status: int | None = None
     headers: tuple[tuple[str, str], ...] = ()

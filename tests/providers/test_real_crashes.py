@@ -10,6 +10,9 @@ from tests.providers.stub import Provider, Step
 
 pytestmark = pytest.mark.agents
 
+SECONDS = 600.0
+"""A busy machine starts some of them slowly."""
+
 
 def test_a_server_that_is_killed_in_the_developers_turn_goes_on_afterwards(
     program: str, provider: Provider, repository: Path, tmp_path: Path
@@ -20,10 +23,10 @@ def test_a_server_that_is_killed_in_the_developers_turn_goes_on_afterwards(
         session_id = start(server.client, {**body, "workspace": str(repository), "maxIterations": 2})
         # Not the request for a title, which some programs send first.
         [developer] = [rule for rule in provider.rules if "developer" in rule.words]
-        until(lambda: developer.taken == 1, what="the developer's turn", seconds=120)
+        until(lambda: developer.taken == 1, what="the developer's turn", seconds=SECONDS)
         server.kill()
         server.start()
-        found = ended(server.client, session_id, seconds=120)
+        found = ended(server.client, session_id, seconds=SECONDS)
         assert found["status"] == "success", found["finalSummary"]
         assert [each["path"] for each in found["result"]["files"]] == ["calc.py"]
         turns = [each for each in only(events(server.client, session_id), "turn.answered") if each["agent"] == "Agent"]

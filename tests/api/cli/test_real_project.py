@@ -1,6 +1,8 @@
-"""A real project from the registry: src layout, an editable install, 297 tests. Nightly: it needs the package index."""
+"""A real project from the registry: src layout, an editable install, 297 tests; and the settings that the documents
+show, as written. Nightly: they need the package index."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -73,3 +75,38 @@ def test_a_real_project_is_never_broken_and_each_line_is_traced(hansard: Hansard
     assert [line["session"] for line in blamed[-4:]] == [session] * 4
     assert {line["session"] for line in blamed[:-4]} == {None}
     assert all(line["validatedBy"] and line["approvedBy"] for line in blamed[-4:])
+
+
+def test_the_settings_that_the_documents_show_work_as_written(hansard: Hansard, tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "project.md").read_text("utf-8")
+    [settings] = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    roles = ["planner", "architect", "designer", "dev", "reviewer"]
+    fix = {"src/calc.py": "def add(a, b):\n    return a + b\n", "deploy/run.sh": "true\n"}
+    scenario = {"replies": {"dev": [{"text": "Fixed the sign.", "files": fix}]}}
+    contents = {
+        "hansard.toml": settings,
+        "team.toml": f'[[agents]]\nname = "Ada"\nroles = {roles}\nadapter = "scripted"\n'
+        '[agents.settings]\nscenario = "scenario.json"\n',
+        "scenario.json": json.dumps(scenario),
+        "pyproject.toml": '[project]\nname = "calc"\nversion = "1"\n',
+        "src/calc.py": "def add(a, b):\n    return a - b\n",
+        "tests/test_calc.py": "from pathlib import Path\nfrom calc import add\n\n\ndef test_add():\n"
+        '    assert add(2, 3) == 5\n    assert Path(".env").read_text() and Path("node_modules/x").read_text()\n',
+        ".gitignore": ".venv\n.env\nnode_modules\n*.egg-info\n__pycache__\n.pytest_cache\n",
+        ".env": "A=1\n",
+        "node_modules/x": "x\n",
+    }
+    for name, content in contents.items():
+        path = tmp_path / "here" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    git(tmp_path / "here", "init", "--quiet", "--initial-branch=main")
+    git(tmp_path / "here", "add", "--all")
+    who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    git(tmp_path / "here", *who, "commit", "--quiet", "-m", "Begin")
+    said = hansard("trust").out
+    assert "set-up: .venv/bin/python -m pip install -e ." in said and "env: PYTHONPATH=./src" in said
+    done = hansard("run", "-t", "Fix add", "-f", "src/calc.py")
+    assert done.code == 0, done
+    result = hansard("show", "latest", "--json").json["session"]["result"]
+    assert result["outside"] == ["deploy/run.sh"]
