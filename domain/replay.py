@@ -1,5 +1,6 @@
 """Replay: decide a recorded history again, with today's rules and the recorded answers, and compare. The stored
-`message` of an event is not compared, because readers build sentences from type and data."""
+`message` of an event is not compared, because readers build sentences from type and data. Nor are sentences: their
+English texts are compared, and old logs have nothing else."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from domain.session.state import EventMetadata, Session
 from domain.session.unfinished import work_in
 from domain.values.base import Command, DomainEvent, HansardError, Text
 
+_FOR_READERS = ("message", "sentence", "sentences")
 Find = Callable[[str], Recorded | None]
 """Finds an event by its id, in whatever session."""
 
@@ -131,7 +133,10 @@ def _alike(today: Command, recorded: Command) -> bool:
 
 def _facts(event: DomainEvent) -> tuple[str, dict[str, Any]]:
     topic, data = _stored_form(event)
-    return topic, {name: value for name, value in data.items() if name != "message"}
+    facts = {name: value for name, value in data.items() if name not in _FOR_READERS}
+    if "failure" in facts:
+        facts["failure"] = {name: value for name, value in facts["failure"].items() if name not in _FOR_READERS}
+    return topic, facts
 
 
 def _stored_form(event: DomainEvent) -> tuple[str, dict[str, Any]]:

@@ -13,6 +13,7 @@ from domain.session.children import ReviewSettings
 from domain.session.workspace import EVERYTHING, PathScope
 from domain.values.base import DomainEvent, Text, Value
 from domain.values.budget import BudgetLimits, Reason
+from domain.values.sentences import Sentence
 
 ScopeDecision = Literal["allow", "deny"]
 
@@ -101,6 +102,7 @@ class PhaseFailed(DeliveryEvent):
     TOPIC: ClassVar[str] = "delivery.phase_failed"
     error_type: str = Field(description="an error code")
     error_message: str = Field(description="the error in words")
+    sentence: Sentence | None = Field(default=None, description="the error as data; null for others' texts")
 
 
 class PhaseSkipped(DeliveryEvent):

@@ -126,7 +126,7 @@ def _evolve(state: Delivery, event: DeliveryEvent, at: int) -> None:
             _mark(state, event, "completed")
         case PhaseFailed():
             _mark(state, event, "failed")
-            state.last_error = event.error_message
+            state.last_error = event.sentence or event.error_message
             state.code = event.error_type if event.error_type in get_args(Unready) else "turn_failed"
         case PhaseSkipped():
             _mark(state, event, "skipped")

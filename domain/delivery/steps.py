@@ -123,7 +123,9 @@ def fail(now: Now[Delivery], phase: Phase, failure: Failure) -> Events:
     """A turn without further attempts fails its phase and skips the pending phases (K-36, K-41). It may be retried."""
     words = failure.detail or failure.code
     summary = f"Phase {phase} failed: {words}"
-    yield PhaseFailed(message=summary, error_type=failure.code, error_message=words, **about(now, phase))
+    yield PhaseFailed(
+        message=summary, error_type=failure.code, error_message=words, sentence=failure.sentence, **about(now, phase)
+    )
     yield from skip(now, "pending")
     yield from finish(now, "failed", summary, by="fail")
 

@@ -32,6 +32,7 @@ from domain.session.retry import retry_failed, retry_waiting
 from domain.session.turns import ExpireTurn, RecordReply, RetryTurn, TurnAttemptFailed, TurnRequested
 from domain.values.base import Command, Text
 from domain.values.budget import Extension
+from domain.values.sentences import Sentence, coded
 from domain.values.time import iso
 
 ACTIONS = {"decide": "decision", "retry": "retry", "cancel": "cancel"}
@@ -147,6 +148,7 @@ def add_round(now: Talk, agent: str, reply: str) -> Events:
         content=content,
         feedback=feedback,
         problem=problem if part.judges else None,
+        sentence=coded(problem) if part.judges else None,
         counted=None if content.digest is None else Text.of(talk(replies.without_thinking(reply)))[0].head,
     )
     state = now.state
@@ -171,9 +173,11 @@ def close_or_continue(now: Talk, number: int, metrics: Metrics) -> Events:
 
 def break_off(now: Talk) -> Events:
     """An agent that fails never means consent: a person decides and sees the error (K-32)."""
-    error = now.state.last_error or "An agent failed."
+    error = now.state.last_error or Sentence("agent_failed")
     event = voice(now, AgentFailed)
-    yield now.move("break_off", event, message=error, round=len(now.state.rounds), error=error)
+    yield now.move(
+        "break_off", event, message=str(error), round=len(now.state.rounds), error=str(error), sentence=coded(error)
+    )
     yield from ask_person(now)
 
 

@@ -8,6 +8,7 @@ from domain.convergence import Metrics
 from domain.session.children import DiscussionBrief, ParentLink
 from domain.values.base import DomainEvent, Text
 from domain.values.budget import Spent
+from domain.values.sentences import Sentence
 
 StopReason = Literal["converged", "stalled", "limit", "error", "cancelled"]
 
@@ -40,6 +41,7 @@ class RoundAdded(DiscussionEvent):
     content: Text = Field(description="the text, without thinking blocks")
     feedback: dict[str, Any] | None = Field(default=None, description="the parsed feedback")
     problem: str | None = Field(default=None, description="why a required part could not be read")
+    sentence: Sentence | None = Field(default=None, description="the problem as data; null in old logs")
     counted: str | None = Field(default=None, description="for a text too long for an event: the part that is scored")
 
 
@@ -65,6 +67,7 @@ class AgentFailed(DiscussionTransition):
     """An agent failed; a person decides on what there is, or retries (K-32)."""
 
     error: str = Field(description="what went wrong")
+    sentence: Sentence | None = Field(default=None, description="the error as data; null in old logs")
 
 
 class DiscussionRetried(DiscussionTransition):

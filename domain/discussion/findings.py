@@ -8,6 +8,7 @@ from domain.convergence import RoundText
 from domain.discussion.state import Discussion, RoundContribution
 from domain.discussion.strategies import STRATEGIES
 from domain.values.base import Unreadable
+from domain.values.sentences import sentence_of
 
 Feedback = dict[str, Any]
 
@@ -22,7 +23,7 @@ def read(kind: str, reply: str) -> tuple[Feedback | None, str | None]:
     try:
         answer = replies.review(reply) if kind == "review" else replies.debate(reply)
     except Unreadable as problem:
-        return None, str(problem)
+        return None, sentence_of(problem)
     return answer.model_dump(mode="json", by_alias=True), None
 
 

@@ -30,6 +30,7 @@ from domain.session.forks import SessionForked
 from domain.session.record import kind_of
 from domain.session.state import EventMetadata, Session, evolve_shared
 from domain.values.base import DomainEvent, Text
+from domain.values.sentences import Sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +42,7 @@ class RoundContribution:
     agent: str
     content: Text
     feedback: dict[str, Any] | None = None
-    problem: str | None = None
+    problem: Sentence | str | None = None
     counted: str | None = None
 
     @property
@@ -151,7 +152,7 @@ def evolve(discussion: Discussion | None, event: DomainEvent, metadata: EventMet
         case LimitReached():
             state.stop_reason = "limit"
         case AgentFailed():
-            state.stop_reason, state.last_error = "error", event.error
+            state.stop_reason, state.last_error = "error", event.sentence or event.error
         case Synthesized():
             state.synthesis, state.fallback, state.counts = event.synthesis, event.fallback, event.counts
         case DecisionRequested():
@@ -220,7 +221,7 @@ def contribution(event: RoundAdded) -> RoundContribution:
         agent=event.agent,
         content=event.content,
         feedback=event.feedback,
-        problem=event.problem,
+        problem=event.sentence or event.problem,
         counted=event.counted,
     )
 

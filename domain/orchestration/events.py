@@ -5,12 +5,13 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from domain.delivery.baseline import Preparation
-from domain.orchestration.phases import AgentPhases
+from domain.orchestration.phases import AgentPhase, AgentPhases
 from domain.session.approvals import TeamPolicy
 from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.children import ReviewSettings
 from domain.session.workspace import EVERYTHING, PathScope
 from domain.values.base import DomainEvent, Text, Value
+from domain.values.sentences import Sentence
 
 Mode = Literal["direct", "orchestrated"]
 Forced = Literal["auto", "direct", "orchestrate"]
@@ -55,14 +56,6 @@ class TriageSignals(Value):
     policy: str = Field(description="the version of the rule")
 
 
-class AgentPhase(Value):
-    """One agent's position in its phases."""
-
-    agent: str
-    phase: int = Field(description="1 to 5")
-    completed: bool = False
-
-
 class OrchestrationEvent(DomainEvent):
     """`message` is a sentence for people; `round` is 0 before the first round."""
 
@@ -92,6 +85,7 @@ class PlanRefused(OrchestrationEvent):
 
     TOPIC: ClassVar[str] = "orchestration.plan_refused"
     reasons: tuple[str, ...] = Field(description="for people, and for the planner to fix")
+    sentences: tuple[Sentence | None, ...] = Field(default=(), description="each as data; null for others' texts")
     attempt: int = Field(description="1 for the first plan")
 
 
@@ -138,6 +132,7 @@ class VerdictUnreadable(OrchestrationEvent):
 
     TOPIC: ClassVar[str] = "orchestration.verdict_unreadable"
     problem: str = Field(description="why not")
+    sentence: Sentence | None = Field(default=None, description="the problem as data; null for others' texts")
     attempt: int = Field(description="1 for the first answer; in old logs 2 for the second of a round")
 
 

@@ -29,6 +29,7 @@ from domain.session.children import ChildClosed, ChildRequested
 from domain.session.state import EventMetadata, evolve_shared
 from domain.session.turns import TurnAnswered, TurnFailed
 from domain.values.base import DomainEvent, without
+from domain.values.sentences import as_sentences
 
 
 def evolve(run: Orchestration | None, event: DomainEvent, metadata: EventMetadata) -> Orchestration:
@@ -42,7 +43,7 @@ def evolve(run: Orchestration | None, event: DomainEvent, metadata: EventMetadat
     match event:
         case PlanRefused():
             state.refused_plans += 1
-            state.refusals = event.reasons
+            state.refusals = as_sentences(event.reasons, event.sentences)
         case PlanMade():
             _planned(state, event)
         case RoundStart():
@@ -51,7 +52,7 @@ def evolve(run: Orchestration | None, event: DomainEvent, metadata: EventMetadat
             report = WorkReport(result=event.result, report=event.report, claimed=event.claimed)
             state.reports = state.reports | {event.index: report}
         case VerdictUnreadable():
-            state.unreadable_verdicts, state.verdict_problem = event.attempt, event.problem
+            state.unreadable_verdicts, state.verdict_problem = event.attempt, event.sentence or event.problem
             state.unjudged = event.round
             state.warnings = (*state.warnings, f"Round {event.round}: the verdict was unreadable. {event.problem}")
         case VerdictGiven():

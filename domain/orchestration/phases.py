@@ -103,6 +103,14 @@ class Judged(Value):
     feedback: str = ""
 
 
+class AgentPhase(Value):
+    """One agent's position in its phases."""
+
+    agent: str
+    phase: int = Field(description="1 to 5")
+    completed: bool = False
+
+
 class AgentPhases(Value):
     """One agent's part of a run: its phases, its position in them, its verdicts."""
 

@@ -19,6 +19,7 @@ from domain.session.discussions import headline, request_child
 from domain.session.turns import Access, Failure, RecordReply, TurnRequested
 from domain.session.workspace import undo
 from domain.values.base import Text, Unreadable
+from domain.values.sentences import Sentence, coded, sentence_of
 
 PLANS = 2
 """How often a plan is requested before the run stops as `partial` (K-16, K-18, contract §5)."""
@@ -67,7 +68,7 @@ def record_plan(now: Run, command: RecordReply, words: str) -> Events:
     try:
         plan = replies.subtasks(words)
     except Unreadable as problem:
-        return record_planners_answer(now, command, words, str(problem))
+        return record_planners_answer(now, command, words, sentence_of(problem))
     return adopt(now, command, plan.subtasks, plan=command.reply, source="planner", words=words)
 
 
@@ -77,11 +78,11 @@ def _code(run: Orchestration) -> str:
 
 def record_no_plan(now: Run, command: RecordReply, failure: Failure, words: str) -> Events:
     """The planner's turn failed. Under the old rules, another plan is requested first."""
-    error = now.state.last_error or "The planner did not answer."
+    error = now.state.last_error or Sentence("planner_silent")
     if now.state.retry == ONCE:
         return refuse_plan(now, command, [error], "")
     if failure.code == "unreadable":
-        return refuse_plan(now, command, [failure.detail], words, last=True)
+        return refuse_plan(now, command, [failure.why], words, last=True)
     return stop(now, "turn_failed", error)
 
 
@@ -98,7 +99,12 @@ def record_planners_answer(now: Run, command: RecordReply, words: str, problem: 
 def refuse_plan(now: Run, command: RecordReply, reasons: Sequence[str], words: str, *, last: bool = False) -> Events:
     """An invalid plan is requested once more, with the reasons. After that, the run stops and can be continued."""
     attempt = now.state.refused_plans + 1
-    yield PlanRefused(message="The plan does not hold.", reasons=tuple(reasons), attempt=attempt)
+    yield PlanRefused(
+        message="The plan does not hold.",
+        reasons=tuple(map(str, reasons)),
+        sentences=tuple(map(coded, reasons)),
+        attempt=attempt,
+    )
     if attempt < PLANS and not last:
         yield ask_again(now, command.reply, reasons)
     else:
@@ -112,9 +118,9 @@ def adopt(
     """A plan whose agents are all employees, with their names corrected in case (K-18)."""
     names = [employee.name for employee in now.state.employees]
     meant = [match(subtask.agent, names) for subtask in subtasks]
-    choices = ", ".join(names) or "none"
+    choices = names or [Sentence("nobody")]
     problems = [
-        f"There is no employee {subtask.agent!r}; there are: {choices}."
+        Sentence("no_such_employee", name=subtask.agent, names=choices)
         for subtask, name in zip(subtasks, meant, strict=True)
         if name is None
     ]

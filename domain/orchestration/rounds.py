@@ -24,6 +24,7 @@ from domain.session.decision import Events, ask
 from domain.session.discussions import headline, request_child
 from domain.session.turns import Failure, RecordReply, TurnRequested
 from domain.values.base import Text, Unreadable
+from domain.values.sentences import Sentence, coded, sentence_of
 
 Places = Mapping[str, str | Text]
 
@@ -194,14 +195,14 @@ def record_verdicts(now: Run, command: RecordReply, words: str) -> Events:
     try:
         judgement = judging.judge(now.state, replies.verdicts(words))
     except Unreadable as problem:
-        return refuse_verdicts(now, command, str(problem))
+        return refuse_verdicts(now, command, sentence_of(problem))
     return apply_verdicts(now, judgement, words)
 
 
 def record_no_verdicts(now: Run, command: RecordReply, failure: Failure) -> Events:
     """The judge's turn failed. An unreadable verdict advances nobody, but in the last round, or twice in a row, the run
     stops as for any other failure. Under the old rules, the judge was asked once more."""
-    run, error = now.state, now.state.last_error or "The judge did not answer."
+    run, error = now.state, now.state.last_error or Sentence("judge_silent")
     if run.retry == ONCE:
         return (yield from refuse_verdicts(now, command, error))
     if failure.code == "unreadable":
@@ -210,6 +211,7 @@ def record_no_verdicts(now: Run, command: RecordReply, failure: Failure) -> Even
             message="The verdict could not be read.",
             round=run.round,
             problem=failure.detail,
+            sentence=failure.sentence,
             attempt=run.unreadable_verdicts + 1,
         )
         if run.round < run.last_round and not again:
@@ -226,8 +228,13 @@ def advance_nobody(now: Run, problem: str) -> Events:
 
 def refuse_verdicts(now: Run, command: RecordReply, problem: str) -> Events:
     run, attempt = now.state, now.state.unreadable_verdicts + 1
-    sentence = "The verdict could not be read."
-    yield VerdictUnreadable(message=sentence, round=run.round, problem=problem, attempt=attempt)
+    yield VerdictUnreadable(
+        message="The verdict could not be read.",
+        round=run.round,
+        problem=str(problem),
+        sentence=coded(problem),
+        attempt=attempt,
+    )
     if attempt < JUDGEMENTS:
         yield ask_judge(now, "verdict_repair", answer=command.reply, reasons=problem)
         return

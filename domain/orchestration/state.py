@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 from domain.delivery.baseline import Preparation
 from domain.orchestration.chart import Status, status
 from domain.orchestration.events import (
-    AgentPhase,
     Employee,
     Forced,
     Mode,
     TriageSignals,
 )
 from domain.orchestration.parallel import FileClaim
-from domain.orchestration.phases import AgentPhases, resumed
+from domain.orchestration.phases import AgentPhase, AgentPhases, resumed
 from domain.session.children import ReviewSettings
 from domain.session.state import Session
 from domain.session.workspace import EVERYTHING, PathScope, touched
 from domain.values.base import Text
+from domain.values.sentences import Sentence
 
 AGENT = "agent:"
 """What a review of an agent's work is about, followed by the agent's place in the plan."""
@@ -61,7 +61,7 @@ class Orchestration(Session):
     follows: str | None = None
     plan: Text | None = None
     plan_version: int = 0
-    refusals: tuple[str, ...] = ()
+    refusals: tuple[Sentence | str, ...] = ()
     refused_plans: int = 0
     agents: tuple[AgentPhases, ...] = ()
     round: int = 0
@@ -71,7 +71,7 @@ class Orchestration(Session):
     authors: dict[int, str] = field(default_factory=dict)
     """The agent who wrote the latest work at each place: the assigned one, or the one that took over its turn."""
     unreadable_verdicts: int = 0
-    verdict_problem: str = ""
+    verdict_problem: Sentence | str = ""
     unjudged: int | None = None
     """The round whose verdict was unreadable, until one can be read."""
     feedback: dict[int, str] = field(default_factory=dict)

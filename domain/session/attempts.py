@@ -11,7 +11,8 @@ from typing import Annotated, Literal, NamedTuple, get_args
 from pydantic import Field
 
 from domain.session.turns import Failure, Unready
-from domain.values.base import Value
+from domain.values.base import Unreadable, Value
+from domain.values.sentences import Sentence, coded, sentence_of
 
 Next = Literal["retry", "repair", "new_conversation", "fallback"]
 PROVIDER_WAITS = frozenset(("rate_limit", "overloaded"))
@@ -53,7 +54,7 @@ class Tries:
     agents: tuple[str, ...] = ()
     until: int | None = None
     reason: str | None = None
-    problem: str = ""
+    problem: Sentence | str = ""
     """What was wrong with the last answer, if the agent is asked once more."""
     new_conversation: bool = False
     """Whether the next attempt starts a new conversation, because the last one was lost."""
@@ -109,6 +110,23 @@ def after(tries: Tries, failure: Failure, step: NextAttempt, *, agent: str) -> T
         agents=(*tries.agents, agent) if fallback else tries.agents,
         until=step.at,
         reason=failure.code if step.at is not None else None,
-        problem=failure.detail if repair else "",
+        problem=failure.why if repair else "",
         new_conversation=step.next == "new_conversation",
     )
+
+
+# Failures in words.
+
+
+def unreadable(problem: Unreadable) -> Failure:
+    """Why an answer counts as none."""
+    why = sentence_of(problem)
+    return Failure(code="unreadable", detail=str(why), sentence=coded(why))
+
+
+def failure_sentence(agent: str, failure: Failure) -> Sentence:
+    """Whose turn failed, and why."""
+    text = f"{agent}: {failure.code}: {failure.detail}".rstrip(": ")
+    code, params = Sentence(f"failure_{failure.code}"), {"detail": failure.why} if failure.detail else {}
+    named = "turn_failed_because" if failure.sentence else "turn_failed"
+    return Sentence.foreign(text, named, agent=agent, failure=code, **params)

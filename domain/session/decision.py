@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from domain.session.actions import refusal, unfit, with_shared
-from domain.session.attempts import PROVIDER_WAITS, step_after
+from domain.session.attempts import PROVIDER_WAITS, step_after, unreadable
 from domain.session.chart import ChartTable
 from domain.session.outstanding import Outstanding
 from domain.session.record import RecordedCommand
@@ -205,7 +205,7 @@ def read(command: RecordReply, reader: Callable[[str], V]) -> V | Failure:
     try:
         return reader(content(command, command.reply))
     except Unreadable as problem:
-        return Failure(code="unreadable", detail=str(problem))
+        return unreadable(problem)
 
 
 def end_attempt(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 from domain.session.approvals import DecisionPolicy
-from domain.session.attempts import ONCE, NextAttempt, RetryPolicy, Tries, after
+from domain.session.attempts import ONCE, NextAttempt, RetryPolicy, Tries, after, failure_sentence
 from domain.session.children import ChildClosed, ChildRequested, OpenChild
 from domain.session.forks import Reuse, SessionDiverged, SessionForked, SessionReleased
 from domain.session.landings import LandingRequested, WorkLanded, WorkSentBack
@@ -92,7 +92,7 @@ class Session:
     landed: WorkLanded | None = None
     sent_back: WorkSentBack | None = None
     spent: Spent = field(default_factory=Spent)
-    last_error: str | None = None
+    last_error: Sentence | str | None = None
     retry: RetryPolicy = ONCE
     decisions: DecisionPolicy | None = None
     """How its decisions are made, if the team file says so."""
@@ -186,7 +186,7 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
             turn = state.outstanding.get(event.turn_id)
             state.failed_turn = turn if turn is not None and turn.work != "land" else state.failed_turn
             state.outstanding = without(state.outstanding, event.turn_id)
-            state.last_error = _error(event)
+            state.last_error = failure_sentence(event.agent, event.failure)
             state.spent = state.spent.after(event.usage, by_agent=is_agent_turn(event))
         case TurnCancelled():
             state.outstanding = without(state.outstanding, event.turn_id)
@@ -264,7 +264,3 @@ def _ask_again(state: Session, turn: Outstanding) -> None:
     state.outstanding = state.outstanding | {turn.turn_id: again}
     state.asked = counted(state.asked, turn.agent)
     state.asked_roles = counted(state.asked_roles, turn.role)
-
-
-def _error(event: TurnFailed | TurnAttemptFailed) -> str:
-    return f"{event.agent}: {event.failure.code}: {event.failure.detail}".rstrip(": ")

@@ -11,6 +11,7 @@ from pydantic import Field
 from domain.session import permissions
 from domain.session.workspace import WorkspaceChanges, WorkspacePrepared
 from domain.values.base import Command, Count, DomainEvent, Text, Usage, Value
+from domain.values.sentences import Sentence
 
 # The part of an attempt's activity that is kept: the tools that it used, and what it printed.
 
@@ -91,6 +92,16 @@ class Failure(Value):
     retry_after: Annotated[float, Field(ge=0)] | None = Field(
         default=None, description="seconds to wait, if the agent says so"
     )
+    sentence: Sentence | None = Field(
+        default=None,
+        exclude_if=lambda sentence: sentence is None,
+        description="`detail` as data, where Hansard wrote it",
+    )
+
+    @property
+    def why(self) -> str:
+        """The detail, as a sentence if it is one."""
+        return self.sentence or self.detail
 
 
 class TurnRequested(DomainEvent):

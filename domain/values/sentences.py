@@ -5,10 +5,11 @@ parameters: JSON carries them, and `in_language` translates them. No text is eve
 `Sentence` is shown as it is.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
 
-from pydantic_core import ErrorDetails
+from pydantic_core import CoreSchema, ErrorDetails, core_schema
+from typing_extensions import TypedDict
 
 from domain.values.words import Language, catalogue
 
@@ -27,6 +28,14 @@ _LIMITS = {
 
 def _as_recorded(_: str, value: str) -> str:
     return value
+
+
+class SentenceData(TypedDict):
+    """A sentence of Hansard: its English text, its code, and the parameters of the code."""
+
+    text: str
+    code: str
+    params: dict[str, Any]
 
 
 class Sentence(str):
@@ -51,8 +60,39 @@ class Sentence(str):
         made.code, made.params = code, {name: _plain(value) for name, value in params.items()}
         return made
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _: Any, handler: Any) -> CoreSchema:
+        """Events and states keep it as `SentenceData`."""
+        data = handler.generate_schema(SentenceData)
+        return core_schema.union_schema(
+            [core_schema.is_instance_schema(cls), core_schema.no_info_after_validator_function(_of_data, data)],
+            serialization=core_schema.plain_serializer_function_ser_schema(_data_of, return_schema=data),
+        )
+
     def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, Param]]:
         return (self.code,), dict(self.params)
+
+
+def _of_data(data: SentenceData) -> Sentence:
+    params = {key: _unwired(value) for key, value in data["params"].items()}
+    return Sentence.foreign(data["text"], data["code"], **params)
+
+
+def _data_of(sentence: object) -> dict[str, object]:
+    if not isinstance(sentence, Sentence):
+        raise TypeError("a plain text has no code")
+    return {"text": str(sentence), **wire(sentence)}
+
+
+def coded(text: str | None) -> Sentence | None:
+    """The text if it is a sentence with a code; None for any other."""
+    return text if isinstance(text, Sentence) else None
+
+
+def as_sentences(texts: Sequence[str], sentences: Sequence[Sentence | None]) -> tuple[Sentence | str, ...]:
+    """Each text as the sentence beside it, if there is one."""
+    coded_ones = (*sentences, *(None,) * len(texts))
+    return tuple(sentence or text for text, sentence in zip(texts, coded_ones, strict=False))
 
 
 def sentence_of(error: Exception) -> str:
@@ -66,7 +106,7 @@ def in_language(text: str, language: Language, name: Naming = _as_recorded) -> s
         return str(text)
     try:
         return _worded(language, text.code, text.params, name)
-    except KeyError:  # parameters of another version
+    except (KeyError, ValueError, TypeError):  # parameters of another version
         return str(text)
 
 
