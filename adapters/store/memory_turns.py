@@ -125,7 +125,7 @@ def _queued(turns: ChainMap[str, MemoryTurn], change: NewTurn) -> tuple[str, int
 
 
 def _may_end(turn: MemoryTurn, change: TurnEnd) -> bool:
-    return turn.state in change.before and change.attempt in (None, turn.attempt)
+    return (not change.before or turn.state in change.before) and change.attempt in (None, turn.attempt)
 
 
 class MemoryTurns:
@@ -178,6 +178,9 @@ class MemoryTurns:
             for turn in held:
                 self._turns[turn.request.turn_id] = replace(turn, state="queued", until=None)
         return len(held)
+
+    def recover(self) -> int:
+        return 0
 
     def workers(self) -> tuple[str, ...]:
         return tuple({turn.worker for turn in self._unsettled() if turn.state == "running" and turn.worker is not None})

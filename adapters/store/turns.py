@@ -20,6 +20,11 @@ TurnSource = Literal["live", "adopted", "imported"]
 # -- what events mean for the table ----------------------------------------------------------------------------------
 
 
+def session_of(turn_id: str) -> str:
+    """The session of a turn is part of its name, so a damaged row does not change it."""
+    return turn_id.rpartition(".")[0]
+
+
 class NewTurn(NamedTuple):
     """A turn that enters the table."""
 
@@ -41,7 +46,8 @@ class NewTurn(NamedTuple):
 
 
 class TurnEnd(NamedTuple):
-    """A turn that leaves it: from one of these states, and held by this attempt unless `attempt` is None.
+    """A turn that leaves it: from one of these states, if any are named, and held by this attempt unless `attempt` is
+    None.
 
     Where `fenced` is set, anything else raises Fenced.
     """
@@ -131,7 +137,7 @@ def _end_of(event: Settled, source: TurnSource) -> TurnEnd:
         case "adopted":
             return TurnEnd(event.turn_id, "done", ("queued",), None, event.attempt)
         case "live" if state == "cancelled":
-            return TurnEnd(event.turn_id, state, ("queued", "running", "held"), None, event.attempt)
+            return TurnEnd(event.turn_id, state, (), None, event.attempt, fenced=False)  # the log alone decides
         case "live":
             return TurnEnd(event.turn_id, state, ("running",), event.attempt, event.attempt)
 
@@ -221,6 +227,9 @@ class Turns(Protocol):
 
     def release(self, worker: str) -> int:
         """Give back every turn of a worker that is dead or stops. Returns how many."""
+
+    def recover(self) -> int:
+        """Put turns with a state that does not exist back into the queue: their rows are damaged. Returns how many."""
 
     def workers(self) -> tuple[str, ...]:
         """The workers that hold turns now."""

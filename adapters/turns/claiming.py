@@ -36,6 +36,7 @@ class Claiming:
         self._turns, self._routing, self._presence = turns, routing, presence
         self._clock, self._lease_ms, self._sharing = clock, lease_ms, sharing
         self._scan = TurnScan(turns, limit=LOOK)
+        self._recovered = False
         self.stopped = False
         """Whether no more turns are wanted."""
 
@@ -84,6 +85,9 @@ class Claiming:
         ending everything that they had started."""
         if self._sharing is not None:
             self._sharing.attend()
+        if not self._recovered and (count := self._turns.recover()):
+            log.warning("the lease table had %d turns in an unknown state: they are in the queue again", count)
+        self._recovered = True
         for worker in {*self._turns.workers(), *self._presence.others()} - {self._presence.name}:
             if self._presence.gone(worker):
                 if ended := processes.end_orphans(worker):

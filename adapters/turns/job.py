@@ -1,7 +1,7 @@
 """A turn in progress: its folder, and the commands that record how it ended."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -14,13 +14,17 @@ from domain.delivery.state import Delivery
 from domain.orchestration.state import Orchestration
 from domain.session.forks import SessionForked
 from domain.session.outstanding import Outstanding
+from domain.session.record import Recorded
 from domain.session.state import Session
 from domain.session.turns import TurnRequested
-from domain.values.base import Blob, HansardError, Text
+from domain.values.base import Blob, HansardError, Text, Unknown
+from domain.values.sentences import Sentence
 from domain.values.time import milliseconds
 
 ENDED: Final = ("success", "cancelled", "done", "reset", "decided")
 """Statuses in which nobody has to continue the session. A failed one may be retried."""
+LATEST: Final = 2**53
+"""No session has as many events."""
 LANE = 1_000
 """More folders than a lane ever leaves behind."""
 
@@ -73,6 +77,30 @@ class Job:
     def folder(self) -> int:
         """The number of the folder: every lane has its own, so that agents can work at once."""
         return self.request.lane * LANE + self.slot
+
+
+def requested(store: Store, lease: Lease) -> Recorded:
+    """The request of a leased turn. A damaged lease says wrongly where it is; then it is looked for in the history."""
+    for history in _histories(store, lease):
+        for recorded in history:
+            if isinstance(recorded.event, TurnRequested) and recorded.event.turn_id == lease.turn_id:
+                return recorded
+    raise Unknown(Sentence("no_such_turn", id=lease.turn_id))
+
+
+def _histories(store: Store, lease: Lease) -> Iterator[Sequence[Recorded]]:
+    if 0 < lease.version < LATEST:
+        yield store.history(lease.session_id, after=lease.version - 1, upto=lease.version)
+    yield store.history(lease.session_id)
+
+
+def of_record(lease: Lease, request: Recorded, session: Session) -> Lease:
+    """The lease with what the record says of its turn: rows of the lease table may be damaged."""
+    event = request.event
+    assert isinstance(event, TurnRequested), "a lease stands for a request"
+    turn = session.outstanding.get(lease.turn_id)
+    agent = event.agent if turn is None else turn.agent
+    return replace(lease, version=request.version, work=event.work, agent=agent, role=event.role)
 
 
 def ancestors(store: Store, session: Session) -> Iterator[str]:

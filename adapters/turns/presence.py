@@ -98,7 +98,7 @@ class Presence:
 
 def _is_free(file: Path) -> bool:
     """Whether the file exists and its lock is free; files of other accounts are not checked."""
-    with suppress(OSError), file.open("r+") as opened:
+    with suppress(OSError, ValueError), file.open("r+") as opened:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True
     return False

@@ -72,7 +72,8 @@ class Routing:
             return "here"
         if session is None:
             return "here"
-        place = place_of(session, turn.agent, turn.role, self._team)
+        outstanding = session.outstanding.get(turn.turn_id, turn)
+        place = place_of(session, outstanding.agent, outstanding.role, self._team)
         if session.reuse is None:  # otherwise it changes once the fork has diverged from its source
             self._remember(turn, place)
         return place

@@ -19,6 +19,7 @@ from adapters.store import DamagedEvent, Lease, Store
 from adapters.turns import Job, TurnRunner, ancestors, deadline_of
 from adapters.turns.claiming import Claiming, asks
 from adapters.turns.fencing import WorkerSettings
+from adapters.turns.job import of_record, requested
 from adapters.turns.live import Live
 from adapters.turns.permitting import Questions
 from adapters.turns.presence import Peers, Presence
@@ -288,8 +289,9 @@ class Worker:
 
     def _job(self, lease: Lease) -> Job:
         session = self._writer.load(lease.session_id)
-        [request] = self._store.history(lease.session_id, after=lease.version - 1, upto=lease.version)
+        request = requested(self._store, lease)
         assert session is not None and isinstance(request.event, TurnRequested), "a lease stands for a request"
+        lease = of_record(lease, request, session)
         return Job(lease, request.event, session, self._writer.load, ancestors(self._store, session))
 
     async def _record(self, job: Job, command: Command) -> None:

@@ -1,7 +1,7 @@
 """The lease table in SQL. Rows change in the same transaction as the events that change them."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final, get_args
 
 from adapters.store.port import Fenced
 from adapters.store.sql.connection import Access, SqlConnection, SqlResult
@@ -19,15 +19,20 @@ from adapters.store.turns import (
     TurnEnd,
     TurnPage,
     TurnPlace,
+    TurnState,
     TurnStatus,
+    session_of,
 )
 
 _LEASE: Final = "turn_id, stream, version, work, agent, role, attempt, worker, lease_until, deadline"
 _UNSETTLED: Final = "state IN ('queued', 'running')"
 """Exactly the condition of the index `turns_ranked`: otherwise SQLite reads all turns that ever existed."""
-_FREE: Final = "work <> 'wait' AND (lease_until IS NULL OR lease_until <= :now)"
+_NEVER: Final = 366 * 24 * 3_600_000
+"""Milliseconds: no lease and no wait is as long, so a row that says so is damaged."""
+_FREE: Final = f"work <> 'wait' AND (lease_until IS NULL OR lease_until <= :now OR lease_until > :now + {_NEVER})"
 """Of the unsettled turns those that may be claimed: queued, waited long enough after a failed attempt (then
 `lease_until` is the end of the wait), or running on a lease that ran out. A person's decision is nobody's to claim."""
+_NEXT: Final = "CASE WHEN attempt BETWEEN 0 AND 1000000000 THEN attempt + 1 ELSE 1 END"
 _QUEUED: Final = f"{_UNSETTLED} AND state = 'queued'"
 _RUNNING: Final = f"{_UNSETTLED} AND state = 'running'"
 _OF: Final = "SELECT owner FROM turns WHERE turn_id > :{0}_from AND turn_id < :{0}_to ORDER BY turn_id LIMIT 1"
@@ -57,11 +62,11 @@ class SqlTurns:
     def take(self, turn_id: str, worker: str, *, now: int, lease_ms: int, flushed: bool = True) -> Lease | None:
         with self._transaction() if flushed else self._leasing() as connection:
             row = connection.execute(
-                "UPDATE turns SET state = 'running', attempt = attempt + 1, worker = :worker, lease_until = :until"
+                f"UPDATE turns SET state = 'running', attempt = {_NEXT}, worker = :worker, lease_until = :until"
                 f" WHERE turn_id = :turn_id AND {_UNSETTLED} AND {_FREE} RETURNING {_LEASE}",
                 {"turn_id": turn_id, "worker": worker, "now": now, "until": now + lease_ms},
             ).fetchone()
-        return None if row is None else Lease(*row)
+        return None if row is None else _lease(row)
 
     def waiting(self, now: int) -> bool:
         with self._reading() as connection:
@@ -76,7 +81,7 @@ class SqlTurns:
             rows = connection.execute(
                 _in_order(columns, between, limit=":limit"), {"now": now, "limit": limit, **bounds}
             ).fetchall()
-        turns = [(OpenTurn(*row), free) for *row, free in rows]
+        turns = [(_open_turn(row), free) for *row, free in rows]
         return TurnPage([turn for turn, free in turns if free], turns[-1][0].place if len(turns) == limit else None)
 
     # -- holding ---------------------------------------------------------------------------------------------------
@@ -103,6 +108,12 @@ class SqlTurns:
         with self._transaction() as connection:
             return self._released(connection, worker)
 
+    def recover(self) -> int:
+        with self._transaction() as connection:
+            return connection.execute(
+                f"UPDATE turns SET state = 'queued', lease_until = NULL WHERE state NOT IN {get_args(TurnState)}"
+            ).rowcount
+
     @staticmethod
     def _released(connection: SqlConnection, worker: str) -> int:
         return connection.execute(
@@ -113,7 +124,9 @@ class SqlTurns:
 
     def workers(self) -> tuple[str, ...]:
         with self._reading() as connection:
-            rows = connection.execute(f"SELECT DISTINCT worker FROM turns WHERE {_RUNNING}").fetchall()
+            rows = connection.execute(
+                f"SELECT DISTINCT worker FROM turns WHERE {_RUNNING} AND worker IS NOT NULL"
+            ).fetchall()
         return tuple(row[0] for row in rows)
 
     def overdue(self, now: int) -> list[tuple[str, str]]:
@@ -128,7 +141,7 @@ class SqlTurns:
                 f"SELECT {_LEASE} FROM turns WHERE turn_id = ? AND state = 'running'",
                 (turn_id,),
             ).fetchone()
-        return None if row is None else Lease(*row)
+        return None if row is None else _lease(row)
 
     def attempts(self, turn_ids: Sequence[str]) -> dict[str, int | None]:
         if not turn_ids:
@@ -151,6 +164,16 @@ class SqlTurns:
         with self._reading() as connection:
             rows = connection.execute(f"SELECT state, count(*) FROM turns WHERE {_UNSETTLED} GROUP BY state").fetchall()
         return {"queued": 0, "running": 0} | dict(rows)
+
+
+def _lease(row: Sequence[Any]) -> Lease:
+    turn_id, _, *rest = row
+    return Lease(turn_id, session_of(turn_id), *rest)
+
+
+def _open_turn(row: Sequence[Any]) -> OpenTurn:
+    turn_id, _, *rest = row
+    return OpenTurn(turn_id, session_of(turn_id), *rest)
 
 
 def apply(connection: SqlConnection, changes: Sequence[TurnChange]) -> list[tuple[TurnChange, SqlResult]]:
@@ -189,9 +212,10 @@ def _begun(change: NewTurn) -> dict[str, object]:
 
 def _end(connection: SqlConnection, change: TurnEnd) -> SqlResult:
     states = ", ".join(f"'{state}'" for state in change.before)
+    before = f" AND state IN ({states})" if states else ""
     return connection.execute(
         "UPDATE turns SET state = :state, lease_until = NULL"
-        f" WHERE turn_id = :turn_id AND state IN ({states}) AND attempt = coalesce(:attempt, attempt)",
+        f" WHERE turn_id = :turn_id{before} AND attempt = coalesce(:attempt, attempt)",
         {"state": change.state, "turn_id": change.turn_id, "attempt": change.attempt},
     )
 

@@ -8,6 +8,7 @@ from typing import Literal
 from adapters.store import Lease, Store
 from adapters.store.turns import TurnStatus
 from adapters.turns import Job, ancestors, deadline_of
+from adapters.turns.job import of_record, requested
 from adapters.writer.writer import Writer
 from domain.session.record import Recorded
 from domain.session.turns import TurnRequested
@@ -64,8 +65,7 @@ class ExternalLeases:
         return max(0, self._clock() - began) / 1000
 
     def _request(self, lease: Lease) -> Recorded:
-        [request] = self._store.history(lease.session_id, after=lease.version - 1, upto=lease.version)
-        return request
+        return requested(self._store, lease)
 
     def held(self, worker: str, turn_id: str, attempt: int | None) -> Lease:
         """The worker's own lease. Raises Unknown for an unknown turn, LeaseLost for one that it does not hold."""
@@ -112,11 +112,12 @@ class ExternalLeases:
         """The turn, on the state of the workspace at its request: the working folder, and the base of its changes, are
         then the same at the claim and at the result, whatever others record meanwhile."""
         session = before = self._writer.load(lease.session_id)
-        if session is not None and session.version != lease.version:  # others have recorded something meanwhile
-            before = self._writer.load(lease.session_id, upto=lease.version)
         request = self._request(lease)
+        if session is not None and session.version != request.version:  # others have recorded something meanwhile
+            before = self._writer.load(lease.session_id, upto=request.version)
         assert session is not None and before is not None, "a lease stands for a request"
-        assert isinstance(request.event, TurnRequested), "a lease says where its request stands"
+        assert isinstance(request.event, TurnRequested), "a lease stands for a request"
+        lease = of_record(lease, request, session)
         job_session = replace(session, tree=before.tree, slot=before.slot)
         return Job(lease, request.event, job_session, self._writer.load, ancestors(self._store, session))
 
