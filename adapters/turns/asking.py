@@ -24,6 +24,7 @@ from adapters.turns.permitting import Questions
 from adapters.turns.prompting import RenderedPrompt, judged_place, prompt_of, recorded_prompt
 from adapters.turns.readying import environment
 from adapters.workspace import Workspaces
+from domain.discussion.derived import content_of
 from domain.session.record import Recorded, Whole
 from domain.session.turns import AgentSessionsCleared, Failure, RecordReply, TurnAnswered, TurnAttemptFailed
 from domain.values.base import Command, HansardError, Unreadable, Usage
@@ -60,7 +61,8 @@ class Asking:
 
     async def ask(self, job: Job) -> Command:
         agent = self._agent(job)
-        turn, rendered = await asyncio.to_thread(self._prepared, job, agent)
+        question = job.question
+        turn, rendered = await asyncio.to_thread(self._prepared, job, agent) if question is None else question
         with self._live.running(job.lease.turn_id, job.lease.attempt) as attempt:
             permit = self._questions.permit(job, attempt) if self._questions else deny
             reply = await agent.ask(
@@ -69,6 +71,17 @@ class Asking:
         if job.request.access != "write" and len(reply.text) < SHORT:  # only the words are kept
             return self.answer(job, rendered, reply, turn.workspace, attempt)
         return await asyncio.to_thread(self.answer, job, rendered, reply, turn.workspace, attempt)
+
+    def with_question(self, job: Job) -> Job:
+        """The job with its question, if making that needs no workspace. Blocks; called where the turn is claimed, it
+        saves a thread's round trip."""
+        if job.lease.work != "ask" or job.session.reuse is not None or judged_place(job.request):
+            return job
+        with contextlib.suppress(HansardError):  # raised again where the turn is done
+            agent = self._agent(job)
+            if isinstance(agent, Scripted | ModelAgent):
+                return replace(job, question=self._prepared(job, agent))
+        return job
 
     def _prepared(self, job: Job, agent: Agent) -> tuple[Turn, RenderedPrompt]:
         """The question, with the folder to work in if the agent uses one. Blocks."""
@@ -111,7 +124,8 @@ class Asking:
         """The agent's prompt. If its last answer was unreadable, the prompt names the problem."""
         patch = patch_of(job, self._workspaces) if judged_place(job.request) else ""
         language = self._team.language or "en"
-        whole = prompt_of(job.request, language=language, whole=self._whole, patch=patch, before=self.said_before(job))
+        read = partial(content_of, job.session, whole=self._whole)
+        whole = prompt_of(job.request, language=language, whole=read, patch=patch, before=self.said_before(job))
         problem = job.turn.tries.problem
         return RenderedPrompt(f"{again(problem, language)}\n\n{whole.text}") if problem else whole
 

@@ -6,8 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from adapters.agents.port import Turn
 from adapters.store import Lease, Store
 from adapters.turns.earlier import Load, last_result
+from adapters.turns.prompting import RenderedPrompt
 from adapters.workspace import Workspace, Workspaces
 from domain.delivery.baseline import Preparation
 from domain.delivery.state import Delivery
@@ -40,6 +42,8 @@ class Job:
     """Another session, from the log."""
     ancestors: Iterable[str] = ()
     """For a fork: its source, the source of that, and so on; looked up as needed."""
+    question: tuple[Turn, RenderedPrompt] | None = None
+    """What the agent is asked, if that is already known."""
 
     @property
     def deadline(self) -> int | None:

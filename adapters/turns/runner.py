@@ -96,6 +96,10 @@ class TurnRunner:
         )
         self._commands = commands or HostCommands(workspaces, data_dir / "homes", self._fencing, settings, live)
 
+    def with_question(self, job: Job) -> Job:
+        """The job with what its agent is asked, if that needs no workspace. Blocks."""
+        return job if self._sharing is not None else self._asking.with_question(job)
+
     async def do(self, job: Job) -> Command:
         """The command that records the outcome of the turn. Only a cancellation is raised."""
         command = await self._outcome(job)

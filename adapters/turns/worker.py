@@ -195,7 +195,7 @@ class Worker:
         try:
             for lease in islice(self._claiming.take(), most):
                 try:
-                    claimed.append((lease, self._job(lease)))
+                    claimed.append((lease, self.runner.with_question(self._job(lease))))
                 except Exception as error:  # its own task raises it: one damaged session does not stop others
                     claimed.append((lease, error))
         except Exception:
@@ -261,9 +261,10 @@ class Worker:
 
     async def _bounded(self, job: Job) -> Command | None:
         """The job's outcome; None if the deadline ended it, which is then recorded instead."""
-        lease = job.lease
+        lease, deadline = job.lease, job.deadline
+        if deadline is None:
+            return await self.runner.do(job)
         doing = asyncio.create_task(self.runner.do(job))
-        deadline = job.deadline
         try:
             while True:
                 done, _ = await asyncio.wait({doing}, timeout=self._until(deadline))

@@ -1,6 +1,8 @@
 """What the prompts of a discussion repeat: requests refer to its subject and its rounds, and readers derive them."""
 
 from domain.discussion.state import Discussion
+from domain.session.record import Whole
+from domain.session.state import Session
 from domain.values.base import Derived, Text
 
 SHORT = 200
@@ -28,3 +30,17 @@ def rounds(session: Discussion, between: str = BLANK_LINE) -> Text:
         between=None if between == BLANK_LINE else between,
     )
     return Text(length=length, derived=derived)
+
+
+def content_of(session: Session, text: Text, whole: Whole) -> str:
+    """A text of a session's request, without reading its history again where the session has not moved on since."""
+    derived = text.derived
+    if derived is None or derived.session_id != session.id or not isinstance(session, Discussion):
+        return whole(text)
+    match derived.what:
+        case "subject":
+            return whole(session.subject)
+        case "rounds" if derived.seen == session.seen and all(not each.content.digest for each in session.rounds):
+            return (derived.between or BLANK_LINE).join(entry.line for entry in session.rounds)
+        case _:
+            return whole(text)

@@ -72,7 +72,7 @@ def over_http(folder: Path) -> Figures:
                 status, answer = await line.post("/api/sessions", start)
                 assert status == 202, answer
                 name = json.loads(answer)["sessionId"].encode()
-                while name not in stream.data:
+                while name not in stream.data:  # noqa: ASYNC110 - all callers wait for one stream
                     await asyncio.sleep(0.003)
                 status, answer = await line.post(f"/api/sessions/{name.decode()}/decision", decision)
                 assert status == 200, answer
