@@ -92,4 +92,5 @@ def _words(outcome: Json) -> str:
     why = _WHY.get(outcome["reason"], outcome["detail"])
     paths, author = ", ".join(outcome.get("paths") or ()), outcome.get("author")
     head = f"{name}  sent back{f' to {author}' if author else ''}: {why}{f' {paths}' if paths else ''}"
-    return "\n".join([head, *(f"    {reason}" for reason in outcome.get("reasons") or ())])
+    reasons = outcome.get("reasons") or (outcome["detail"].splitlines() if outcome["reason"] == "validation" else ())
+    return "\n".join([head, *(f"    {reason}" for reason in reasons)])

@@ -106,6 +106,16 @@ def test_overlapping_deliveries(hansard: Hansard, here: Path, tmp_path: Path, fi
     assert hansard("replay", next(iter(wanted)), "--assert").code == 0
 
 
+def test_a_failure_that_names_no_test_shows_its_output(hansard: Hansard, here: Path, tmp_path: Path) -> None:
+    files = {"parts/new.txt": "9000\n"}
+    first = delivered(hansard, tmp_path, files, "one")
+    second = delivered(hansard, tmp_path, {"parts/other.txt": "9000\n"}, "another")
+    (here / "check.py").write_text(CHECK.replace("FAILED parts::", "Twice: "))
+    git(here, "commit", "--quiet", "--all", "-m", "Say it in other words")
+    said = hansard("land", first, second)
+    assert said.code == 4 and "ended with exit code 1.\n    Twice: 9000" in said.out, said.out
+
+
 def test_what_cannot_land(hansard: Hansard, here: Path, tmp_path: Path) -> None:
     name = delivered(hansard, tmp_path, with_line(here, 0, 4, "9000"), "one")
     said = hansard("land", name, "--onto", "nowhere")
