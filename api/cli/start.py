@@ -110,26 +110,24 @@ def say_where(options: StartOptions, folder: str | None) -> None:
 
 def say_uncommitted(folder: str | None) -> None:
     """Which changes the agents will not see."""
-    if folder is not None and in_repository(Path(folder)) and (paths := _uncommitted(Path(folder))):
+    if folder is None or not in_repository(Path(folder)):
+        return
+    branch, paths = _status(Path(folder))
+    if branch.startswith("No commits yet"):
+        say("The repository has no commits yet, so the agents start with an empty folder. Commit your files first.")
+    elif paths:
         more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
         say(f"Uncommitted changes are not included: {', '.join(paths[:_NAMED])}{more}.")
 
 
-def _uncommitted(folder: Path) -> list[str]:
-    """The files with changes that the agents will not see; none where git cannot say."""
-    command = [
-        "git",
-        "--no-optional-locks",
-        "-c",
-        "core.fsmonitor=false",
-        "status",
-        "--porcelain",
-        "-z",
-        "--no-renames",
-    ]
-    done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
+def _status(folder: Path) -> tuple[str, list[str]]:
+    """What git says of the branch, and the files with changes that the agents will not see; empty where it cannot
+    say."""
+    words = ["--no-optional-locks", "-c", "core.fsmonitor=false", "status", "--porcelain", "--branch", "-z"]
+    done = subprocess.run(["git", *words, "--no-renames"], cwd=folder, capture_output=True, check=False)
     status = done.stdout.decode(errors="replace") if done.returncode == 0 else ""
-    return [one_line(entry[3:]) for entry in status.split("\0") if entry]
+    branch, *entries = status.split("\0")
+    return branch.removeprefix("## "), [one_line(entry[3:]) for entry in entries if entry]
 
 
 async def say_who(api: Api, options: StartOptions) -> None:

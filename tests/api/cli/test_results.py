@@ -206,6 +206,13 @@ def test_uncommitted_changes_are_said_at_the_start(hansard: Hansard, here: Path)
     assert said.code == 0 and "Uncommitted changes are not included: other.txt, new.txt." in said.err
 
 
+def test_a_repository_without_commits_is_said_at_the_start(hansard: Hansard, here: Path) -> None:
+    git(here, "update-ref", "-d", "HEAD")
+    said = hansard("run", "-t", "Look", "-f", "a.txt", "--test", "true", "--detach")
+    assert "has no commits yet, so the agents start with an empty folder" in said.err
+    assert "Uncommitted changes" not in said.err
+
+
 def test_changes_outside_the_scope_wait_for_an_answer(hansard: Hansard, here: Path, tmp_path: Path) -> None:
     (here / "hansard.toml").write_text('[scope]\nallow = ["a.txt"]\noutside = "ask"\n')
     scenario = tmp_path / "scenario.json"
