@@ -7,7 +7,7 @@ from typing import Protocol
 
 from adapters.agents.activity import Activity
 from adapters.agents.permissions import Permit, deny
-from adapters.agents.prompts.places import Exchange
+from adapters.agents.prompts.history import Exchange
 from adapters.fence import Fence, Grant, Unfenced
 from domain.session.turns import Access, Failure, FenceLevel
 from domain.values.base import Usage, Value

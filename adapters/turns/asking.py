@@ -8,10 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from adapters.agents import prompts
 from adapters.agents.model import ModelAgent
 from adapters.agents.permissions import deny
 from adapters.agents.port import Agent, Reply, Turn
-from adapters.agents.prompts.places import Exchange, again, recap
+from adapters.agents.prompts.history import Exchange, recap
+from adapters.agents.prompts.places import again
 from adapters.agents.scripted import Scenario, Scripted
 from adapters.agents.team import Member, Team
 from adapters.fence import Grant
@@ -28,6 +30,7 @@ from domain.discussion.derived import content_of
 from domain.session.record import Recorded, Whole
 from domain.session.turns import AgentSessionsCleared, Failure, RecordReply, TurnAnswered, TurnAttemptFailed
 from domain.values.base import Command, HansardError, Unreadable, Usage
+from domain.values.sentences import in_language
 from domain.values.words import thread_name
 
 History = Callable[[str], Sequence[Recorded]]
@@ -123,10 +126,10 @@ class Asking:
     def prompt(self, job: Job) -> RenderedPrompt:
         """The agent's prompt. If its last answer was unreadable, the prompt names the problem."""
         patch = patch_of(job, self._workspaces) if judged_place(job.request) else ""
-        language = self._team.language or "en"
-        read = partial(content_of, job.session, whole=self._whole)
-        whole = prompt_of(job.request, language=language, whole=read, patch=patch, before=self.said_before(job))
-        problem = job.turn.tries.problem
+        language = prompts.checked(self._team.language or "en")
+        read, before = partial(content_of, job.session, whole=self._whole), self.said_before(job)
+        whole = prompt_of(job.request, job.session, language=language, whole=read, patch=patch, before=before)
+        problem = in_language(job.turn.tries.problem, language)
         return RenderedPrompt(f"{again(problem, language)}\n\n{whole.text}") if problem else whole
 
     def said_before(self, job: Job) -> str:

@@ -7,10 +7,15 @@ from typing import Final, NamedTuple
 
 from adapters.agents import prompts
 from adapters.agents.prompts import phases, places
+from domain.orchestration.judging import assignments
 from domain.orchestration.phases import phase_name
+from domain.orchestration.state import Orchestration
 from domain.session.record import Whole
+from domain.session.state import Session
 from domain.session.turns import TurnRequested
 from domain.values.base import Blob, Derived, Text
+from domain.values.sentences import in_language
+from domain.values.template import Language
 
 DIFF_CHARACTERS: Final = 100_000
 """How much of the diff a reviewer or a judge reads."""
@@ -45,14 +50,14 @@ def with_diff(words: str, patch: str) -> str:
 
 
 def prompt_of(
-    request: TurnRequested, *, language: str, whole: Whole, patch: str = "", before: str = ""
+    request: TurnRequested, session: Session, *, language: str, whole: Whole, patch: str = "", before: str = ""
 ) -> RenderedPrompt:
     """The exact prompt. `patch` contains the changes so far, for those who judge them; `before` the earlier messages of
     the conversation."""
     name, _, strategy = request.prompt.partition("@")[0].partition(".")
     chosen = prompts.prompt(name, strategy=strategy or None, language=language)
     words = material(request, whole=whole, patch=patch, before=before)
-    spelled = _spelled_out(words, language)
+    spelled = _spelled_out(words, prompts.checked(language)) | _of_run(words, session, prompts.checked(language))
     plain = not (patch or before or spelled)
     return RenderedPrompt(prompts.render(chosen, {**words, **spelled}), chosen if plain else None)
 
@@ -89,22 +94,31 @@ def material(request: TurnRequested, *, whole: Whole, patch: str = "", before: s
     return words | {place: with_diff(words.get(place, ""), patch)} if place else words
 
 
-def _spelled_out(words: Mapping[str, str], language: str) -> dict[str, str]:
+def _spelled_out(words: Mapping[str, str], language: Language) -> dict[str, str]:
     """What the request names by number or code, in the language of the prompt."""
     spelled = {}
     if number := words.get("phase_number"):
-        spelled["phase_name"] = phase_name(int(number), "ko" if language == "ko" else "en")
+        spelled["phase_name"] = phase_name(int(number), language)
         spelled["phase_instruction"] = phases.phase_instruction(int(number), language)
         spelled["remaining_phases"] = phases.remaining_phases(_numbers(words["remaining_phases"]), language)
         spelled["mode"] = places.work_mode("parallel" if words["mode"] == "parallel" else "sequential", language)
         if not words["previous_results"] and words["mode"] != "parallel":
             spelled["previous_results"] = places.first_agent(language)
-    if judged := words.get("agents"):
-        spelled["agents"] = places.agents(judged, language)
-    if why := words.get("reasons"):
-        spelled["reasons"] = places.reasons(why, language)
     if rubric := words.get("rubric"):
         spelled["rubric"] = "\n\n".join(phases.rubric(number, language) for number in _numbers(rubric))
+    return spelled
+
+
+def _of_run(words: Mapping[str, str], session: Session, language: Language) -> dict[str, str]:
+    """What a run says in sentences: who is judged for what, and why an answer is asked for again."""
+    if not isinstance(session, Orchestration):
+        return {}
+    spelled = {}
+    if words.get("agents"):
+        spelled["agents"] = assignments(session, language)
+    if words.get("reasons"):
+        reasons = [f"- {in_language(reason, language)}" for reason in session.refusals]
+        spelled["reasons"] = "\n".join(reasons) or in_language(session.verdict_problem or words["reasons"], language)
     return spelled
 
 

@@ -77,7 +77,7 @@ def evolve(run: Orchestration | None, event: DomainEvent, metadata: EventMetadat
             state.refused_plans, state.refusals = 0, ()
         case OrchestrationRetried():
             state.summary = state.partial_reason = None
-            state.refused_plans, state.refusals = 0, ()
+            state.refused_plans = 0
         case RoundsAdded():
             state.last_round = event.last_round
         case TurnAnswered() | TurnFailed():

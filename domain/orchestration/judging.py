@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from domain.orchestration.events import (
     VerdictGiven,
 )
-from domain.orchestration.phases import PHASES, match, phase_name
+from domain.orchestration.phases import PHASES, Language, match, phase_name
 from domain.orchestration.state import Orchestration, subtask_id
 from domain.replies.orchestration import JudgeVerdict, Verdicts
 from domain.session.workspace import undo
 from domain.values.base import Unreadable
-from domain.values.sentences import Sentence
+from domain.values.sentences import Sentence, in_language
 
 RESULT = 1_200
 """How many characters of a report the judge sees."""
@@ -46,17 +46,19 @@ def results(run: Orchestration) -> str:
     )
 
 
-def assignments(run: Orchestration) -> str:
-    """A line per subtask: whose it is, what is judged, by which criteria."""
-    return "\n".join(_assignment(run, place) for place in range(len(run.agents)))
+def assignments(run: Orchestration, language: Language | None = None) -> str:
+    """A line per subtask: whose it is, what is judged, by which criteria. Requests have it in English with the Korean
+    names of the phases; prompts have it in one language."""
+    return "\n".join(_assignment(run, place, language) for place in range(len(run.agents)))
 
 
-def _assignment(run: Orchestration, place: int) -> str:
+def _assignment(run: Orchestration, place: int, language: Language | None) -> str:
     agent = run.agents[place]
-    phases = ", ".join(f"{phase} ({phase_name(phase)})" for phase in judged_phases(run, place))
+    phases = [f"{phase} ({phase_name(phase, language or 'ko')})" for phase in judged_phases(run, place)]
+    scope = Sentence("subtask_completed") if agent.completed else Sentence("subtask_judged", phases=phases)
     verification = agent.verification
     parts = [
-        f"- {_label(run, place)} ({agent.role}): {'completed' if agent.completed else f'judged for phase {phases}'}",
+        f"- {_label(run, place)} ({agent.role}): {in_language(scope, language or 'en')}",
         f"task: {agent.task}" if run.has_several(agent.agent) else "",
         f"pass: {verification.pass_criteria}" if verification and verification.pass_criteria else "",
         f"fail: {verification.fail_criteria}" if verification and verification.fail_criteria else "",

@@ -1,12 +1,8 @@
 """What the words of a failed program mean."""
 
-from typing import get_args
-
 import pytest
 
 from adapters.agents.failures import Rule, failure_of, last_lines, recognised, wait_of
-from adapters.agents.prompts.places import reasons
-from domain.session.turns import Final, OldCode, Retryable
 
 
 @pytest.mark.parametrize(
@@ -68,8 +64,3 @@ def test_rules_of_the_team_come_first() -> None:
 def test_what_needs_a_person_is_not_retryable() -> None:
     retryable = {code: failure_of(code, "x").retryable for code in ("auth", "refused", "limit", "deadline", "network")}
     assert retryable == {"auth": False, "refused": False, "limit": False, "deadline": False, "network": True}
-
-
-@pytest.mark.parametrize("code", [*get_args(Retryable), *get_args(Final), *get_args(OldCode)])
-def test_every_failure_code_has_korean_words(code: str) -> None:
-    assert reasons(f"Ada: {code}: x", "ko").startswith("Ada: ")

@@ -24,7 +24,7 @@ from adapters.agents.failures import TAIL
 from adapters.agents.model.answer import ChatAnswer, Message, failure_in
 from adapters.agents.model.settings import SPEAKS, ModelSettings
 from adapters.agents.port import Reply, Turn
-from adapters.agents.prompts.places import Exchange
+from adapters.agents.prompts.history import Exchange
 from adapters.processes import resolve_secrets
 from domain.session.turns import Failure, FailureCode
 

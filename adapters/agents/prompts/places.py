@@ -1,15 +1,14 @@
-"""Values of the placeholders: the mode of a round, who is judged, why a question is repeated, and the digest.
+"""Texts around a request: the mode of a round, and why a question is repeated.
 
 `mode`: employees of one round work at the same time, or one after another (§1.8).
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Literal, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Final, Literal
 
 from adapters.agents.prompts import checked
-from domain.orchestration.phases import PHASES, phase_name
-from domain.values.template import Language, closed
+from domain.values.template import Language
 
 Mode = Literal["parallel", "sequential"]
 
@@ -74,96 +73,8 @@ def again(problem: str, language: str) -> str:
     return _WORDS["ko" if language == "ko" else "en"].format(problem=problem)
 
 
-# The placeholder `agents` of a judge's prompt: who is judged for which phases, in the language of the prompt.
+# Recorded reasons of Hansard in Korean, for the page.
 
-_PHASE: Final = r"[1-5] \([^()\n]*\)"
-_STANDS: Final = re.compile(
-    rf"^(?P<who>- .*?\): )(?:(?P<completed>completed)|judged for phase (?P<phases>{_PHASE}(?:, {_PHASE})*))",
-    re.MULTILINE,
-)
-_NUMBER: Final = re.compile(r"([1-5]) \(")
-
-
-def agents(words: str, language: str = "en") -> str:
-    """The lines with phases by their names in that language; Invalid at /language."""
-    spoken = checked(language)
-
-    def spelled(match: re.Match[str]) -> str:
-        if match["completed"]:
-            return match["who"] + ("완료" if spoken == "ko" else "completed")
-        numbers = (int(number) for number in _NUMBER.findall(match["phases"]))
-        named = ", ".join(f"{number} ({phase_name(number, spoken)})" for number in numbers if number in PHASES)
-        return match["who"] + (f"판정할 phase: {named}" if spoken == "ko" else f"judged for phase {named}")
-
-    return _STANDS.sub(spelled, words)
-
-
-# The history of a conversation that an agent cannot continue: the digest that its new conversation begins with.
-
-TOTAL: Final = 24_000
-"""Maximum length of a digest; the latest turns are kept."""
-QUESTION: Final = 600
-ANSWER: Final = 4_000
-
-_OPENING: Final[dict[Language, str]] = {
-    "en": "This continues an earlier conversation, which is no longer available. What was said in it so far:",
-    "ko": "이전 대화를 이어 갑니다. 이전 대화는 더 이상 열 수 없습니다. 지금까지의 내용:",
-}
-_NEXT: Final[dict[Language, str]] = {"en": "The current task:", "ko": "지금 할 일:"}
-
-
-class Exchange(NamedTuple):
-    """One earlier turn."""
-
-    asked: str
-    answered: str
-    turn_id: str = ""
-
-
-def recap(exchanges: Sequence[Exchange], language: str) -> str:
-    """The digest; empty if there were no messages."""
-    spoken = checked(language)
-    exchanges_kept: list[str] = []
-    room = TOTAL
-    for exchange in reversed(exchanges):
-        words = f"Q: {_cut(exchange.asked, QUESTION)}\nA: {_cut(exchange.answered, ANSWER)}"
-        room -= len(words)
-        if room < 0 and exchanges_kept:
-            break
-        exchanges_kept.append(words)
-    if not exchanges_kept:
-        return ""
-    digest = closed("\n\n".join(reversed(exchanges_kept)))
-    return f'{_OPENING[spoken]}\n\n<material name="earlier turns">\n{digest}\n</material>\n\n{_NEXT[spoken]}'
-
-
-_BEFORE: Final[dict[Language, str]] = {
-    "en": "Said earlier in this conversation (the workspace holds the files as they were left):",
-    "ko": "이 대화에서 앞서 오간 말 (작업 공간에는 그때의 파일이 그대로 있습니다):",
-}
-
-
-def conversation(exchanges: Sequence[Exchange], language: str) -> str:
-    """The earlier messages and answers, oldest first; empty if there were none."""
-    lines: list[str] = []
-    room = TOTAL
-    for exchange in reversed(exchanges):
-        words = f"Person: {_cut(exchange.asked, QUESTION)}\nTeam: {_cut(exchange.answered, QUESTION) or '-'}"
-        room -= len(words)
-        if room < 0 and lines:
-            break
-        lines.append(words)
-    return "\n\n".join([_BEFORE[checked(language)], *reversed(lines)]) if lines else ""
-
-
-def _cut(text: str, most: int) -> str:
-    text = text.strip()
-    return text if len(text) <= most else f"{text[: most // 2]}\n[…]\n{text[-most // 2 :]}"
-
-
-# The placeholder `reasons` of repeated prompts: why an answer was not accepted, in the language of the prompt.
-
-_UNREADABLE: Final = "답변을 읽을 수 없습니다."
 _NAMES: Final[Mapping[str, str]] = {
     "list of verdicts": "판정 목록",
     "list of subtasks": "하위 작업 목록",
@@ -202,22 +113,6 @@ _DETAILS: Final[tuple[tuple[str, str], ...]] = (
     (r'The key (".*") (?:stands|occurs) twice in one object', r"한 객체에 키 \1가 두 번 있습니다"),
     (r"This is not JSON: .*", "JSON이 아닙니다"),
 )
-
-
-def reasons(words: str, language: str = "en") -> str:
-    """Line by line; Invalid at /language."""
-    if checked(language) == "en":
-        return words
-    return "\n".join(_line(line) for line in words.splitlines())
-
-
-def _line(line: str) -> str:
-    dash, sentence = ("- ", line[2:]) if line.startswith("- ") else ("", line)
-    return dash + _korean(sentence) if sentence.strip() else line
-
-
-def _korean(sentence: str) -> str:
-    return in_korean(sentence) or _UNREADABLE
 
 
 def in_korean(sentence: str) -> str | None:
