@@ -58,9 +58,10 @@ ICONS: Final = {
 @dataclass(frozen=True, slots=True)
 class HomePage:
     """The list of sessions. The sections above the list are empty during a search; `needs` counts everything that
-    waits, and `waiting` are the longest waits."""
+    waits, `counts` by what it needs, and `waiting` are the longest waits."""
 
     needs: int
+    counts: dict[str, int]
     waiting: tuple[dict[str, Any], ...]
     running: tuple[dict[str, Any], ...]
     more_running: bool
@@ -102,9 +103,11 @@ def home_page(
         limit=SESSIONS,
         cursor=cursor,
     )
+    counts = inbox.counts(db)
     above = {*held, *(item.id for item in running)}
     return HomePage(
-        needs=sum(inbox.counts(db).values()),
+        needs=sum(counts.values()),
+        counts=counts,
         waiting=tuple(_waiting(db, item) for item in waiting),
         running=tuple(_item(item) for item in mark(tuple(running[:SECTION]))),
         more_running=len(running) > SECTION,

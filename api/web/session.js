@@ -68,6 +68,9 @@ export function session({ pieces, fill, announce }) {
     document.title = found.title;
     find("[data-badge]").replaceChildren(...pieces(found.badge));
     find("[data-clock]").textContent = found.clock;
+    for (const count of document.querySelectorAll("[data-count]")) {
+      count.textContent = found.counts[count.dataset.count] ?? "";
+    }
     place();
   }
 

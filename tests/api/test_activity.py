@@ -1,13 +1,16 @@
 """What an agent does, kept and live (contract-2 §11)."""
 
 import json
+import re
 import sqlite3
 import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from tests.api.seen import page
 from tests.api.server import delivery, events, inside, only, serving, session, start, until
+from tests.api.test_session_page import words_of
 
 PYTEST = {"kind": "tool", "tool": "execute", "title": "pytest -q", "exitCode": 1, "status": "failed"}
 
@@ -172,15 +175,18 @@ def test_a_turn_that_is_tried_again_waits_and_then_counts_all_its_attempts(tmp_p
         turn = client.get(address).json()
         assert (turn["attempt"], turn["tools"]["total"], turn["usage"]["inputTokens"]) == (2, 2, 10)
         assert [frame["seq"] for frame in turn["activity"]] == [1, 2]
+        html = page(client, f"/sessions/{name}/turns/{name}.t1")
+        assert re.search(r"Attempts 1 rate limit.* 2 answered", words_of(html))
+        assert f'href="{address}/transcript"' in html
 
 
 def test_the_page_of_a_turn_follows_what_the_agent_does_and_shows_what_it_did(tmp_path: Path) -> None:
     with inside(tmp_path) as client:
         name = start(client, busy(delayMs=60_000))
-        page = f"/sessions/{name}/turns/{name}.t1"
-        until(lambda: client.get(f"/api{page}").json()["status"] == "running", what="the turn")
-        assert f'data-activity="/api{page}/activity"' in client.get(page).text
+        path = f"/sessions/{name}/turns/{name}.t1"
+        until(lambda: client.get(f"/api{path}").json()["status"] == "running", what="the turn")
+        assert f'data-activity="/api{path}/activity"' in client.get(path).text
         client.post(f"/api/sessions/{name}/cancel", json={})
-        shown = client.get(page).text
+        shown = client.get(path).text
         assert "data-activity=" not in shown
-        assert '<code>pytest -q</code> <span class="small">✕ 1</span>' in shown
+        assert "Run pytest -q ✕ 1" in words_of(shown)

@@ -106,7 +106,7 @@ def test_all_that_wait_are_counted_and_the_rest_is_a_link_away(
 def test_every_kind_says_how_far_it_is(client: TestClient) -> None:
     done, review = finished(client), waiting_review(client)
     html = settled(client, "/", "Needs you")
-    assert "packaging Iteration 1/6" in row(html, done)
+    assert "Iteration 1/6" in row(html, done)
     assert f"review · {review}" in row(html, review)
 
 

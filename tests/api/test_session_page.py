@@ -379,6 +379,9 @@ def test_every_turn_shows_what_was_asked_answered_and_changed(client: TestClient
     assert "src/login.py +2 −0" in text
     listed = re.findall(rf'href="/sessions/{session_id}/turns/([^"?]+)"', html)
     assert set(listed) == {turn["turnId"] for turn in asked}
+    counts = dict(re.findall(r'data-count="(\w+)">(\d*)<', html))
+    assert counts == {"turns": str(len(asked)), "changes": "1", "discussion": "2"}
+    assert at(client, session_id)["counts"] == {name: int(number) for name, number in counts.items()}
 
 
 @pytest.mark.parametrize("kind", KINDS)

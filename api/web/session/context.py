@@ -57,6 +57,17 @@ class PanelContext:
     def where(self, marks: Sequence[Numbered]) -> list[int]:
         return [mark.version for mark in upto(marks, self.version)]
 
+    def counts(self) -> dict[str, int]:
+        """What the tabs hold: turns, changed files, rounds of a discussion or reviews of work; none where nothing."""
+        turns = [entry for entry in self.record.turns.values() if entry.version <= self.version]
+        talks = self.session.rounds if isinstance(self.session, Discussion) else self.past(self.trail.outcomes)
+        numbers = {
+            "turns": sum(entry.work != "wait" for entry in turns),
+            "changes": len((self.it.get("result") or {}).get("files") or ()),
+            "discussion": len(talks),
+        }
+        return {tab: number for tab, number in numbers.items() if number}
+
     @property
     def held(self) -> bool:
         """A fork that waits where no recorded answer fits."""

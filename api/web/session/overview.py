@@ -58,7 +58,7 @@ def _handed_over(context: PanelContext) -> dict[str, Any] | None:
         return None
     base, files = result["base"], result["files"]
     return {
-        "base": cut(base["branch"] or "", 80) or base["commit"][:8],
+        "base": "@".join(filter(None, (cut(base["branch"] or "", 80), base["commit"][:7]))),
         "branch": cut(result["branch"] or "", 120),
         "files": len(files),
         "added": sum(file["added"] or 0 for file in files),

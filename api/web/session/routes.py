@@ -180,6 +180,7 @@ def _page(
         turn=seen.turn,
         file=seen.file,
         tabs=TABS,
+        counts=gallery(request).context(then, say).counts(),
         follows=_follows(now),
         head=head,
         state=badge_of(now),
@@ -224,6 +225,7 @@ def _version_body(
         "title": f"{ICONS.get(state, '○')} {words} · {say('product')}",
         "clock": clock(trail.clock(then.version)),
         "gap": trail.gap(then.version),
+        "counts": gallery(request).context(then, say).counts(),
         "panels": fresh,
     }
 

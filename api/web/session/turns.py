@@ -21,6 +21,8 @@ from projections.record.turns import Attempt, TurnEntry
 
 LISTED, PROMPT, READ = 200, 16_000, 1_000_000
 """Turns in the list; characters of a prompt that are shown, and of a text that is read."""
+READ_ATTEMPTS: Final = 20
+"""Attempts of a turn that are listed, the newest."""
 SUMMARY: Final = 120
 """Characters of what a validation came to, in the list."""
 ICONS: Final = {"answered": "✓", "failed": "✕", "cancelled": "–", "open": "▸"}
@@ -132,6 +134,8 @@ def _whole(context: PanelContext, turn: TurnCard) -> dict[str, Any]:
     words = whole(context, prompt)
     return _line(context, turn) | {
         "live": live(context, turn.id) if turn.open else "",
+        "attempts": _attempts(context, turn),
+        "transcript": bool(attempt and attempt.activity),
         "did": _did(context, attempt),
         "did_total": attempt.activity.tools if attempt and attempt.activity else 0,
         "requested": turn.entry.version,
@@ -161,16 +165,43 @@ def live(context: PanelContext, turn_id: str) -> str:
     return "" if is_past else f"/api/sessions/{quote(context.session.id)}/turns/{quote(turn_id)}/activity"
 
 
-def _did(context: PanelContext, attempt: Attempt | None) -> list[dict[str, str]]:
+def _did(context: PanelContext, attempt: Attempt | None) -> list[dict[str, Any]]:
     """The tools that the attempt used."""
     event = event_of(context, attempt.activity.version) if attempt and attempt.activity else None
     if not isinstance(event, ActivityRecorded):
         return []
-    return [{"title": cut(use.title or use.tool, SENTENCE), "result": _result(use)} for use in event.tools]
+    return [
+        {
+            "tool": use.tool,
+            "title": cut(use.title or use.tool, SENTENCE),
+            "result": _result(use),
+            "bad": use.denied or bool(use.exit_code),
+            "took": f"{use.milliseconds / 1000:.1f} s" if use.milliseconds else "",
+        }
+        for use in event.tools
+    ]
 
 
 def _result(use: ToolUse) -> str:
     return "⊘" if use.denied else f"✕ {use.exit_code}" if use.exit_code else ""
+
+
+def _attempts(context: PanelContext, turn: TurnCard) -> list[dict[str, Any]]:
+    """Every attempt that has ended, if one failed: why, and when the next one began."""
+    ended = [attempt for attempt in turn.entry.attempts if attempt.version <= context.version]
+    if not any(attempt.failure for attempt in ended):
+        return []
+    return [
+        {
+            "number": attempt.number,
+            "version": attempt.version,
+            "failure": attempt.failure or "",
+            "state": attempt.outcome,
+            "detail": cut(attempt.detail, SENTENCE),
+            "seconds": clock(round(attempt.seconds * 1000)),
+        }
+        for attempt in ended[-READ_ATTEMPTS:]
+    ]
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
