@@ -23,7 +23,7 @@ _ATTRIBUTES: Final = "* -text !eol !crlf !ident !filter !diff !merge !working-tr
 """Overrides every `.gitattributes`: contents are recorded and restored byte for byte, and no diff is hidden."""
 NEVER_RECORDED: Final = (
     *("__pycache__/", "*.pyc", ".pytest_cache/", ".mypy_cache/", ".ruff_cache/", ".hypothesis/"),
-    *("node_modules/", ".venv/"),
+    *("node_modules/", ".venv/", ".aider.chat.history.md", ".aider.input.history", ".aider.tags.cache.v*/"),
 )
 """Patterns in the form that git uses to ignore files."""
 _EXCLUDED: Final = "".join(f"{pattern}\n" for pattern in NEVER_RECORDED)

@@ -29,7 +29,7 @@ for number in range({RATE} * {SECONDS}):
     time.sleep(max(0.0, began + number / {RATE} - time.monotonic()))
     line = json.dumps(given[number % 2]).replace(given[0]["message"]["content"][0]["id"], f"call-{{number // 2}}")
     print(line, flush=True)
-time.sleep({SECONDS} + 4)
+time.sleep(2 * {SECONDS})
 print(json.dumps({{"type": "result", "result": "A plan."}}), flush=True)
 """
 BARE = """
@@ -99,8 +99,8 @@ def test_the_activity_of_a_busy_agent_costs_at_most_a_fiftieth_of_a_core(tmp_pat
         shown = reader.frames
         until(lambda: reader.frames >= FRAMES, what="all frames")
         silent, _ = shares(server.pid, floor.pid)
-        floor.wait(PATIENCE)
         assert FRAMES / 2 < shown < reader.frames == FRAMES
+        floor.wait(2 * PATIENCE)
         own = busy - silent - bare
         tell(
             f"activity: {own:.2%} of a core at {RATE} lines a second ({bare:.2%} to read them, {silent:.2%} in silence)"

@@ -55,6 +55,8 @@ class Rule:
     words: str
     steps: Sequence[Step]
     taken: int = 0
+    without_tools: bool = False
+    """Whether it also means calls without tools: of a program that has none, or of a model."""
 
     def next(self) -> Step:
         step = self.steps[min(self.taken, len(self.steps) - 1)]
@@ -87,7 +89,7 @@ class Provider:
         with self.lock:
             self.prompts.append(prompt)
             fitting = [rule for rule in self.rules if rule.words in prompt]
-            step = SIDE if not offered or not fitting else fitting[0].next()
+            step = fitting[0].next() if fitting and (offered or fitting[0].without_tools) else SIDE
             if step.status is None and not step.cut and not step.hang:
                 self.calls.append((protocol.name, step.usage))
             return step

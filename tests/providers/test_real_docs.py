@@ -19,6 +19,7 @@ from tests.providers.stub import Provider, Rule, Step
 
 pytestmark = pytest.mark.agents
 
+SECONDS = 600.0
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCKS = {
     f"{page}-{number}": block
@@ -85,7 +86,7 @@ def test_each_agent_of_a_document_answers(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(trying, "LIMITS", Limits(wall_seconds=600.0, idle_seconds=300.0))  # for a busy machine
+    monkeypatch.setattr(trying, "LIMITS", Limits(wall_seconds=SECONDS, idle_seconds=SECONDS / 2))  # for a busy machine
     provider.rules = [Rule("Answer with the single word READY", [says("READY")])]
     code = carry_out(["doctor", "--try", "--json", "--team", written(machine, name)])
     trials = json.loads(capsys.readouterr().out)["agents"]
@@ -101,6 +102,8 @@ def test_a_complete_example_fixes_a_failing_test(
     provider.rules = delivery()
     if "aider" in BLOCKS[name]:
         provider.rules[3] = Rule("You are the developer", [says(AIDER)])
+        for rule in provider.rules:
+            rule.without_tools = True
     assert carry_out([*RUN, "--team", written(machine, name)]) == 0, capsys.readouterr()
     turns = data(events(capsys), "turn.answered")
     assert [turn["files"] for turn in turns if turn["role"] == "dev"] == [["calc.py"]]
@@ -112,8 +115,8 @@ def test_the_fallback_of_the_example_takes_over_after_a_refused_login(
 ) -> None:
     provider.rules = delivery(planner=Step(status=401))
     assert carry_out([*RUN, "--team", written(machine, block_with('fallback = ["Codex"]'))]) == 0, capsys.readouterr()
-    first = data(events(capsys), "turn.answered")[0]
-    assert (first["role"], first["agent"]) == ("planner", "Codex")
+    turns = data(events(capsys), "turn.answered")
+    assert [turn["agent"] for turn in turns if turn["role"] == "planner"] == ["Codex"]
 
 
 def test_the_rules_of_the_example_deny_a_command(
@@ -132,7 +135,7 @@ def test_the_program_of_the_example_is_notified(machine: Path, provider: Provide
     with serving(machine.parent, team=written(machine, block_with("[notify]"))) as server:
         body = {"task": "Fix add", "filePaths": ["calc.py"], "validationCommands": ["true"], "workspace": str(machine)}
         name = start(server.client, body)
-        assert ended(server.client, name, seconds=120)["status"] == "failed"
+        assert ended(server.client, name, seconds=SECONDS)["status"] == "failed"
         assert only(history(server.client, name), "turn.failed")
-        until(lambda: notified.exists() and notified.read_text().endswith("}"), what="the message", seconds=30)
+        until(lambda: notified.exists() and notified.read_text().endswith("}"), what="the message", seconds=SECONDS)
     assert json.loads(notified.read_text())["data"]["sessionId"] == name
