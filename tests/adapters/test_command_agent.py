@@ -157,6 +157,17 @@ def test_a_crash_brings_the_end_of_what_the_program_complained(command: CommandS
     assert len(failure.detail) <= 2_100
 
 
+def test_a_banner_is_not_part_of_the_answer(command: CommandSubject) -> None:
+    (command.folder / "said").write_text("Tool v1\nModel: x\n\nThe plan.\nA Model: of it.\nTokens: 7\n")
+    seen: list[Activity] = []
+    agent = command.ordered(orders={"say": str(command.folder / "said")}, skip_lines="(Tool v|Model: |Tokens: )")
+    assert ask(agent, replace(TURN, observe=seen.append)).text == "The plan.\nA Model: of it."
+    assert [(each.kind, each.text) for each in seen] == [
+        *(("notice", "Tool v1"), ("notice", "Model: x"), ("message", "The plan."), ("message", "A Model: of it.")),
+        ("notice", "Tokens: 7"),
+    ]
+
+
 def test_the_settings_may_be_stricter_than_the_turn(command: CommandSubject) -> None:
     codes = []
     for bound in ({"timeout_seconds": 0.3}, {"idle_seconds": 0.3}, {"output_bytes": 10}):

@@ -17,12 +17,13 @@ from tests.api.server import delivery as body_of
 from tests.browser.browsing import ARGUMENTS, CHROMIUM, button
 from tests.providers.deliveries import FIX, delivery, runs, says
 from tests.providers.programs import ACP, KEYS, acp_settings, installed, settings
-from tests.providers.stub import Provider, Rule
+from tests.providers.stub import Provider, Rule, Step
 
 pytestmark = pytest.mark.agents
 
 SECONDS = 600.0
 CLICK_MS = 60_000
+FAILING = "echo '1 failed'; false"
 TEAMS = {
     **{f"{name}-acp": ("acp", name) for name in ACP},
     "codex": ("codex", "codex"),
@@ -55,6 +56,36 @@ def team(request: pytest.FixtureRequest, provider: Provider, repository: Path, m
         f'timeout_seconds = 300\nidle_seconds = 200\n{own}\n[permissions]\nask = ["execute:*"]\n'
     )
     return path
+
+
+@pytest.fixture
+def claude(provider: Provider, repository: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Claude Code by its preset, allowed everything."""
+    monkeypatch.setenv("PATH", f"{installed('claude')}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-stub-0123456789")
+    path = repository.parent / "team.toml"
+    path.write_text(
+        f'[[agents]]\nname = "Claude"\npreset = "claude"\n[agents.settings]\n{settings("claude", provider.url)}\n'
+    )
+    return path
+
+
+def test_the_page_shows_what_claude_does(browser: Browser, claude: Path, provider: Provider, repository: Path) -> None:
+    read = {"file_path": "calc.py"}
+    edit = {**read, "old_string": "a - b", "new_string": "a + b + 1"}
+    steps = [Step(call=("Read", read)), Step(call=("Edit", edit)), runs(FAILING), Step(hang=SECONDS)]
+    again = Rule("You are the developer", steps)
+    provider.rules = [again if rule.words == again.words else rule for rule in delivery()]
+    with serving(repository.parent, team=claude) as server:
+        body = body_of(workspace=str(repository), filePaths=["calc.py"], validationCommands=["true"])
+        del body["scenario"]
+        session = start(server.client, body)
+        page = browser.new_context(locale="en").new_page()
+        page.goto(f"{server.url}/sessions/{session}")
+        line = re.compile(r"^Edit calc\.py · Run .* → 1 failed · \d+:\d\d$")
+        expect(page.locator("[data-activity]")).to_have_text(line, timeout=CLICK_MS * 10)
+        expect(page.get_by_text("Claude", exact=True).first).to_be_visible()
+        assert server.client.post(f"/api/sessions/{session}/cancel", json={}).status_code == 200
 
 
 def decisions(server: Server, session_id: str) -> list[dict[str, Any]]:

@@ -26,7 +26,7 @@ class Run:
         """The answer, limited to a number of bytes, or the failure; usage as the program reports it."""
         settings, finished, call = self.settings, self.finished, self.call
         output = messages(finished.stdout) if settings.output == "json" else ()
-        picked = text_of(output, settings.text_path) if settings.text_path else finished.stdout
+        picked = text_of(output, settings.text_path) if settings.text_path else self._spoken()
         text, too_long = cut(call.scrub(picked or "").strip("\r\n"), most)
         failure = self._end(output) or self._doubt(output) or self._error_text(text)
         if too_long and failure is None:
@@ -41,6 +41,12 @@ class Run:
             failure=failure,
             truncated=too_long or finished.truncated,
         )
+
+    def _spoken(self) -> str:
+        """Plain text without the lines that are not part of the answer."""
+        skip = self.settings.skip_lines
+        lines = self.finished.stdout.split("\n")
+        return "\n".join(line for line in lines if skip is None or not re.match(skip, line))
 
     def _end(self, output: Sequence[Message]) -> Failure | None:
         """Why the process did not end well, if it did not."""

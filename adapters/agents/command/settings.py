@@ -84,7 +84,8 @@ class CommandSettings(Value):
     each conversation, initially with `home_files`; `user` is the home of the account that runs the worker. `keys` are
     variables that contain a login (`NAME`, or `NAME=VARIABLE` if ours has another name): those that are set are passed
     on, and a private home needs at least one. Exit codes prove nothing: `require_final` is the `type` of the JSON
-    message without which there is no answer; an answer that `error_text` matches as a whole is an error. `fenced_args`
+    message without which there is no answer; an answer that `error_text` matches as a whole is an error. Lines of
+    plain text that `skip_lines` matches at their beginning are not part of the answer. `fenced_args`
     replace `read_args` and `write_args` inside bubblewrap, where the program's own sandbox cannot work. `questions`:
     `claude`: the program takes messages on stdin and asks for permission in lines of JSON, as Claude Code does with
     `--permission-prompt-tool stdio`; `codex`: it is Codex's app server, whose protocol tells the answer, the usage, the
@@ -108,6 +109,7 @@ class CommandSettings(Value):
     session_path: Where | None = None
     error_path: Where | None = None
     error_text: Annotated[str, Field(min_length=1, max_length=500), AfterValidator(pattern)] | None = None
+    skip_lines: Annotated[str, Field(min_length=1, max_length=500), AfterValidator(pattern)] | None = None
     usage_paths: UsagePaths | None = None
     require_final: str | None = None
     failures: Annotated[tuple[Rule, ...], Field(max_length=100)] = ()
@@ -200,6 +202,8 @@ class CommandSettings(Value):
     def _check_output(self) -> None:
         if self.output == "json" and self.text_path is None:
             raise ValueError('output = "json" needs text_path')
+        if self.output == "json" and self.skip_lines is not None:
+            raise ValueError('skip_lines needs output = "text"')
         useless = [name for name in _JSON_ONLY if getattr(self, name) is not None]
         if self.output == "text" and useless:
             raise ValueError(f'{useless[0]} needs output = "json"')

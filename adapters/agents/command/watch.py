@@ -1,5 +1,6 @@
 """Watches a program while it works: its lines become activities, and a hopeless retry is stopped at once."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -53,7 +54,8 @@ class Watch:
         if stream != 1:
             return (Activity(kind="notice", text=tail(line)),)
         if self._settings.output != "json":
-            return (Activity(kind="message", text=tail(line)),)
+            skip = self._settings.skip_lines
+            return (Activity(kind="notice" if skip and re.match(skip, line) else "message", text=tail(line)),)
         if self._settings.stream is None or not line.startswith("{"):
             return ()
         try:

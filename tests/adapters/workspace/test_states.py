@@ -65,7 +65,15 @@ def test_tool_caches_are_not_recorded_unless_the_project_has_them(workspaces: Wo
     git(source, "commit", "-q", "-m", "vendored")
     opened = workspaces.open("s1", source)
     folder = opened.checkout(tree=None, slot=0)
-    write(folder, {"node_modules/kept.js": "2", "node_modules/other.js": "x", "src/__pycache__/b.pyc": "x"})
+    write(
+        folder,
+        {
+            "node_modules/kept.js": "2",
+            "node_modules/other.js": "x",
+            "src/__pycache__/b.pyc": "x",
+            ".aider.tags.cache.v4/cache.db": "x",
+        },
+    )
     state = opened.snapshot(folder, message="m", parent=opened.base())
     assert opened.changed_files(opened.base(), state) == ("node_modules/kept.js",)
 
