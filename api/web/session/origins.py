@@ -83,10 +83,11 @@ class Origins:
         return max(evidence, key=lambda each: each.version, default=None)
 
     def _validated(self, ended: int) -> tuple[Evidence | None, bool]:
-        first = next(((version, passed) for version, passed in self._validations if version > ended), None)
-        if first is None:
+        """The first validation after it that passed, as `hansard blame` names it; else the first that ran."""
+        after = [(version, passed) for version, passed in self._validations if version > ended]
+        if not after:
             return None, False
-        version, passed = first
+        version, passed = next((each for each in after if each[1]), after[0])
         return Evidence(version, "" if passed else cut(self._reasons(version)[0], SENTENCE)), passed
 
     def _approved(self, turn: TurnCard, ended: int) -> Evidence | None:
