@@ -3,12 +3,22 @@
 from typing import Final
 
 from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
 
 from api.http import problems
 from api.http.application import PathHandler, application, routes
 from api.routes import results, session_turns, views
 from api.settings import Settings
 from api.system import System
+
+
+async def _show_report(request: Request) -> Response:
+    """GET /api/reports/{name}: reports are imported when one is asked for"""
+    from api.routes.reports import show_report
+
+    return await show_report(request)
+
 
 READS: Final[tuple[PathHandler, ...]] = (
     ("/api/sessions", views.list_sessions),
@@ -32,6 +42,7 @@ READS: Final[tuple[PathHandler, ...]] = (
     ("/api/decisions", views.list_decisions),
     ("/api/events", views.list_log),
     ("/api/message", views.show_channel),
+    ("/api/reports/{name}", _show_report),
 )
 
 

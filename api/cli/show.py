@@ -160,7 +160,7 @@ async def report(
         raise Failed("Give --csv or --json, not both.", code=exits.USAGE)
     filters = {"from": since, "to": until, "kind": kind, "label": label, "asOf": as_of}
     path = f"/api/reports/{name}"
-    async with connected(where, "all") as api:
+    async with connected(where) as api:
         if csv:
             put_document((await api.text(path, format="csv", **filters)).replace("\r\n", "\n"))
             return exits.OK

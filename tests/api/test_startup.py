@@ -83,6 +83,16 @@ def test_views_that_are_up_to_date_are_read_without_a_server_inside(reading: tup
     assert [name for name in spared if name in found] == []
 
 
+@pytest.mark.parametrize("reading", [("explain", "delivery-1"), ("report", "budgets", "--json")])
+def test_commands_about_the_past_need_no_application(reading: tuple[str, ...], tmp_path: Path) -> None:
+    """They ask the reader, which has no pages, no commands and no description of itself."""
+    stage = Stage(tmp_path)
+    stage.delivers()
+    stage.store.close()
+    found = imported(command(*reading, "--database", str(stage.store.path)), tmp_path)
+    assert [name for name in ("api.app", "api.routes.commands", "api.openapi.building", *SERVER) if name in found] == []
+
+
 def test_a_server_answers_while_its_views_are_folded_again(tmp_path: Path) -> None:
     """After an upgrade: commands and single sessions at once; lists say when to come again, and are never half."""
     with inside(tmp_path, work=False) as client:

@@ -205,7 +205,7 @@ def store_events(store: Store, events: Sequence[Recorded], blobs: Sequence[Blob]
     for recorded in events:
         entry = NewEvent(recorded.session_id, recorded.version, recorded.at, recorded.causation, recorded.event)
         store.append([Write(entries=[entry], blobs=blobs)])
-        while claim(store, "worker", now=0, lease_ms=2**60) is not None:
+        while claim(store, "worker", now=0, lease_ms=2**30) is not None:
             pass
 
 

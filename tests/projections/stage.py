@@ -54,7 +54,7 @@ class Stage:
         order = CommandEnvelope(session_id, command, actor="tester", command_id=f"c{self._commands}", starts=starts)
         self.writer.do_now(order)
         self.at += SECOND
-        while claim(self.store, "worker", now=0, lease_ms=2**60) is not None:
+        while claim(self.store, "worker", now=self.at, lease_ms=2**30) is not None:
             pass
         return self
 

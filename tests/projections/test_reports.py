@@ -281,7 +281,7 @@ def test_a_validation_costs_nothing_that_could_be_reported(deliveries: SqliteVie
 
 
 def _fails(stage: Stage, code: FailureCode, attempt: int, **usage: int) -> None:
-    claim(stage.store, "worker", now=stage.at, lease_ms=2**60)
+    claim(stage.store, "worker", now=stage.at, lease_ms=2**30)
     turn_id = stage.turn("delivery-1").turn_id
     failure = Failure(code=code, detail="bad weather")
     command = RecordReply(turn_id=turn_id, attempt=attempt, seconds=2.0, usage=Usage(**usage), failure=failure)
