@@ -3,21 +3,19 @@
 import os
 from typing import Final
 
-from domain.values.words import of_environment, words
-
 _ROOMS: Final = ("projections.record", "api.web", "api.cli")
 
 
 def label(name: str) -> str:
     """The heading of a column or the name of a field."""
-    if of_environment(os.environ) == "en":
-        return name
     shown = recorded("label", name.lower())
     return name if shown == name.lower() else shown
 
 
 def recorded(group: str, value: str) -> str:
     """A recorded name, such as a status; English shows it as the API has it."""
+    from domain.values.words import of_environment, words  # `--help` has none
+
     language = of_environment(os.environ)
     return value if language == "en" else words(language, *_ROOMS).of(group, value)
 
