@@ -8,8 +8,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final, Protocol
 
 from api.cli.exits import rests
+from api.cli.figures import figures
+from api.cli.labels import sentence
 from api.cli.options import Json
-from api.cli.terminal import columns, local_time, minutes, one_line, say, shortened
+from api.cli.terminal import columns, local_time, one_line, say, shortened
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -41,21 +43,6 @@ def history(session: Json) -> str:
         ]
         for verdict, agent in judged
     )
-
-
-def round_of(session: Json) -> list[str]:
-    """Which round it is and of how many; nothing for a session that has none."""
-    rounds = session.get("rounds")
-    if isinstance(rounds, list):
-        return [f"round {len(rounds)}/{session['maxRounds']}", *_convergence(session)]
-    if session.get("mode") == "orchestrated":
-        return [f"round {session['round']}/{session['lastRound']}"]
-    return []
-
-
-def _convergence(session: Json) -> list[str]:
-    metrics = session.get("convergence")
-    return [f"convergence {metrics['overallScore']:.2f}"] if metrics else []
 
 
 def _row(agent: Json) -> list[str]:
@@ -252,48 +239,15 @@ def summary(session: Json, *, waited_ms: int = 0) -> "Text":
     return text
 
 
-def figures(session: Json, *, waited_ms: int = 0) -> list[str]:
-    """Rounds, or iteration and budget, each in a few words; nothing for a session that has none."""
-    budget = session.get("budget")
-    if not isinstance(budget, dict):
-        return round_of(session)
-    elapsed = int(budget["elapsedMs"]) + waited_ms
-    words = [
-        f"iteration {session.get('iteration', 0)}/{budget['maxIterations']}",
-        f"{minutes(elapsed)} of {budget['maxMinutes']} min",
-    ]
-    if budget.get("tokens") is not None:
-        words.append(f"{budget['tokens']:,} tokens" + _of_limit(budget.get("maxTokens")))
-    if budget.get("costMicros") is not None:
-        words.append(f"{_dollars(budget['costMicros'])} spent" + _of_money(budget.get("maxCostMicros")))
-    if budget.get("reason"):
-        words.append(f"exhausted by {budget['reason']}")
-    return words
-
-
-def _of_limit(limit: int | None) -> str:
-    return f" of {limit:,}" if limit is not None else ""
-
-
-def _dollars(micros: int) -> str:
-    from domain.values.budget import dollars  # not before an amount is shown: it takes longer than the rest of a start
-
-    return dollars(micros)
-
-
-def _of_money(limit: int | None) -> str:
-    return f" of {_dollars(limit)}" if limit is not None else ""
-
-
 def _at_work(session: Json) -> list[str]:
     turns = [turn for turn in session.get("outstandingTurns") or () if turn.get("work") != "wait"]
     away = [turn for turn in turns if turn.get("machine")]
     turns = [turn for turn in turns if turn not in away]
     groups = (
-        ("at work", [turn for turn in turns if not (turn.get("external") or turn.get("elsewhere"))]),
+        (sentence("at work"), [turn for turn in turns if not (turn.get("external") or turn.get("elsewhere"))]),
         (f"waiting for the machine {one_line(str(away[0]['machine'])) if away else ''}", away),
-        ("waiting for an external worker", [turn for turn in turns if turn.get("external")]),
-        ("waiting: not in this team", [turn for turn in turns if turn.get("elsewhere")]),
+        (sentence("waiting for an external worker"), [turn for turn in turns if turn.get("external")]),
+        (sentence("waiting: not in this team"), [turn for turn in turns if turn.get("elsewhere")]),
     )
     return [f"{', '.join(one_line(str(turn.get('agent'))) for turn in few)} {what}" for what, few in groups if few]
 

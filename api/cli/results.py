@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 import shutil
 import subprocess
 from collections import defaultdict
@@ -57,13 +58,16 @@ async def changes(
 
 
 def _show(patch: str) -> None:
-    """Through a pager on a terminal, else as it is."""
-    pager = os.environ.get("PAGER", "less")
-    if not os.isatty(1) or shutil.which(pager) is None:
+    """In colours on a terminal, and through a pager (`PAGER` may have options), else as it is."""
+    if not os.isatty(1):
         put_document(patch)
         return
-    lines = (paint(visible(line), _style(line)) for line in patch.splitlines())
-    subprocess.run([pager], input="\n".join(lines), text=True, env={"LESS": "FRX", **os.environ}, check=False)
+    lines = "\n".join(paint(visible(line), _style(line)) for line in patch.splitlines())
+    pager = shlex.split(os.environ.get("PAGER", "less"))
+    if not pager or shutil.which(pager[0]) is None:
+        put(lines)
+        return
+    subprocess.run(pager, input=lines, text=True, env={"LESS": "FRX", **os.environ}, check=False)
 
 
 def _style(line: str) -> str | None:

@@ -7,9 +7,10 @@ from typing import Final
 from api.cli import discussion
 from api.cli.discussion import Pairs
 from api.cli.fences import GAPS, NAMES
+from api.cli.figures import figures
 from api.cli.labels import recorded
 from api.cli.options import Json
-from api.cli.progress import MARKS, figures, history, matrix
+from api.cli.progress import MARKS, history, matrix
 from api.cli.terminal import counted, local_time, put, put_pairs, shortened
 from domain.values.words import of_environment
 

@@ -10,6 +10,7 @@ from api.cli.asking import allowed, decide, is_interactive, permitted
 from api.cli.client import Api
 from api.cli.doing import RunningTurns
 from api.cli.exits import rests
+from api.cli.labels import sentence
 from api.cli.options import Json
 from api.cli.progress import Screen, screen
 from api.cli.session import outcome, steps
@@ -230,7 +231,7 @@ async def _say_what_next(api: Api, session: Json, waiting: list[Json]) -> None:
         return
     if result := session.get("result"):
         merge, show = "To merge the result: hansard merge", "To see the changes as a patch: hansard changes"
-        say(f"{merge if result['branch'] else show} {session['id']}")
+        say(f"{sentence(merge if result['branch'] else show)} {session['id']}")
     if session["status"] == "checkpoint":
         say("Paused at a checkpoint. Next:")
     await _say_steps(api, session)

@@ -1,0 +1,55 @@
+"""How far a session is, in a few words: its round, or its iteration and what it has used of its budget."""
+
+from api.cli.labels import recorded, sentence
+from api.cli.options import Json
+from api.cli.terminal import minutes
+
+
+def figures(session: Json, *, waited_ms: int = 0) -> list[str]:
+    """Rounds, or iteration and budget, each in a few words; nothing for a session that has none."""
+    budget = session.get("budget")
+    if not isinstance(budget, dict):
+        return round_of(session)
+    elapsed = int(budget["elapsedMs"]) + waited_ms
+    words = [
+        sentence("iteration {n}/{most}", n=session.get("iteration", 0), most=budget["maxIterations"]),
+        sentence("{used} of {most} min", used=minutes(elapsed), most=budget["maxMinutes"]),
+    ]
+    if budget.get("tokens") is not None:
+        words.append(sentence("{n} tokens", n=f"{budget['tokens']:,}") + _of_limit(budget.get("maxTokens")))
+    if budget.get("costMicros") is not None:
+        words.append(
+            sentence("{money} spent", money=_dollars(budget["costMicros"])) + _of_money(budget.get("maxCostMicros"))
+        )
+    if budget.get("reason"):
+        words.append(sentence("exhausted by {what}", what=recorded("amount", budget["reason"])))
+    return words
+
+
+def _of_limit(limit: int | None) -> str:
+    return sentence(" of {limit}", limit=f"{limit:,}") if limit is not None else ""
+
+
+def _dollars(micros: int) -> str:
+    from domain.values.budget import dollars  # not before an amount is shown: it takes longer than the rest of a start
+
+    return dollars(micros)
+
+
+def _of_money(limit: int | None) -> str:
+    return sentence(" of {limit}", limit=_dollars(limit)) if limit is not None else ""
+
+
+def round_of(session: Json) -> list[str]:
+    """Which round it is and of how many; nothing for a session that has none."""
+    rounds = session.get("rounds")
+    if isinstance(rounds, list):
+        return [sentence("round {n}/{most}", n=len(rounds), most=session["maxRounds"]), *_convergence(session)]
+    if session.get("mode") == "orchestrated":
+        return [sentence("round {n}/{most}", n=session["round"], most=session["lastRound"])]
+    return []
+
+
+def _convergence(session: Json) -> list[str]:
+    metrics = session.get("convergence")
+    return [f"convergence {metrics['overallScore']:.2f}"] if metrics else []
