@@ -34,6 +34,14 @@ def test_a_crash_has_a_card_with_its_words(client: TestClient) -> None:
     assert "Why: a phase failed" in text and "The scenario answers planner with crash." in text
 
 
+def test_the_head_says_once_and_without_a_code_what_stopped_a_session(client: TestClient) -> None:
+    crashed = reached(client, begun(client, delivery({"planner": [{"error": "crash"}]})), "failed")
+    assert words_of(panel(client, crashed, "head")).startswith("The scenario answers planner with crash. delivery")
+    missing = delivery(baseline=True, validationCommands=["pytset -q"])
+    unready = words_of(panel(client, reached(client, begun(client, missing), "failed"), "head"))
+    assert unready.startswith("The validation command `pytset -q` cannot be started.")
+
+
 def test_what_goes_well_has_no_card_and_no_cause(client: TestClient) -> None:
     for session_id in (two_iterations(client), waiting_review(client)):
         assert panel(client, session_id, "failure") == ""

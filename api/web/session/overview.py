@@ -1,11 +1,11 @@
 """The first thing seen: the state, what is left, how far it is, and what is wanted of whom."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, get_args
 
 from api.web.model import clock, money, owner
 from api.web.plain_text import cut
-from api.web.session.causes import asked_by, cause_of
+from api.web.session.causes import CauseShown, asked_by, cause_of
 from api.web.session.context import ICONS, LONG, SENTENCE, PanelContext
 from api.web.session.turns import live
 from domain.delivery.state import Delivery
@@ -14,6 +14,7 @@ from domain.discussion.state import Discussion
 from domain.orchestration.endings import asks
 from domain.orchestration.state import Orchestration
 from domain.session.state import Session
+from domain.session.turns import Unready
 from projections.record.outcome import outcome
 from projections.record.placeholders import shortly
 from projections.record.session import approval_of
@@ -25,17 +26,32 @@ WAITED_MS = 1_000
 """A shorter wait is not worth its words."""
 
 
+def _unready(context: PanelContext) -> bool:
+    """Whether it stopped before any agent was asked; its summary says why, and what to do."""
+    return context.it.get("reason") in get_args(Unready)
+
+
+def _because(cause: CauseShown | None, sentence: str) -> str:
+    """The first line that says why; the sentence itself where that line only adds a code to it."""
+    line = shortly(cause.lines[0]) if cause else ""
+    if not line or line in sentence:
+        return ""
+    return sentence if sentence and line.endswith(sentence) else line
+
+
 def head(context: PanelContext) -> dict[str, Any]:
     """What every tab begins with: why it is as it is, what was decided and by whom, what it cost."""
     it, card = context.it, decision(context)
     made, outcomes = it.get("decision") or {}, context.past(context.trail.outcomes)
     waits = context.needs_somebody and context.badge != "exhausted"
     why = card["summary"] if waits else outcome(context.it, context.language)
-    error = context.session.last_error if context.badge in ("failed", "partial") else ""
-    cause = cause_of(context)
+    error = context.session.last_error if context.badge in ("failed", "partial") and not _unready(context) else ""
+    cause, sentence = cause_of(context), error or (why if " " in why else "")
+    because = _because(cause, sentence)
     return {
-        "why": cut(error or (why if " " in why else ""), SENTENCE),
-        "because": cut(shortly(cause.lines[0]), BECAUSE) if cause and cause.lines[0] not in (error or why) else "",
+        "why": "" if because and because == sentence else cut(sentence, SENTENCE),
+        "because": cut(because, BECAUSE),
+        "printed": because != sentence,
         "because_at": cause.version if cause else None,
         "result": _handed_over(context),
         "asked": owner(asked_by(context)),
@@ -70,6 +86,7 @@ def _handed_over(context: PanelContext) -> dict[str, Any] | None:
 def overview(context: PanelContext) -> dict[str, Any]:
     """What the head has said in a sentence is not said again."""
     session = context.session
+    unexplained = context.badge in ("failed", "partial") and not cause_of(context)
     summary = "" if context.needs_somebody else outcome(context.it, context.language)
     return {
         "badge": context.badge,
@@ -87,7 +104,7 @@ def overview(context: PanelContext) -> dict[str, Any]:
         ],
         "more_at_work": max(0, len(session.outstanding) - TURNS),
         "summary": cut(summary, LONG) if len(summary) > SENTENCE else "",
-        "error": cut(session.last_error or "", LONG) if context.badge in ("failed", "partial") else "",
+        "error": cut(session.last_error or "", LONG) if unexplained else "",
         "warnings": [cut(words, SENTENCE) for words in context.it.get("warnings", ())[:5]],
         "elapsed": context.elapsed,
         "elapsed_ms": context.elapsed_ms,
