@@ -25,7 +25,9 @@ def encode(entry: NewEvent) -> StoredEvent:
     version = version_of(event.TOPIC)
     data = event.__pydantic_serializer__.to_json(event, by_alias=True, exclude_none=True, exclude_defaults=True)
     state: dict[str, Any] = {} if version == 1 else {"v": version}
-    state |= {"at": entry.at, "actor": causation.actor, "command": causation.command_id}
+    state |= {"at": entry.at, "actor": causation.actor}
+    own_turn = causation.command_id.startswith(f"{entry.session_id}.")
+    state |= {"turn" if own_turn else "command": causation.command_id.removeprefix(f"{entry.session_id}.")}
     if causation.correlation_id != entry.session_id:
         state["correlation"] = causation.correlation_id
     if causation.causation_id != causation.command_id:
@@ -41,19 +43,20 @@ def encode(entry: NewEvent) -> StoredEvent:
 def decode(row: StoredEvent, position: int) -> Recorded:
     """The event of a row. Raises DamagedEvent for a topic or version of another Hansard, or for data that does not
     fit."""
+    stream = str(row.originator_id)
     try:
         envelope = _envelope(row)
+        causation = causation_of(envelope, stream)
     except _UNFIT as error:
         raise DamagedEvent(row, position, _why(error)) from error
-    stream = str(row.originator_id)
-    return Recorded(
-        position, stream, row.originator_version, envelope["at"], causation_of(envelope, stream), envelope["data"]
-    )
+    return Recorded(position, stream, row.originator_version, envelope["at"], causation, envelope["data"])
 
 
 def causation_of(envelope: Mapping[str, Any], stream: str) -> Causation:
-    """Most events are part of their own session, and are caused by one of its events (`cause`) or by the command."""
-    command = envelope["command"]
+    """Most events are part of their own session, come from one of its turns (`turn`), and are caused by one of its
+    events (`cause`) or by the command."""
+    turn = envelope.get("turn")
+    command = envelope["command"] if turn is None else f"{stream}.{turn}"
     cause = envelope.get("cause")
     return Causation(
         envelope["actor"],
@@ -109,7 +112,8 @@ def _reader(topic: str) -> Callable[[bytes], dict[str, Any]]:
         "trace": NotRequired[str],
         "at": int,
         "actor": str,
-        "command": str,
+        "command": NotRequired[str],
+        "turn": NotRequired[str],
         "correlation": NotRequired[str],
         "causation": NotRequired[str],
         "cause": NotRequired[int],

@@ -19,7 +19,7 @@ from domain.session.record import Causation, Omitted, Recorded
 from domain.values.base import DomainEvent, Unknown
 
 _ENVELOPE: Final = re.compile(
-    rb'\{"at":(\d+),"actor":"([^"\\]*)","command":"([^"\\]*)"(?:,"correlation":"([^"\\]*)")?'
+    rb'\{"at":(\d+),"actor":"([^"\\]*)",(?:"command":"([^"\\]*)"|"turn":"([^"\\]*)")(?:,"correlation":"([^"\\]*)")?'
     rb'(?:,"causation":"([^"\\]*)"|,"cause":(\d+))?,"data":\{'
 )
 Row = tuple[int, str, int, str, bytes]
@@ -68,7 +68,8 @@ def _bare(kind: type[DomainEvent]) -> Read:
         envelope = _ENVELOPE.match(state)
         if envelope is None:
             return None
-        at, actor, command, correlation, causation, cause = envelope.groups()
+        at, actor, command, turn, correlation, causation, cause = envelope.groups()
+        command = command if turn is None else f"{stream}.".encode() + turn
         because = causation or (f"{stream}:{int(cause)}".encode() if cause else command)
         parts = (actor, command, correlation or stream.encode(), because)
         return Recorded(position, stream, version, int(at), Causation(*map(bytes.decode, parts)), event)
@@ -85,11 +86,11 @@ def _without(kind: type[DomainEvent], fields: frozenset[str]) -> Read:
         position, stream, version, _, state = row
         try:
             envelope = validate(state)
-        except ValidationError:
+            causation = causation_of(envelope, stream)
+        except (ValidationError, LookupError):
             return None
         if envelope.get("v", 1) != 1:
             return None
-        causation = causation_of(envelope, stream)
         return Recorded(position, stream, version, envelope["at"], causation, _made(kind, envelope["data"][0]))
 
     return read
@@ -117,8 +118,8 @@ def _validator(kind: type[DomainEvent], omitted: frozenset[str]) -> SchemaValida
         {
             "v": core_schema.typed_dict_field(core_schema.int_schema(), required=False),
             "at": core_schema.typed_dict_field(core_schema.int_schema()),
-            **dict.fromkeys(("actor", "command"), text),
-            **dict.fromkeys(("correlation", "causation"), optional),
+            "actor": text,
+            **dict.fromkeys(("command", "turn", "correlation", "causation"), optional),
             "cause": core_schema.typed_dict_field(core_schema.int_schema(), required=False),
             "data": core_schema.typed_dict_field(fields),
         }

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
+from eventsourcing.persistence import StoredEvent
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from adapters.store.mapper import decode, encode
-from adapters.store.port import NewEvent
+from adapters.store.port import DamagedEvent, NewEvent
 from domain.kinds import TOPICS
 from domain.session.record import Causation
 from domain.session.turns import TurnCancelled
@@ -72,6 +74,9 @@ def test_a_row_leaves_out_what_follows_from_the_rest_of_it() -> None:
         Causation("a", "c", "orchestration-1", "orchestration-1:3"),
         Causation("a", "c", "delivery-1", "delivery-1:03", "00-trace-01"),
         Causation("a", "c", "delivery-1", "delivery-1:"),
+        Causation("a", "delivery-1.t4#1", "delivery-1", "delivery-1:3"),
+        Causation("a", "delivery-1.delivery-1.", "delivery-1", "delivery-1:3"),
+        Causation("a", "delivery-10.t4#1", "delivery-1", "delivery-1:3"),
     ]
     keys = []
     for causation in cases:
@@ -79,7 +84,17 @@ def test_a_row_leaves_out_what_follows_from_the_rest_of_it() -> None:
         recorded = decode(row, 9)
         assert (recorded.causation, recorded.event) == (causation, EVENT)
         keys.append(sorted(orjson.loads(row.state).keys() - {"at", "actor", "command", "data", "trace"}))
-    assert keys == [[], ["cause"], ["causation", "correlation"], ["causation"], ["causation"]]
+    by_turn = ["cause", "turn"]
+    assert keys == [
+        *([], ["cause"], ["causation", "correlation"], ["causation"], ["causation"]),
+        *(by_turn, by_turn, ["cause"]),
+    ]
+
+
+def test_a_row_without_its_command_is_damaged() -> None:
+    row = encode(NewEvent("delivery-1", 4, 1, Causation("a", "c", "delivery-1", "c"), EVENT))
+    with pytest.raises(DamagedEvent, match="command"):
+        decode(StoredEvent("delivery-1", 4, row.topic, row.state.replace(b'"command"', b'"commend"')), 9)
 
 
 if __name__ == "__main__":
