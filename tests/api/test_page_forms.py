@@ -338,7 +338,7 @@ def test_a_decision_made_elsewhere_meanwhile_is_told(client: TestClient, path: s
     body = {"decision": "apply_fix"}
     assert client.post(f"/api/sessions/{session_id}/decision", json=body).status_code == 200
     seen = refused(send(client, found, decision="skip"), 412)
-    assert STALE in seen.text
+    assert "Already decided by unauthenticated: Apply Fix." in seen.text
     assert [form for form in seen.all("form") if "data-command" in form] == []
     assert session(client, session_id)["decision"]["choice"] == "apply_fix"
 

@@ -27,6 +27,7 @@ def test_every_message_is_used_and_every_message_used_exists() -> None:
         if place.name.endswith(".html") and "say" in place.read_text("utf-8")
     ]
     named_elsewhere = {
+        "decided_meanwhile",
         "head_files",
         "chat_unclear",
         "compare_budget",

@@ -61,7 +61,7 @@ def test_a_decision_made_elsewhere_meanwhile_is_told_and_not_made_twice(site: Br
     decided = server.client.post(f"/api/sessions/{session_id}/decision", json={"decision": "skip"})
     assert decided.status_code == 200
     button(page, "Apply Fix").click()
-    expect(page.get_by_role("alert").filter(has_text="The session has changed since you loaded it.")).to_be_visible()
+    expect(page.get_by_role("alert").filter(has_text="Already decided by unauthenticated")).to_be_visible()
     badge(page, "Decided")
     assert session(server.client, session_id)["decision"]["choice"] == "skip"
     site.forgive("status of 412")

@@ -60,7 +60,7 @@ def test_a_decision_that_the_inbox_shows_too_late_is_told_and_not_made(site: Bro
     decided = server.client.post(f"/api/sessions/{session_id}/decision", json={"decision": "skip"})
     assert decided.status_code == 200
     button(card, "Apply Fix").click()
-    expect(page.get_by_role("alert").filter(has_text="The session has changed since you loaded it.")).to_be_visible()
+    expect(page.get_by_role("alert").filter(has_text="Already decided by unauthenticated")).to_be_visible()
     expect(card).to_have_count(0)
     assert session(server.client, session_id)["decision"]["choice"] == "skip"
     site.forgive("status of 412")

@@ -135,7 +135,7 @@ def test_a_decision_made_elsewhere_meanwhile_is_told(site: Browsing, server: Ser
     body = {"decision": "skip"}
     assert server.client.post(f"/api/sessions/{session_id}/decision", json=body).status_code == 200
     button(page, "Apply Fix").click()
-    expect(page.locator(".told")).to_contain_text("The session has changed since you loaded it.")
+    expect(page.locator(".told")).to_contain_text("Already decided by unauthenticated")
     badge(page, "Decided")
     site.forgive("status of 412")
 

@@ -1,6 +1,7 @@
 """A form performs the same actions as the API, through the JSON that it represents: one parser, one rule, one
 answer."""
 
+import asyncio
 import hashlib
 import re
 from collections.abc import Mapping
@@ -15,9 +16,12 @@ from api.http.commands import Action, perform
 from api.http.idempotency import ApiCall
 from api.http.problems import Problem, of, problem
 from api.http.requests import CHARSET, received, system
+from api.system import System
+from api.web.model import owner
 from api.web.rendering import language_of
 from api.web.sentences import in_words, told_in
 from api.web.start_form import Field, Form
+from domain.discussion.state import Discussion
 from domain.values.base import HansardError
 from domain.values.sentences import Sentence, sentence_of
 from domain.values.strict import Malformed, decode
@@ -70,8 +74,21 @@ async def hand_over(
     except HansardError as error:
         answer = problem(of(error))
     replayed = answer.headers.get("idempotency-replayed") == "true"
-    wire = told_in(language_of(request), orjson.loads(bytes(answer.body)))
+    say = language_of(request)
+    wire = told_in(say, orjson.loads(bytes(answer.body)))
+    if answer.status_code == 412 and session:
+        wire["meanwhile"] = await asyncio.to_thread(_meanwhile, inside, session, say)
     return FormOutcome(answer.status_code, wire, replayed)
+
+
+def _meanwhile(inside: System, session_id: str, say: Words) -> str:
+    """Who decided what the sender wanted to decide; empty where nobody has."""
+    session = inside.sessions.get(session_id)
+    decision = session.decision if isinstance(session, Discussion) else None
+    if decision is None or decision.expired:
+        return ""
+    who, choice = owner(decision.actor) or decision.actor, say.of("choice", decision.choice)
+    return say.fill("decided_meanwhile", {"who": who, "choice": choice})
 
 
 # Parses a browser's form data as strictly as JSON, or refuses all of it.

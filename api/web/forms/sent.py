@@ -63,7 +63,7 @@ def told_of(say: Words, outcome: FormOutcome, elsewhere: str, marked: str) -> st
     answer = outcome.told
     match outcome.status:
         case 412:
-            return say.of("live", "stale")
+            return answer.get("meanwhile") or say.of("live", "stale")
         case 409:
             return f"{say('form.refused')} {answer['detail']}"
         case _ if answer.get("errors"):
