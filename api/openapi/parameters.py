@@ -51,6 +51,10 @@ AT_ENDPOINTS: dict[tuple[str, str], tuple[str, Schema]] = {
     ("show_activity", "after"): ("only frames after this number", _WHOLE),
     ("list_events", "limit"): _EVENTS_LIMIT,
     ("list_log", "limit"): _EVENTS_LIMIT,
+    ("show_report", "limit"): (
+        "maximum number of rows; all rows if neither this nor `cursor` is given",
+        {"type": "integer", "minimum": 1, "maximum": 200},
+    ),
     ("show_channel", "origin"): ("as given with the messages; empty for the unnamed conversation", _WORDS),
 }
 PATH: dict[str, str] = {

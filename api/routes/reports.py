@@ -4,13 +4,14 @@ import csv
 import io
 import re
 from collections.abc import Sequence
-from typing import Final
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from api.http.problems import Problem
-from api.http.requests import answer_headers, number, system
+from api.http.requests import MOST, answer_headers, number, system
 from api.routes.policies.answers import instant
 from api.routes.views import answer, endpoint
 from api.system import System
@@ -23,30 +24,67 @@ from projections.reports import Filters, Report, ReportAnswer, ReportRow
 DAY: Final = 86_400_000
 LONGEST_LABEL: Final = 64
 FORMATS: Final = ("json", "csv")
+_CURSOR: Final = re.compile(r"(\d{1,15})-(\d{1,15})")
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 def _position(request: Request) -> int:
     """The position that is asked for. Raises Invalid for one that the log has not come to."""
-    head, as_of = system(request).store.head(), filters_of(request).as_of
+    head, as_of, place = system(request).store.head(), filters_of(request).as_of, _place_of(request)
     if as_of is not None and as_of > head:
         raise Invalid({"/asOf": Sentence("beyond_the_log", number=head)})
-    return head if as_of is None else as_of
+    if place is None:
+        return head if as_of is None else as_of
+    if place.as_of > head or as_of not in (None, place.as_of):
+        raise Invalid({"/cursor": Sentence("unknown_cursor")})
+    return place.as_of
 
 
-@endpoint("format", "from", "to", "kind", "label", "asOf", position=_position)
+class RowPlace(NamedTuple):
+    """A place in the rows of a report: all pages are of the position of the first one."""
+
+    as_of: int
+    begin: int
+
+    def __str__(self) -> str:
+        return f"{self.as_of}-{self.begin}"
+
+
+def _place_of(request: Request) -> RowPlace | None:
+    """The place that the cursor names. Raises Invalid."""
+    cursor = request.query_params.get("cursor")
+    if cursor is None:
+        return None
+    if (match := _CURSOR.fullmatch(cursor)) is None:
+        raise Invalid({"/cursor": Sentence("unknown_cursor")})
+    return RowPlace(*map(int, match.groups()))
+
+
+@endpoint("format", "from", "to", "kind", "label", "asOf", "limit", "cursor", position=_position)
 def show_report(request: Request) -> Response:
     """GET /api/reports/{name}: rows and totals; `format=csv`: the rows"""
     report = reports.find(request.path_params["name"])
     wanted = request.query_params.get("format", "json")
     if wanted not in FORMATS:
         raise Invalid({"/format": Sentence("not_one_of", choices=list(FORMATS))})
-    made = make(system(request), report, filters_of(request))
+    filters, place, most = filters_of(request), _place_of(request), number(request, "limit", least=1, most=MOST)
+    if place is not None:
+        filters = replace(filters, as_of=place.as_of)
+    made = make(system(request), report, filters)
+    if most is not None or place is not None:
+        made = _page(made, 0 if place is None else place.begin, most or MOST)
     if wanted == "json":
         return answer(made)
     headers = answer_headers(**{"Content-Disposition": f'attachment; filename="hansard-{report.name}.csv"'})
     return Response(as_csv(report, made.rows), headers=headers, media_type="text/csv; charset=utf-8")
+
+
+def _page(made: ReportAnswer, begin: int, most: int) -> ReportAnswer:
+    """Some of the rows, with the totals of all."""
+    end = begin + most
+    following = str(RowPlace(made.as_of, end)) if end < len(made.rows) else None
+    return made.changed(rows=made.rows[begin:end], next_cursor=following)
 
 
 def make(inside: System, report: Report, filters: Filters) -> ReportAnswer:
@@ -57,6 +95,8 @@ def make(inside: System, report: Report, filters: Filters) -> ReportAnswer:
             raise Problem(
                 503, Sentence("report_behind", name=report.name, number=position), headers={"Retry-After": "1"}
             )
+        if filters.as_of == position:
+            filters = replace(filters, as_of=None)
         return inside.reports.of((report.name, filters, position), lambda: reports.report(db, report.name, filters))
 
 

@@ -20,7 +20,7 @@ from projections.reports.ledger import Filters
 from projections.reports.quality import QualityRow, QualityTotals
 from projections.reports.summary import SummaryFigures, SummaryRow
 from projections.reports.waits import WaitRow, WaitTotals
-from projections.views.base import View
+from projections.views.base import View, absent
 
 __all__ = ["PROJECTIONS", "REPORTS", "Filters", "Report", "ReportAnswer", "ReportRow", "find", "folded", "report"]
 
@@ -54,6 +54,9 @@ class ReportAnswer(View):
     )
     totals: (
         SummaryFigures | BudgetTotals | QualityTotals | ConvergenceFigures | DecisionTotals | CostTotals | WaitTotals
+    )
+    next_cursor: str | None = Field(
+        default=None, exclude_if=absent, description="of a page: the next one; absent on the last one"
     )
 
 

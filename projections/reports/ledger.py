@@ -40,7 +40,7 @@ class Filters:
         return (self.since is None or self.since <= at) and (self.until is None or at < self.until)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Fact:
     """One row: `began` is the start of its session, `at` its own time."""
 

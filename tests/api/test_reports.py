@@ -52,6 +52,23 @@ def test_every_report_looks_as_described(client: TestClient, name: str) -> None:
     assert report(client, name) == found
 
 
+def test_the_pages_of_a_report_are_its_rows(tmp_path: Path) -> None:
+    """Although the log goes on meanwhile: all pages are of the position of the first one."""
+    with inside(tmp_path) as client:
+        ended(client, start(client, delivery(labels=["demo"], replies=STUMBLES)))
+        talks.waits(client, talks.debate(labels=["demo"]))
+        whole = {name: report(client, name) for name in REPORTS}
+        first = {name: report(client, name, limit=1) for name in REPORTS}
+        ended(client, start(client, delivery()))
+        for name, page in first.items():
+            rows = list(page["rows"])
+            while "nextCursor" in page:
+                page = report(client, name, limit=1, cursor=page["nextCursor"])
+                assert (page["asOf"], page["totals"]) == (whole[name]["asOf"], whole[name]["totals"])
+                rows += page["rows"]
+            assert rows == whole[name]["rows"]
+
+
 def test_what_was_just_done_is_in_it(client: TestClient) -> None:
     rows = report(client, "decisions")["rows"]
     assert [(row["kind"], row["by"], row["choice"], row["decisions"]) for row in rows] == [
@@ -89,6 +106,10 @@ def test_a_date_as_end_means_the_end_of_that_day(client: TestClient) -> None:
         ({"asOf": "999999999"}, "/asOf"),
         ({"format": "xlsx"}, "/format"),
         ({"lable": "x"}, "/lable"),
+        ({"limit": "0"}, "/limit"),
+        ({"cursor": "x"}, "/cursor"),
+        ({"cursor": "999999999-1"}, "/cursor"),
+        ({"cursor": "1-1", "asOf": "2"}, "/cursor"),
     ],
 )
 def test_a_filter_that_does_not_hold_is_named(client: TestClient, query: dict[str, str], pointer: str) -> None:
