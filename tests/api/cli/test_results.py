@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from api.cli import results
 from tests.api.cli.conftest import Hansard
 
 FILES = {"a.txt": "one\ntwo\nTHREE\n", "new/b.txt": "new\n"}
@@ -44,6 +45,19 @@ def delivered(hansard: Hansard, here: Path, tmp_path: Path) -> str:
     assert f"hansard merge {session_id}" in said.err
     assert "new/b.txt (+1 -0, added, not named)" in said.out
     return session_id
+
+
+def test_a_terminal_shows_changes_in_colours_through_a_pager_with_options(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(results.os, "isatty", lambda _: True)
+    monkeypatch.setattr(results, "paint", lambda text, style: f"<{style}>{text}" if style else text)
+    monkeypatch.setenv("PAGER", "head -n 2")
+    results._show("diff --git a/a b/a\n+new\n old")
+    assert capfd.readouterr().out == "<bold>diff --git a/a b/a\n<green>+new\n"
+    monkeypatch.setenv("PAGER", "no-such-pager -R")
+    results._show("-old")
+    assert capfd.readouterr().out == "<red>-old\n"
 
 
 def test_changes_are_a_patch_or_a_list(hansard: Hansard, here: Path, delivered: str) -> None:
