@@ -5,6 +5,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from operator import attrgetter
 
 from domain.session.record import Omitted, Recorded
@@ -231,9 +232,9 @@ def _about(projection: Projection, events: Sequence[Recorded]) -> Sequence[Recor
     """The events that the view is about."""
     if projection.about == (DomainEvent,):
         return events
-    kinds = set(map(type, map(_EVENT, events)))
-    wanted = {kind for kind in kinds if issubclass(kind, projection.about)}
-    return [recorded for recorded in events if type(recorded.event) in wanted]
+    kinds = list(map(type, map(_EVENT, events)))
+    wanted = {kind for kind in set(kinds) if issubclass(kind, projection.about)}
+    return list(compress(events, map(wanted.__contains__, kinds)))
 
 
 def _apply(db: Database, projection: Projection, events: Sequence[Recorded]) -> str | None:
