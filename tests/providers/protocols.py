@@ -226,6 +226,10 @@ class Chat:
         yield "data: [DONE]\n\n"
 
 
+ROUTED = '{"complexity_reasoning": "short", "complexity_score": 50}'
+"""What Gemini's router of models wants to know first, where none is named."""
+
+
 class Gemini:
     name = "gemini"
 
@@ -251,8 +255,8 @@ class Gemini:
             name, arguments = called
             part: Json = {"functionCall": {"name": name, "args": arguments}}
         else:
-            wanted = "model_choice" in json.dumps(body.get("generationConfig", {}))
-            part = {"text": '{"reasoning": "short", "model_choice": "pro"}' if wanted else step.text}
+            routes = "complexity_score" in json.dumps(body.get("generationConfig", {}))
+            part = {"text": ROUTED if routes else step.text}
         return {
             "candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}],
             "usageMetadata": {
