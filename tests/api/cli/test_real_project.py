@@ -105,7 +105,7 @@ def test_the_settings_that_the_documents_show_work_as_written(hansard: Hansard, 
     who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
     git(tmp_path / "here", *who, "commit", "--quiet", "-m", "Begin")
     said = hansard("trust").out
-    assert "set-up: .venv/bin/python -m pip install -e ." in said and "env: PYTHONPATH=./src" in said
+    assert "set-up: .venv/bin/python -m pip install -e . pytest" in said and "env: PYTHONPATH=./src" in said
     done = hansard("run", "-t", "Fix add", "-f", "src/calc.py")
     assert done.code == 0, done
     result = hansard("show", "latest", "--json").json["session"]["result"]
