@@ -199,9 +199,11 @@ class Writer:
             if pending.envelope.key is None or not pending.answered_before(pending.envelope.key, receipts, first):
                 self._decide(pending, work)
         except (Refused, Stale, Unknown) as error:
-            pending.error = error
+            pending.error = error.with_traceback(None)  # whose frames would keep the batch until the next collection
             if pending.envelope.key is not None and not error.replayed and not isinstance(error, Moved):
                 pending.write = Write(receipt=refusal_of(pending.envelope, error, self._clock()))
+        except Fenced as error:
+            pending.error = error.with_traceback(None)
         except Exception as error:  # the caller gets it
             pending.error = error
 
