@@ -6,6 +6,7 @@ HTML is escaped by the templates; here is what escaping leaves (page design §6)
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from urllib.parse import urlsplit
 
 import nh3
 from markdown_it import MarkdownIt
@@ -76,10 +77,37 @@ def _lowered(tokens: Sequence[Token]) -> None:
             token.tag = f"h{level}"
 
 
+def _with_hosts(tokens: Sequence[Token]) -> None:
+    """Each link whose words do not name its host says where it leads."""
+    for token in tokens:
+        if token.children is None or not any(child.type == "link_open" for child in token.children):
+            continue
+        children, words, host = list[Token](), "", ""
+        for child in token.children:
+            children.append(child)
+            if child.type == "link_open":
+                words, host = "", _host_of(str(child.attrGet("href")))
+            elif child.type == "link_close" and host and host not in words.lower():
+                children.append(Token("text", "", 0, content=f" ({host})"))
+            else:
+                words += child.content
+        token.children = children
+
+
+def _host_of(address: str) -> str:
+    """Empty for what is not shown as a link."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return ""
+    return parts.hostname or "" if parts.scheme in ("http", "https") else ""
+
+
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 24})
     parser.enable(["table", "strikethrough"]).disable("image")
     parser.core.ruler.push("lowered", lambda state: _lowered(state.tokens))
+    parser.core.ruler.push("hosts", lambda state: _with_hosts(state.tokens))
     return parser
 
 

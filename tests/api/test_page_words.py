@@ -123,8 +123,8 @@ def test_what_steers_or_hides_is_spelt_out(words: str, expected: str) -> None:
         ("[a](data:text/html,x)", "<p>[a](data:text/html,x)</p>"),
         ("[a](//evil.example)", f'<p><a {REL}>a</a></p>'),
         ("[a](/sessions/x)", f'<p><a {REL}>a</a></p>'),
-        ("[a](https://x.example 't')", f'<p><a href="https://x.example" {REL}>a</a></p>'),
-        ("![a](https://x.example/p.png)", f'<p>!<a href="https://x.example/p.png" {REL}>a</a></p>'),
+        ("[a](https://x.example 't')", f'<p><a href="https://x.example" {REL}>a</a> (x.example)</p>'),
+        ("![a](https://x.example/p.png)", f'<p>!<a href="https://x.example/p.png" {REL}>a</a> (x.example)</p>'),
         ("```js\nx\n```", '<pre tabindex="0"><code>x\n</code></pre>'),
         ("a | b\n--|--:\n1 | 2", TABLE),
     ],
@@ -151,3 +151,18 @@ def test_a_short_worklog_is_whole() -> None:
     worklog = "# Work Log: a\n\n## Execution Log\n\n### Entry 0\n\n- x\n\n## Final Summary\n\n(미완료)\n"
     text, shortened = newest_of(worklog, "en")
     assert (text.split(), shortened) == (worklog.split(), False)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("[the docs](https://evil.example/x)", "the docs</a> (evil.example)"),
+        ("[good.example](https://evil.example)", "good.example</a> (evil.example)"),
+        ("[evil.example/x](https://evil.example/x)", "evil.example/x</a></p>"),
+        ("<https://evil.example/x>", "https://evil.example/x</a></p>"),
+        ("[one](https://a.example) and [two](http://b.example:80/)", "one</a> (a.example) and <a"),
+        ("[x](https://[bad)", "</p>"),
+    ],
+)
+def test_a_link_says_where_it_leads(words: str, text: str) -> None:
+    assert text in rendered(words)
