@@ -15,6 +15,7 @@ from domain.session.children import ParentLink
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.session.turns import TurnFailed, TurnRetried
+from domain.values.base import DomainEvent
 from domain.values.budget import add
 from projections.engine.ports import Database, Projection
 from projections.facts import of_sessions, spent_by, status_of, stop_reason
@@ -35,7 +36,8 @@ SCHEMA: Final = (
     "CREATE INDEX IF NOT EXISTS overview_waiting ON overview (waiting) WHERE waiting IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS overview_parent ON overview (parent, created)",
     "CREATE INDEX IF NOT EXISTS overview_forks ON overview (forked_from, created) WHERE forked_from IS NOT NULL",
-    "CREATE TABLE IF NOT EXISTS overview_words (created BIGINT PRIMARY KEY, words TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS overview_words (created BIGINT NOT NULL, position BIGINT NOT NULL, words TEXT NOT NULL,"
+    " PRIMARY KEY (created, position))",
     "CREATE TABLE IF NOT EXISTS overview_labels (label TEXT NOT NULL, created BIGINT NOT NULL,"
     " PRIMARY KEY (label, created))",
     open_turns.SCHEMA,
@@ -60,6 +62,9 @@ def apply(db: Database, events: Sequence[Recorded]) -> None:
                 continue
             rows[recorded.session_id] = row
         _evolve(row, recorded)
+        if text := _searchable(recorded.event):
+            words = normal(text[:SEARCHED])
+            db.execute("INSERT INTO overview_words VALUES (?, ?, ?)", (row.created, recorded.position, words))
         turns.follow(recorded)
         open_questions.follow(recorded)
     ROWS.save(db, rows.values())
@@ -122,10 +127,21 @@ def _adopt(db: Database, row: SessionRow, link: ParentLink, rows: dict[str, Sess
 def _index(db: Database, row: SessionRow, request: Any, task: str) -> SessionRow:
     """The text that a search looks through."""
     words = normal(f"{row.session_id}\n{request.title}\n{task[:SEARCHED]}")
-    db.execute("INSERT INTO overview_words VALUES (?, ?)", (row.created, words))
+    db.execute("INSERT INTO overview_words VALUES (?, ?, ?)", (row.created, row.created, words))
     for label in dict.fromkeys(request.labels):
         db.execute("INSERT INTO overview_labels VALUES (?, ?)", (label, row.created))
     return row
+
+
+def _searchable(event: DomainEvent) -> str:
+    """What a search finds besides the task: findings, failing tests, verdicts, errors and the reasons of decisions."""
+    match event:
+        case discussion.DecisionRequested():
+            return str(_in_short(event.feedback)["summary"])
+        case discussion.Decided():
+            return event.rationale or ""
+        case _:
+            return "\n".join(evidence(event))
 
 
 # -- changes ------------------------------------------------------------------------------------------------------
@@ -271,5 +287,5 @@ OVERVIEW: Final = Projection(
     tables=("overview", "overview_words", "overview_labels", "overview_turns", "overview_questions"),
     schema=SCHEMA,
     apply=apply,
-    version=13,
+    version=14,
 )

@@ -43,7 +43,8 @@ def page(
     limit: int = DEFAULT_LIMIT,
     cursor: str | None = None,
 ) -> SessionPage:
-    """Newest first; `q` is searched in id, title and task, ignoring case. Owners can be given by name alone.
+    """Newest first; `q` is searched in id, title, task, findings, verdicts, errors and
+    the reasons of decisions, ignoring case. Owners can be given by name alone.
 
     Raises Invalid for a cursor that was not returned from here, a limit outside 1 … 200, more than 1,000 characters of
     `q`.

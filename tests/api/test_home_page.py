@@ -8,8 +8,18 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from tests.api.scenes import asking, at_checkpoint, exhausted, under_review, waiting_debate, waiting_review
+from tests.api.scenes import (
+    asking,
+    at_checkpoint,
+    begun,
+    exhausted,
+    reached,
+    under_review,
+    waiting_debate,
+    waiting_review,
+)
 from tests.api.seen import Seen, finished, harmless, page
+from tests.api.seen import review as findings
 from tests.api.server import delivery, inside, start, until
 from tests.api.talks import child
 
@@ -198,3 +208,13 @@ def test_a_report_draws_what_its_table_says(client: TestClient) -> None:
 @pytest.mark.parametrize("query", ["name=poem", "kind=poem", "from=yesterday", "from=2026-02-01&to=2026-01-01", "q=x"])
 def test_a_report_that_cannot_be_made_is_told(client: TestClient, query: str) -> None:
     assert client.get(f"/reports?{query}").status_code == 422
+
+
+def test_a_finding_and_the_reason_of_a_decision_can_be_searched(client: TestClient) -> None:
+    replies = {"reviewer": [findings("Divides by zero"), findings()]}
+    blocked = reached(client, begun(client, delivery(replies)), "success")
+    review = waiting_review(client, "half-up rounding")
+    client.post(f"/api/sessions/{review}/decision", json={"decision": "skip", "rationale": "통화 반올림은 나중에"})
+    for words, session_id in (("divides by ZERO", blocked), ("반올림은", review)):
+        found = until(lambda q=words: client.get("/api/sessions", params={"q": q}).json()["items"], what=words)
+        assert [item["id"] for item in found] == [session_id], words
