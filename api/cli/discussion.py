@@ -1,5 +1,6 @@
 """A review or a debate in words: rounds, convergence, feedback, synthesis, decision."""
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -26,6 +27,33 @@ _LISTS: Final = (
     ("pointsOfDisagreement", "disagreement"),
     ("suggestions", "suggestion"),
 )
+
+
+def plan_in(subject: str) -> str:
+    """The request, and a line for each subtask, of a text that contains a planner's plan; empty if it contains none."""
+    request, _, answer = subject.partition("\n\nPlan:\n")
+    start = answer.find("{")
+    try:
+        plan, _ = json.JSONDecoder().raw_decode(answer, max(0, start))
+    except ValueError:
+        return ""
+    subtasks = plan.get("subtasks") if isinstance(plan, dict) else None
+    if not isinstance(subtasks, list) or not all(isinstance(each, dict) for each in subtasks):
+        return ""
+    head = shortened(request.removeprefix("Request:\n"), _LONG)
+    return "\n".join([head, columns([_planned(each) for each in subtasks])])
+
+
+def _planned(subtask: Json) -> list[str]:
+    phases = list(dict.fromkeys(str(subtask.get(name, "?")) for name in ("start_phase", "end_phase")))
+    name = "phase" if len(phases) == 1 else "phases"
+    more = [each for each in ("parallel", "checkpoint") if subtask.get(each) is True]
+    words = [
+        str(subtask.get("agent", "?")),
+        str(subtask.get("role", "")),
+        ", ".join([f"{name} {'-'.join(phases)}", *more]),
+    ]
+    return [*(shortened(word, _FOLDED) for word in words), shortened(str(subtask.get("task", "")), _FOLDED)]
 
 
 def result(session: Json) -> Pairs:

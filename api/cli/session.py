@@ -132,7 +132,9 @@ def _result(session: Json) -> Pairs:
                 ("summary", summary_of(session)),
             ]
         case "review" | "debate":
-            return [(_about(session), shortened(session[_about(session)], _SUBJECT)), *discussion.result(session)]
+            subject = str(session[_about(session)])
+            beginning = discussion.plan_in(subject) or shortened(subject, _SUBJECT)
+            return [(_about(session), beginning), *discussion.result(session)]
         case _:
             return [("reason", reason_of(session)), ("summary", summary_of(session))]
 
@@ -194,8 +196,9 @@ def _subtask(agent: Json) -> str:
 
 
 def _discussion(session: Json) -> Pairs:
+    subject = str(session[_about(session)])
     return [
-        (_about(session), _beginning(session[_about(session)])),
+        (_about(session), discussion.plan_in(subject) or _beginning(subject)),
         (
             "strategy",
             f"{session['strategy']}, at most {counted(session['maxRounds'], 'round')}, profile {session['profile']}",

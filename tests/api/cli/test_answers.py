@@ -1,8 +1,11 @@
 """What a person answers at the terminal."""
 
+import json
+
 import pytest
 
 from api.cli.asking import TypedAnswer, parse_answer
+from api.cli.discussion import plan_in
 
 REVIEW, DEBATE = ["apply_fix", "skip"], ["revise", "accept"]
 
@@ -26,3 +29,21 @@ def test_the_beginning_of_a_choice_is_enough_and_the_rest_is_the_reason(
     line: str, choices: list[str], answer: TypedAnswer | None
 ) -> None:
     assert parse_answer(line, choices) == answer
+
+
+def test_a_plan_that_is_debated_is_a_list_of_subtasks() -> None:
+    subtasks = [
+        {"agent": "Backend", "role": "backend", "task": "Build the API", "start_phase": 3, "end_phase": 5},
+        {"agent": "Docs", "role": "docs", "task": "Write\nit", "start_phase": 3, "end_phase": 3, "parallel": True},
+    ]
+    plan = f"As asked.\n```json\n{json.dumps({'subtasks': subtasks})}\n```"
+    assert plan_in(f"Request:\nBuild it\n\nPlan:\n{plan}").splitlines() == [
+        "Build it",
+        "Backend  backend  phases 3-5         Build the API",
+        "Docs     docs     phase 3, parallel  Write it",
+    ]
+
+
+@pytest.mark.parametrize("plan", ["First the API.", "{", "{}", '{"subtasks": [1]}', '{"subtasks": 1}', "[1]"])
+def test_another_text_is_no_such_plan(plan: str) -> None:
+    assert plan_in(f"Request:\nx\n\nPlan:\n{plan}") == plan_in(plan) == ""
