@@ -92,6 +92,7 @@ async def validate(job: Job, *, place: CommandPlace, settings: ValidationSetting
         passed=result.passed,
         classification=result.failure_class,
         summary=result.summary,
+        sentence=result.sentence,
         reasons=() if result.passed else reasons(output_of(outputs[-1])),
         report=report,
         seconds=time.monotonic() - started,

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from api.http.requests import caught_up, only, system
 from api.web.answering import answering
 from api.web.forms.sent import NOTHING, Sent
-from api.web.model import BADGES
+from api.web.model import BADGES, feedback_words
 from api.web.plain_text import cut
 from api.web.rendering import language_of, page, render
 from api.web.session.context import tame
@@ -75,7 +75,7 @@ def inbox_page(db: Database, cursor: str | None, needs: str | None = None) -> In
 def _item(db: Database, item: WaitingItem) -> dict[str, Any]:
     """An item of the inbox, with the findings as a sentence and the synthesis as safe HTML."""
     fields, feedback = item.wire(), item.feedback
-    words = (feedback and (feedback.error or feedback.summary)) or item.summary or ""
+    words = feedback_words(db, item) or item.summary_sentence or item.summary or ""
     return (
         fields
         | answering(db, item)

@@ -137,7 +137,7 @@ def _waiting(db: Database, item: WaitingItem) -> dict[str, Any]:
     """What waits, with the title of the session that requested the discussion."""
     parent = overview.item(db, item.parent) if item.parent else None
     failed = overview.item(db, item.session_id) if item.waits_for == "partial" else None
-    words = (item.feedback and (item.feedback.error or item.feedback.summary)) or (failed and failed.last_error)
+    words = feedback_words(db, item) or (failed and (failed.last_error_sentence or failed.last_error))
     return answering(db, item) | {
         "id": item.session_id,
         "session": item.session_id,
@@ -150,11 +150,21 @@ def _waiting(db: Database, item: WaitingItem) -> dict[str, Any]:
         "needs": item.waits_for,
         "stop": item.stop_reason,
         "choices": item.choices if item.waits_for == "decision" else (),
-        "words": cut(words or item.summary or "", REASON),
+        "words": cut(words or item.summary_sentence or item.summary or "", REASON),
         "since": item.since,
         "cost": money(item.cost_micros),
         "owner": owner(item.owner),
     }
+
+
+def feedback_words(db: Database, item: WaitingItem) -> str:
+    """Why a discussion was interrupted, else what its last judgement says."""
+    if item.feedback is None:
+        return ""
+    if not item.feedback.error:
+        return item.feedback.summary
+    session = overview.item(db, item.session_id)
+    return (session and session.last_error_sentence) or item.feedback.error
 
 
 BADGES: Final = {"checkpoint": "checkpoint", "budget": "exhausted", "partial": "partial", "failed": "failed"}
@@ -187,6 +197,7 @@ def clock(milliseconds: int) -> str:
 def _item(item: SessionItem) -> dict[str, Any]:
     return item.wire() | {
         "badge": badge(item.status, exhausted=item.waiting == "budget"),
+        "error": item.last_error_sentence or item.last_error or "",
         "labels": [cut(label, 64) for label in item.labels[:5]],
         "by": owner(item.owner),
         "folder": cut(PurePath(item.repository or "").name, 24),

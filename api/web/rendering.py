@@ -17,7 +17,7 @@ from api.http.requests import answer_headers, system
 from api.web import model, svg
 from api.web.assets import SCRIPT, SHEET
 from api.web.plain_text import shown
-from api.web.sentences import own, words
+from api.web.sentences import in_words, words
 from domain.kinds import KINDS
 from domain.values.sentences import Sentence
 from domain.values.words import LANGUAGES, Language, Words, preferred
@@ -128,7 +128,7 @@ def fragment(say: Words, named: Language | None, template: str, **more: Any) -> 
         kinds=tuple(KINDS),
         icons=model.ICONS,
         drawn=svg,
-        own=partial(own, say.language),
+        own=partial(in_words, say),
         **more,
     )
 

@@ -1,14 +1,11 @@
 """Refusals as sentences for readers: built from code and parameters, never from their English text."""
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from adapters.agents.prompts.places import in_korean
 from domain.values.sentences import Sentence, from_wire, in_language
 from domain.values.words import Language, Words
 from domain.values.words import words as of_rooms
-from projections.record.outcome import phrase
 
 _GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "kind": ("kind",),
@@ -56,25 +53,6 @@ def _with_allowed(say: Words, problem: Mapping[str, Any]) -> str:
 def _name(say: Words, groups: tuple[str, ...], value: str) -> str:
     names = (say.of(group, value) for group in groups)
     return next((name for name in names if name != value), value)
-
-
-_ENDED: Final = re.compile(r"(?:Validation failed \([a-z]+\): )?(`[^`\n]*`) ended with exit code (\d+)\.?")
-
-
-def own(language: Language, text: str, *, printed: bool = False) -> str:
-    """A recorded text; where Hansard wrote it, in the reader's language. What agents and people wrote stays, and what
-    programs have `printed` but for how they ended."""
-    text = phrase(text, language)
-    if language == "en" or not text:
-        return text
-    lines = [_ENDED.sub(r"\1 종료 코드 \2", line) for line in text.split("\n")]
-    return "\n".join(_unreadable(line) or (not printed and in_korean(line)) or line for line in lines)
-
-
-def _unreadable(line: str) -> str | None:
-    """The words for an answer that cannot be read, with the reason."""
-    code, _, reason = line.partition(": ")
-    return f"읽을 수 없는 답변: {in_korean(reason) or reason}" if code == "unreadable" else None
 
 
 # The words of the page: its own, and the names of what is recorded.

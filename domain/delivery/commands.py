@@ -75,6 +75,7 @@ class RecordValidation(RecordTurn):
     passed: bool
     classification: str | None = None
     summary: str = ""
+    sentence: Sentence | None = None
     reasons: tuple[str, ...] = ()
     report: Text = Text()
 
@@ -159,7 +160,7 @@ def _validation(
             case TestsPassed():
                 return RecordValidation(passed=True, summary=event.summary, **fields)
             case ValidationFailed():
-                fields |= {"classification": event.classification, "reasons": event.reasons}
+                fields |= {"classification": event.classification, "reasons": event.reasons, "sentence": event.sentence}
                 return RecordValidation(passed=False, summary=event.summary, **fields)
     raise Unknown(Sentence("validation_has_no_outcome", id=first.turn_id))
 

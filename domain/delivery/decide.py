@@ -233,6 +233,7 @@ def record_validation(now: Now[Delivery], command: RecordValidation) -> Events:
         message=f"Validation failed ({kind}).",
         classification=kind,
         summary=command.summary,
+        sentence=command.sentence,
         feedback=feedback,
         reasons=command.reasons,
         new_failures=new_failures(command.reasons, now.state.baseline),

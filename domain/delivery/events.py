@@ -142,6 +142,7 @@ class ValidationFailed(DeliveryEvent):
     TOPIC: ClassVar[str] = "delivery.validation_failed"
     classification: str = Field(description="lint, type, test, runtime or unknown")
     summary: str
+    sentence: Sentence | None = Field(default=None, description="how the command ended, as data; null in old logs")
     feedback: Text = Field(description="the feedback for the developer")
     reasons: tuple[str, ...] = Field(default=(), description="the lines that say why, at most 20")
     new_failures: tuple[str, ...] = Field(default=(), description="those that the baseline did not have")

@@ -122,6 +122,7 @@ class ValidationResult(Value):
     failure_class: FailureClass | None
     runs: tuple[CommandRun, ...]
     summary: str
+    sentence: Sentence | None = Field(default=None, description="how the command that failed ended")
 
 
 def commands(
@@ -186,8 +187,10 @@ def outcome(runs: Sequence[CommandRun]) -> ValidationResult:
         seconds = sum(run.seconds for run in runs)
         summary = f"Validation passed: {len(runs)} {noun} in {seconds:.1f} s."
         return ValidationResult(passed=True, failure_class=None, runs=tuple(runs), summary=summary)
-    failure = classify(failed.stage, failed)
-    return ValidationResult(passed=False, failure_class=failure, runs=tuple(runs), summary=_failure(failed, failure))
+    failure, sentence = classify(failed.stage, failed), _ended(failed)
+    first = f"Validation failed ({failure}): {sentence}"
+    summary = "\n".join(filter(None, (first, _tail(failed, LONGEST_SUMMARY - len(first) - 2))))
+    return ValidationResult(passed=False, failure_class=failure, runs=tuple(runs), summary=summary, sentence=sentence)
 
 
 def _step(entry: object, pointer: str, errors: dict[str, str]) -> ValidationStep | None:
@@ -260,11 +263,9 @@ def _of_a_shell(bare: str) -> str | None:
     return "{…}" if several else None
 
 
-def _failure(run: CommandRun, failure: FailureClass) -> str:
+def _ended(run: CommandRun) -> Sentence:
     shown = run.command if len(run.command) <= 200 else f"{run.command[:200]}…"
-    sentence = f"Validation failed ({failure}): `{shown}` {_end(run)}."
-    tail = _tail(run, LONGEST_SUMMARY - len(sentence) - 2)
-    return f"{sentence}\n{tail}" if tail else sentence
+    return Sentence("command_ended", command=shown, end=_end(run))
 
 
 def _end(run: CommandRun) -> str:
@@ -272,17 +273,17 @@ def _end(run: CommandRun) -> str:
         return run.reason
     match run.ended:
         case "exited":
-            return f"ended with exit code {run.exit_code}"
+            return Sentence("end_by_exit", number=run.exit_code)
         case "not_started":
-            return "could not be run"
+            return Sentence("end_before_start")
         case "timeout":
-            return f"was stopped after {run.seconds:.0f} s"
+            return Sentence("end_by_time", number=run.seconds)
         case "idle":
-            return "was stopped because it said nothing more"
+            return Sentence("end_by_silence")
         case "limit":
-            return "was stopped at a limit"
+            return Sentence("end_by_limit")
         case "cancelled":
-            return "was cancelled"
+            return Sentence("end_by_cancelling")
 
 
 def _tail(run: CommandRun, limit: int) -> str:

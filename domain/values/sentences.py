@@ -5,6 +5,7 @@ parameters: JSON carries them, and `in_language` translates them. No text is eve
 `Sentence` is shown as it is.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
@@ -65,7 +66,7 @@ class Sentence(str):
         """Events and states keep it as `SentenceData`."""
         data = handler.generate_schema(SentenceData)
         return core_schema.union_schema(
-            [core_schema.is_instance_schema(cls), core_schema.no_info_after_validator_function(_of_data, data)],
+            [core_schema.is_instance_schema(cls), core_schema.no_info_after_validator_function(of_data, data)],
             serialization=core_schema.plain_serializer_function_ser_schema(_data_of, return_schema=data),
         )
 
@@ -73,7 +74,8 @@ class Sentence(str):
         return (self.code,), dict(self.params)
 
 
-def _of_data(data: SentenceData) -> Sentence:
+def of_data(data: SentenceData) -> Sentence:
+    """The sentence that an event has as data."""
     params = {key: _unwired(value) for key, value in data["params"].items()}
     return Sentence.foreign(data["text"], data["code"], **params)
 
@@ -87,6 +89,11 @@ def _data_of(sentence: object) -> dict[str, object]:
 def coded(text: str | None) -> Sentence | None:
     """The text if it is a sentence with a code; None for any other."""
     return text if isinstance(text, Sentence) else None
+
+
+def packed(text: str | None) -> str | None:
+    """The sentence as JSON, for the column of a table; None for a text without a code."""
+    return json.dumps(_data_of(text), ensure_ascii=False) if isinstance(text, Sentence) else None
 
 
 def as_sentences(texts: Sequence[str], sentences: Sequence[Sentence | None]) -> tuple[Sentence | str, ...]:

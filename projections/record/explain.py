@@ -20,6 +20,7 @@ from domain.session.record import Recorded, RecordedCommand, commands_in
 from domain.session.state import Session
 from domain.session.turns import TurnFailed
 from domain.values.base import DomainEvent
+from domain.values.sentences import Sentence
 from domain.values.time import iso
 from domain.values.words import Language
 from projections.record.describe import describe, person
@@ -74,7 +75,10 @@ def explain(
 def _cause(history: Sequence[Recorded]) -> ExplainedCause | None:
     """The last event that says what went wrong."""
     for recorded in reversed(history):
-        lines = evidence(recorded.event) if recorded.event.TOPIC in CAUSES else ()
+        event = recorded.event
+        lines = evidence(event) if event.TOPIC in CAUSES else ()
+        if isinstance(event, ValidationFailed) and lines[:1] == (event.sentence,):
+            lines = (event.summary,)
         if lines:
             return ExplainedCause(version=recorded.version, type=recorded.event.TOPIC, lines=lines)
     return None
@@ -261,19 +265,33 @@ def evidence(event: DomainEvent) -> tuple[str, ...]:
     """What it was, line by line, as recorded: failing tests, findings, an error. Empty if it was no failure."""
     match event:
         case ValidationFailed():
-            return event.new_failures or event.reasons or (event.summary,)
+            return event.new_failures or event.reasons or _summary(event)
         case ReviewBlockingDetected():
             return tuple(_joined(issue.title, issue.detail) for issue in event.blocking_issues)
         case PhaseFailed():
-            return (_joined(event.error_type, event.error_message),)
+            return (_because(event.error_type, event.error_message, event.sentence),)
         case TurnFailed():
-            return (_joined(event.failure.code, event.failure.detail),)
+            return (_because(event.failure.code, event.failure.detail, event.failure.sentence),)
         case AgentFailed():
-            return (event.error,)
+            return (event.sentence or event.error,)
         case VerdictGiven(passed=False):
             return (_joined(event.agent, event.feedback),)
         case _:
             return ()
+
+
+def _summary(event: ValidationFailed) -> tuple[str, ...]:
+    """How the command ended, and the end of its output."""
+    if event.sentence is None:
+        return (event.summary,)
+    return tuple(filter(None, (event.sentence, event.summary.partition("\n")[2])))
+
+
+def _because(code: str, detail: str, sentence: Sentence | None) -> str:
+    text = _joined(code, detail)
+    if sentence is None:
+        return text
+    return Sentence.foreign(text, "failure_because", failure=Sentence(f"failure_{code}"), detail=sentence)
 
 
 def _joined(name: str, detail: str) -> str:

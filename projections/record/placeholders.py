@@ -2,15 +2,16 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, Final
 
+from domain.values.sentences import SentenceData, in_language, of_data
 from domain.values.words import Words
 
 _DETAIL: Final = 300
 """How many characters of somebody's text a sentence quotes."""
 _FILES: Final = 3
 """How many changed files a sentence names."""
-_FAILED_VALIDATION: Final = re.compile(r"^Validation failed \([a-z]+\): ")
 _FAILING: Final = re.compile(
     r"^(?:E\s+\S|FAILED\b|ERROR\b|error\b|.*(?:Error|Exception)\b|.*\bnot found\b)", re.MULTILINE
 )
@@ -28,6 +29,10 @@ class Places(dict[str, object]):
 
     def __missing__(self, name: str) -> object:
         return _COMPUTED[name](self) if name in _COMPUTED else _one_line(self.data.get(name, ""))
+
+    def worded(self, text: str, sentence: SentenceData | None) -> str:
+        """A recorded text, in the reader's language where it is a sentence of Hansard."""
+        return in_language(of_data(sentence), self.say.language) if sentence else text
 
     def step(self, phase: object) -> str:
         """A phase by name: `planning`, or `phase 3 (development)`."""
@@ -69,20 +74,21 @@ def _why_it_failed(places: Places) -> str:
     if data.get("blockingIssues"):
         return _issues(places, [str(issue.get("title", "")) for issue in data["blockingIssues"]])
     if data.get("reasons"):
-        return "; ".join(shortly(str(reason)) for reason in data["reasons"][:_FILES])
+        reasons, sentences = data["reasons"][:_FILES], data.get("sentences") or ()
+        return "; ".join(places.worded(*each) for each in zip_longest(reasons, sentences[:_FILES]))
     if data.get("summary") and "classification" in data:
-        return shortly(failing_line(str(data["summary"])))
+        sentence, output = data.get("sentence"), str(data["summary"])
+        line = failing_line(output.partition("\n")[2] if sentence else output)
+        return line or places.worded("", sentence)
     if isinstance(data.get("issues"), str) and data["issues"]:
         return str(data["issues"].partition("\n")[2].partition("\n")[0]).lstrip("- ")
     if data.get("feedback") and isinstance(data["feedback"], dict) and data["feedback"].get("verdict"):
         return str(data["feedback"]["verdict"])
     names = ("errorMessage", "problem", "error")
-    return str(next((data[name] for name in names if data.get(name)), (data.get("failure") or {}).get("detail", "")))
-
-
-def shortly(reason: str) -> str:
-    """What failed, without a leading "failed"."""
-    return _FAILED_VALIDATION.sub("", reason, count=1)
+    failure = data.get("failure") or {"detail": ""}
+    if text := next((data[name] for name in names if data.get(name)), ""):
+        return places.worded(str(text), data.get("sentence"))
+    return places.worded(str(failure["detail"]), failure.get("sentence"))
 
 
 def failing_line(output: str) -> str:
@@ -90,6 +96,10 @@ def failing_line(output: str) -> str:
     match = _FAILING.search(output)
     lines = [line for line in output.splitlines() if line.strip()]
     return output[match.start() :].partition("\n")[0] if match else lines[-1] if lines else ""
+
+
+def _problem(places: Places) -> str:
+    return _after_colon(places.worded(str(places.data.get("problem") or ""), places.data.get("sentence")))
 
 
 def _issues(places: Places, titles: Sequence[str]) -> str:
@@ -205,7 +215,7 @@ _COMPUTED: Final[Mapping[str, Callable[[Places], str]]] = {
     "paths": lambda places: _one_line(", ".join(map(str, places.data.get("paths") or ()))),
     "failure": _failure,
     "detail": _detail,
-    "problem": lambda places: _after_colon(places.data.get("problem")),
+    "problem": _problem,
     "feedback": lambda places: _after_colon(places.data.get("feedback")),
     "error": lambda places: places.say.of("failure", str(places.data.get("errorType", ""))),
     "classification": _named("classification"),

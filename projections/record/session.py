@@ -10,6 +10,7 @@ from domain.orchestration.state import Orchestration, subtask_id
 from domain.session.outstanding import Outstanding
 from domain.session.permissions import PermissionQuestion
 from domain.session.state import Session
+from domain.values.sentences import coded
 from domain.values.time import iso
 from projections.record.markdown import one_line
 from projections.record.result import result_of
@@ -79,6 +80,7 @@ def _common(session: Session, task: str) -> dict[str, Any]:
         "held": session.held,
         "outstanding_turns": tuple(turns),
         "last_error": session.last_error,
+        "last_error_sentence": coded(session.last_error),
         "workspace": session.workspace,
         "fence": session.fence,
         "fence_gaps": session.fence_gaps,

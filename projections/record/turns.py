@@ -22,6 +22,7 @@ from domain.session.turns import (
     TurnRetried,
 )
 from domain.values.base import Text, Usage
+from domain.values.sentences import Sentence
 from projections.record.describe import HIGHLIGHTED
 
 ANSWERED: Final = "answered"
@@ -78,7 +79,7 @@ class Attempt:
     model: str | None = None
     resumed: bool | None = None
     failure: str | None = None
-    detail: str = ""
+    detail: Sentence | str = ""
     prompt: Section | None = None
     reply: Section | None = None
     patch: Section | None = None
@@ -177,7 +178,7 @@ def _attempt(recorded: Recorded, event: Settled | TurnAttemptFailed) -> Attempt:
             attempt.patch = _text(recorded, event, "patch")
         case TurnFailed() | TurnAttemptFailed():
             attempt.outcome, attempt.model = FAILED if isinstance(event, TurnFailed) else TRIED, event.model
-            attempt.failure, attempt.detail = event.failure.code, event.failure.detail
+            attempt.failure, attempt.detail = event.failure.code, event.failure.why
             attempt.prompt, attempt.reply = _text(recorded, event, "prompt"), _text(recorded, event, "reply")
         case TurnCancelled():
             attempt.detail = event.reason

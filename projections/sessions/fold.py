@@ -11,17 +11,18 @@ from domain.discussion.digest import seen_after
 from domain.orchestration import events as orchestration
 from domain.orchestration.chart import status as orchestration_status
 from domain.session.approvals import DecisionPolicy
+from domain.session.attempts import failure_sentence
 from domain.session.children import ParentLink
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.session.turns import TurnFailed, TurnRetried
 from domain.values.base import DomainEvent
 from domain.values.budget import add
+from domain.values.sentences import packed
 from projections.engine.ports import Database, Projection
 from projections.facts import of_sessions, spent_by, status_of, stop_reason
 from projections.record.explain import evidence
 from projections.record.markdown import shortened
-from projections.record.placeholders import shortly
 from projections.record.session import title_of
 from projections.sessions import open_turns, questions
 from projections.sessions.row import ROWS, SessionRow, normal
@@ -161,9 +162,9 @@ def _evolve(row: SessionRow, recorded: Recorded) -> None:
             row.forked_from, row.parent, row.about, row.owner = event.source, None, None, recorded.causation.actor
             row.policy = _with_author(row.policy, event.author)
         case TurnFailed():
-            row.last_error = f"{event.agent}: {event.failure.code}: {event.failure.detail}".rstrip(": ")
+            row.fail(failure_sentence(event.agent, event.failure))
         case TurnRetried():
-            row.last_error = None
+            row.fail(None)
         case delivery.DeliveryEvent():
             _evolve_delivery(row, recorded, event)
         case orchestration.OrchestrationEvent():
@@ -180,34 +181,34 @@ def _evolve_delivery(row: SessionRow, recorded: Recorded, event: delivery.Delive
         case delivery.AttemptStarted():
             row.iteration = event.iteration
         case delivery.PhaseFailed():
-            row.last_error = event.error_message
+            row.fail(event.sentence or event.error_message)
         case delivery.ValidationFailed() | delivery.ReviewBlockingDetected():
-            row.rejected = shortened(shortly(next(iter(evidence(event)), "")), HEAD) or None
+            why = next(iter(evidence(event)), "")
+            row.rejected, row.rejected_sentence = shortened(why, HEAD) or None, packed(why)
         case delivery.BudgetExhausted():
             row.wait("budget", event.reason or "", position=recorded.position, at=recorded.at)
-            row.choices, row.summary = json.dumps(["extend"]), row.rejected
+            row.choices = json.dumps(["extend"])
+            row.summary, row.summary_sentence = row.rejected, row.rejected_sentence
         case delivery.ScopeRequested():
             row.wait("scope", "outside_scope", position=recorded.position, at=recorded.at)
             row.choices, row.request_id = json.dumps(["allow", "deny"]), event.request_id
             row.summary = shortened("\n".join(event.paths), HEAD)
         case delivery.NoProgress(state="exhausted"):
             row.wait("budget", "no_progress", position=recorded.position, at=recorded.at)
-            row.choices, row.summary = json.dumps(["extend"]), row.rejected
+            row.choices = json.dumps(["extend"])
+            row.summary, row.summary_sentence = row.rejected, row.rejected_sentence
         case delivery.BudgetExtended():
             row.max_iterations = event.limits.max_iterations
             row.go_on()
         case delivery.SessionFinished(state="failed"):
             row.wait("failed", event.code or "turn_failed", position=recorded.position, at=recorded.at)
-            row.choices, row.summary = json.dumps(["retry"]), shortened(_last_words(row, event), HEAD)
+            words = event.final_summary if event.code else row.last_error or event.final_summary
+            row.choices, row.summary = json.dumps(["retry"]), shortened(words, HEAD)
+            row.summary_sentence = None if event.code else row.last_error_sentence
         case delivery.ScopeDecided():
             row.go_on()
         case delivery.DeliveryTransition(state=state) if state != "exhausted":
             row.go_on()
-
-
-def _last_words(row: SessionRow, event: delivery.SessionFinished) -> str:
-    """What stopped a delivery: the sentence of a reason that has a code, else the error of its last phase."""
-    return event.final_summary if event.code else row.last_error or event.final_summary
 
 
 def _evolve_orchestration(row: SessionRow, recorded: Recorded, event: orchestration.OrchestrationEvent) -> None:
@@ -228,7 +229,7 @@ def _evolve_orchestration(row: SessionRow, recorded: Recorded, event: orchestrat
             row.choices = json.dumps(["continue", "reset", *more])
             row.summary = shortened(event.summary.head, HEAD)
         case orchestration.Completed():
-            row.last_error = None
+            row.fail(None)
         case orchestration.Continued() | orchestration.RoundsAdded():
             row.max_rounds = row.last_round = event.last_round
 
@@ -244,7 +245,7 @@ def _evolve_discussion(row: SessionRow, recorded: Recorded, event: discussion.Di
             row.score, row.recommendation = metrics.overall_score, metrics.recommendation
             row.convergence = metrics.model_dump_json(by_alias=True)
         case discussion.AgentFailed():
-            row.last_error = event.error
+            row.fail(event.sentence or event.error)
         case discussion.Synthesized():
             row.synthesis = shortened(event.synthesis.head, HEAD)
         case discussion.DiscussionRetried():

@@ -94,6 +94,7 @@ def _item(row: SessionRow) -> WaitingItem:
             "feedback": json.loads(row.feedback) if deciding and row.feedback else None,
             "synthesis": row.synthesis if deciding else None,
             "summary": row.summary,
+            "summary_sentence": json.loads(row.summary_sentence or "null"),
             "expires_at": row.expires_at if deciding else None,
             "seen": row.seen if deciding else None,
             "approval": _approval(row),

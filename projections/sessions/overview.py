@@ -191,6 +191,7 @@ def _item(row: SessionRow, turns: Sequence[TurnView], children: Sequence[str]) -
             "forked_from": row.forked_from,
             "outstanding_turns": turns,
             "last_error": row.last_error,
+            "last_error_sentence": json.loads(row.last_error_sentence or "null"),
             "current_phase": row.phase,
             "iteration": row.iteration,
             "max_iterations": row.max_iterations,

@@ -3,6 +3,7 @@
 import unicodedata
 from dataclasses import dataclass
 
+from domain.values.sentences import packed
 from projections.engine.table import Table
 from projections.views.sessions import WaitsFor
 
@@ -11,8 +12,8 @@ from projections.views.sessions import WaitsFor
 class SessionRow:
     """`created` and `waiting` are positions in the log: of the first event, and of the event since which it waits.
 
-    `labels`, `choices`, `convergence`, `feedback`, `policy` and `votes` are JSON. `cause` is a code: why it waits.
-    `rejected` is what rejected the work last: the failing test, the blocking finding.
+    `labels`, `choices`, `convergence`, `feedback`, `policy`, `votes` and the sentences are JSON. `cause` is a
+    code: why it waits. `rejected` is what rejected the work last: the failing test, the blocking finding.
     """
 
     session_id: str
@@ -40,7 +41,9 @@ class SessionRow:
     score: float | None = None
     recommendation: str | None = None
     last_error: str | None = None
+    last_error_sentence: str | None = None
     rejected: str | None = None
+    rejected_sentence: str | None = None
     tokens: int | None = None
     cost_micros: int | None = None
     unknown_turns: int = 0
@@ -55,6 +58,7 @@ class SessionRow:
     feedback: str | None = None
     synthesis: str | None = None
     summary: str | None = None
+    summary_sentence: str | None = None
     expires_at: str | None = None
     seen: str = ""
     policy: str | None = None
@@ -64,10 +68,14 @@ class SessionRow:
         """From now on, the session waits for a person."""
         self.waits_for, self.cause, self.waiting, self.since = what, cause, position, at
 
+    def fail(self, error: str | None) -> None:
+        """The last error, or that there is none any more."""
+        self.last_error, self.last_error_sentence = error and str(error), packed(error)
+
     def go_on(self) -> None:
         """The session no longer waits for a person."""
         self.waits_for = self.cause = self.waiting = self.since = self.choices = self.summary = None
-        self.request_id = self.votes = None
+        self.request_id = self.votes = self.summary_sentence = None
 
 
 ROWS = Table("overview", SessionRow)

@@ -15,6 +15,7 @@ from domain.orchestration.phases import AgentPhases, PhaseVerification
 from domain.session.turns import FenceLevel, Work
 from domain.session.workspace import FileStatus
 from domain.values.budget import Reason
+from domain.values.sentences import Sentence
 from projections.views.base import ApprovalView, View, VoteView, absent, empty
 
 
@@ -65,6 +66,7 @@ class Listed(View):
     forked_from: str | None
     outstanding_turns: tuple[TurnView, ...]
     last_error: str | None
+    last_error_sentence: Sentence | None = Field(default=None, exclude_if=absent, description="the last error as data")
 
 
 class PermissionRequestView(View):

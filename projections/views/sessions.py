@@ -6,6 +6,7 @@ from pydantic import Field
 
 from domain.convergence import Metrics, Recommendation
 from domain.discussion.events import StopReason
+from domain.values.sentences import Sentence
 from projections.views.base import ApprovalView, Page, View, absent
 from projections.views.session import Listed, ResultView
 
@@ -75,6 +76,9 @@ class WaitingItem(View):
     summary: str | None = Field(
         description="of the orchestration's work so far, the paths outside the scope, or what rejected the work of a"
         " delivery without budget last (a failing test, a finding): the first characters"
+    )
+    summary_sentence: Sentence | None = Field(
+        default=None, exclude_if=absent, description="the summary as code and parameters, where Hansard wrote it"
     )
     expires_at: str | None
     seen: str | None = Field(

@@ -8,6 +8,7 @@ from string import Formatter
 
 import orjson
 import pytest
+from pydantic import TypeAdapter
 
 from domain.values.sentences import Sentence, from_wire, in_language, sentence_of, wire
 from domain.values.words import catalogue
@@ -39,6 +40,35 @@ def test_every_code_of_the_source_is_in_the_catalogue() -> None:
     used = {code for path in SOURCES for code in codes(path)}
     assert len(used) > 100
     assert {code for code in used if "en" not in CATALOGUE.get(code, {})} == set()
+
+
+def of_patterns(path: Path) -> set[str]:
+    """Three words in a row of the regular expressions in a source."""
+    calls = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)]
+    patterns = [call.args[0] for call in calls if ast.unparse(call.func).startswith("re.") and call.args]
+    constants = [node.value for each in patterns for node in ast.walk(each) if isinstance(node, ast.Constant)]
+    words = " ".join(value for value in constants if isinstance(value, str))
+    return set(re.findall(r"(?=(\b[A-Za-z]{2,} [a-z]{2,} [a-z]{2,}\b))", words))
+
+
+def test_no_source_parses_a_sentence() -> None:
+    rooms = ("domain.values", "projections.record", "api.web")
+    sentences = "\n".join(both.get("en", "") for room in rooms for both in catalogue(room).values())
+    assert {words for path in SOURCES for words in of_patterns(path) if words in sentences} == set()
+
+
+def test_events_and_states_keep_a_sentence_with_its_code() -> None:
+    adapter: TypeAdapter[Sentence | str] = TypeAdapter(Sentence | str)
+    inner = Sentence("reply_without", what=Sentence("list_of_verdicts"))
+    again = adapter.validate_json(adapter.dump_json(inner))
+    assert (again, in_language(again, "ko")) == (inner, "답변에 판정 목록이 없습니다.")
+    assert adapter.validate_json(adapter.dump_json("A plain text.")) == "A plain text."
+
+
+@pytest.mark.parametrize("code", ["no_such_code", "end_by_time"])
+def test_a_sentence_that_this_version_cannot_word_is_shown_as_it_came(code: str) -> None:
+    data = {"text": "As it came.", "code": code, "params": {"number": "x"}}
+    assert in_language(TypeAdapter(Sentence).validate_python(data), "ko") == "As it came."
 
 
 def test_a_sentence_is_its_english_text_with_code_and_parameters() -> None:

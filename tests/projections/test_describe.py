@@ -9,6 +9,7 @@ import pytest
 
 from domain.kinds import TOPICS
 from domain.orchestration.events import RoundDone
+from domain.values.sentences import Sentence, wire
 from domain.values.words import LANGUAGES, Language, catalogue
 from projections.record.describe import HIGHLIGHTED, describe, person, recorded
 from tests.projections.stage import HOSTILE, wander
@@ -19,6 +20,8 @@ ROUND = [
     {"agent": "B", "phase": 5, "completed": True},
     {"agent": "C", "phase": 1, "completed": False},
 ]
+ENDED = Sentence("command_ended", command="x", end=Sentence("end_by_exit", number=1))
+UNREAD = Sentence("reply_without", what=Sentence("list_of_verdicts"))
 METRICS = {"agreementRatio": 0.5, "avgStability": 1, "overallScore": 0.7, "recommendation": "converged"}
 ISSUES = [{"id": "1", "title": "No tests", "detail": "…"}, {"id": "2", "title": "Slow", "detail": "…"}]
 
@@ -93,9 +96,25 @@ ISSUES = [{"id": "1", "title": "No tests", "detail": "…"}, {"id": "2", "title"
         ),
         (
             "delivery.validation_failed",
-            {"classification": "test", "reasons": ["Validation failed (test): `x` ended with exit code 1."]},
+            {
+                "classification": "test",
+                "summary": f"Validation failed (test): {ENDED}",
+                "sentence": {"text": ENDED, **wire(ENDED)},
+            },
             "Validation failed (tests): `x` ended with exit code 1.",
-            "검증 실패 (테스트): `x` ended with exit code 1.",
+            "검증 실패 (테스트): `x` 종료 코드 1",
+        ),
+        (
+            "orchestration.verdict_unreadable",
+            {"round": 1, "attempt": 1, "problem": str(UNREAD), "sentence": {"text": str(UNREAD), **wire(UNREAD)}},
+            "The verdict for round 1 could not be read (attempt 1): The reply holds no list of verdicts.",
+            "라운드 1 판정을 읽을 수 없음 (시도 1): 답변에 판정 목록이 없습니다.",
+        ),
+        (
+            "orchestration.verdict_unreadable",
+            {"round": 1, "attempt": 1, "problem": "An old reason."},
+            "The verdict for round 1 could not be read (attempt 1): An old reason.",
+            "라운드 1 판정을 읽을 수 없음 (시도 1): An old reason.",
         ),
         (
             "delivery.review_blocking_detected",

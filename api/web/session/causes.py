@@ -59,7 +59,7 @@ def failure(context: PanelContext) -> dict[str, Any]:
     if isinstance(event, ValidationFailed):
         card |= {"new": _had_baseline(context) and bool(event.new_failures)} | _output(context, cause)
     if not card["run"]:
-        lines = [line for words in cause.lines for line in words.split("\n")]
+        lines = [line for words in cause.lines for line in context.worded(words).split("\n")]
         card["lines"] = [(cut(line, SENTENCE), False) for line in lines[:LAST]]
     return card
 

@@ -14,6 +14,7 @@ from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
 from domain.orchestration.state import Orchestration
 from domain.session.state import Session
+from domain.values.sentences import in_language
 from domain.values.words import Language
 from projections.engine.ports import Histories
 from projections.record.marks import Numbered, upto
@@ -67,6 +68,10 @@ class PanelContext:
             "discussion": len(talks),
         }
         return {tab: number for tab, number in numbers.items() if number}
+
+    def worded(self, text: str | None) -> str:
+        """A recorded text, in the reader's language where it is a sentence of Hansard."""
+        return in_language(text or "", self.language)
 
     @property
     def held(self) -> bool:

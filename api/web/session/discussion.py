@@ -28,7 +28,7 @@ def discussion(context: PanelContext) -> dict[str, Any]:
         "strategy": session.strategy,
         "profile": session.profile,
         "rounds": [
-            _round(session, entry, versions[place], WHOLE if place >= newest else FOLDED)
+            _round(context, session, entry, versions[place], WHOLE if place >= newest else FOLDED)
             for place, entry in enumerate(session.rounds)
         ],
         "metrics": session.metrics[-1] if session.metrics else None,
@@ -45,11 +45,13 @@ def discussion(context: PanelContext) -> dict[str, Any]:
         "dissent": [cut(point, LONG) for point in session.dissent[:POINTS]],
         "decision": _decision(session),
         "decided_at": (context.where(context.trail.answered) or [0])[-1],
-        "error": cut(session.last_error or "", LONG) if session.stop_reason == "error" else "",
+        "error": cut(context.worded(session.last_error), LONG) if session.stop_reason == "error" else "",
     }
 
 
-def _round(session: Discussion, entry: RoundContribution, version: int, limit: int) -> dict[str, Any]:
+def _round(
+    context: PanelContext, session: Discussion, entry: RoundContribution, version: int, limit: int
+) -> dict[str, Any]:
     feedback = entry.feedback or {}
     words, verdict = _parted(entry.content.head) if feedback else (entry.content.head, "")
     return {
@@ -62,7 +64,7 @@ def _round(session: Discussion, entry: RoundContribution, version: int, limit: i
         "cut": len(words) > limit or len(verdict) > LONG or entry.content.digest is not None,
         "version": version,
         "verdict": cut(str(feedback.get("verdict") or ""), 40),
-        "problem": cut(entry.problem or "", SENTENCE),
+        "problem": cut(context.worded(entry.problem), SENTENCE),
         "newest": entry is session.rounds[-1],
     }
 

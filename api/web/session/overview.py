@@ -16,7 +16,6 @@ from domain.orchestration.state import Orchestration
 from domain.session.state import Session
 from domain.session.turns import Unready
 from projections.record.outcome import outcome
-from projections.record.placeholders import shortly
 from projections.record.session import approval_of
 
 TURNS = 12
@@ -33,7 +32,7 @@ def _unready(context: PanelContext) -> bool:
 
 def _because(cause: CauseShown | None, sentence: str) -> str:
     """The first line that says why; the sentence itself where that line only adds a code to it."""
-    line = shortly(cause.lines[0]) if cause else ""
+    line = cause.lines[0] if cause else ""
     if not line or line in sentence:
         return ""
     return sentence if sentence and line.endswith(sentence) else line
@@ -49,9 +48,8 @@ def head(context: PanelContext) -> dict[str, Any]:
     cause, sentence = cause_of(context), error or (why if " " in why else "")
     because = _because(cause, sentence)
     return {
-        "why": "" if because and because == sentence else cut(sentence, SENTENCE),
-        "because": cut(because, BECAUSE),
-        "printed": because != sentence,
+        "why": "" if because and because == sentence else cut(context.worded(sentence), SENTENCE),
+        "because": cut(context.worded(because), BECAUSE),
         "because_at": cause.version if cause else None,
         "result": _handed_over(context),
         "asked": owner(asked_by(context)),
@@ -104,7 +102,7 @@ def overview(context: PanelContext) -> dict[str, Any]:
         ],
         "more_at_work": max(0, len(session.outstanding) - TURNS),
         "summary": cut(summary, LONG) if len(summary) > SENTENCE else "",
-        "error": cut(session.last_error or "", LONG) if unexplained else "",
+        "error": cut(context.worded(session.last_error), LONG) if unexplained else "",
         "warnings": [cut(words, SENTENCE) for words in context.it.get("warnings", ())[:5]],
         "elapsed": context.elapsed,
         "elapsed_ms": context.elapsed_ms,
@@ -155,7 +153,11 @@ def decision(context: PanelContext) -> dict[str, Any]:
         case Orchestration(state="checkpoint"):
             return _card("checkpoint", summary=outcome(context.it, context.language))
         case Orchestration(state="partial"):
-            return _card("partial", reason=session.partial_reason or "", summary=session.last_error or "")
+            return _card(
+                "partial",
+                reason=session.partial_reason or "",
+                summary=context.worded(session.last_error),
+            )
         case Delivery(scope_request=request) if request is not None:
             return _card("scope", summary=", ".join(request.paths))
         case Delivery(state="exhausted"):
@@ -197,6 +199,14 @@ def approval(session: Session) -> dict[str, Any] | None:
     return policy.wire() if policy else None
 
 
+def _problem(session: Discussion) -> str:
+    """Why the discussion was interrupted, or why its last judgement could not be read."""
+    if session.stop_reason == "error":
+        return session.last_error or ""
+    unread = (session.feedback or {}).get("problem") or ""
+    return next((entry.problem for entry in session.rounds if entry.problem and entry.problem == unread), unread)
+
+
 def _discussed(context: PanelContext, session: Discussion) -> dict[str, Any]:
     feedback = session.feedback or {}
     return _card(
@@ -204,7 +214,7 @@ def _discussed(context: PanelContext, session: Discussion) -> dict[str, Any]:
         reason=session.stop_reason or "",
         summary=str(feedback.get("summary") or ""),
         verdict=cut(str(feedback.get("verdict") or ""), 40),
-        problem=cut(str(feedback.get("error") or feedback.get("problem") or ""), LONG),
+        problem=cut(context.worded(_problem(session)), LONG),
         rounds=len(session.rounds),
         metrics=session.metrics[-1] if session.metrics else None,
         dissent=len(session.dissent),

@@ -153,9 +153,16 @@ def _whole(context: PanelContext, turn: TurnCard) -> dict[str, Any]:
         "reply_cut": reply.digest is not None,
         "paths": [cut(change.path, SENTENCE) for change in attempt.files[:50]] if attempt else [],
         "changes": diffed(files_of(whole(context, patch))),
-        "failure": attempt and {"code": attempt.failure or attempt.outcome, "detail": cut(attempt.detail, LONG)},
+        "failure": attempt and _failure(context, attempt),
         "report": report_of(context, turn),
         "artifact": turn.report.version if turn.report else None,
+    }
+
+
+def _failure(context: PanelContext, attempt: Attempt) -> dict[str, str]:
+    return {
+        "code": attempt.failure or attempt.outcome,
+        "detail": cut(context.worded(attempt.detail), LONG),
     }
 
 
@@ -197,7 +204,7 @@ def _attempts(context: PanelContext, turn: TurnCard) -> list[dict[str, Any]]:
             "version": attempt.version,
             "failure": attempt.failure or "",
             "state": attempt.outcome,
-            "detail": cut(attempt.detail, SENTENCE),
+            "detail": cut(context.worded(attempt.detail), SENTENCE),
             "seconds": clock(round(attempt.seconds * 1000)),
         }
         for attempt in ended[-READ_ATTEMPTS:]
