@@ -115,9 +115,12 @@ def _settled(state: Orchestration, before: Orchestration, event: TurnAnswered | 
     """Only a turn of the planner, the judge or the assistant can be retried; the run continues without any other."""
     turn = before.outstanding[event.turn_id]
     if turn.lane and isinstance(event, TurnAnswered):
-        state.authors = state.authors | {turn.lane - 1: event.agent}
-        paths = dict.fromkeys((*state.strayed.get(turn.lane - 1, ()), *state.scope.outside_of(event.files)))
-        state.strayed = state.strayed | {turn.lane - 1: tuple(paths)} if paths else state.strayed
+        place = turn.lane - 1
+        state.authors = state.authors | {place: event.agent}
+        if event.patch is not None:
+            state.patches = state.patches | {place: (*state.patches.get(place, ()), event.patch)}
+        paths = dict.fromkeys((*state.strayed.get(place, ()), *state.scope.outside_of(event.files)))
+        state.strayed = state.strayed | {place: tuple(paths)} if paths else state.strayed
     if turn.lane or turn.work in ("package", "land"):
         state.failed_turn = before.failed_turn
 
@@ -142,6 +145,8 @@ def _planned(state: Orchestration, event: PlanMade) -> None:
 def _round(state: Orchestration, event: RoundStart) -> None:
     state.round, state.parallel = event.round, event.parallel
     state.warnings = tuple(dict.fromkeys((*state.warnings, *hindrances(state.claims))))
+    settled = state.passed.keys() - state.fixes.keys()
+    state.patches = {place: patches for place, patches in state.patches.items() if place not in settled}
     state.reports, state.passed = {}, {}
     state.unreadable_verdicts, state.verdict_problem = 0, ""
 

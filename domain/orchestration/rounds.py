@@ -291,8 +291,10 @@ def review_work(now: Run, places: tuple[int, ...], *, all_done: bool, words: str
 
 
 def _subject(run: Orchestration, place: int) -> str:
-    """Step, action and result (behaviour §2.4)."""
+    """Step, action and result (behaviour §2.4), and the changes of the files."""
     agent, report = run.agents[place], run.reports[place]
     phase = agent.phase_profile[run.passed[place]]
     step = f"{agent.agent} ({agent.role}), phase {phase} ({phase_name(phase)})"
-    return f"Step:\n{step}\n\nAction:\n{agent.task}\n\nResult:\n{report.report.shown()}"
+    changes = "\n".join(patch.shown() for patch in run.patches.get(place, ()))
+    subject = f"Step:\n{step}\n\nAction:\n{agent.task}\n\nResult:\n{report.report.shown()}"
+    return f"{subject}\n\nChanges:\n{changes}" if changes else subject

@@ -68,6 +68,8 @@ class Orchestration(Session):
     last_round: int = 0
     parallel: tuple[bool, ...] = ()
     reports: dict[int, WorkReport] = field(default_factory=dict)
+    patches: dict[int, tuple[Text, ...]] = field(default_factory=dict)
+    """How each place changed the files in its present phase, turn by turn."""
     authors: dict[int, str] = field(default_factory=dict)
     """The agent who wrote the latest work at each place: the assigned one, or the one that took over its turn."""
     unreadable_verdicts: int = 0

@@ -218,6 +218,20 @@ def test_work_that_passed_is_reviewed_before_the_round_counts() -> None:
     assert "orchestration.round_done" not in topics(run.events(RUN))
 
 
+def test_who_reviews_work_sees_how_the_files_changed_in_that_phase() -> None:
+    run = working(subtask("Backend", 3, 4))
+    for round_no, (patch, choice, seen) in enumerate(
+        (("+1", "apply_fix", "+1"), ("+2", "skip", "+1\n+2"), ("+3", "skip", "+3")), start=1
+    ):
+        run.answers(RUN, "Done.", agent="Backend", patch=Text.of(patch)[0], files=("a.py",))
+        run.answers(RUN, verdicts(Backend=True))
+        child = f"review-1c{round_no}"
+        assert run.talk(child).subject.head.partition("Result:\nDone.")[2] == f"\n\nChanges:\n{seen}"
+        run.discussed(child, BROKEN)
+        run.decides(child, choice)
+    assert run.run.status == "done"
+
+
 def test_a_skipped_review_lets_the_work_count() -> None:
     run = working(subtask("Backend", 3, 4))
     run.round(Backend=True)
