@@ -2,11 +2,13 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
 from api.cli.options import Json
 from api.cli.terminal import columns, counted, local_time, shortened
+from domain.provenance.patches import hunks
 
 Pairs = list[tuple[str, str]]
 
@@ -42,6 +44,18 @@ def plan_in(subject: str) -> str:
         return ""
     head = shortened(request.removeprefix("Request:\n"), _LONG)
     return "\n".join([head, columns([_planned(each) for each in subtasks])])
+
+
+def changes_in(subject: str) -> str:
+    """A line for each file of a text that ends with changes: what was added and removed; empty if it has none."""
+    _, _, patch = subject.partition("\n\nChanges:\n")
+    if not patch:
+        _, _, patch = subject.partition("\n\nChanges in this iteration:\n")
+    added, removed = Counter[str](), Counter[str]()
+    for hunk in hunks(patch.splitlines()):
+        added[hunk.path] += sum(line.sign == "+" for line in hunk.lines)
+        removed[hunk.path] += sum(line.sign == "-" for line in hunk.lines)
+    return columns([path, f"+{added[path]} -{removed[path]}"] for path in added)
 
 
 def _planned(subtask: Json) -> list[str]:

@@ -134,7 +134,8 @@ def _result(session: Json) -> Pairs:
         case "review" | "debate":
             subject = str(session[_about(session)])
             beginning = discussion.plan_in(subject) or shortened(subject, _SUBJECT)
-            return [(_about(session), beginning), *discussion.result(session)]
+            changes = discussion.changes_in(subject)
+            return [(_about(session), beginning), ("changes", changes), *discussion.result(session)]
         case _:
             return [("reason", reason_of(session)), ("summary", summary_of(session))]
 

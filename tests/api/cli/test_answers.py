@@ -5,7 +5,7 @@ import json
 import pytest
 
 from api.cli.asking import TypedAnswer, parse_answer
-from api.cli.discussion import plan_in
+from api.cli.discussion import changes_in, plan_in
 
 REVIEW, DEBATE = ["apply_fix", "skip"], ["revise", "accept"]
 
@@ -47,3 +47,10 @@ def test_a_plan_that_is_debated_is_a_list_of_subtasks() -> None:
 @pytest.mark.parametrize("plan", ["First the API.", "{", "{}", '{"subtasks": [1]}', '{"subtasks": 1}', "[1]"])
 def test_another_text_is_no_such_plan(plan: str) -> None:
     assert plan_in(f"Request:\nx\n\nPlan:\n{plan}") == plan_in(plan) == ""
+
+
+def test_the_changes_under_review_are_counted_by_file() -> None:
+    changed = "--- a/calc.py\n+++ b/calc.py\n@@ -1,2 +1,3 @@\n a\n-b\n+c\n+d\n"
+    created = "--- /dev/null\n+++ b/new.py\n@@ -0,0 +1 @@\n+x\n"
+    assert changes_in(f"Result:\nDone.\n\nChanges:\n{changed}{created}") == "calc.py  +2 -1\nnew.py   +1 -0"
+    assert changes_in("Result:\nNo changes.") == ""
