@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from adapters.writer.writer import CommandEnvelope
-from api.owner import actor
-from api.routes import starting
-from api.routes.bodies import DeliveryStart
+from api.actions import starting
+from api.actions.bodies import DeliveryStart
+from api.node.owner import actor
 from api.system import System
 
 BROKEN = '''"""Prices in cents."""

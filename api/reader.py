@@ -8,8 +8,8 @@ from starlette.responses import Response
 
 from api.http import problems
 from api.http.application import PathHandler, application, routes
+from api.node.settings import Settings
 from api.routes import results, session_turns, views
-from api.settings import Settings
 from api.system import System
 
 
@@ -42,7 +42,6 @@ READS: Final[tuple[PathHandler, ...]] = (
     ("/api/decisions", views.list_decisions),
     ("/api/events", views.list_log),
     ("/api/message", views.show_channel),
-    ("/api/reports/{name}", _show_report),
 )
 
 
@@ -50,7 +49,7 @@ def reader(settings: Settings, *, actor: str) -> Starlette:
     """The read-only application. Raises HansardError if it cannot start."""
     return application(
         System(settings, actor=actor),
-        routes(READS, ()),
+        routes((*READS, ("/api/reports/{name}", _show_report)), ()),
         work=False,
         on_error=problems.on_error,
         on_http_exception=problems.on_http_exception,

@@ -15,16 +15,16 @@ from adapters.store.sqlite.views import open_views
 from adapters.store.texts import spelled_out
 from adapters.turns.live import Live
 from adapters.writer.writer import Writer
-from api.http.hub import Hub
-from api.nodes import ThisNode, server_name
-from api.provenance import Provenance
-from api.recent import Recent
-from api.settings import Settings, exports_telemetry
+from api.node.hub import Hub
+from api.node.presence import ThisNode, server_name
+from api.node.provenance import Provenance
+from api.node.recent import Recent
+from api.node.settings import Settings, exports_telemetry
 from domain.values.base import HansardError
 from domain.values.sentences import Sentence
-from projections.engine.catalogue import PROJECTIONS
-from projections.engine.follow import Follower
+from projections.catalogue import PROJECTIONS
 from projections.engine.snapshots import Snapshots
+from projections.follow import Follower
 from projections.record.state import Records
 from projections.record.states import Sessions
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from adapters.turns.external import ExternalTurns
     from adapters.turns.sharing import Sharing
     from adapters.turns.worker import Worker
-    from api.checkpointing import Checkpointer
-    from api.http.logins import Logins
-    from api.http.shared_keys import SharedKeys
-    from api.notifier import Notifier
-    from api.telemetry import Telemetry
+    from api.node.checkpointing import Checkpointer
+    from api.node.logins import Logins
+    from api.node.notifier import Notifier
+    from api.node.shared_keys import SharedKeys
+    from api.node.telemetry import Telemetry
     from domain.session.state import Session
     from projections.engine.ports import Database
     from projections.record.mirror import Mirror
@@ -232,8 +232,8 @@ class System(Core):
         return self._external
 
     def _logins(self) -> "Logins":
-        from api.http.shared_keys import SharedKeys, SharedLogins
-        from api.owner import keys_file, take_over
+        from api.node.owner import keys_file, take_over
+        from api.node.shared_keys import SharedKeys, SharedLogins
 
         vault = self.store.vault
         assert vault is not None, "a server's store has keys"
@@ -246,7 +246,7 @@ class System(Core):
         if self.team.notify is None:
             return None
         from adapters.notify import Outbox, Receivers
-        from api.notifier import Notifier
+        from api.node.notifier import Notifier
 
         receivers = Receivers(self.team.notify)
         outbox = await asyncio.to_thread(Outbox, self.settings.node_dir / "notify.db")
@@ -260,7 +260,7 @@ class System(Core):
         if not self.settings.checkpoint_to:
             return None
         from adapters.proof.checkpoints import signing_key
-        from api.checkpointing import Checkpointer
+        from api.node.checkpointing import Checkpointer
 
         key = signing_key(self.settings.signing_key)
         settings = self.settings
@@ -272,7 +272,7 @@ class System(Core):
         """Traces and metrics, if the environment says where to send them."""
         if not exports_telemetry(os.environ):
             return None
-        from api.telemetry import exporting
+        from api.node.telemetry import exporting
 
         telemetry = exporting(self.store.history)
         if telemetry is not None:

@@ -6,8 +6,8 @@ import logging
 
 from pydantic import ValidationError
 
-from api.nodes import ThisNode
-from api.settings import Settings
+from api.node.presence import ThisNode
+from api.node.settings import Settings
 from api.system import Core
 from domain.values.base import HansardError
 

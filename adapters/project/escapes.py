@@ -16,7 +16,7 @@ from pathlib import Path
 from adapters.project.discover import discover
 from adapters.project.settings import NAME
 from domain.delivery.baseline import Escape
-from domain.delivery.validation import ValidationStep
+from domain.session.validation import ValidationStep
 
 Probe = Callable[[Sequence[str], Mapping[str, str]], Awaitable[str]]
 """Runs a command in the workspace as a validation would, with additional variables. Returns its standard output, empty

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr, ValidationE
 from pydantic_core import ErrorDetails
 
 from adapters.files import Unfit, content, private_folder
-from domain.delivery.validation import ValidationStep, commands
+from domain.session.validation import ValidationStep, commands
 from domain.session.workspace import EVERYTHING, PathScope
 from domain.values.base import HansardError, Invalid, Value
 

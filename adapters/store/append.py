@@ -181,7 +181,7 @@ class EventRecorder(ApplicationRecorder, ABC):
         """Other processes cannot notify this one."""
 
     def subscribe(self, gt: int | None = None, topics: Sequence[str] = ()) -> Subscription[ApplicationRecorder]:
-        raise NotImplementedError("Follow the log with projections.engine.follow: one way for every store.")
+        raise NotImplementedError("Follow the log with projections.follow: one way for every store.")
 
 
 def _rows_of(writes: Sequence[Write]) -> tuple[list[StoredEvent], Attachments]:

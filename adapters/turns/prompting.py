@@ -8,12 +8,12 @@ from typing import Final, NamedTuple
 from adapters.agents import prompts
 from adapters.agents.prompts import phases, places
 from domain.orchestration.judging import assignments
-from domain.orchestration.phases import phase_name
 from domain.orchestration.state import Orchestration
 from domain.session.record import Whole
 from domain.session.state import Session
 from domain.session.turns import TurnRequested
 from domain.values.base import Blob, Derived, Text
+from domain.values.phases import phase_name
 from domain.values.sentences import in_language
 from domain.values.template import Language
 

@@ -22,8 +22,8 @@ from domain.delivery.command_prefixes import Prefixes, is_allowed, only
 from domain.delivery.commands import RecordValidation
 from domain.delivery.reasons import reasons
 from domain.delivery.state import Delivery
-from domain.delivery.validation import DID_NOT_EXIT, CommandRun, Ended, ValidationResult, ValidationStep, outcome
 from domain.session.turns import Failure
+from domain.session.validation import DID_NOT_EXIT, CommandRun, Ended, ValidationResult, ValidationStep, outcome
 from domain.values.base import Text
 
 _ENDS: Mapping[str, Ended] = {"exit": "exited", "timeout": "timeout", "disk": "limit", "not_started": "not_started"}

@@ -20,7 +20,7 @@ from domain.values.sentences import sentence_of
 if TYPE_CHECKING:
     from adapters.proof.verdict import Verification
     from adapters.store import Log
-    from api.settings import Settings
+    from api.node.settings import Settings
     from domain.session.record import Omitted, Recorded
 
 AsJson = Annotated[bool, Parameter(help="JSON to stdout.")]
@@ -112,8 +112,8 @@ def _views(store: "Log", path: Path) -> str | None:
     from adapters.store.sqlite.connection import is_damaged
     from adapters.store.sqlite.sealed import UNREADABLE, read_only
     from adapters.store.sqlite.views import SqliteViews, is_unavailable
-    from projections.engine.catalogue import dump
-    from projections.engine.follow import Follower
+    from projections.catalogue import dump
+    from projections.follow import Follower
 
     log = _Frozen(store)
     try:

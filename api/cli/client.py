@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # they take a fifth of a second that `--help` does not have
     from httpx2 import AsyncClient, Response
     from starlette.applications import Starlette
 
-    from api.settings import Settings
+    from api.node.settings import Settings
     from api.system import System
 
 
@@ -136,7 +136,7 @@ async def connected(
     """The API behind `where`; a server has its own team and workers, whatever the `use`, and knows `actor` by a key."""
     from httpx2 import ASGITransport, AsyncClient, Timeout
 
-    from api.owner import key_for
+    from api.node.owner import key_for
 
     address = where.address()
     if address is not None:
@@ -162,7 +162,7 @@ async def connected(
 
 def _application(settings: "Settings", use: Use, actor: str | None) -> "Starlette":
     """The smallest application for the use, so that reading starts fast. Write access to the file replaces a key."""
-    from api import owner
+    from api.node import owner
 
     named = actor or owner.actor()
     if use == "read":

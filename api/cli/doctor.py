@@ -22,7 +22,7 @@ from api.cli.terminal import paint, put, put_json, visible
 from domain.values.base import HansardError
 
 if TYPE_CHECKING:
-    from api.settings import Settings
+    from api.node.settings import Settings
 
 
 _STYLES: Final = {"ok": "green", "warn": "yellow", "fail": "red"}

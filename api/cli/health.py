@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from adapters.agents.team import Team
     from adapters.fence import Sandbox
     from adapters.store import Log
-    from api.settings import Settings
+    from api.node.settings import Settings
     from domain.replay import Difference
     from domain.session.record import Recorded
 

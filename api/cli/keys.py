@@ -17,13 +17,13 @@ from api.cli import exits
 from api.cli.exits import Failed
 from api.cli.options import HERE
 from api.cli.terminal import put, say, visible
-from api.http.keys import DEFAULT, Key, Scope, keys_in, seconds_of
-from api.http.shared_keys import key_of, stored
-from api.owner import account, owner_file, owners_key, take_over
+from api.node.keys import DEFAULT, Key, Scope, keys_in, seconds_of
+from api.node.owner import account, owner_file, owners_key, take_over
+from api.node.shared_keys import key_of, stored
 
 if TYPE_CHECKING:
     from adapters.store.vault import Vault
-    from api.settings import Settings
+    from api.node.settings import Settings
 
 _NAME: Final = re.compile(r"[^\W_](?:[\w.@-]{0,98}[\w])?")
 

@@ -21,7 +21,7 @@ from api.cli.terminal import counted, put, put_json, say
 if TYPE_CHECKING:
     from adapters.store import Log
     from adapters.workspace import Workspaces
-    from api.settings import Settings
+    from api.node.settings import Settings
 from api.cli.client import connected
 from api.cli.options import HERE, AsJson
 
@@ -258,7 +258,7 @@ def _rebuild(database: str, views_path: Path) -> int:
 
     from adapters.store import open_store
     from adapters.store.sqlite.views import open_views
-    from projections.engine.follow import Follower
+    from projections.follow import Follower
 
     with closing(open_store(database)) as store, closing(open_views(views_path)) as views:
         return Follower(store, views).rebuild()

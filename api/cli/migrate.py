@@ -13,7 +13,7 @@ from api.cli.terminal import counted, put, say
 
 if TYPE_CHECKING:
     from adapters.store.migrating import Migrated
-    from api.settings import Settings
+    from api.node.settings import Settings
 
 _KEYS: Final = (Path("signing.key"), Path("keys/owner.key"))
 """Of a machine's own files those that go with the log."""
@@ -65,8 +65,8 @@ def _keep_keys(old: "Settings", new: "Settings") -> None:
             shutil.copy2(ours, theirs)
     from adapters.store import open_store, reading
     from adapters.store.vault import StoredKey
-    from api.http.keys import keys_in
-    from api.http.shared_keys import stored
+    from api.node.keys import keys_in
+    from api.node.shared_keys import stored
 
     with reading(old.database) as log, closing(open_store(new.database)) as store:
         assert store.vault is not None, "every store on disk has keys"

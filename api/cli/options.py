@@ -17,7 +17,7 @@ from api.cli import exits
 from api.cli.exits import Failed
 
 if TYPE_CHECKING:
-    from api.settings import Settings
+    from api.node.settings import Settings
 
 Json = dict[str, Any]
 """An object of the wire; the contract, §2, names its fields."""
@@ -52,7 +52,7 @@ class Where:
         """The environment's settings with these flags over them."""
         from pydantic import ValidationError
 
-        from api.settings import Settings
+        from api.node.settings import Settings
 
         options: dict[str, Any] = {"database": self.database, **more}
         flags = {name: value for name, value in options.items() if value is not None}
@@ -68,7 +68,7 @@ def _with_team(settings: "Settings") -> "Settings":
     here = Path.cwd()
     if settings.team is not None or not any((place / "hansard.toml").is_file() for place in (here, *here.parents)):
         return settings
-    from api.projects import team_of
+    from api.actions.projects import team_of
 
     team = team_of(here, settings)
     return settings if team is None else settings.model_copy(update={"team": team})

@@ -52,7 +52,7 @@ def init(
     """
     from adapters.project.discover import agents, discover, lines, project_file, team_file
     from adapters.project.settings import NAME
-    from api.projects import grant, root_of
+    from api.actions.projects import grant, root_of
 
     root = root_of(path.resolve())
     needs, programs = discover(root), agents(os.environ)

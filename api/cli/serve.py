@@ -25,7 +25,7 @@ from api.cli.terminal import Full, counted, log_to_stderr, say
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-    from api.settings import Settings
+    from api.node.settings import Settings
     from api.system import System
     from api.worker import WorkerProcess
 
@@ -79,7 +79,7 @@ async def _served(settings: "Settings", *, example: bool, no_work: bool) -> int:
     with _listener(settings) as listener:
         from api.app import create_app
         from api.http.protocol import HttpProtocol
-        from api.owner import noted
+        from api.node.owner import noted
 
         app = create_app(settings, work=not no_work)
         app.state.system.catch_up_seconds = _CATCH_UP_SECONDS
@@ -214,7 +214,7 @@ def _listener(settings: "Settings") -> socket.socket:
 
 
 def _announce(system: "System", settings: "Settings", sockets: list[socket.socket]) -> None:
-    from api.owner import account
+    from api.node.owner import account
 
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     for listener in sockets:

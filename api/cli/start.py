@@ -99,7 +99,7 @@ def _team_of(where: Where, folder: Path | None) -> Path | None:
     """The team of a repository other than the current one."""
     if folder is None or where.address() is not None or (settings := where.settings()).team is not None:
         return None
-    from api.projects import team_of
+    from api.actions.projects import team_of
 
     return team_of(folder.resolve(), settings)
 

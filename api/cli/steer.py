@@ -16,7 +16,7 @@ from api.cli.terminal import put_json, say
 from api.cli.watch import follow_to_end, say_fix
 
 if TYPE_CHECKING:
-    from api.settings import Settings
+    from api.node.settings import Settings
 
 _REASON: Final = "A person asked for it on the command line."
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from adapters.agents.team import Member
     from adapters.agents.trying import Trial
     from adapters.fence import Sandbox
-    from api.settings import Settings
+    from api.node.settings import Settings
 
 
 def team(

@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Any, Final, NamedTuple, TextIO
 
 from api.cli.labels import label, recorded
-from api.recent import remember
+from api.node.recent import remember
 
 _LAYOUT: Final = (
     "\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"

@@ -20,7 +20,7 @@ from api.system import System
 from domain.values.base import HansardError
 
 if TYPE_CHECKING:
-    from api.answer_keeper import AnswerKeeper
+    from api.node.answer_keeper import AnswerKeeper
 
 Handler = Callable[[Request], Awaitable[Response]]
 PathHandler = tuple[str, Handler]
@@ -126,7 +126,7 @@ def _answer_keeper(system: System) -> "AnswerKeeper | None":
     """What makes answers in advance; None where no command looks for them."""
     if system.settings.log_file is None:
         return None
-    from api.answer_keeper import AnswerKeeper
+    from api.node.answer_keeper import AnswerKeeper
 
     keeper = AnswerKeeper(system)
     system.follower.listen(keeper.seen)

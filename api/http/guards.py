@@ -10,10 +10,10 @@ from starlette.requests import cookie_parser
 from starlette.types import Message, Receive, Send
 from starlette.types import Scope as Connection
 
-from api.http.keys import Scope
-from api.http.logins import Logins
 from api.http.problems import Problem
-from api.settings import Settings
+from api.node.keys import Scope
+from api.node.logins import Logins
+from api.node.settings import Settings
 from domain.values.sentences import Sentence
 
 Given = Mapping[bytes, str]

@@ -4,8 +4,8 @@ from typing import Final
 
 from starlette.requests import Request
 
-from api.http.keys import SCOPES, Scope
 from api.http.problems import Problem
+from api.node.keys import SCOPES, Scope
 from domain.values.sentences import Sentence
 
 _ALLOWS: Final[dict[Scope, frozenset[Scope]]] = {

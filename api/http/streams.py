@@ -17,10 +17,10 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from adapters.store import DamagedEvent
-from api.http.frames import Interest, Piece, pieces
-from api.http.hub import Hub, Reader
 from api.http.problems import Problem, document, of
 from api.http.requests import NUMBER, number, system
+from api.node.frames import Interest, Piece, pieces
+from api.node.hub import Hub, Reader
 from api.system import System
 from domain.kinds import KINDS
 from domain.session.record import Recorded, kind_of

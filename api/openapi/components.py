@@ -5,8 +5,8 @@ from typing import Any, Literal, TypeVar, get_origin
 
 from pydantic import BaseModel
 
+from api.actions.bodies import Start
 from api.openapi.schemas import PLACE, Wanted
-from api.routes.bodies import Start
 from domain.kinds import TOPICS
 from projections.views.record import Envelope
 from projections.views.session import SessionView

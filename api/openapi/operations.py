@@ -2,9 +2,9 @@
 
 from functools import partial
 
+from api.actions import command_bodies
 from api.openapi import shapes
 from api.openapi.operation import ANY_OBJECT, CSV, HTML, MARKDOWN, PLAIN, Operation
-from api.routes import command_bodies
 from api.routes.policies import POLICIES, lab
 from api.routes.turns import bodies as turn_bodies
 from projections import reports

@@ -7,13 +7,14 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api import actions, changing
-from api.changing import redact
+from api import actions
+from api.actions import changing
+from api.actions.changing import redact
+from api.actions.command_bodies import Redact, TrustProject
+from api.actions.projects import grant, within_roots
 from api.http.commands import perform
 from api.http.idempotency import call_of, remember_answers
 from api.http.requests import answer_headers, read
-from api.projects import grant, within_roots
-from api.routes.command_bodies import Redact, TrustProject
 
 
 async def start_session(request: Request) -> Response:

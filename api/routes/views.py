@@ -10,11 +10,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from adapters.store.texts import spelled_out, whole
-from api.allowed import allowed
 from api.http.problems import of_field
 from api.http.requests import MOST, answer_headers, caught_up, has_it_already, limit, number, only, read_after, system
 from api.http.streams import stream_log, stream_session, wants_stream
-from api.routes.turns.marking import marked, marked_list
+from api.node.allowed import allowed
+from api.node.marking import marked
+from api.routes.turns.marking import marked_list
 from domain.channel import Channel, channel_id
 from domain.kinds import KINDS, STATUSES, TOPICS, allowed_actions
 from domain.replay import first_difference

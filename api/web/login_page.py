@@ -8,9 +8,9 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.http.logins import Logins
 from api.http.problems import Problem
 from api.http.requests import answer_headers, only, system
+from api.node.logins import Logins
 from api.web.forms.passing import fields
 from api.web.rendering import explicit, language_of, linker, page, render
 from domain.values.sentences import Sentence

@@ -7,7 +7,7 @@ from functools import partial
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.changing import fix_task
+from api.actions.changing import fix_task
 from api.http.problems import of_field
 from api.http.requests import only, system
 from api.routes.turns.marking import marked_list

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
-from api.settings import MOST_ROUNDS
+from api.node.settings import MOST_ROUNDS
 from api.web.presets import PRESETS
 from domain.convergence import PROFILES
 from domain.discussion.strategies import STRATEGIES

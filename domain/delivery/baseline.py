@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from domain.delivery.validation import Stage, ValidationStep
 from domain.session.turns import Failure
+from domain.session.validation import Stage, ValidationStep
 from domain.values.base import Value
 
 

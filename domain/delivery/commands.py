@@ -20,13 +20,13 @@ from domain.delivery.events import (
     TestsPassed,
     ValidationFailed,
 )
-from domain.delivery.validation import ValidationStep
 from domain.session.approvals import DecisionPolicy
 from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.children import ReviewSettings
 from domain.session.record import RecordedCommand
 from domain.session.state import Session
 from domain.session.turns import RecordPackage, RecordTurn, RetryTurn, TurnAnswered, TurnAttemptFailed, TurnFailed
+from domain.session.validation import ValidationStep
 from domain.session.workspace import EVERYTHING, PathScope
 from domain.values.base import Command, DomainEvent, StartCommand, Text, Unknown
 from domain.values.budget import BudgetLimits, Extension

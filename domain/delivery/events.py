@@ -6,10 +6,10 @@ from pydantic import Field
 
 from domain.delivery.baseline import BaselineCommand, Escape, Preparation, SetupCommand
 from domain.delivery.chart import Phase
-from domain.delivery.validation import ValidationStep
 from domain.session.approvals import TeamPolicy
 from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.children import ReviewSettings
+from domain.session.validation import ValidationStep
 from domain.session.workspace import EVERYTHING, PathScope
 from domain.values.base import DomainEvent, Text, Value
 from domain.values.budget import BudgetLimits, Reason

@@ -5,9 +5,9 @@ from typing import Any
 
 from domain.delivery.baseline import BaselineCommand, Preparation, red
 from domain.delivery.chart import MATERIAL, PHASES, PLACES, Phase, PhaseStatus, Status, status
-from domain.delivery.validation import ValidationStep
 from domain.session.children import ReviewSettings
 from domain.session.state import Session
+from domain.session.validation import ValidationStep
 from domain.session.workspace import EVERYTHING, PathScope, changed_tests, touched
 from domain.values.base import Text
 from domain.values.budget import Budget, BudgetStatus, Reason

@@ -7,13 +7,13 @@ from domain.orchestration.events import (
     OrchestrateDone,
     PartialReached,
 )
-from domain.orchestration.phases import AgentPhases, phase_name
 from domain.orchestration.phrases import CHECKPOINT_DONE
 from domain.orchestration.state import Orchestration
 from domain.session.decision import Events, Now, clear_agents
 from domain.session.landing import hand_over
 from domain.session.workspace import named
 from domain.values.base import Text
+from domain.values.phases import AgentPhases, phase_name
 
 Run = Now[Orchestration]
 

@@ -5,12 +5,12 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from domain.delivery.baseline import Preparation
-from domain.orchestration.phases import AgentPhase, AgentPhases
 from domain.session.approvals import TeamPolicy
 from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.children import ReviewSettings
 from domain.session.workspace import EVERYTHING, PathScope
 from domain.values.base import DomainEvent, Text, Value
+from domain.values.phases import AgentPhase, AgentPhases
 from domain.values.sentences import Sentence
 
 Mode = Literal["direct", "orchestrated"]

@@ -23,12 +23,12 @@ from domain.orchestration.events import (
     WorkReported,
 )
 from domain.orchestration.parallel import hindrances
-from domain.orchestration.phases import AgentPhases, Judged, paused
 from domain.orchestration.state import AGENT, Fix, Orchestration, WorkReport
 from domain.session.children import ChildClosed, ChildRequested
 from domain.session.state import EventMetadata, evolve_shared
 from domain.session.turns import TurnAnswered, TurnFailed
 from domain.values.base import DomainEvent, without
+from domain.values.phases import AgentPhases, Judged, paused
 from domain.values.sentences import as_sentences
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from domain.orchestration.events import (
     VerdictGiven,
 )
-from domain.orchestration.phases import PHASES, Language, match, phase_name
 from domain.orchestration.state import Orchestration, subtask_id
 from domain.replies.orchestration import JudgeVerdict, Verdicts
 from domain.session.workspace import undo
 from domain.values.base import Unreadable
+from domain.values.phases import PHASES, Language, match, phase_name
 from domain.values.sentences import Sentence, in_language
 
 RESULT = 1_200

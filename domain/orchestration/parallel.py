@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from domain.orchestration.phases import OnlyTrue
 from domain.values.base import Value
+from domain.values.phases import OnlyTrue
 from domain.values.words import composed, folded, trimmed
 
 LONGEST_PATH = 4_096

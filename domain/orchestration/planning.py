@@ -9,7 +9,6 @@ from domain.orchestration.events import (
     PlanMade,
     PlanRefused,
 )
-from domain.orchestration.phases import PhasePlan, Subtask, match, plan_agents
 from domain.orchestration.rounds import Places, begin_round
 from domain.orchestration.state import Orchestration
 from domain.session.attempts import ONCE
@@ -19,6 +18,7 @@ from domain.session.discussions import headline, request_child
 from domain.session.turns import Access, Failure, RecordReply, TurnRequested
 from domain.session.workspace import undo
 from domain.values.base import Text, Unreadable
+from domain.values.phases import PhasePlan, Subtask, match, plan_agents
 from domain.values.sentences import Sentence, coded, sentence_of
 
 PLANS = 2

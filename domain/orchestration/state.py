@@ -12,11 +12,11 @@ from domain.orchestration.events import (
     TriageSignals,
 )
 from domain.orchestration.parallel import FileClaim
-from domain.orchestration.phases import AgentPhase, AgentPhases, resumed
 from domain.session.children import ReviewSettings
 from domain.session.state import Session
 from domain.session.workspace import EVERYTHING, PathScope, touched
 from domain.values.base import Text
+from domain.values.phases import AgentPhase, AgentPhases, resumed
 from domain.values.sentences import Sentence
 
 AGENT = "agent:"

@@ -4,8 +4,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from domain.delivery.validation import ValidationStep
 from domain.session.turns import RecordTurn
+from domain.session.validation import ValidationStep
 from domain.values.base import Command, DomainEvent
 
 SentBackReason = Literal["conflict", "validation", "checkout"]

@@ -5,11 +5,11 @@ from typing import Any, Final
 from domain.delivery.chart import PHASES
 from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion, RoundContribution
-from domain.orchestration.phases import AgentPhases, phase_name
 from domain.orchestration.state import Orchestration, subtask_id
 from domain.session.outstanding import Outstanding
 from domain.session.permissions import PermissionQuestion
 from domain.session.state import Session
+from domain.values.phases import AgentPhases, phase_name
 from domain.values.sentences import coded
 from domain.values.time import iso
 from projections.record.markdown import one_line

@@ -14,8 +14,8 @@ from pydantic import Field
 
 from domain.delivery import events as delivery
 from domain.orchestration import events as orchestration
-from domain.orchestration.phases import AgentPhases
 from domain.session.record import Recorded
+from domain.values.phases import AgentPhases
 from projections.engine.ports import Database
 from projections.reports.figures import ReportRow, ReportTotals, ordered, share
 from projections.reports.ledger import Fact, Filters, Ledger, Values, unshared

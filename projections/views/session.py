@@ -7,14 +7,14 @@ from pydantic import Field
 from domain.convergence import Metrics
 from domain.delivery.chart import Phase, PhaseStatus
 from domain.delivery.chart import Status as DeliveryStatus
-from domain.delivery.validation import Stage
 from domain.discussion.events import StopReason
 from domain.orchestration.chart import Status as OrchestrationStatus
 from domain.orchestration.events import Mode
-from domain.orchestration.phases import AgentPhases, PhaseVerification
 from domain.session.turns import FenceLevel, Work
+from domain.session.validation import Stage
 from domain.session.workspace import FileStatus
 from domain.values.budget import Reason
+from domain.values.phases import AgentPhases, PhaseVerification
 from domain.values.sentences import Sentence
 from projections.views.base import ApprovalView, View, VoteView, absent, empty
 

@@ -14,9 +14,9 @@ from adapters.agents.prompts import LANGUAGES, Prompt, checked, names, prompt, r
 from adapters.agents.prompts.phases import phase_instruction, remaining_phases, rubric
 from adapters.agents.prompts.places import first_agent, work_mode
 from domain.discussion.strategies import REWRITTEN
-from domain.orchestration.phases import phase_name
 from domain.replies import read
 from domain.values.base import Invalid
+from domain.values.phases import phase_name
 
 TEXTS = [(name, strategy) for name in names() for strategy in (strategies(name) or (None,))]
 EVERY = [(name, strategy, language) for name, strategy in TEXTS for language in LANGUAGES]

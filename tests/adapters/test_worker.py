@@ -25,8 +25,8 @@ from adapters.turns.worker import Worker
 from adapters.writer.writer import CommandEnvelope, Writer
 from domain.delivery.commands import CancelDelivery, ExtendBudget, StartDelivery
 from domain.delivery.state import Delivery
-from domain.delivery.validation import ValidationStep
 from domain.session.turns import RecordReply, TurnAnswered
+from domain.session.validation import ValidationStep
 from domain.values.base import Text
 from domain.values.budget import BudgetLimits
 from tests.api.server import (

@@ -12,7 +12,7 @@ from adapters.clock import Clock
 from adapters.store import open_store
 from adapters.writer.writer import CommandAnswer, CommandEnvelope, Writer
 from domain.delivery.commands import ExtendBudget, StartDelivery
-from domain.delivery.validation import ValidationStep
+from domain.session.validation import ValidationStep
 from domain.values.base import Text
 from domain.values.budget import BudgetLimits
 from tests.api.server import PATIENCE

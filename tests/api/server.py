@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from api.app import create_app
-from api.settings import Settings
+from api.node.settings import Settings
 from api.system import System
 
 ROOT = Path(__file__).parents[2]

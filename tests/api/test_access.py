@@ -15,8 +15,8 @@ from starlette.testclient import TestClient
 
 from adapters.store import open_store
 from api.app import COMMANDS, FORMS, PAGES, VIEWS
-from api.owner import account, key_for, owner_file
-from api.settings import Settings
+from api.node.owner import account, key_for, owner_file
+from api.node.settings import Settings
 from tests.api.seen import BROWSER
 from tests.api.server import Server, delivery, events, inside, serving, start, system, until
 

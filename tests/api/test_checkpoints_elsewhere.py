@@ -9,7 +9,7 @@ import pytest
 
 from adapters.proof.checkpoints import GrowingHead, NotProved, head, opened, public_key, public_text, signing_key
 from adapters.store import open_store
-from api.checkpointing import command_of
+from api.node.checkpointing import command_of
 from tests.api.server import Server, ended, serving, start, until
 
 

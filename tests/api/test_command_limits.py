@@ -10,7 +10,7 @@ import httpx2 as httpx
 import pytest
 from pydantic import ValidationError
 
-from api.settings import Settings
+from api.node.settings import Settings
 from tests.api.server import Json, delivery, ended, events, inside, only, start
 
 

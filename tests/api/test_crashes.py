@@ -20,8 +20,8 @@ from adapters.store import Store, open_store
 from adapters.store.sqlite.views import SqliteViews
 from domain.session.record import Recorded
 from domain.session.turns import Settled, TurnRequested
-from projections.engine.catalogue import dump
-from projections.engine.follow import Follower
+from projections.catalogue import dump
+from projections.follow import Follower
 from tests.adapters.stores_under_test import chain
 from tests.api.server import PATIENCE, Json, Server, delivery, serving, until
 

@@ -14,8 +14,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from api.app import create_app
+from api.node.settings import Settings
 from api.openapi.shapes import HeldTurn
-from api.settings import Settings
 from tests.api.pulling import beat, begin, claim, endpoint, lost, nothing, result, team
 from tests.api.server import Json, ended, events, inside, only, serving, until
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from api.routes.forks import whole
+from api.actions.forks import whole
 from domain.replay import first_difference
 from domain.session.record import Recorded
 from tests.api import talks

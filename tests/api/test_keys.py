@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from api.app import COMMANDS, create_app
 from api.http import idempotency as keys
-from api.settings import Settings
+from api.node.settings import Settings
 from tests.api.pulling import beat, begin, claim, endpoint, lost, result, team
 from tests.api.server import delivery, inside, serving, start, system, until
 

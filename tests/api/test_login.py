@@ -12,8 +12,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from adapters.store.vault import StoredKey
-from api.http.keys import Keys, keys_in
-from api.http.logins import GUESSES, Guesses, Logins
+from api.node.keys import Keys, keys_in
+from api.node.logins import GUESSES, Guesses, Logins
 from api.web.assets import SHEET
 from tests.api.seen import BROWSER, Seen
 from tests.api.server import delivery, events, inside, start, system, until

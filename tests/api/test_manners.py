@@ -17,10 +17,10 @@ import pytest
 from pydantic import ValidationError
 from starlette.testclient import TestClient
 
+from api.actions.bodies import Body
 from api.http.problems import PATTERNS
 from api.openapi.components import STARTS
 from api.openapi.operations import OPERATIONS
-from api.routes.bodies import Body
 from api.routes.policies.bodies import TriageBody
 from domain.kinds import TOPICS
 from tests.api.server import (

@@ -15,12 +15,12 @@ from starlette.testclient import TestClient
 from api.actions import STARTERS
 from api.app import COMMANDS, VIEWS, create_app
 from api.http.problems import TITLES
+from api.node.settings import Settings
 from api.openapi import Document, shapes
 from api.openapi.components import PROBLEMS, SESSIONS, STARTS
 from api.openapi.examples import EXAMPLES
 from api.openapi.operations import OPERATIONS
 from api.openapi.parameters import AT_ENDPOINTS, QUERY
-from api.settings import Settings
 from domain.kinds import KINDS, TOPICS
 from projections.views import past, record, sessions
 from projections.views.session import DebateView, DeliveryView, OrchestrationView, ReviewView
@@ -253,7 +253,7 @@ def test_what_is_sometimes_left_out_is_not_required(document: dict[str, Any]) ->
 
 
 def test_the_checked_in_document_is_the_one_that_is_served(client: TestClient) -> None:
-    """`python -m api.openapi > docs/openapi.json` writes it anew."""
+    """`python -m api.document > docs/openapi.json` writes it anew."""
     assert (ROOT / "docs" / "openapi.json").read_bytes() == client.get("/openapi.json").content
 
 

@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from api.app import create_app
 from api.http.guards import HEADERS
-from api.settings import Settings
+from api.node.settings import Settings
 from api.web.assets import SCRIPT, SHEET
 from api.web.session.rows import ROWS
 from tests.api.seen import BROWSER, Seen, finished, harmless, page, review

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ValidationError
 from starlette.testclient import TestClient
 
 from adapters.agents.scripted import Scenario
+from api.actions import bodies, command_bodies
 from api.http.problems import document, invalid, of
-from api.routes import bodies, command_bodies
 from api.web.sentences import in_words, told_in, words
 from domain.convergence import named
 from domain.convergence.profiles import Thresholds

@@ -8,9 +8,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from api.app import create_app
+from api.node.settings import Settings
 from api.openapi.examples import EXAMPLES
 from api.routes.policies import INLINE_BYTES, POLICIES
-from api.settings import Settings
 
 AT = "2026-01-01T00:00:00.000Z"
 BUDGET = {"maxIterations": 6, "maxMinutes": 45, "startedAt": 0, "iteration": 1, "now": 0}

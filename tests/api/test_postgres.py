@@ -12,7 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from api.app import create_app
-from api.settings import Settings
+from api.node.settings import Settings
 from tests.api.server import ROOT, Json, Server, delivery, inside, start, system, until
 from tests.kit.postgres import USER, Cluster, require
 

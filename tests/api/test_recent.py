@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 
-from api.recent import Recent, remember
+from api.node.recent import Recent, remember
 
 
 def test_a_cache_forgets_what_was_not_used_for_longest() -> None:

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from api.app import create_app
 from api.cli.main import carry_out
-from api.settings import Settings
+from api.node.settings import Settings
 from domain.delivery.commands import CancelDelivery, RecordValidation
 from domain.discussion.commands import CancelDiscussion
 from domain.orchestration.commands import ResetOrchestration

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from api.settings import Settings
+from api.node.settings import Settings
 from tests.api.server import inside
 
 SHOULD = "should be sqlite:///path or postgresql://user:password@host/database"

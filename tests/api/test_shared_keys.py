@@ -5,7 +5,7 @@ from pathlib import Path
 
 from adapters.store import open_store
 from adapters.store.vault import StoredKey
-from api.http.shared_keys import SharedKeys
+from api.node.shared_keys import SharedKeys
 
 
 def test_a_line_that_stays_away_revokes_its_key_for_good(tmp_path: Path) -> None:

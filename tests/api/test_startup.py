@@ -11,14 +11,14 @@ from starlette.testclient import TestClient
 
 from adapters.store.sqlite.views import SqliteViews
 from api.app import create_app
-from api.settings import Settings
+from api.node.settings import Settings
 from api.system import System
 from tests.api.server import inside, session, start
 from tests.projections.stage import Stage
 
 ROOT = Path(__file__).parents[2]
 
-PAGE = ("jinja2", "markdown_it", "nh3", "api.web", "api.routes.reference")
+PAGE = ("jinja2", "markdown_it", "nh3", "api.web", "api.openapi.reference")
 RULES = ("api.routes.policies", "api.openapi.building", "api.routes.reports")
 CLIENT = ("httpx2", "cyclopts", "rich")
 TOOLS = ("cryptography", "hypothesis", "prometheus_client", "adapters.proof")
@@ -47,7 +47,7 @@ def command(*words: str) -> str:
     ("statement", "spared"),
     [
         ("import api.app", CLIENT + TOOLS + SERVER),
-        ("import api.reader", PAGE + RULES + CLIENT + TOOLS + SERVER + ("api.routes.commands", "api.routes.bodies")),
+        ("import api.reader", PAGE + RULES + CLIENT + TOOLS + SERVER + ("api.routes.commands", "api.actions.bodies")),
         ("import api.cli.serve", ("httpx2", "starlette", "domain.kinds", "statemachine")),
         (command("--help"), (*CLIENT, "pydantic", "domain", "starlette", "asyncio", "adapters", "projections")),
         (command("list", "--help"), ("starlette", "httpx2", "adapters", "projections", "domain.kinds")),

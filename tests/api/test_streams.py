@@ -21,14 +21,14 @@ from adapters.clock import Clock
 from adapters.store import open_store
 from adapters.store.sqlite.views import SqliteViews
 from adapters.writer.writer import CommandEnvelope, Writer
-from api.http.frames import SseFrame
+from api.node.frames import SseFrame
 from domain.delivery.commands import CancelDelivery, ExtendBudget, StartDelivery
-from domain.delivery.validation import ValidationStep
 from domain.session.record import Causation, Recorded
 from domain.session.turns import TurnCancelled
+from domain.session.validation import ValidationStep
 from domain.values.base import Text
 from domain.values.budget import BudgetLimits
-from projections.engine.follow import Follower
+from projections.follow import Follower
 from tests.api.server import PATIENCE, Json, Server, delivery, ended, events, inside, serving, session, start, until
 
 SILENT = delivery({"planner": [{"text": "late", "delayMs": 86_400_000}]})
@@ -414,7 +414,7 @@ def test_a_client_that_is_behind_what_the_hub_keeps_reads_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The newest events are kept encoded, eight of them here; a client may begin before, among, or behind them."""
-    monkeypatch.setattr("api.http.hub.KEPT", 8)
+    monkeypatch.setattr("api.node.hub.KEPT", 8)
     with inside(tmp_path) as client:
         session_id = start(client, delivery())
         count = ended(client, session_id)["version"]

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from api.http.frames import Interest, Piece, SseFrame, pieces
-from api.http.hub import Hub, Reader
+from api.node.frames import Interest, Piece, SseFrame, pieces
+from api.node.hub import Hub, Reader
 from domain.session.record import Causation, Recorded
 from domain.session.turns import TurnCancelled
 from tests.api.listening import SCENARIO, Listener, filled, path
@@ -130,7 +130,7 @@ def test_who_cannot_be_pushed_to_is_woken_instead() -> None:
 def test_the_hub_keeps_a_bounded_number_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Room for three events here: who is further behind has to read the log."""
     size = len(SseFrame.of(recorded(10)).data)
-    monkeypatch.setattr("api.http.hub.KEPT_BYTES", 3 * size)
+    monkeypatch.setattr("api.node.hub.KEPT_BYTES", 3 * size)
 
     async def scene() -> list[int]:
         hub = Hub(15.0)
@@ -162,7 +162,7 @@ def test_what_the_hub_has_forgotten_is_searched_for_once() -> None:
 
 def test_pieces_are_small_and_tell_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     frames = [SseFrame.of(recorded(position, version=position - 10)) for position in range(11, 16)]
-    monkeypatch.setattr("api.http.frames.PIECE_BYTES", len(frames[0].data) + 1)
+    monkeypatch.setattr("api.node.frames.PIECE_BYTES", len(frames[0].data) + 1)
     found = list(pieces(frames, A, 20))
     data = [frame.data for frame in frames]
     assert found == [Piece(data[0] + data[1], 12, 2), Piece(data[2] + data[3], 14, 4), Piece(data[4], 20, 5)]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from api.settings import exports_telemetry
+from api.node.settings import exports_telemetry
 from tests.api.server import ROOT, delivery, ended, events, inside, serving, start, system, until
 
 pytest.importorskip("opentelemetry.sdk")
@@ -27,7 +27,7 @@ class Watched:
         from opentelemetry.sdk.trace.export import SimpleSpanProcessor
         from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-        from api.telemetry import Telemetry
+        from api.node.telemetry import Telemetry
 
         self.exporter, self.reader = InMemorySpanExporter(), InMemoryMetricReader()
         self.telemetry = Telemetry(

@@ -22,7 +22,7 @@ from pathlib import Path
 from adapters.proof.verify import verify, verify_stored
 from adapters.store.sqlite.sealed import sealed
 from adapters.store.sqlite.views import SqliteViews
-from projections.engine.follow import Follower
+from projections.follow import Follower
 
 def rebuild(log):
     with closing(SqliteViews(Path(sys.argv[1]).with_name("views.db"))) as views:

@@ -16,7 +16,7 @@ from adapters.store import Store, open_store
 from adapters.store.postgres import connection
 from adapters.writer.writer import CommandEnvelope, Writer
 from domain.delivery.commands import StartDelivery
-from domain.delivery.validation import ValidationStep
+from domain.session.validation import ValidationStep
 from domain.values.budget import BudgetLimits
 from tests.api.server import inside
 from tests.benchmarks.measuring import Tell, together

@@ -10,7 +10,7 @@ import pytest
 
 from adapters.writer.writer import CommandEnvelope
 from domain.delivery.commands import StartDelivery
-from domain.delivery.validation import ValidationStep
+from domain.session.validation import ValidationStep
 from domain.values.base import Text
 from domain.values.budget import BudgetLimits
 from tests.api.server import Server, serving, until

@@ -16,9 +16,9 @@ from adapters.clock import Clock
 from adapters.store import Fenced, Store, open_store
 from adapters.writer.writer import CommandEnvelope, Writer
 from domain.delivery.commands import ExtendBudget, StartDelivery
-from domain.delivery.validation import ValidationStep
 from domain.kinds import fold
 from domain.session.turns import RecordReply
+from domain.session.validation import ValidationStep
 from domain.values.base import Text
 from domain.values.budget import BudgetLimits
 from tests.api.server import delivery, serving, start

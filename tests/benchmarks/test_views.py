@@ -15,8 +15,8 @@ from adapters.writer.writer import Writer
 from domain.kinds import carry_out
 from domain.session.record import Causation
 from domain.session.state import EventMetadata
-from projections.engine.follow import Follower
 from projections.engine.snapshots import EVERY
+from projections.follow import Follower
 from tests.api.server import Server, serving, until
 from tests.benchmarks.measuring import Tell, resident_bytes
 from tests.benchmarks.test_speed import MORE, begin, written

@@ -17,7 +17,7 @@ import pytest
 from adapters.store.address import address_of
 from api.cli.main import COMMANDS
 from api.http.guards import OPEN
-from api.settings import Settings
+from api.node.settings import Settings
 from tests.kit.postgres import Cluster, require
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ import pytest
 from adapters.agents.team import load
 from adapters.project.settings import load as load_project
 from api.cli.main import COMMANDS, carry_out
-from api.settings import Settings
+from api.node.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted(

@@ -6,10 +6,10 @@ from domain.delivery.baseline import Baseline, BaselineCommand, Escape, Preparat
 from domain.delivery.commands import CancelDelivery, RecordBaseline, RecordValidation
 from domain.delivery.events import BaselineRecorded, DeliveryRetried, ValidationFailed
 from domain.delivery.state import Delivery
-from domain.delivery.validation import ValidationStep
 from domain.kinds import allowed_actions
 from domain.replay import first_difference
 from domain.session.turns import Failure, RetryTurn, TurnRequested
+from domain.session.validation import ValidationStep
 from tests.domain.test_replay import recorded
 from tests.kit.stories import MINUTE, START, Story, start, topics
 

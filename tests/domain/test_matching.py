@@ -6,7 +6,7 @@ import unicodedata
 import pytest
 
 from domain.orchestration.parallel import FileClaim, hindrances, parallel, place_of
-from domain.orchestration.phases import match
+from domain.values.phases import match
 
 TEAM = ["Frontend", "Backend", "Data", "Docs"]
 

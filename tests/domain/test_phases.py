@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from domain.orchestration.judging import advance, widen
-from domain.orchestration.phases import (
+from domain.values.phases import (
     PHASES,
     AgentPhases,
     Subtask,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from domain.delivery.validation import (
+from domain.session.validation import (
     CommandRun,
     Ended,
     GivenCommand,

@@ -17,7 +17,7 @@ from adapters.store.texts import whole
 from domain.kinds import KINDS, fold
 from domain.replay import first_difference
 from domain.session.record import Recorded, kind_of
-from projections.engine.follow import Follower
+from projections.follow import Follower
 from projections.record.session import view
 from tests.golden.make import PLACE, SUMS
 from tests.projections.given import written

@@ -13,7 +13,6 @@ import pytest
 from adapters.store.texts import whole
 from domain.delivery.commands import ExtendBudget, RecordValidation, StartDelivery
 from domain.delivery.state import Delivery
-from domain.delivery.validation import ValidationStep
 from domain.kinds import carry_out, fold
 from domain.orchestration.commands import POLICY, ContinueOrchestration, ResetOrchestration, StartOrchestration
 from domain.orchestration.events import Employee, OrchestrationRequest
@@ -23,6 +22,7 @@ from domain.session.outstanding import Outstanding
 from domain.session.record import Causation, Recorded
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import Failure, FailureCode, RecordPackage, RecordReply, TurnRequested
+from domain.session.validation import ValidationStep
 from domain.values.base import Command, DomainEvent, Refused, Text, Usage
 from domain.values.budget import BudgetLimits
 

@@ -11,14 +11,14 @@ from adapters.store import NewEvent, Store, Write
 from adapters.store.sqlite.views import SqliteViews
 from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordValidation, StartDelivery
 from domain.delivery.state import Delivery
-from domain.delivery.validation import ValidationStep
 from domain.kinds import allowed_actions, carry_out, fold
 from domain.session.record import Causation, Omitted, Recorded, kind_of
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import Failure, RecordReply, RetryTurn
+from domain.session.validation import ValidationStep
 from domain.values.base import Blob, Command, Text, Usage
 from domain.values.budget import BudgetLimits
-from projections.engine.follow import Follower
+from projections.follow import Follower
 from projections.record.state import record_of
 from projections.record.worklog import render
 from tests.kit.claiming import claim

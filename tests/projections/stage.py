@@ -10,7 +10,6 @@ from adapters.writer.writer import CommandEnvelope, Writer
 from domain.channel import ReceiveMessage, channel_id
 from domain.convergence import named
 from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordValidation, StartDelivery
-from domain.delivery.validation import ValidationStep
 from domain.discussion.commands import CancelDiscussion, StartDiscussion
 from domain.discussion.state import Discussion
 from domain.kinds import KINDS, allowed_actions
@@ -22,6 +21,7 @@ from domain.session.outstanding import Outstanding
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
 from domain.session.turns import ActivitySummary, ExpireTurn, Failure, RecordPackage, RecordReply, RetryTurn, ToolUse
+from domain.session.validation import ValidationStep
 from domain.values.base import Command, Refused, Text, Usage
 from domain.values.budget import BudgetLimits
 from projections.record.states import Sessions

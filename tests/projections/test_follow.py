@@ -12,10 +12,10 @@ import pytest
 from adapters.store import Store
 from adapters.store.sqlite.views import SqliteViews, ViewsUnavailable
 from domain.session.record import Omitted, Recorded
-from projections.engine.catalogue import PROJECTIONS, dump
+from projections.catalogue import PROJECTIONS, dump
 from projections.engine.fold import ViewProblem
-from projections.engine.follow import Follower
 from projections.engine.ports import Database, Projection, each
+from projections.follow import Follower
 from projections.sessions import overview
 from tests.projections.given import Story, Twin, merged, store_events, success
 

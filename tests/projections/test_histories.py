@@ -17,8 +17,8 @@ from domain.replay import first_difference
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
 from domain.values.base import Text
-from projections.engine.catalogue import dump
-from projections.engine.follow import Follower
+from projections.catalogue import dump
+from projections.follow import Follower
 from projections.record import worklog
 from projections.record.session import view
 from projections.record.state import Record

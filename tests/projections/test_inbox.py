@@ -14,7 +14,7 @@ from domain.session.children import Decide
 from domain.session.turns import ExpireTurn
 from domain.values.base import Command, Invalid
 from domain.values.budget import BudgetLimits
-from projections.engine.follow import Follower
+from projections.follow import Follower
 from projections.sessions import inbox, overview
 from tests.projections.given import SECOND
 from tests.projections.stage import DEBATE, Stage, challenge, critique, plan, subtask, verdicts

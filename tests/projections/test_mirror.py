@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from adapters.store.sqlite.views import SqliteViews
-from projections.engine.follow import Follower
+from projections.follow import Follower
 from projections.record.mirror import Mirror, file_name
 from projections.record.state import Records
 from projections.record.states import Sessions

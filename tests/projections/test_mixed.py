@@ -13,8 +13,8 @@ from domain.kinds import KINDS, TOPICS, fold
 from domain.orchestration.state import Orchestration
 from domain.session.record import Recorded
 from domain.session.state import Session
-from projections.engine.catalogue import dump
-from projections.engine.follow import Follower
+from projections.catalogue import dump
+from projections.follow import Follower
 from projections.record import worklog
 from projections.record.budget import Point
 from projections.record.session import view

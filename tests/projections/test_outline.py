@@ -15,10 +15,10 @@ from adapters.store.sqlite.store import SqliteStore
 from adapters.store.sqlite.views import SqliteViews
 from domain.session.record import Omitted, Recorded
 from domain.session.turns import ActivityRecorded, TurnRequested
-from projections.engine.catalogue import dump
-from projections.engine.follow import Follower
+from projections.catalogue import dump
 from projections.engine.omitted import OMITTED
 from projections.engine.ports import EventLog
+from projections.follow import Follower
 from tests.projections.stage import wander
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.jsonl"))

@@ -15,9 +15,9 @@ from adapters.store import Store
 from adapters.store.sqlite.views import SqliteViews
 from domain.session.record import Omitted, Recorded
 from domain.values.base import DomainEvent
-from projections.engine.catalogue import PROJECTIONS, dump
-from projections.engine.follow import Follower
+from projections.catalogue import PROJECTIONS, dump
 from projections.engine.ports import Database, Projection, each
+from projections.follow import Follower
 from projections.sessions import fold, overview
 from tests.projections import stage as mixed
 from tests.projections.given import Story, Twin, exhausted, merged, store_events, success, wander
@@ -143,8 +143,8 @@ from dataclasses import replace
 from adapters.store.sqlite.store import SqliteStore
 from adapters.store.sqlite.views import SqliteViews
 from projections.sessions import fold
-from projections.engine.catalogue import PROJECTIONS
-from projections.engine.follow import Follower
+from projections.catalogue import PROJECTIONS
+from projections.follow import Follower
 from projections.engine.ports import each
 
 def apply(db, recorded):

@@ -18,9 +18,9 @@ from domain.session.record import Recorded
 from domain.session.turns import ExpireTurn, Failure, FailureCode, RecordReply, RetryTurn
 from domain.values.base import DomainEvent, Unknown, Usage
 from domain.values.budget import BudgetLimits
-from projections.engine.catalogue import dump
-from projections.engine.follow import Follower
+from projections.catalogue import dump
 from projections.engine.ports import Database, each
+from projections.follow import Follower
 from projections.reports import REPORTS, Filters, report, summary
 from tests.kit.claiming import claim
 from tests.projections.given import APPROVING, NOON, SECOND, Story, Twin, caught_up, exhausted, merged, success

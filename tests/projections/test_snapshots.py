@@ -13,10 +13,10 @@ from domain.kinds import KINDS, fold
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
 from domain.values.budget import BudgetLimits
+from projections.catalogue import dump
 from projections.engine import snapshots as module
-from projections.engine.catalogue import dump
-from projections.engine.follow import Follower
 from projections.engine.snapshots import Snapshots
+from projections.follow import Follower
 from projections.record.state import Record, Records
 from projections.record.states import Sessions
 from tests.api.server import until

@@ -26,7 +26,6 @@ from adapters.turns.worker import Worker
 from adapters.writer.writer import CommandEnvelope, Writer
 from domain.delivery.baseline import Baseline
 from domain.delivery.commands import ExtendBudget, RecordBaseline, RecordValidation, StartDelivery
-from domain.delivery.validation import ValidationStep
 from domain.kinds import allowed_actions
 from domain.orchestration.commands import AddRounds, ContinueOrchestration, StartOrchestration
 from domain.orchestration.events import Employee, OrchestrationRequest
@@ -34,9 +33,10 @@ from domain.session.attempts import RetryPolicy
 from domain.session.landings import RecordLanding
 from domain.session.state import Session
 from domain.session.turns import RetryTurn
+from domain.session.validation import ValidationStep
 from domain.values.base import Command, Refused, Text
 from domain.values.budget import BudgetLimits
-from projections.engine.follow import Follower
+from projections.follow import Follower
 from projections.sessions import inbox
 from projections.views.sessions import WaitingItem
 from tests.simulator import virtual

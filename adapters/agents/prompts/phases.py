@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from adapters.agents.prompts import checked
-from domain.orchestration.phases import phase_name
 from domain.values.base import Invalid
+from domain.values.phases import phase_name
 from domain.values.sentences import Sentence
 from domain.values.template import Language
 

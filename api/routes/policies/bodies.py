@@ -9,12 +9,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator
 
-from api.routes.bodies import Body
+from api.actions.bodies import Body
 from api.routes.policies.answers import Instant, instant
 from domain.convergence import SEED, Profile, Thresholds, named
-from domain.orchestration.phases import Role, Subtask
 from domain.replies import KINDS
 from domain.triage import DEFAULT_POLICY, POLICIES
+from domain.values.phases import Role, Subtask
 from domain.values.sentences import Sentence
 from projections.views.session import PlannedVerification
 

@@ -12,9 +12,9 @@ from pydantic import Field, PlainValidator, StrictInt
 from starlette.requests import Request
 from starlette.responses import Response
 
+from api.actions.bodies import Short
 from api.http.idempotency import remember_answers
 from api.http.requests import caught_up, raw_body, read, read_object, system
-from api.routes.bodies import Short
 from api.routes.policies.bodies import Name, PolicyBody, ProfileName
 from api.routes.reports import span
 from api.routes.views import answer

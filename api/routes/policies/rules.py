@@ -4,10 +4,10 @@ from adapters.agents.prompts import prompt as find_prompt
 from api.routes.policies import answers, bodies
 from domain import convergence as discussion
 from domain import replies, triage
-from domain.delivery import validation
-from domain.orchestration import phases
 from domain.orchestration.parallel import FileClaim
 from domain.orchestration.parallel import parallel as parallel_claims
+from domain.session import validation
+from domain.values import phases
 from domain.values.base import Unreadable
 from domain.values.budget import MINUTE, Budget, BudgetLimits
 from projections.views.session import PlannedAgent, PlannedCommand

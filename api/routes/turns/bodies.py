@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictInt, model_validator
 
-from api.routes.bodies import Body
+from api.actions.bodies import Body
 from domain.session.turns import OldCode, Retryable
 from domain.values.sentences import Sentence
 

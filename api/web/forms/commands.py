@@ -12,7 +12,8 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api import actions, changing
+from api import actions
+from api.actions import changing
 from api.http.commands import Action
 from api.http.problems import of_field
 from api.http.requests import NUMBER, answer_headers, only, system

@@ -5,8 +5,8 @@ from typing import Any
 
 from api.web.plain_text import cut
 from api.web.session.context import SENTENCE, PanelContext
-from domain.orchestration.phases import PHASES, AgentPhases, phase_name
 from domain.orchestration.state import Orchestration
+from domain.values.phases import PHASES, AgentPhases, phase_name
 from projections.record.marks import ClaimMark, Verdict
 
 AGENTS = 60

@@ -6,8 +6,8 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.allowed import allowed
 from api.http.requests import number, only
+from api.node.allowed import allowed
 from api.system import System
 from api.web.plain_text import cut
 from api.web.rendering import language_of, page, render

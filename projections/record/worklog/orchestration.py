@@ -24,12 +24,12 @@ from domain.orchestration.events import (
     WasReset,
     WorkReported,
 )
-from domain.orchestration.phases import PHASES, AgentPhases, phase_name
 from domain.orchestration.state import AGENT, Orchestration
 from domain.session.children import ChildClosed, ChildRequested
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.session.turns import Settled, TurnAnswered, TurnCancelled
+from domain.values.phases import PHASES, AgentPhases, phase_name
 from domain.values.words import Words
 from projections.record.markdown import cell, inline
 from projections.record.session import agent_status

@@ -11,7 +11,7 @@ import pytest
 
 from adapters.processes import run
 from adapters.project.escapes import Inspection, inspect, packages
-from domain.delivery.validation import ValidationStep
+from domain.session.validation import ValidationStep
 
 
 def look(workspace: Path, *argv: str, env: Mapping[str, str] | None = None) -> Inspection:

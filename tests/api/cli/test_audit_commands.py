@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from api.settings import Settings
+from api.node.settings import Settings
 from tests.adapters import audited
 from tests.api.cli.conftest import Hansard
 from tests.projections.stage import Stage

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from api.settings import Settings
+from api.node.settings import Settings
 from tests.api.cli.conftest import Hansard
 
 

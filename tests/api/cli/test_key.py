@@ -11,8 +11,8 @@ import pytest
 
 from adapters.store import open_store
 from api.cli.options import HERE
-from api.http.keys import Keys, keys_in
-from api.owner import account, keys_file
+from api.node.keys import Keys, keys_in
+from api.node.owner import account, keys_file
 from tests.api.cli.conftest import Hansard, Said
 
 Filed = Callable[..., Said]

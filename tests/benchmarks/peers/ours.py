@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from adapters.writer.writer import CommandEnvelope
-from api.settings import Settings
+from api.node.settings import Settings
 from api.system import System
 from domain.convergence import named
 from domain.discussion.commands import StartDiscussion

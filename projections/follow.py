@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from domain.session.record import Recorded
-from projections.engine.catalogue import PROJECTIONS
+from projections.catalogue import PROJECTIONS
 from projections.engine.fold import PAGE, Folding, LogPage, ViewProblem, read
 from projections.engine.ports import EventLog, Projection, Views
 

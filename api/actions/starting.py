@@ -10,8 +10,7 @@ import orjson
 from adapters.agents.scripted import Scenario
 from adapters.agents.team import Team
 from adapters.workspace import Room, WorkspaceError, check, confine
-from api.projects import preparation_of, trusted_project, within_roots
-from api.routes.bodies import (
+from api.actions.bodies import (
     Conversation,
     DebateStart,
     DeliveryStart,
@@ -21,18 +20,19 @@ from api.routes.bodies import (
     Start,
     WishBody,
 )
-from api.routes.crews import employees_of, everybody, stand_ins
-from api.settings import Settings
+from api.actions.crews import employees_of, everybody, stand_ins
+from api.actions.projects import preparation_of, trusted_project, within_roots
+from api.node.settings import Settings
 from domain.convergence import named
 from domain.delivery.chart import ROLES
 from domain.delivery.command_prefixes import Prefixes, is_allowed, only, prefixes
 from domain.delivery.commands import StartDelivery
-from domain.delivery.validation import DEFAULT_COMMANDS, ValidationStep, commands
 from domain.discussion.strategies import CHOICES, PASSING, REJECTING, strategy_of
 from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.session.approvals import DecisionPolicy
 from domain.session.attempts import RetryPolicy
 from domain.session.children import DiscussionBrief, ReviewSettings
+from domain.session.validation import DEFAULT_COMMANDS, ValidationStep, commands
 from domain.values.base import Blob, Invalid, Text
 from domain.values.budget import DEFAULT_MINUTES, BudgetLimits, effective_iterations
 from domain.values.sentences import Sentence, sentence_of

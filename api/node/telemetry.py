@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from adapters.extras import install_extra
-from api.recent import remember
+from api.node.recent import remember
 from domain.session.record import Recorded, mark
 from domain.session.turns import Settled, TurnAttemptFailed, TurnCancelled, TurnRequested
 

@@ -19,7 +19,7 @@ from adapters.workspace.blaming import (
     reachable,
     shared_base,
 )
-from api.recent import remember
+from api.node.recent import remember
 from domain.provenance.claims import BlamedLine, Claims, CommitLines, Surroundings
 from domain.provenance.work import FAINT, TurnWork, Works, demanded
 from projections.record.provenance import SessionAuthors, authors

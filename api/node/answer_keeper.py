@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from adapters.agents.team import Team, load
-from api.allowed import allowed
-from api.answers import ANSWER, code
-from api.routes.turns.marking import marked
+from api.node.allowed import allowed
+from api.node.answers import ANSWER, code
+from api.node.marking import marked
 from domain.kinds import KINDS
 from domain.session.record import Recorded, kind_of
 from domain.session.redaction import TextRedacted

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, Protocol
 
-from api.http.frames import Interest, Piece, Pieces, SseFrame, pieces
+from api.node.frames import Interest, Piece, Pieces, SseFrame, pieces
 from domain.session.record import Recorded
 from domain.values.base import HansardError
 

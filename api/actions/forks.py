@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from api.routes.command_bodies import Fork, Substitute
+from api.actions.command_bodies import Fork, Substitute
 from domain.convergence import named
 from domain.delivery.commands import ExtendBudget
 from domain.discussion.state import Discussion

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 
 from adapters.files import private_folder
 from adapters.store.vault import StoredKey, Vault
-from api.http.keys import keys_in
-from api.places import state_home
-from api.settings import Settings, is_loopback
+from api.node.keys import keys_in
+from api.node.places import state_home
+from api.node.settings import Settings, is_loopback
 
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
 _STRANGE: Final = re.compile(r"[^\w.@-]+")

@@ -10,11 +10,11 @@ from uuid import uuid4
 from adapters.store.mapper import blanked
 from adapters.turns.job import ENDED
 from adapters.writer.writer import CommandEnvelope
+from api.actions.command_bodies import Land, ScopeAnswer
+from api.actions.projects import read_project
 from api.http.commands import Intent
 from api.http.idempotency import ApiCall
 from api.http.requests import read
-from api.projects import read_project
-from api.routes.command_bodies import Land, ScopeAnswer
 from api.system import System
 from domain.delivery.commands import DecideScope
 from domain.delivery.state import Delivery

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from adapters.agents.team import Team
-from api.routes.bodies import Conversation
+from api.actions.bodies import Conversation
 from domain.orchestration.events import Employee
 from domain.values.base import Invalid
 from domain.values.sentences import Sentence

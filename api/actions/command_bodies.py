@@ -9,7 +9,7 @@ from pydantic import (
     StrictStr,
 )
 
-from api.routes.bodies import Body, Conversation, Digest, Reason, Short
+from api.actions.bodies import Body, Conversation, Digest, Reason, Short
 
 
 class Decision(Body):

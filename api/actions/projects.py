@@ -6,7 +6,7 @@ from pathlib import Path
 from adapters.project import BadProject, Project, Trust, load
 from adapters.project.settings import NAME
 from api.http.problems import Problem
-from api.settings import Settings
+from api.node.settings import Settings
 from domain.delivery.baseline import Preparation
 from domain.values.base import Invalid
 from domain.values.sentences import Sentence

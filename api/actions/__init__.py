@@ -10,15 +10,15 @@ from typing import Final
 
 from pydantic.alias_generators import to_camel
 
-from api.allowed import allowed, waiting_child
-from api.changing import addressed, fix_task
+from api.actions import forks, starting
+from api.actions.bodies import DebateStart, DeliveryStart, OrchestrationStart, ReviewStart
+from api.actions.changing import addressed, fix_task
+from api.actions.command_bodies import AnswerPermission, Cancel, Decision, Empty, Extend, Fork, Message, Origin, Retry
 from api.http.commands import Intent
 from api.http.idempotency import ApiCall
 from api.http.problems import Problem
 from api.http.requests import read
-from api.routes import forks, starting
-from api.routes.bodies import DebateStart, DeliveryStart, OrchestrationStart, ReviewStart
-from api.routes.command_bodies import AnswerPermission, Cancel, Decision, Empty, Extend, Fork, Message, Origin, Retry
+from api.node.allowed import allowed, waiting_child
 from api.system import System
 from domain.channel import ContinueLatest, ReceiveMessage, ResetLatest, channel_id
 from domain.delivery.commands import ExtendBudget

@@ -12,7 +12,7 @@ from typing import Final
 
 ANSWER: Final = "answer"
 """What a snapshot is of, if it is an answer."""
-_PACKAGES: Final = ("domain", "projections", "api/routes")
+_PACKAGES: Final = ("domain", "projections", "api/node", "api/routes")
 _NEWEST: Final = "SELECT version, hash FROM events WHERE stream = ? ORDER BY version DESC LIMIT 1"
 _KEPT: Final = "SELECT hash, state FROM snapshots WHERE session_id = ? AND what = ? AND version = ? AND rules = ?"
 
@@ -20,7 +20,7 @@ _KEPT: Final = "SELECT hash, state FROM snapshots WHERE session_id = ? AND what 
 @cache
 def code() -> str:
     """Identifies the code that makes answers, as Python does for its own cache: by the sizes and times of its files."""
-    root = Path(__file__).parent.parent
+    root = Path(__file__).parents[2]
     digest = hashlib.sha256()
     for package in _PACKAGES:
         for entry in _files(str(root / package)):

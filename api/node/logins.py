@@ -9,8 +9,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
-from api.http.keys import Keys
-from api.recent import remember
+from api.node.keys import Keys
+from api.node.recent import remember
 
 LONGEST_COOKIE: Final = 1_000
 GUESSES: Final = 10

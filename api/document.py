@@ -1,4 +1,4 @@
-"""`python -m api.openapi > docs/openapi.json`: rewrite the description after a change of endpoints or models."""
+"""`python -m api.document > docs/openapi.json`: rewrite the description after a change of endpoints or models."""
 
 import sys
 

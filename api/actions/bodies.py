@@ -18,7 +18,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
-from api.settings import MOST_ROUNDS
+from api.node.settings import MOST_ROUNDS
 
 Words = Annotated[str, Field(min_length=1, max_length=65_536, pattern=r"\S")]
 Short = Annotated[str, Field(max_length=200)]

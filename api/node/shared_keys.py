@@ -10,9 +10,9 @@ from typing import Final
 
 from adapters.store.port import StoreError
 from adapters.store.vault import StoredKey, Vault
-from api.http.keys import SCOPES, Key, Keys, Scope, keys_in
-from api.http.logins import Logins
-from api.settings import Settings
+from api.node.keys import SCOPES, Key, Keys, Scope, keys_in
+from api.node.logins import Logins
+from api.node.settings import Settings
 
 _EVERY_SECONDS: Final = 0.4
 """After this time at the latest, a key that was revoked elsewhere is refused, and its streams end."""
