@@ -19,7 +19,7 @@ from api.cli.options import HERE
 from api.cli.terminal import put, say, visible
 from api.node.keys import DEFAULT, Key, Scope, keys_in, seconds_of
 from api.node.owner import account, owner_file, owners_key, take_over
-from api.node.shared_keys import key_of, stored
+from api.node.shared_keys import KNOWN_AFTER, key_of, stored
 
 if TYPE_CHECKING:
     from adapters.store.vault import Vault
@@ -178,10 +178,12 @@ class SharedBook:
         if not self._vault.add(stored(key)):
             place = self._settings.log_name
             raise Failed(f"{place} already has a key for {key.name}; revoke it first.", code=exits.REFUSED)
+        time.sleep(KNOWN_AFTER)  # then it holds on every server
 
     def revoke(self, name: str) -> str:
         if not self._vault.remove(name):
             raise Failed(f"{self._settings.log_name} has no key for {name}.", code=exits.NOT_FOUND)
+        time.sleep(KNOWN_AFTER)  # then it holds on every server
         if name != account() or self._settings.log_file is None:
             return f"Revoked the key of {name}."
         owner_file(self._settings).unlink(missing_ok=True)

@@ -16,8 +16,8 @@ from api.node.settings import Settings
 
 _EVERY_SECONDS: Final = 0.4
 """After this time at the latest, a key that was revoked elsewhere is refused, and its streams end."""
-
-
+KNOWN_AFTER: Final = _EVERY_SECONDS + 0.1
+"""Seconds after which every server knows that a key was made or revoked."""
 _SECOND_STEP: Final = 5.0
 """Seconds after which a line that was removed from the file of keys counts as removed for good."""
 

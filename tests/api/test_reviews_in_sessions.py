@@ -124,7 +124,9 @@ def test_a_fix_is_made_and_reviewed_again(client: httpx.Client) -> None:
     assert reviewed["subject"].endswith("Result:\nI did it.")
     decided(client, session_id, "apply_fix")
     again = child(client, session_id, 2)
-    assert again["subject"].endswith("Result:\nI wrote the test.")
+    result, _, changes = again["subject"].partition("\n\nChanges:\n")
+    assert result.endswith("Result:\nI wrote the test.")
+    assert "+++ b/test_api.py\n@@ -0,0 +1 @@\n+assert True\n" in changes
     decided(client, session_id, "skip")
     found = reached(client, session_id, "done")
     [backend] = found["agents"]

@@ -365,8 +365,8 @@ def test_the_doctor_names_what_would_not_load_and_what_would_differ(hansard: Han
         ("channel.message_started", "implement", "complement", "leads to StartOrchestration"),
         (
             "channel.session_noted",
-            '"role":"supervisor"',
-            '"role":"planner"',
+            '"message":',
+            '"role":"planner","message":',
             "records a different channel.session_noted",
         ),
         ("channel.session_noted", '"claims":true', '"claims":false', "leads to NoteSession"),
