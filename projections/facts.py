@@ -29,6 +29,9 @@ _STOPS: Final[dict[type[DomainEvent], StopReason]] = {
 }
 
 
+_SPENDING: Final = frozenset({TurnAnswered, TurnFailed, TurnAttemptFailed, TurnCancelled, ChildClosed})
+
+
 def of_sessions(events: Sequence[Recorded]) -> list[Recorded]:
     """Without the events of channels."""
     names = {name for name in {recorded.session_id for recorded in events} if kind_of(name) in KINDS}
@@ -37,6 +40,8 @@ def of_sessions(events: Sequence[Recorded]) -> list[Recorded]:
 
 def spent_by(event: DomainEvent) -> Spent | None:
     """What the event adds to the cost of its session; None if it is not about costs."""
+    if type(event) not in _SPENDING:
+        return None
     match event:
         case TurnAnswered() | TurnFailed() | TurnAttemptFailed():
             return NOTHING.after(event.usage, by_agent=is_agent_turn(event))

@@ -22,6 +22,7 @@ _ENVELOPE: Final = re.compile(
     rb'\{"at":(\d+),"actor":"([^"\\]*)",(?:"command":"([^"\\]*)"|"turn":"([^"\\]*)")(?:,"correlation":"([^"\\]*)")?'
     rb'(?:,"causation":"([^"\\]*)"|,"cause":(\d+))?,"data":\{'
 )
+_ALL_READ: Final = frozenset[str]()
 Row = tuple[int, str, int, str, bytes]
 Read = Callable[[Row], Recorded | None]
 """None where the full reader has to look."""
@@ -48,9 +49,9 @@ def _reader_of(topic: str, omitted: Omitted) -> Read:
         kind = event_class(topic)
     except Unknown:
         return _unread
-    if kind not in omitted or version_of(topic) > 1:
+    if version_of(topic) > 1:
         return _unread
-    fields = omitted[kind]
+    fields = omitted.get(kind, _ALL_READ)
     return _bare(kind) if fields is None else _without(kind, fields)
 
 

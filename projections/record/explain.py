@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Final
 
 from domain.delivery.chart import TABLE as DELIVERY
@@ -263,6 +264,8 @@ def stopped(session: Session) -> bool:
 
 def evidence(event: DomainEvent) -> tuple[str, ...]:
     """What it was, line by line, as recorded: failing tests, findings, an error. Empty if it was no failure."""
+    if not _may_fail(type(event)):
+        return ()
     match event:
         case ValidationFailed():
             return event.new_failures or event.reasons or _summary(event)
@@ -278,6 +281,13 @@ def evidence(event: DomainEvent) -> tuple[str, ...]:
             return (_joined(event.agent, event.feedback),)
         case _:
             return ()
+
+
+@cache
+def _may_fail(kind: type[DomainEvent]) -> bool:
+    return issubclass(
+        kind, (ValidationFailed, ReviewBlockingDetected, PhaseFailed, TurnFailed, AgentFailed, VerdictGiven)
+    )
 
 
 def _summary(event: ValidationFailed) -> tuple[str, ...]:

@@ -50,25 +50,29 @@ HEAD: Final = 2_000
 """How many characters of a synthesis or summary are kept; the session has all of it."""
 
 
+SearchedWords = tuple[int, int, str]
+"""A row of `overview_words`: where its session began, its own position, the words."""
+
+
 def apply(db: Database, events: Sequence[Recorded]) -> None:
     """Read the rows that the events change, change them in memory, and write each of them once."""
     relevant = of_sessions(events)
     rows = ROWS.get(db, list({recorded.session_id for recorded in relevant}))
-    turns, open_questions = open_turns.OpenTurns(db), questions.OpenQuestions(db)
+    turns, open_questions, words = open_turns.OpenTurns(db), questions.OpenQuestions(db), list[SearchedWords]()
     for recorded in relevant:
         row = rows.get(recorded.session_id)
         if row is None:
-            row = _begin(db, recorded, rows)
+            row = _begin(db, recorded, rows, words)
             if row is None:
                 continue
             rows[recorded.session_id] = row
         _evolve(row, recorded)
         if text := _searchable(recorded.event):
-            words = normal(text[:SEARCHED])
-            db.execute("INSERT INTO overview_words VALUES (?, ?, ?)", (row.created, recorded.position, words))
+            words.append((row.created, recorded.position, normal(text[:SEARCHED])))
         turns.follow(recorded)
         open_questions.follow(recorded)
     ROWS.save(db, rows.values())
+    db.insert("INSERT INTO overview_words VALUES (?, ?, ?)", words)
     turns.save()
     open_questions.save()
 
@@ -76,24 +80,26 @@ def apply(db: Database, events: Sequence[Recorded]) -> None:
 # -- a session begins ----------------------------------------------------------------------------------------------
 
 
-def _begin(db: Database, recorded: Recorded, rows: dict[str, SessionRow]) -> SessionRow | None:
+def _begin(
+    db: Database, recorded: Recorded, rows: dict[str, SessionRow], words: list[SearchedWords]
+) -> SessionRow | None:
     """The first row of a session; None for a history whose first event could not be read."""
     match recorded.event:
         case delivery.DeliveryStarted() as event:
             row = _row(recorded, event, event.task, delivery_status(event.state))
             row.phase, row.iteration, row.max_iterations = event.state, 0, event.limits.max_iterations
-            return _index(db, row, event, event.task)
+            return _index(db, row, event, event.task, words)
         case orchestration.OrchestrationStarted(opening=opening) as event:
             row = _row(recorded, opening, opening.prompt, orchestration_status(event.state))
             row.round, row.max_rounds, row.last_round = 0, opening.max_rounds, opening.max_rounds
-            return _index(db, row, opening, opening.prompt)
+            return _index(db, row, opening, opening.prompt, words)
         case discussion.DiscussionStarted(topic=topic) as event:
             row = _row(recorded, topic, topic.subject.head, event.state)
             row.round, row.max_rounds, row.strategy = 0, topic.max_rounds, topic.strategy
             row.seen = seen_after("", event)
             if topic.parent:
                 _adopt(db, row, topic.parent, rows)
-            return _index(db, row, topic, topic.subject.head)
+            return _index(db, row, topic, topic.subject.head, words)
         case _:
             return None
 
@@ -125,10 +131,9 @@ def _adopt(db: Database, row: SessionRow, link: ParentLink, rows: dict[str, Sess
         row.owner, row.repository = parent.owner, parent.repository
 
 
-def _index(db: Database, row: SessionRow, request: Any, task: str) -> SessionRow:
-    """The text that a search looks through."""
-    words = normal(f"{row.session_id}\n{request.title}\n{task[:SEARCHED]}")
-    db.execute("INSERT INTO overview_words VALUES (?, ?, ?)", (row.created, row.created, words))
+def _index(db: Database, row: SessionRow, request: Any, task: str, words: list[SearchedWords]) -> SessionRow:
+    """The text that a search looks through, and the labels."""
+    words.append((row.created, row.created, normal(f"{row.session_id}\n{request.title}\n{task[:SEARCHED]}")))
     for label in dict.fromkeys(request.labels):
         db.execute("INSERT INTO overview_labels VALUES (?, ?)", (label, row.created))
     return row

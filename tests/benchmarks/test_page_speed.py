@@ -118,6 +118,7 @@ def _busy(page: Page, seconds: float) -> float:
 
 def test_a_page_costs_little_while_nothing_happens_and_while_much_does(page: Page, server: Server, tell: Tell) -> None:
     assert page.evaluate("() => document.getAnimations().length") == 0
+    page.wait_for_timeout(2_000)  # what comes after opening, such as the first connection
     idle = _busy(page, 10)
     session_id, stopped = page.url.rpartition("/")[2], threading.Event()
 
