@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from operator import attrgetter
 from typing import Any, Final
 
 from domain.delivery import events as delivery
@@ -29,13 +30,15 @@ _STOPS: Final[dict[type[DomainEvent], StopReason]] = {
 }
 
 
+_SESSION: Final = attrgetter("session_id")
 _SPENDING: Final = frozenset({TurnAnswered, TurnFailed, TurnAttemptFailed, TurnCancelled, ChildClosed})
 
 
 def of_sessions(events: Sequence[Recorded]) -> list[Recorded]:
     """Without the events of channels."""
-    names = {name for name in {recorded.session_id for recorded in events} if kind_of(name) in KINDS}
-    return [recorded for recorded in events if recorded.session_id in names]
+    names = set(map(_SESSION, events))
+    others = {name for name in names if kind_of(name) not in KINDS}
+    return [recorded for recorded in events if recorded.session_id not in others] if others else list(events)
 
 
 def spent_by(event: DomainEvent) -> Spent | None:
