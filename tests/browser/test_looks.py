@@ -172,6 +172,21 @@ def test_the_newest_event_stands_above_the_steps_whatever_stands_over_the_list(
 
 
 @pytest.mark.parametrize("width", [1440, 390])
+def test_who_worked_when_comes_before_the_events_and_keeps_its_height(
+    browser: Browser, server: Server, pages: dict[str, str], width: int
+) -> None:
+    with browsing(browser, server.url, viewport={"width": width, "height": 900}) as site:
+        page = site.tab("/")
+        heights = []
+        for path in (pages["delivery"] + "?at=1", pages["delivery"]):
+            page.goto(server.url + path)
+            order = page.locator("#overview, #gantt, #events").evaluate_all("(found) => found.map((one) => one.id)")
+            assert order == ["overview", "gantt", "events"]
+            heights.append(page.locator("#gantt .gantt-box").evaluate("(box) => box.offsetHeight"))
+        assert heights[0] == heights[1]
+
+
+@pytest.mark.parametrize("width", [1440, 390])
 def test_the_list_opens_at_the_event_that_stopped_the_session(
     browser: Browser, server: Server, pages: dict[str, str], width: int
 ) -> None:
