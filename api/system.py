@@ -146,6 +146,7 @@ class System(Core):
         self.store.listen(self.follower.wake)
         await asyncio.to_thread(lambda: self.follower.catch_up(self.store.head(), seconds=self.catch_up_seconds))
         self.hub = Hub(self.settings.sse_heartbeat_seconds, partial(spelled_out, self.store))
+        self.live.stir = self.hub.stir
         self.hub.begin(self.follower.listen(self.hub.seen))
         self.follower.listen(self.live.seen)
         self.follower.listen(self.snapshots.seen)

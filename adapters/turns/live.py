@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Final, NamedTuple
 
 from adapters.agents.activity import Activity
@@ -58,6 +58,7 @@ class RunningAttempt:
             self._ring.append(_KeptFrame(number, live.clock(), seen))
             self._doing.see(seen)
         live.wake(self._turn_id)
+        live.stir()
 
     @property
     def denied(self) -> bool:
@@ -120,6 +121,8 @@ class Live:
         self._running: dict[str, RunningAttempt] = {}
         self._since: dict[str, int] = {}
         self.closed = False
+        self.stir: Callable[[], None] = lambda: None
+        """Called from any thread whenever an agent did or said something."""
         self._listeners: dict[str, list[Bell]] = {}
 
     @contextmanager
@@ -157,6 +160,12 @@ class Live:
             newest_first = takewhile(lambda entry: entry.seq > after, reversed(self._rings.get(turn_id, ())))
             frames = list(newest_first)[::-1]
         return tuple(entry.frame() for entry in frames)
+
+    def newest(self, turn_id: str, most: int) -> tuple[tuple[int, Activity], ...]:
+        """What was seen last, with its place in the turn; empty for a turn that does not run here."""
+        with self.lock:
+            newest_first = list(islice(reversed(self._rings.get(turn_id, ())), most))
+        return tuple((entry.seq, entry.seen) for entry in reversed(newest_first))
 
     def since(self, turn_id: str) -> int | None:
         """When the present attempt began here, in milliseconds."""

@@ -30,6 +30,7 @@ from domain.values.sentences import Sentence
 PAGE: Final = 100
 RETRY: Final = b"retry: 1000\n\n"
 ALIVE: Final = b": alive\n\n"
+ACTIVE: Final = b"event: activity\ndata: {}\n\n"
 END: Final = b"event: end\ndata: {}\n\n"
 PROBLEM: Final = b"event: problem\ndata: %b\n\n"
 LATER: Final = b"retry: 30000\n\n"
@@ -97,8 +98,9 @@ def stream_session(request: Request, session_id: str) -> Response:
     return EventStream(inside.hub, Interest(session_id, above=above), (begin, version), read_events, end)
 
 
-def stream_log(request: Request, *, kind: str | None, topic: str | None) -> Response:
-    """The whole log, or events of a kind or type, after `?after=` (a position) or `Last-Event-ID`."""
+def stream_log(request: Request, *, kind: str | None, topic: str | None, lively: bool) -> Response:
+    """The whole log, or events of a kind or type, after `?after=` (a position) or `Last-Event-ID`. A lively one also
+    says when agents are active, at most once a second."""
     inside = system(request)
     begin = _last_event_id(request)
     if begin is None:
@@ -107,7 +109,7 @@ def stream_log(request: Request, *, kind: str | None, topic: str | None) -> Resp
     def read_events(position: int, _: int | None) -> list[Recorded]:
         return inside.store.log(after=position, limit=PAGE, kind=kind, topic=topic)
 
-    return EventStream(inside.hub, Interest(kind=kind, topic=topic), (begin, None), read_events)
+    return EventStream(inside.hub, Interest(kind=kind, topic=topic), (begin, None), read_events, lively=lively)
 
 
 def _last_event_id(request: Request) -> int | None:
@@ -136,8 +138,11 @@ class EventStream(Response):
         begin: tuple[int, int | None],
         source: Read,
         end: Callable[[], int | None] = lambda: None,
+        *,
+        lively: bool = False,
     ) -> None:
         super().__init__()
+        self._lively = lively
         self._hub, self._interest, self._begin = hub, interest, begin
         self._read, self._end = source, end
 
@@ -147,7 +152,7 @@ class EventStream(Response):
             await send({"type": "http.response.body", "body": b""})
             return
         wire = scope.get("extensions", {}).get(WIRE) or _Borrowed()
-        reader = Reader(self._interest, *self._begin, self._end, wire)
+        reader = Reader(self._interest, *self._begin, self._end, wire, lively=self._lively)
         leaving = asyncio.create_task(_gone(receive))
         leaving.add_done_callback(lambda _: reader.leave())
         self._hub.join(reader)
@@ -188,6 +193,9 @@ class EventStream(Response):
             if reader.beat:
                 reader.beat = False
                 yield ALIVE
+            if reader.stirred:
+                reader.stirred = False
+                yield ACTIVE
             if reader.position < hub.position:
                 continue
             if hub.has_ended(reader):

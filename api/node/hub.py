@@ -19,6 +19,8 @@ KEPT: Final = 4_096
 KEPT_BYTES: Final = 16 * 1024 * 1024
 MISSED_BEATS: Final = 2
 """A connection that read nothing for this many heartbeats is closed; its client can reconnect and continue."""
+STIR_SECONDS: Final = 1.0
+"""The least time between two signs that agents are active, so that busy agents do not keep every page busy."""
 LEAVE_SECONDS: Final = 0.3
 """At shutdown, a connection that has not read its last message after this many seconds is closed."""
 
@@ -48,6 +50,9 @@ class Reader:
     rung: asyncio.Event = field(default_factory=asyncio.Event)
     gone: bool = False
     beat: bool = False
+    lively: bool = False
+    """Whether it wants a sign when agents are active."""
+    stirred: bool = False
     sending: bool = False
     resting: bool = False
     missed: int = 0
@@ -80,6 +85,7 @@ class Hub:
         self._ends: dict[str | None, int | None] = {}
         self._readers: dict[str | None, set[Reader]] = {}
         self._beating: asyncio.TimerHandle | None = None
+        self._stirring = False
         self.clients = 0
         self.closed = False
 
@@ -203,6 +209,23 @@ class Hub:
             reader.missed += reader.sending
             if reader.missed > MISSED_BEATS:
                 reader.wire.cut()
+
+    def stir(self) -> None:
+        """From any thread: an agent did something that no event tells. Without readers, nothing happens."""
+        if self.clients and not self._stirring:
+            self._stirring = True
+            with suppress(RuntimeError):  # the loop was closed meanwhile
+                self._loop.call_soon_threadsafe(self._pass_on_later)
+
+    def _pass_on_later(self) -> None:
+        self._loop.call_later(STIR_SECONDS, self._pass_on)
+
+    def _pass_on(self) -> None:
+        self._stirring = False
+        for reader in self._readers.get(None, ()):
+            if reader.lively:
+                reader.stirred = True
+                reader.rung.set()
 
     def close(self) -> None:
         """Let every stream end politely."""

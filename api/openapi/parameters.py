@@ -37,6 +37,10 @@ QUERY: dict[str, tuple[str, Schema]] = {
     "atB": ("the second session as of this version", {"type": "integer", "minimum": 1}),
     "include": ("`events`: the newest events too", {"type": "string", "enum": ["events"]}),
     "type": ("only events of this type, such as `delivery.review_approved`", _WORDS),
+    "activity": (
+        "`1`: a stream also has `event: activity`, at most once a second, while agents of this process are active",
+        {"type": "string", "enum": ["1"]},
+    ),
     "from": ("from this date or time on (ISO 8601, UTC unless it has an offset)", _WORDS),
     "to": ("before this time, or until the end of this date", _WORDS),
     "asOf": ("as of this position in the log", _WHOLE),

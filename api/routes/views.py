@@ -148,15 +148,16 @@ def list_decisions(request: Request) -> Response:
         return answer(inbox.page(db, needs=needs, limit=limit(request), cursor=query.get("cursor")))
 
 
-@endpoint("after", "cursor", "limit", "kind", "type")
+@endpoint("after", "cursor", "limit", "kind", "type", "activity")
 def list_log(request: Request) -> Response:
     """GET /api/events: the whole log by position"""
     query = request.query_params
     kind, topic = query.get("kind"), query.get("type")
     _one_of(request, "kind", KINDS)
     _one_of(request, "type", TOPICS)
+    _one_of(request, "activity", ("1",))
     if wants_stream(request):
-        return stream_log(request, kind=kind, topic=topic)
+        return stream_log(request, kind=kind, topic=topic, lively=query.get("activity") == "1")
     after = number(request, "after", default=number(request, "cursor", default=0))
     most = limit(request, default=MOST, most=500)
     page = system(request).store.log(after=after or 0, limit=most, kind=kind, topic=topic)

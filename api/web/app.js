@@ -3,7 +3,7 @@
 
 import { following } from "./following.js";
 import { going } from "./going.js";
-import { living } from "./living.js";
+import { clocked, living } from "./living.js";
 import { noticing } from "./noticing.js";
 import { palette } from "./palette.js";
 import { renewKey, sent } from "./sending.js";
@@ -111,13 +111,13 @@ function since(root) {
 }
 
 function tick() {
+  for (const time of document.querySelectorAll("time[data-since]")) {
+    time.textContent = clocked(time.dateTime);
+  }
   const clock = document.querySelector("[data-elapsed]");
   if (!clock || "replay" in document.body.dataset || !document.body.dataset.follows) return;
-  const since = Math.max(0, Date.now() - Number(clock.dataset.asOf));
-  const seconds = Math.floor((Number(clock.dataset.elapsed) + since) / 1000);
-  const two = (number) => String(number).padStart(2, "0");
-  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
-  clock.textContent = hours ? `${hours}:${two(minutes)}:${two(seconds % 60)}` : `${minutes}:${two(seconds % 60)}`;
+  const asOf = Math.min(Date.now(), Number(clock.dataset.asOf));
+  clock.textContent = clocked(asOf - Number(clock.dataset.elapsed));
 }
 
 // -- following -------------------------------------------------------------------------------------------------------
@@ -134,6 +134,9 @@ const stream = following({
   heard(session) {
     const followed = page.follows.split(" ");
     if (session === "*" || followed.includes("*") || followed.includes(session)) plan(SHORTEST_MS);
+  },
+  stirred() {
+    if (!document.hidden && document.querySelector("[data-since]")) plan(SHORTEST_MS);
   },
   tell(state) {
     if (page.follows) tell(state);

@@ -5,18 +5,19 @@ const LOCK = "hansard-stream";
 const ANY = "*";
 const RETRY_MS = 3000;
 
-/** `heard` is called with the session that has a new event, or "*" where any may have; `tell` with the state of the
-    stream. Answers how to start, to stop, and to say which position of the log the page shows already. */
-export function following({ heard, tell }) {
+/** `heard` is called with the session that has a new event, or "*" where any may have; `stirred` while agents are
+    active; `tell` with the state of the stream. Answers how to start, to stop, and to say which position of the log the page shows already. */
+export function following({ heard, stirred, tell }) {
   const channel = "BroadcastChannel" in globalThis ? new BroadcastChannel(LOCK) : null;
   let position = 0;
   let source = null;
   let waiting = null;
   let retry = null;
 
-  function receive({ hello, at, session, state }) {
+  function receive({ hello, at, session, state, active }) {
     if (hello && source) return share(here());
     if (state) tell(state);
+    if (active && waiting) stirred();
     if (at > position) {
       position = at;
       if (waiting) heard(session);
@@ -35,9 +36,10 @@ export function following({ heard, tell }) {
   }
 
   function read() {
-    source = new EventSource(`/api/events?after=${position}`);
+    source = new EventSource(`/api/events?after=${position}&activity=1`);
     source.onopen = () => share(here());
     source.onmessage = ({ data, lastEventId }) => share({ at: Number(lastEventId), session: JSON.parse(data).sessionId });
+    source.addEventListener("activity", () => share({ active: true }));
     source.onerror = () => {
       share({ state: "lost" });
       if (source?.readyState === EventSource.CLOSED) retry = setTimeout(read, RETRY_MS);

@@ -7,6 +7,14 @@ const LOOK_MS = 500;
 const QUIET = new Set(["usage"]);
 const RULES = /^[=\-_\s]+|[=\-_\s]+$/g;
 
+/** How long ago it was: `0:42`, `1:02:03`. */
+export function clocked(began) {
+  const seconds = Math.max(0, Math.floor((Date.now() - new Date(began)) / 1000));
+  const two = (number) => String(number).padStart(2, "0");
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+  return hours ? `${hours}:${two(minutes)}:${two(seconds % 60)}` : `${minutes}:${two(seconds % 60)}`;
+}
+
 /** Follows every running turn that the page names. */
 export function living() {
   const followed = new Map();
@@ -106,9 +114,7 @@ function stepsIn(place) {
 
   function tick() {
     if (listed) return;
-    const seconds = Math.max(0, Math.round((Date.now() - Date.parse(began)) / 1000));
-    const clock = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
-    const words = [...[...steps.values()].map(({ said }) => said), clock].join(" · ");
+    const words = [...[...steps.values()].map(({ said }) => said), clocked(began)].join(" · ");
     if (place.textContent !== words) place.textContent = words;
   }
 

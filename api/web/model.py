@@ -22,6 +22,8 @@ SESSIONS, SECTION = 25, 50
 """How many sessions a page of the list shows, and each of the sections above it."""
 REASON = 200
 """How many characters of the reason for a wait are shown."""
+COMMAND = 40
+"""How many characters of a command are shown."""
 STATUSES: Final = tuple(get_args(Status))
 """Statuses that can always be selected; other statuses that sessions have are added."""
 
@@ -197,8 +199,22 @@ def clock(milliseconds: int) -> str:
 def _item(item: SessionItem) -> dict[str, Any]:
     return item.wire() | {
         "badge": badge(item.status, exhausted=item.waiting == "budget"),
-        "error": item.last_error_sentence or item.last_error or "",
+        "ended": _ended(item),
         "labels": [cut(label, 64) for label in item.labels[:5]],
         "by": owner(item.owner),
         "folder": cut(PurePath(item.repository or "").name, 24),
+    }
+
+
+def _ended(item: SessionItem) -> dict[str, Any]:
+    """What its outcome is told with."""
+    it = item.outcome
+    if it is None:
+        return {}
+    return {
+        "why": cut(it.words_sentence or it.words or "", REASON),
+        "by": owner(it.by or ""),
+        "choice": it.choice,
+        "checks": ", ".join(cut(command, COMMAND) for command in it.checks),
+        "branch": cut(it.branch or "", 120),
     }

@@ -12,6 +12,7 @@ from api.http.problems import of_field
 from api.http.requests import only, system
 from api.routes.turns.marking import marked_list
 from api.web import model
+from api.web.doing import doing
 from api.web.forms.sent import NOTHING
 from api.web.presets import PRESETS
 from api.web.rendering import language_of, page, render
@@ -19,6 +20,7 @@ from api.web.start_form import FORMS, NAMES, Filled, forms
 from domain.kinds import KINDS
 from domain.session.record import kind_of
 from domain.values.sentences import Sentence
+from projections.record.outcome import phrase
 
 LOOKED = ("kind", "status", "q", "label", "owner", "repository", "cursor")
 """The filters of the list."""
@@ -49,7 +51,12 @@ async def _shown(request: Request, starting: tuple[Filled, ...]) -> str:
         example = inside.team.example
         open_now = any(query.get(name) for name in ("preset", "start")) or any(form.words for form in starting)
         more = {"example": example, "forms": starting, "starting": open_now, "chosen": query.get("preset")}
-        return render(request, say, "home.html", page=home, looked=looked, after=after, sent=NOTHING, **more)
+        now = {
+            "doing": partial(doing, inside.live, say),
+            "phrase": partial(phrase, language=say.language),
+            "after": after,
+        }
+        return render(request, say, "home.html", page=home, looked=looked, sent=NOTHING, **now, **more)
 
     return await asyncio.to_thread(build)
 

@@ -24,7 +24,7 @@ from projections.facts import of_sessions, spent_by, status_of, stop_reason
 from projections.record.explain import evidence
 from projections.record.markdown import shortened
 from projections.record.session import title_of
-from projections.sessions import open_turns, questions
+from projections.sessions import endings, open_turns, questions
 from projections.sessions.row import ROWS, SessionRow, normal
 
 SCHEMA: Final = (
@@ -67,6 +67,7 @@ def apply(db: Database, events: Sequence[Recorded]) -> None:
                 continue
             rows[recorded.session_id] = row
         _evolve(row, recorded)
+        endings.follow(row, recorded)
         if text := _searchable(recorded.event):
             words.append((row.created, recorded.position, normal(text[:SEARCHED])))
         turns.follow(recorded)
@@ -293,5 +294,5 @@ OVERVIEW: Final = Projection(
     tables=("overview", "overview_words", "overview_labels", "overview_turns", "overview_questions"),
     schema=SCHEMA,
     apply=apply,
-    version=14,
+    version=15,
 )

@@ -5,12 +5,13 @@ import binascii
 import json
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 from domain.values.base import Invalid
 from domain.values.sentences import Sentence
 from domain.values.time import iso
 from projections.engine.ports import LATEST, Database
+from projections.facts import AT_REST
 from projections.sessions.questions import turns_asking
 from projections.sessions.row import ROWS, SessionRow, normal
 from projections.views.session import TurnView
@@ -201,6 +202,21 @@ def _item(row: SessionRow, turns: Sequence[TurnView], children: Sequence[str]) -
             "strategy": row.strategy,
             "convergence_score": row.score,
             "recommendation": row.recommendation,
+            "forked_at": row.forked_at,
+            "outcome": _outcome(row) if row.status in AT_REST else None,
             "waiting": row.waits_for or (ASKING if any(turn.waiting_for == ASKING for turn in turns) else None),
         }
     )
+
+
+def _outcome(row: SessionRow) -> dict[str, Any]:
+    error = (row.last_error, row.last_error_sentence) if row.last_error else (row.rejected, row.rejected_sentence)
+    words, sentence = error if row.status in ("failed", "partial") else (row.ended_words, None)
+    return {
+        "checks": json.loads(row.checks or "[]"),
+        "branch": row.branch,
+        "choice": row.choice,
+        "by": row.ended_by,
+        "words": words,
+        "words_sentence": json.loads(sentence or "null"),
+    }

@@ -12,7 +12,7 @@ from projections.views.sessions import WaitsFor
 class SessionRow:
     """`created` and `waiting` are positions in the log: of the first event, and of the event since which it waits.
 
-    `labels`, `choices`, `convergence`, `feedback`, `policy`, `votes` and the sentences are JSON. `cause` is a
+    `labels`, `checks`, `choices`, `convergence`, `feedback`, `policy`, `votes` and the sentences are JSON. `cause` is a
     code: why it waits. `rejected` is what rejected the work last: the failing test, the blocking finding.
     """
 
@@ -63,6 +63,12 @@ class SessionRow:
     seen: str = ""
     policy: str | None = None
     votes: str | None = None
+    forked_at: int | None = None
+    checks: str | None = None
+    branch: str | None = None
+    choice: str | None = None
+    ended_by: str | None = None
+    ended_words: str | None = None
 
     def wait(self, what: WaitsFor, cause: str, *, position: int, at: int) -> None:
         """From now on, the session waits for a person."""

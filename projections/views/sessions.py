@@ -14,6 +14,19 @@ WaitsFor = Literal["decision", "permission", "scope", "budget", "checkpoint", "p
 """What a session needs from a person to continue (contract §16)."""
 
 
+class OutcomeView(View):
+    """How a session ended. What its kind does not have is null."""
+
+    checks: tuple[str, ...] = Field(description="the first validation commands of a delivery")
+    branch: str | None = Field(description="the branch with the work")
+    choice: str | None = Field(description="what was decided about a discussion")
+    by: str | None = Field(description="who decided, cancelled or reset it; null if nobody did")
+    words: str | None = Field(description="why: the reason given, the answer, or what failed; the first characters")
+    words_sentence: Sentence | None = Field(
+        default=None, exclude_if=absent, description="the words as code and parameters, where Hansard wrote them"
+    )
+
+
 class SessionItem(Listed):
     """A session in a list."""
 
@@ -29,6 +42,8 @@ class SessionItem(Listed):
     convergence_score: float | None
     recommendation: Recommendation | None
     waiting: WaitsFor | None = Field(description="what it needs from a person to continue")
+    forked_at: int | None = Field(description="the last event that a fork shares with its source")
+    outcome: OutcomeView | None = Field(description="how it ended; null while it has not")
 
 
 class SessionPage(Page):

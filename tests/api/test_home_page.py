@@ -13,6 +13,7 @@ from tests.api.scenes import (
     at_checkpoint,
     begun,
     exhausted,
+    held_fork,
     reached,
     under_review,
     waiting_debate,
@@ -218,3 +219,43 @@ def test_a_finding_and_the_reason_of_a_decision_can_be_searched(client: TestClie
     for words, session_id in (("divides by ZERO", blocked), ("반올림은", review)):
         found = until(lambda q=words: client.get("/api/sessions", params={"q": q}).json()["items"], what=words)
         assert [item["id"] for item in found] == [session_id], words
+
+
+def test_a_row_says_how_it_ended(client: TestClient) -> None:
+    done, review, stopped = finished(client), waiting_review(client), start(client, delivery(SLOW))
+    client.post(f"/api/sessions/{review}/decision", json={"decision": "skip", "rationale": "next week"})
+    client.post(f"/api/sessions/{stopped}/cancel", json={"reason": "wrong repository"})
+    html = settled(client, "/", "true passed", "next week", "wrong repository")
+    assert "true passed · Iteration 1/6" in row(html, done)
+    assert "Decided: Skip & Continue “next week”" in row(html, review)
+    assert "“wrong repository”" in row(html, stopped)
+    korean = page(client, "/?lang=ko")
+    assert "true 통과" in korean and "결정: 건너뛰고 계속" in korean
+    spent = exhausted(client)
+    assert "`false` ended with exit code 1. · Iteration 1/1" in row(settled(client, "/?status=failed", spent), spent)
+
+
+def test_a_fork_says_of_which_session_and_event(client: TestClient) -> None:
+    source = finished(client)
+    fork = held_fork(client, source)
+    html = settled(client, "/", f'href="/sessions/{fork}"')
+    [at] = re.findall(rf'<a href="/sessions/{source}\?at=(\d+)">{source}</a>', html)
+    assert f"Forked from {source} (event {at})" in row(html, fork)
+
+
+def test_a_running_row_says_what_its_agent_does(client: TestClient) -> None:
+    did = [
+        {"kind": "message", "text": "I begin."},
+        {"kind": "tool", "id": "c0", "tool": "edit", "title": "src/calc.py", "status": "completed"},
+        {"kind": "tool", "id": "c1", "tool": "execute", "title": "pytest -q", "status": "running"},
+        {"kind": "tool", "id": "c1", "status": "failed", "text": "== 1 failed =="},
+    ]
+    running = start(client, delivery({"planner": [{"text": "late", "delayMs": 60_000, "activity": did}]}))
+    html = settled(client, "/", "1 failed")
+    assert re.search(r"planner: Edit calc\.py · Run pytest -q → 1 failed · \d\d:\d\d UTC", row(html, running))
+    assert "편집 calc.py · 실행 pytest -q → 1 failed" in page(client, "/?lang=ko")
+
+
+def test_a_stream_says_that_agents_are_active_only_if_asked(client: TestClient) -> None:
+    answer = client.get("/api/events?activity=yes", headers={"Accept": "text/event-stream"})
+    assert (answer.status_code, "activity" in answer.text) == (422, True)

@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from tests.api.scenes import begun, two_iterations, waiting_review
-from tests.api.server import Server, delivery, session
+from tests.api.server import Server, delivery, session, start
 from tests.browser.browsing import PATIENCE_MS, Browsing, badge, button, live
 
 
@@ -140,3 +140,27 @@ def test_a_decision_is_made_in_the_inbox(site: Browsing, server: Server) -> None
     expect(card).to_have_count(0, timeout=PATIENCE_MS)
     decision = session(server.client, session_id)["decision"]
     assert (decision["choice"], decision["rationale"]) == ("skip", "From the inbox")
+
+
+def test_a_running_row_says_what_its_agent_does_without_a_further_stream(site: Browsing, server: Server) -> None:
+    did = [
+        {"kind": "tool", "id": "c0", "tool": "edit", "title": "src/calc.py", "status": "completed"},
+        {"kind": "tool", "id": "c1", "tool": "execute", "title": "pytest -q", "status": "running"},
+        {"kind": "tool", "id": "c1", "status": "failed", "exitCode": 1, "afterMs": 6_000},
+    ]
+    streams: list[str] = []
+    site.context.on("request", lambda request: streams.append(request.url) if "activity" in request.url else None)
+    page = site.tab("/")
+    live(page)
+    body = delivery({"planner": [{"text": "x", "activity": did, "delayMs": 60_000}]}, title="Seen at work")
+    name = start(server.client, body)
+    row = page.locator("li.session", has=page.get_by_role("link", name="Seen at work", exact=True))
+    line = row.locator(".where")
+    expect(line).to_contain_text(re.compile(r"planner: Edit calc\.py · Run pytest -q · \d:\d\d"), timeout=PATIENCE_MS)
+    version = session(server.client, name)["version"]
+    expect(line).to_contain_text("Run pytest -q → exit code 1", timeout=2 * PATIENCE_MS)
+    assert session(server.client, name)["version"] == version
+    assert len(streams) == 1 and streams[0].endswith("&activity=1")
+    assert row.evaluate("(row) => row.offsetHeight") <= 45
+    server.client.post(f"/api/sessions/{name}/cancel", json={"reason": "seen enough"})
+    expect(line).to_contain_text("“seen enough”", timeout=PATIENCE_MS)

@@ -79,6 +79,8 @@ def test_a_row_holds_what_a_list_shows(many: SqliteViews) -> None:
         "convergenceScore": None,
         "recommendation": None,
         "waiting": None,
+        "forkedAt": None,
+        "outcome": None,
     }
 
 
