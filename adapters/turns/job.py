@@ -101,7 +101,7 @@ def _histories(store: Store, lease: Lease) -> Iterator[Sequence[Recorded]]:
 def of_record(lease: Lease, request: Recorded, session: Session) -> Lease:
     """The lease with what the record says of its turn: rows of the lease table may be damaged."""
     event = request.event
-    assert isinstance(event, TurnRequested), "a lease stands for a request"
+    assert isinstance(event, TurnRequested), "each lease has a request"
     turn = session.outstanding.get(lease.turn_id)
     agent = event.agent if turn is None else turn.agent
     return replace(lease, version=request.version, work=event.work, agent=agent, role=event.role)

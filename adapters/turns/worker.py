@@ -291,7 +291,7 @@ class Worker:
     def _job(self, lease: Lease) -> Job:
         session = self._writer.load(lease.session_id)
         request = requested(self._store, lease)
-        assert session is not None and isinstance(request.event, TurnRequested), "a lease stands for a request"
+        assert session is not None and isinstance(request.event, TurnRequested), "each lease has a request"
         lease = of_record(lease, request, session)
         return Job(lease, request.event, session, self._writer.load, ancestors(self._store, session))
 

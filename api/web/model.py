@@ -207,7 +207,7 @@ def _item(item: SessionItem) -> dict[str, Any]:
 
 
 def _ended(item: SessionItem) -> dict[str, Any]:
-    """What its outcome is told with."""
+    """What its outcome is worded from."""
     it = item.outcome
     if it is None:
         return {}

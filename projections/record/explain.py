@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from typing import Final
 
 from domain.delivery.chart import TABLE as DELIVERY
@@ -37,7 +36,6 @@ from projections.views.past import (
 )
 
 CHARTS: Mapping[str, ChartTable] = {"delivery": DELIVERY, "orchestration": ORCHESTRATION, **TABLES}
-
 RESTS = frozenset({"exhausted", "failed", "partial", "checkpoint"})
 """The states in which a session waits for a person."""
 
@@ -254,6 +252,7 @@ CAUSES: Final = frozenset(
 )
 """Topics of events that give a reason."""
 _STOPPED: Final = frozenset({"failed", "exhausted", "partial"})
+_FAILURES: Final = (ValidationFailed, ReviewBlockingDetected, PhaseFailed, TurnFailed, AgentFailed, VerdictGiven)
 
 
 def stopped(session: Session) -> bool:
@@ -264,7 +263,7 @@ def stopped(session: Session) -> bool:
 
 def evidence(event: DomainEvent) -> tuple[str, ...]:
     """What it was, line by line, as recorded: failing tests, findings, an error. Empty if it was no failure."""
-    if not _may_fail(type(event)):
+    if not isinstance(event, _FAILURES):
         return ()
     match event:
         case ValidationFailed():
@@ -281,13 +280,6 @@ def evidence(event: DomainEvent) -> tuple[str, ...]:
             return (_joined(event.agent, event.feedback),)
         case _:
             return ()
-
-
-@cache
-def _may_fail(kind: type[DomainEvent]) -> bool:
-    return issubclass(
-        kind, (ValidationFailed, ReviewBlockingDetected, PhaseFailed, TurnFailed, AgentFailed, VerdictGiven)
-    )
 
 
 def _summary(event: ValidationFailed) -> tuple[str, ...]:

@@ -115,8 +115,8 @@ class ExternalLeases:
         request = self._request(lease)
         if session is not None and session.version != request.version:  # others have recorded something meanwhile
             before = self._writer.load(lease.session_id, upto=request.version)
-        assert session is not None and before is not None, "a lease stands for a request"
-        assert isinstance(request.event, TurnRequested), "a lease stands for a request"
+        assert session is not None and before is not None, "each lease has a request"
+        assert isinstance(request.event, TurnRequested), "each lease has a request"
         lease = of_record(lease, request, session)
         job_session = replace(session, tree=before.tree, slot=before.slot)
         return Job(lease, request.event, job_session, self._writer.load, ancestors(self._store, session))
