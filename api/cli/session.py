@@ -118,7 +118,8 @@ def outcome(session: Json) -> Pairs:
 def _error(session: Json) -> str:
     """The last error, where the summary does not already say it."""
     error = str(session.get("lastError") or "")
-    return "" if error in (summary_of(session) or "") else error
+    summary = summary_of(session) or ""
+    return "" if error in summary or (summary and summary in error) else error
 
 
 def _result(session: Json) -> Pairs:

@@ -86,7 +86,9 @@ def _baseline(data: Data) -> str:
 
 def _finished(data: Data) -> str:
     state = str(data.get("state"))
-    return state if state in ("success", "exhausted", "cancelled") else str(data.get("status", "failed"))
+    if state in ("success", "exhausted", "cancelled"):
+        return state
+    return "stopped" if data.get("code") else str(data.get("status", "failed"))
 
 
 def _ignored(data: Data) -> str:

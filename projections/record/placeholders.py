@@ -64,6 +64,17 @@ def _failure(places: Places) -> str:
     return places.say.of("failure", str((places.data.get("failure") or {}).get("code", "crash")))
 
 
+def _cause(places: Places) -> str:
+    """Why a turn failed: Hansard's own sentence says all, a program's text follows the kind of failure."""
+    failure = places.data.get("failure") or {}
+    sentence = failure.get("sentence")
+    return (
+        _one_line(places.worded(str(failure["detail"]), sentence))
+        if sentence
+        else f"{_failure(places)}{_detail(places)}"
+    )
+
+
 def _detail(places: Places) -> str:
     """`: …`, the reason, if the event has one."""
     return _after_colon(_why_it_failed(places))
@@ -213,6 +224,7 @@ _COMPUTED: Final[Mapping[str, Callable[[Places], str]]] = {
     "files": _files,
     "reasons": lambda places: _after_colon("; ".join(map(str, (places.data.get("reasons") or ())[:_FILES]))),
     "paths": lambda places: _one_line(", ".join(map(str, places.data.get("paths") or ()))),
+    "cause": _cause,
     "failure": _failure,
     "detail": _detail,
     "problem": _problem,
@@ -231,6 +243,7 @@ _COMPUTED: Final[Mapping[str, Callable[[Places], str]]] = {
     "role": _named("role"),
     "status": _named("status"),
     "stopped": _named("reason"),
+    "stop": lambda places: places.say.of("reason", str(places.data.get("code", ""))),
     "score": _score,
     "agreement": _metric("agreementRatio"),
     "stability": _metric("avgStability"),
