@@ -18,8 +18,8 @@ _PROBLEMS: Final = (
 
 
 def glance(log: str, views: Path) -> list[str]:
-    """What could not be read of the log (by its URL) while it was followed, which views have stopped, and whether its
-    end can be read. Changes nothing; empty when nothing is known."""
+    """What could not be read of the log (by its URL) while it was followed, which views have stopped, whether the file
+    is sound and its end can be read. Changes nothing; empty when nothing is known."""
     return [*_told_by(views), *_at_the_end(log)]
 
 
@@ -42,6 +42,7 @@ def _told_by(views: Path) -> Iterator[str]:
 def _at_the_end(log: str) -> Iterator[str]:
     try:
         with reading(log) as store:
+            yield from (f"the log is damaged: {' '.join(fault.split())}" for fault in store.rows.integrity(quick=True))
             store.log(after=max(0, store.head() - NEWEST), limit=NEWEST)
     except StoreError as error:
         yield str(error)

@@ -240,7 +240,7 @@ class MemoryRows:
             *request, _, deadline, requested = turn.request
             yield (*request, turn.state, turn.attempt, turn.worker, turn.until, deadline, requested)
 
-    def integrity(self) -> list[str]:
+    def integrity(self, *, quick: bool = False) -> list[str]:
         return []
 
     def last_given(self) -> int:

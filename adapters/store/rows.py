@@ -92,8 +92,8 @@ class Rows(Protocol):
     def key_checks(self) -> dict[str, bytes]:
         """The `check` of each key, by name; keys of an older version have none."""
 
-    def integrity(self) -> list[str]:
-        """What the storage itself finds wrong."""
+    def integrity(self, *, quick: bool = False) -> list[str]:
+        """What the storage itself finds wrong; `quick` does not compare the indexes with their tables."""
 
     def last_given(self) -> int:
         """The newest position that was ever assigned, whether or not its event still exists."""

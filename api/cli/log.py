@@ -248,12 +248,15 @@ async def rebuild(*, database: Annotated[str | None, Parameter(group=WHERE)] = N
         The log. HANSARD_DATABASE; default: a file in your data directory.
     """
     settings = settings_of(database)
-    position = await asyncio.to_thread(_rebuild, settings.database, settings.views_path)
+    position, missing = await asyncio.to_thread(_rebuild, settings.database, settings.views_path)
     say(f"Views rebuilt up to position {position}.")
-    return exits.OK
+    for what in missing:
+        say(what, label="missing")
+    return exits.NOT_VERIFIED if missing else exits.OK
 
 
-def _rebuild(database: str, views_path: Path) -> int:
+def _rebuild(database: str, views_path: Path) -> tuple[int, list[str]]:
+    """The position, and what the views lack because they could not read or fold it."""
     from contextlib import closing
 
     from adapters.store import open_store
@@ -261,7 +264,8 @@ def _rebuild(database: str, views_path: Path) -> int:
     from projections.follow import Follower
 
     with closing(open_store(database)) as store, closing(open_views(views_path)) as views:
-        return Follower(store, views).rebuild()
+        follower = Follower(store, views)
+        return follower.rebuild(), [each.error for each in follower.problems()]
 
 
 async def redact(

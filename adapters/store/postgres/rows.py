@@ -61,7 +61,7 @@ class PostgresRows(SqlRows):
             finally:
                 connection.raw.patience = PATIENCE
 
-    def integrity(self) -> list[str]:
+    def integrity(self, *, quick: bool = False) -> list[str]:
         """What the database itself finds wrong: it tells when a page is read, so here nothing."""
         return []
 

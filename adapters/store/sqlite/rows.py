@@ -118,10 +118,10 @@ class SqliteRows(SqlRows):
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
 
-    def integrity(self) -> list[str]:
+    def integrity(self, *, quick: bool = False) -> list[str]:
         """What SQLite itself finds wrong with the file."""
         with self._connection() as connection:
-            report = connection.execute("PRAGMA integrity_check").fetchall()
+            report = connection.execute(f"PRAGMA {'quick' if quick else 'integrity'}_check").fetchall()
             there = set(connection.execute(_OBJECTS).fetchall())
         unknown = (f"it has a {kind} that is not ours: {name}" for kind, name in sorted(there - _OURS - _OF_BEFORE))
         missing = (f"the {kind} {name} is missing" for kind, name in sorted(_NEEDED - there))

@@ -201,6 +201,18 @@ def test_the_doctor_tells_without_reading_all_what_is_known_to_be_wrong(hansard:
     assert "hansard rebuild" in found["advice"]
 
 
+def test_the_doctor_finds_noise_anywhere_in_the_log(hansard: Hansard, log: Path) -> None:
+    """A page that neither the newest events nor the views need."""
+    [(page,)] = audited.rows(log, "SELECT rootpage FROM sqlite_schema WHERE name = 'receipts'")
+    with log.open("r+b") as file:
+        file.seek((page - 1) * 4_096)
+        file.write(b"\xa5" * 4_096)
+    said = hansard("doctor", "--json")
+    [found] = [item for item in said.json["items"] if item["name"] == "record"]
+    assert (said.code, found["mark"]) == (1, "fail"), found
+    assert "hansard verify" in found["advice"]
+
+
 # -- checkpoints and proofs ------------------------------------------------------------------------------------------
 
 
@@ -403,6 +415,17 @@ def test_the_doctor_needs_no_log(hansard: Hansard, own_log: Path) -> None:
 def test_help_names_the_exit_code_of_what_is_not_as_recorded(hansard: Hansard) -> None:
     words = " ".join(hansard("--help").out.split())
     assert "8 failed check (verify, replay --assert, import, proofs)" in words
+
+
+def test_a_rebuild_names_what_it_could_not_read(hansard: Hansard, log: Path) -> None:
+    change(log, "UPDATE events SET topic = 'foo.bar' WHERE stream = 'review-1' AND version = 2")
+    said = hansard("rebuild")
+    assert said.code == 8
+    assert re.search(
+        r"^missing .*The event at position \d+ \(version 2 of review-1\) cannot be read", said.err, re.MULTILINE
+    )
+    change(log, "UPDATE events SET topic = 'turn.requested' WHERE stream = 'review-1' AND version = 2")
+    assert hansard("rebuild").code == 0
 
 
 def test_a_damaged_log_is_not_backed_up(hansard: Hansard, log: Path, tmp_path: Path) -> None:
