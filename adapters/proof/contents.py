@@ -35,7 +35,7 @@ class TurnRow(NamedTuple):
     agent: str
     role: str
     state: str
-    attempt: int
+    attempt: int | None
     worker: str | None
     lease_until: int | None
     deadline: int | None
@@ -83,13 +83,13 @@ def _read(rows: Rows, verdict: Verification, events: Iterator[Row]) -> tuple[Ses
         try:
             recorded = decode(row.stored(), row.position)
             session = fold(kind_of(row.stream), [(recorded.event, recorded.metadata)], session)
+            _follow(turns, recorded)
         except Exception as error:  # whatever the rules raise for an event, it is a fault of the log and not of ours
             why = error.why if isinstance(error, DamagedEvent) else f"{type(error).__name__}: {error}"
             verdict.blame(row.position, f"{row.topic} of {row.stream} cannot be read: {why}")
             continue
         for position, problem in misplaced(rows, before, recorded):
             verdict.blame(position, problem)
-        _follow(turns, recorded)
         before = recorded
     return session, turns
 
@@ -158,19 +158,21 @@ def _blame_openness(verdict: Verification, turn_id: str, *, in_log: bool) -> Non
 
 def _fits(row: TurnRow, stream: str, turn: _Turn) -> bool:
     """Whether a row says what the log says. Who holds it until when is a lease and no fact; imported turns have no
-    deadline and count no attempts."""
+    deadline and count no attempts. Damage can leave a column without a value."""
     stored = (row.stream, row.version, row.work, row.role, row.requested_at)
     if stored != (stream, turn.version, turn.work, turn.role, turn.at):
         return False
     if row.deadline not in (None, turn.deadline) or row.agent not in (turn.agents[0], turn.agents[-1]):
         return False
+    if row.attempt is None or row.attempt < 0:
+        return False
     if row.state in _OPEN:
-        return row.attempt >= 0
+        return True
     cancelled = isinstance(turn.settled, TurnCancelled)
     if row.state not in _SETTLED or (row.state == "cancelled" and not cancelled):
         return False
     attempt = turn.settled.attempt if turn.settled and not cancelled else 0
-    return row.attempt >= 0 and (attempt == 0 or row.attempt in (0, attempt))
+    return attempt == 0 or row.attempt in (0, attempt)
 
 
 def _check_strangers(rows: Rows, verdict: Verification, seen_rows: _SeenRows) -> None:

@@ -67,7 +67,7 @@ def finds(path: Path) -> bool:
 
 KEYS: Final = {"events": "position", "texts": "digest", "receipts": "key", "turns": "turn_id", "keys": "name"}
 SETTLED: Final = " WHERE state = 'done'"
-"""The attempt of a turn that waits, or was cancelled, is that of a lease."""
+"""The attempt of a turn that waits, or was cancelled, is that of a lease; 0 is that of an imported turn."""
 
 
 def harms(log: Path, chance: random.Random, count: int) -> list[tuple[str, str, object, object]]:
@@ -78,7 +78,7 @@ def harms(log: Path, chance: random.Random, count: int) -> list[tuple[str, str, 
         values = rows(log, f"SELECT {key}, {column} FROM {table}{where}")
         for name, value in chance.sample(values, min(count, len(values))):
             changed = flipped(value, chance)
-            if changed is not None:
+            if changed is not None and (column, changed) != ("attempt", 0):
                 found.append((table, column, name, changed))
     return found
 

@@ -124,6 +124,26 @@ def test_ten_thousand_flipped_bits_are_found_or_change_nothing(log: Path, tmp_pa
     assert found >= 360
 
 
+def test_a_time_that_is_none_any_more_is_found_at_its_position(log: Path, harm: Callable[..., Path]) -> None:
+    [(place,)] = rows(
+        log,
+        "SELECT min(position) FROM events WHERE topic = 'turn.requested'"
+        " AND json_extract(CAST(state AS TEXT), '$.data.deadline') IS NOT NULL",
+    )
+    changed = "json_set(CAST(state AS TEXT), '$.data.deadline', '2026-11-21T!2:45:06.000Z')"
+    found = verified(harm(f"UPDATE events SET state = CAST({changed} AS BLOB) WHERE position = {place}"))
+    assert (found.sound, found.first_bad) == (False, place)
+    assert any("Invalid isoformat string" in str(fault) for fault in found.faults)
+
+
+def test_a_turn_whose_attempt_is_lost_is_found(log: Path, harm: Callable[..., Path]) -> None:
+    """A flipped bit in the head of a row takes the value of a column, whatever the schema demands."""
+    nullable = "UPDATE sqlite_schema SET sql = replace(sql, 'attempt INTEGER NOT NULL', 'attempt INTEGER')"
+    path = harm("PRAGMA writable_schema = ON", f"{nullable} WHERE name = 'turns'")
+    harmed(path, "UPDATE turns SET attempt = NULL WHERE turn_id = (SELECT max(turn_id) FROM turns)")
+    assert any("something else than the log" in fault.problem for fault in verified(path).faults)
+
+
 # -- rows ------------------------------------------------------------------------------------------------------------
 
 
