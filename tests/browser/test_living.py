@@ -27,7 +27,7 @@ def test_what_the_agent_does_appears_while_it_works(site: Browsing, server: Serv
     expect(steps).to_have_text(["Edit calc.py", "Run pytest -q"])
     expect(steps).to_have_text(["Edit calc.py", "Run pytest -q → exit code 1"], timeout=2 * PATIENCE_MS)
     server.client.post(f"/api/sessions/{name}/cancel", json={})
-    expect(page.locator("#did")).to_be_visible()
+    expect(page.locator(".story")).to_be_visible()
 
 
 def test_a_session_shows_in_one_line_what_its_agent_does(site: Browsing, server: Server) -> None:

@@ -88,6 +88,32 @@ def test_the_page_shows_what_claude_does(browser: Browser, claude: Path, provide
         assert server.client.post(f"/api/sessions/{session}/cancel", json={}).status_code == 200
 
 
+@pytest.mark.parametrize("team", ["claude", "codex", "opencode-acp"], indirect=True)
+def test_the_page_of_a_finished_turn_tells_what_the_program_did(
+    browser: Browser, team: Path, provider: Provider, repository: Path
+) -> None:
+    """Its commands with their output, and what it said, each once and without a script."""
+    team.write_text(team.read_text().replace('ask = ["execute:*"]', 'allow = ["*"]'))
+    again = Rule("You are the developer", [runs(FAILING), runs(FIX), says("Fixed the sign.")])
+    provider.rules = [again if rule.words == again.words else rule for rule in delivery()]
+    with serving(repository.parent, team=team) as server:
+        body = body_of(workspace=str(repository), filePaths=["calc.py"], validationCommands=["python3 test_calc.py"])
+        del body["scenario"]
+        session_id = start(server.client, body | {"maxIterations": 1})
+        assert ended(server.client, session_id, seconds=SECONDS)["status"] == "success"
+        turns = server.client.get(f"/api/sessions/{session_id}/turns").json()["items"]
+        [turn] = [one["turnId"] for one in turns if one["role"] == "dev"]
+        page = browser.new_context(locale="en", java_script_enabled=False).new_page()
+        page.goto(f"{server.url}/sessions/{session_id}/turns/{turn}")
+        steps = page.locator(".story > li")
+        told = [words for words in steps.all_inner_texts() if not words.startswith("Notice")]
+        assert len(told) == 2, told
+        assert re.match(r"(?s)Run\s.*✕.*1 failed", told[0]), told
+        assert re.match(r"(?s)Run\s.*sed -i", told[1]), told
+        expect(page.get_by_text("Fixed the sign.")).to_have_count(1)
+        expect(page.locator("#part-task[open]")).to_contain_text("login page")
+
+
 def decisions(server: Server, session_id: str) -> list[dict[str, Any]]:
     return [event for event in events(server.client, session_id) if event["type"] == "turn.permission_decided"]
 

@@ -4,7 +4,8 @@ from typing import Any, Final, NamedTuple
 
 from api.web.plain_text import cut
 from api.web.session.context import SENTENCE, PanelContext
-from api.web.session.turns import event_of, report_of, turns_of
+from api.web.session.stored import event_of
+from api.web.session.turns import report_of, turns_of
 from domain.delivery.events import ValidationFailed
 from domain.delivery.state import Delivery
 from domain.orchestration.events import VerdictGiven

@@ -1,6 +1,5 @@
 """`/sessions/{id}/log`: the whole output of a command or a program, with numbered lines and a search."""
 
-import re
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -12,7 +11,7 @@ from api.system import System
 from api.web.plain_text import cut
 from api.web.rendering import language_of, page, render
 from api.web.session.reading import reading, words_of
-from api.web.session.validation_report import in_lines, printed
+from api.web.session.validation_report import in_lines, looks_bad, printed, uncoloured
 from domain.session.state import Session
 from domain.values.sentences import Sentence
 from projections.record.session import view
@@ -21,11 +20,6 @@ LINES, LINE, JUMPS = 10_000, 1_000, 40
 """Lines that are shown, characters of a line, and places that are linked above them."""
 LONGEST: Final = 200
 """Characters of what is looked for."""
-_COLOURS: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
-_BAD: Final = re.compile(
-    r"^\s*(?:E\s{2,}|FAILED\b|ERROR\b|Error:|error(?:\[\w+\])?:|Traceback |panic:|fatal:|✕|✗|not ok\b)"
-    r"|\b\w+(?:Error|Exception): "
-)
 
 
 async def show(request: Request) -> Response:
@@ -50,14 +44,14 @@ async def show(request: Request) -> Response:
 
 def _lines(words: str, q: str) -> dict[str, Any]:
     """Numbered lines; `errors` and `matches` are the numbers of those that stand out."""
-    text = _COLOURS.sub("", printed(words) or in_lines(words))
+    text = uncoloured(printed(words) or in_lines(words))
     whole = text.rstrip("\n").split("\n")
     wanted = q.lower()
     lines = [
         {
             "number": place,
             "words": cut(line, LINE),
-            "bad": bool(_BAD.search(line)),
+            "bad": looks_bad(line),
             "match": bool(wanted) and wanted in line.lower(),
         }
         for place, line in enumerate(whole[:LINES], start=1)

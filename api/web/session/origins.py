@@ -5,7 +5,8 @@ from typing import Final
 
 from api.web.plain_text import cut
 from api.web.session.context import SENTENCE, PanelContext
-from api.web.session.turns import TurnCard, event_of
+from api.web.session.stored import event_of
+from api.web.session.turns import TurnCard
 from domain.delivery.events import ValidationFailed
 from domain.orchestration.state import Orchestration
 

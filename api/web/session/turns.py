@@ -5,24 +5,23 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
-from adapters.store.port import Broken
-from adapters.store.texts import whole as whole_text
 from api.web.model import clock, money
 from api.web.plain_text import cut
+from api.web.session import prompts
 from api.web.session.context import LONG, SENTENCE, PanelContext, tame
 from api.web.session.diffing import diffed
 from api.web.session.patches import files_of
+from api.web.session.stored import event_of, text_of, whole
+from api.web.session.transcript import transcript
 from api.web.session.validation_report import report
 from domain.delivery.events import ArtifactCreated
-from domain.session.turns import ActivityRecorded, ToolUse
-from domain.values.base import DomainEvent, Text
+from domain.session.turns import TurnRequested
+from domain.values.base import Text
 from projections.record.artifacts import Artifact
 from projections.record.turns import Attempt, TurnEntry
 
-LISTED, PROMPT, READ = 200, 16_000, 1_000_000
-"""Turns in the list; characters of a prompt that are shown, and of a text that is read."""
-READ_ATTEMPTS: Final = 20
-"""Attempts of a turn that are listed, the newest."""
+LISTED: Final = 200
+"""Turns in the list."""
 SUMMARY: Final = 120
 """Characters of what a validation came to, in the list."""
 ICONS: Final = {"answered": "✓", "failed": "✕", "cancelled": "–", "open": "▸"}
@@ -88,7 +87,7 @@ def turns(context: PanelContext) -> dict[str, Any]:
         "tokens": _sum([usage.tokens for usage in usages]),
         "rounds": context.session.kind != "delivery",
         "groups": groups,
-        "one": _whole(context, one) if one else None,
+        "one": _whole(context, cards, one) if one else None,
         "previous": cards[at - 1].id if one and at > 0 else None,
         "next": cards[at + 1].id if one and at + 1 < len(cards) else None,
     }
@@ -126,18 +125,15 @@ def _came_to(ran: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _whole(context: PanelContext, turn: TurnCard) -> dict[str, Any]:
+def _whole(context: PanelContext, cards: Sequence[TurnCard], turn: TurnCard) -> dict[str, Any]:
     """All that is known of a turn; its long texts are a link away."""
     attempt = turn.attempt
     event = event_of(context, attempt.version) if attempt else None
-    prompt, reply, patch = (_text(event, name) for name in ("prompt", "reply", "patch"))
-    words = whole(context, prompt)
+    prompt, reply, patch = (text_of(event, name) for name in ("prompt", "reply", "patch"))
     return _line(context, turn) | {
         "live": live(context, turn.id) if turn.open else "",
-        "attempts": _attempts(context, turn),
+        "steps": transcript(context, turn.entry, reply.head),
         "transcript": bool(attempt and attempt.activity),
-        "did": _did(context, attempt),
-        "did_total": attempt.activity.tools if attempt and attempt.activity else 0,
         "requested": turn.entry.version,
         "ended": attempt.version if attempt else None,
         "attempt": attempt.number if attempt else None,
@@ -146,9 +142,8 @@ def _whole(context: PanelContext, turn: TurnCard) -> dict[str, Any]:
         "resumed": attempt.resumed if attempt else None,
         "fence": (attempt and attempt.fence) or "",
         "fence_gaps": attempt.fence_gaps if attempt else (),
-        "prompt": cut(words, PROMPT),
-        "prompt_length": prompt.length,
-        "prompt_cut": prompt.digest is not None or prompt.length > PROMPT,
+        "prompt": _prompt(context, cards, turn),
+        "prompt_size": prompts.size(prompt.length) if prompt.length else "",
         "reply": tame(reply.head) if reply.length else "",
         "reply_cut": reply.digest is not None,
         "paths": [cut(change.path, SENTENCE) for change in attempt.files[:50]] if attempt else [],
@@ -157,6 +152,24 @@ def _whole(context: PanelContext, turn: TurnCard) -> dict[str, Any]:
         "report": report_of(context, turn),
         "artifact": turn.report.version if turn.report else None,
     }
+
+
+def _prompt(context: PanelContext, cards: Sequence[TurnCard], turn: TurnCard) -> list[dict[str, Any]]:
+    """The parts of its prompt; new is what the same agent was not asked in the same role before."""
+    same = [card for card in cards if (card.entry.agent, card.entry.role) == (turn.entry.agent, turn.entry.role)]
+    before = [card for card in same if card.number < turn.number]
+    return prompts.sections(_parts(context, turn), _parts(context, before[-1]) if before else {})
+
+
+def _parts(context: PanelContext, turn: TurnCard) -> dict[str, str]:
+    """Of the prompt as it was sent; while nobody has answered, what the request consists of."""
+    attempt = turn.attempt
+    prompt = text_of(event_of(context, attempt.version), "prompt") if attempt and attempt.prompt else Text()
+    if prompt.length:
+        return prompts.parts_of(whole(context, prompt))
+    request = event_of(context, turn.entry.version)
+    values = request.context if isinstance(request, TurnRequested) else {}
+    return {name: whole(context, values[name]) for name in prompts.MATERIAL if name in values}
 
 
 def _failure(context: PanelContext, attempt: Attempt) -> dict[str, str]:
@@ -172,77 +185,18 @@ def live(context: PanelContext, turn_id: str) -> str:
     return "" if is_past else f"/api/sessions/{quote(context.session.id)}/turns/{quote(turn_id)}/activity"
 
 
-def _did(context: PanelContext, attempt: Attempt | None) -> list[dict[str, Any]]:
-    """The tools that the attempt used."""
-    event = event_of(context, attempt.activity.version) if attempt and attempt.activity else None
-    if not isinstance(event, ActivityRecorded):
-        return []
-    return [
-        {
-            "tool": use.tool,
-            "title": cut(use.title or use.tool, SENTENCE),
-            "result": _result(use),
-            "bad": use.denied or bool(use.exit_code),
-            "took": f"{use.milliseconds / 1000:.1f} s" if use.milliseconds else "",
-        }
-        for use in event.tools
-    ]
-
-
-def _result(use: ToolUse) -> str:
-    return "⊘" if use.denied else f"✕ {use.exit_code}" if use.exit_code else ""
-
-
-def _attempts(context: PanelContext, turn: TurnCard) -> list[dict[str, Any]]:
-    """Every attempt that has ended, if one failed: why, and when the next one began."""
-    ended = [attempt for attempt in turn.entry.attempts if attempt.version <= context.version]
-    if not any(attempt.failure for attempt in ended):
-        return []
-    return [
-        {
-            "number": attempt.number,
-            "version": attempt.version,
-            "failure": attempt.failure or "",
-            "state": attempt.outcome,
-            "detail": cut(context.worded(attempt.detail), SENTENCE),
-            "seconds": clock(round(attempt.seconds * 1000)),
-        }
-        for attempt in ended[-READ_ATTEMPTS:]
-    ]
-
-
 # -- reading -----------------------------------------------------------------------------------------------------------
-
-
-def event_of(context: PanelContext, version: int) -> DomainEvent:
-    [recorded] = context.store.history(context.session.id, after=version - 1, upto=version)
-    return recorded.event
 
 
 def patch_of(context: PanelContext, attempt: Attempt) -> str:
     """How the files changed in an attempt."""
-    return whole(context, _text(event_of(context, attempt.version), "patch"))
-
-
-def whole(context: PanelContext, text: Text) -> str:
-    """A text in full, unless it is too long for a page."""
-    if text.derived is None and (text.digest is None or text.length > READ):
-        return text.head
-    try:
-        return whole_text(context.store, text)
-    except Broken:
-        return text.head
+    return whole(context, text_of(event_of(context, attempt.version), "patch"))
 
 
 def report_of(context: PanelContext, turn: TurnCard) -> dict[str, Any] | None:
     """The commands that a validation ran."""
     made = event_of(context, turn.report.version) if turn.report else None
     return report(whole(context, made.content)) if isinstance(made, ArtifactCreated) else None
-
-
-def _text(event: DomainEvent | None, name: str) -> Text:
-    value = getattr(event, name, None)
-    return value if isinstance(value, Text) else Text()
 
 
 def _sum(numbers: Sequence[int | None]) -> int | None:

@@ -1,5 +1,6 @@
 """What programs write for programs, shown to people: the report of a validation command by command, JSON in lines."""
 
+import re
 from typing import Any, Final
 
 import orjson
@@ -12,6 +13,11 @@ from api.web.session.context import SENTENCE
 RUNS: Final = 20
 OUTPUT: Final = 12_000
 """Characters of all that the commands of a report said, in equal shares."""
+_COLOURS: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+_BAD: Final = re.compile(
+    r"^\s*(?:E\s{2,}|FAILED\b|ERROR\b|Error:|error(?:\[\w+\])?:|Traceback |panic:|fatal:|✕|✗|not ok\b)"
+    r"|\b\w+(?:Error|Exception): "
+)
 
 
 class _Run(BaseModel):
@@ -96,3 +102,13 @@ def in_lines(content: str) -> str:
         return orjson.dumps(orjson.loads(content), option=orjson.OPT_INDENT_2).decode()
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return content
+
+
+def looks_bad(line: str) -> bool:
+    """Whether a line of an output looks like an error."""
+    return bool(_BAD.search(line))
+
+
+def uncoloured(text: str) -> str:
+    """An output without the colours of a terminal."""
+    return _COLOURS.sub("", text)
