@@ -10,6 +10,7 @@ from adapters.proof.transfer import export
 from adapters.proof.verdict import Verification
 from adapters.proof.verify import verify
 from adapters.store import Store, StoredReceipt, Write
+from adapters.store.sql.packing import unpack
 from adapters.store.sqlite.sealed import sealed
 from adapters.store.sqlite.store import SqliteStore
 from adapters.store.vault import StoredKey
@@ -50,6 +51,7 @@ def copied(path: Path, folder: Path) -> Path:
 def harmed(path: Path, *statements: str) -> None:
     """Change a closed log behind its back."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        with_plain(connection)
         for statement in statements:
             connection.execute(statement)
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -68,4 +70,10 @@ def exported(path: Path, session_id: str | None = None) -> bytes:
 
 def rows(path: Path, statement: str) -> list[tuple[object, ...]]:
     with closing(sqlite3.connect(path)) as connection:
+        with_plain(connection)
         return connection.execute(statement).fetchall()
+
+
+def with_plain(connection: sqlite3.Connection) -> None:
+    """Statements may say `plain(state)`: the JSON of an event, which the file may hold packed."""
+    connection.create_function("plain", 1, unpack, deterministic=True)

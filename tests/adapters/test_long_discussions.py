@@ -19,6 +19,7 @@ from domain.replay import first_difference
 from domain.session.record import Recorded
 from domain.session.turns import TurnAnswered, TurnRequested
 from domain.values.base import INLINE_BYTES
+from tests.adapters.audited import with_plain
 from tests.kit.endless import NAME, SUBJECT, Disputing, review
 
 ROUNDS = 60
@@ -45,11 +46,12 @@ def store(folder: Path, agent: Disputing) -> Iterator[SqliteStore]:
 
 def test_each_round_takes_as_much_room_as_the_one_before(store: SqliteStore, folder: Path) -> None:
     with closing(sqlite3.connect(folder / "log.db")) as log:
+        with_plain(log)
         [versions] = zip(*log.execute("SELECT version FROM events WHERE topic = 'review.round_added'"), strict=True)
 
         def size(first: int, last: int) -> int:
             between = (versions[first - 1], versions[last - 1])
-            sizes = log.execute("SELECT length(state) FROM events WHERE version BETWEEN ? AND ?", between)
+            sizes = log.execute("SELECT length(plain(state)) FROM events WHERE version BETWEEN ? AND ?", between)
             return sum(int(row[0]) for row in sizes)
 
         assert size(50, ROUNDS) / size(10, 20) < 1.05

@@ -17,6 +17,7 @@ import pytest
 from eventsourcing.persistence import StoredEvent
 
 from adapters.store import Store, open_store
+from adapters.store.sql.packing import unpack
 from adapters.store.sqlite.views import SqliteViews
 from domain.session.record import Recorded
 from domain.session.turns import Settled, TurnRequested
@@ -219,7 +220,7 @@ def _no_gap_and_no_break(database: Path) -> None:
     for stream, version, topic, state, stored in rows:
         before, previous = newest.get(stream, (0, b""))
         assert version == before + 1, stream
-        assert stored == chain(previous, StoredEvent(stream, version, topic, state)), (stream, version)
+        assert stored == chain(previous, StoredEvent(stream, version, topic, unpack(state))), (stream, version)
         newest[stream] = (version, stored)
 
 

@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 
 from adapters.proof.glance import glance
 from adapters.store.sqlite.views import ViewsUnavailable
+from tests.adapters.audited import with_plain
 from tests.api.server import Json, delivery, ended, events, inside, start, system, until
 
 STREAM = {"Accept": "text/event-stream"}
@@ -36,6 +37,7 @@ def finished(client: TestClient) -> str:
 def harmed(client: TestClient, statement: str) -> None:
     """Done behind the server's back, by somebody else."""
     with closing(sqlite3.connect(system(client).store.path, isolation_level=None)) as connection:
+        with_plain(connection)
         connection.execute(statement)
 
 
@@ -106,7 +108,7 @@ def test_reading_goes_on_while_the_views_cannot_be_written(client: TestClient, f
 # -- the log -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("change", ["topic = 'foo.bar'", "state = substr(state, 1, 60)"])
+@pytest.mark.parametrize("change", ["topic = 'foo.bar'", "state = substr(plain(state), 1, 60)"])
 def test_a_session_with_an_event_that_cannot_be_read_is_damaged_and_not_unknown(tmp_path: Path, change: str) -> None:
     with inside(tmp_path) as client:
         session_id = start(client, delivery())

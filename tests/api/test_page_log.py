@@ -72,7 +72,8 @@ def test_the_record_of_a_session_can_be_checked_on_its_page(client: TestClient) 
     assert "No event was changed or removed." in words_of(page(client, f"/sessions/{session_id}/why?check=1"))
     [fourth] = [event["position"] for event in events(client, session_id) if event["version"] == 4]
     harmed(
-        client, f"UPDATE events SET state = CAST(replace(state, 'planner', 'nobody') AS BLOB) WHERE position = {fourth}"
+        client,
+        f"UPDATE events SET state = CAST(replace(plain(state), 'planner', 'nobody') AS BLOB) WHERE position = {fourth}",
     )
     assert "Changed or missing from event 4" in words_of(page(client, f"/sessions/{session_id}/why?check=1"))
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.adapters.audited import with_plain
 from tests.api.server import ROOT, Server, delivery, ended, events, only, serving, start
 
 SECRET = "sk-leaked-0123456789"
@@ -109,8 +110,11 @@ def test_a_change_that_no_redaction_names_is_still_found(server: Server) -> None
     assert redact(server, digest).status_code == 200
     server.stop()
     with sqlite3.connect(server.database) as log:
-        state = log.execute("SELECT state FROM events WHERE instr(state, '[redacted]') LIMIT 1").fetchone()[0]
-        log.execute("UPDATE events SET state = ? WHERE state = ?", (state.replace(b"[redacted]", b"[forged!!]"), state))
+        with_plain(log)
+        quoting = "FROM events WHERE instr(plain(state), '[redacted]') LIMIT 1"
+        position, state = log.execute(f"SELECT position, plain(state) {quoting}").fetchone()
+        forged = state.replace(b"[redacted]", b"[forged!!]")
+        log.execute("UPDATE events SET state = ? WHERE position = ?", (forged, position))
     log.close()
     code, said = hansard(server, "verify")
     assert (code, "has been changed" in said) == (8, True)

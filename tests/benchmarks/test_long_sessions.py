@@ -17,7 +17,7 @@ from tests.kit.endless import NAME, Disputing, review
 pytestmark = pytest.mark.benchmark
 
 ROUNDS = 1_000
-MEGABYTES = 4.0
+MEGABYTES = 2.5
 
 
 def test_a_thousand_rounds(tmp_path: Path, tell: Tell) -> None:

@@ -39,4 +39,4 @@ def test_a_review_takes_a_transaction_a_step_and_fewer_beside_others(tmp_path: P
     )
     assert alone["flushes"] <= STEPS
     assert many["flushes"] < STEPS / 2
-    assert many["bytes"] < 24_000
+    assert many["bytes"] < 12_000

@@ -1,7 +1,7 @@
 """The log in SQL, on the connections of a store: reading it, removing a text, and the check before an import."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -13,6 +13,7 @@ from adapters.store.migrating import COLUMNS, NotEmpty, Page
 from adapters.store.outline import outline_all
 from adapters.store.port import PAGE, StoredReceipt
 from adapters.store.sql.connection import NO_LIMIT, SqlConnection
+from adapters.store.sql.packing import plain, unpack
 from domain.session.record import Omitted, Recorded
 from domain.values.sentences import Sentence
 
@@ -34,7 +35,7 @@ class SqlLog(ABC):
                 " WHERE stream = ? AND version > ? AND version <= ? ORDER BY version LIMIT ?",
                 (session_id, after, _or_none(upto), _or_none(limit)),
             ).fetchall()
-        return decode_all(rows)
+        return decode_all(plain(rows, 4))
 
     def log(
         self,
@@ -64,7 +65,8 @@ class SqlLog(ABC):
                 f" ORDER BY {'position' if session_id is None else 'version'} LIMIT ?",
                 (*values, limit),
             ).fetchall()
-        return decode_all(rows) if omitted is None else outline_all(rows, omitted)
+        page = plain(rows, 4)
+        return decode_all(page) if omitted is None else outline_all(page, omitted)
 
     def head(self) -> int:
         """The newest position, 0 for an empty log."""
@@ -122,7 +124,7 @@ class SqlRecorder(SqlLog, EventRecorder):
                 f" ORDER BY version {'DESC' if desc else 'ASC'} LIMIT ?",
                 (str(originator_id), gt or 0, _or_none(lte), _or_none(limit)),
             ).fetchall()
-        return [StoredEvent(*row) for row in rows]
+        return [StoredEvent(*row) for row in plain(rows, 3)]
 
     def select_notifications(
         self,
@@ -141,7 +143,7 @@ class SqlRecorder(SqlLog, EventRecorder):
                 f" WHERE position > ? AND position <= ?{among} ORDER BY position LIMIT ?",
                 (begin, _or_none(stop), *topics, limit),
             ).fetchall()
-        return [Notification(*row) for row in rows]
+        return [Notification(*row) for row in plain(rows, 3)]
 
     def max_notification_id(self) -> int | None:
         return self.head() or None
@@ -191,13 +193,19 @@ def check_empty(connection: SqlConnection) -> None:
 _OF_EVENT = "WHERE stream = ? AND version = ?"
 
 
-def redact(connection: SqlConnection, redactions: Sequence[Redaction], content: str | bytes) -> None:
-    """In the transaction that records it. `content` replaces the text, in the column type of the table."""
+def redact(
+    connection: SqlConnection,
+    redactions: Sequence[Redaction],
+    content: str | bytes,
+    pack: Callable[[bytes], bytes] = bytes,
+) -> None:
+    """In the transaction that records it. `content` replaces the text, in the column type of the table; `pack` makes
+    what the table holds of a state."""
     for redaction in redactions:
         connection.execute("UPDATE texts SET content = ? WHERE digest = ?", (content, redaction.digest))
         for version in redaction.versions:
             place = (redaction.stream, version)
             row = connection.execute(f"SELECT state FROM events {_OF_EVENT}", place).fetchone()
             if row is not None:
-                state = blanked(bytes(row[0]), redaction.digest)
-                connection.execute(f"UPDATE events SET state = ? {_OF_EVENT}", (state, *place))
+                state = blanked(unpack(bytes(row[0])), redaction.digest)
+                connection.execute(f"UPDATE events SET state = ? {_OF_EVENT}", (pack(state), *place))

@@ -10,10 +10,12 @@ from adapters.store.port import StoreError
 from adapters.store.rows import Row
 from adapters.store.sql.connection import Access
 from adapters.store.sql.log import as_text, hash_of
+from adapters.store.sql.packing import plain
 from adapters.store.vault import CHECK, REVOKED
 
 PAGE = 1_000
 _EVENT = "position, stream, version, topic, state, hash"
+_STATE = 4
 _TURN = "turn_id, stream, version, work, agent, role, state, attempt, worker, lease_until, deadline, requested_at"
 
 
@@ -48,8 +50,8 @@ class SqlRows:
             yield list(map(Row._make, rows))
             after = positions[-1]
 
-    def _row_pages(self, streams: Sequence[str] | None, after: int, page: int) -> Iterator[list[Any]]:
-        """Pages of rows as they are stored, by position."""
+    def _row_pages(self, streams: Sequence[str] | None, after: int, page: int) -> Iterator[Sequence[Any]]:
+        """Pages of rows by position."""
         wanted = "" if streams is None else f" AND stream IN ({self.elements})"
         values = () if streams is None else (orjson.dumps(list(streams)).decode(),)
         while True:
@@ -58,7 +60,7 @@ class SqlRows:
                     f"SELECT {_EVENT} FROM events WHERE position > ?{wanted} ORDER BY position LIMIT ?",
                     (after, *values, page),
                 ).fetchall()
-            yield rows
+            yield plain(rows, _STATE)
             if len(rows) < page:
                 return
             after = rows[-1][0]
@@ -72,7 +74,7 @@ class SqlRows:
                     f"SELECT {_EVENT} FROM events WHERE (stream, version) > (?, ?) ORDER BY stream, version LIMIT ?",
                     (*last, PAGE),
                 ).fetchall()
-            yield from map(Row._make, rows)
+            yield from map(Row._make, plain(rows, _STATE))
             if len(rows) < PAGE:
                 return
             last = rows[-1][1:3]
@@ -81,8 +83,8 @@ class SqlRows:
         """One event."""
         with self._reading() as connection:
             statement = f"SELECT {_EVENT} FROM events WHERE stream = ? AND version = ?"
-            match = connection.execute(statement, (stream, version)).fetchone()
-        return None if match is None else Row(*match)
+            match = connection.execute(statement, (stream, version)).fetchall()
+        return next(map(Row._make, plain(match, _STATE)), None)
 
     def hash_of(self, stream: str, version: int) -> bytes | None:
         """The chained hash of an event: it covers everything before it in its stream."""

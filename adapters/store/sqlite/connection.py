@@ -23,8 +23,8 @@ _LASTING: Final = _DAMAGED | {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}
 _PASSING: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 
-FORMAT: Final = 1
-"""Of the tables, as `user_version`. A newer one is refused, whatever else would fit."""
+FORMAT: Final = 2
+"""Of the tables, as `user_version`. A newer one is refused, whatever else would fit. From 2 on, states are packed."""
 _COLUMNS: Final = ["position", "stream", "version", "topic", "state", "hash"]
 """Of the table of events: what makes a SQLite file a log."""
 

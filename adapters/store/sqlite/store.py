@@ -22,6 +22,7 @@ from adapters.store.migrating import COLUMNS, Page
 from adapters.store.port import Conflict, StoredReceipt, StoreError
 from adapters.store.rows import Row
 from adapters.store.sql.log import SqlRecorder, check_empty, hash_of, receipts_of, redact, rows_of
+from adapters.store.sql.packing import pack
 from adapters.store.sql.turns import SqlTurns, apply, check_held
 from adapters.store.sql.vault import SqlVault
 from adapters.store.sqlite.connection import (
@@ -179,13 +180,13 @@ class SqliteStore(SqlRecorder):
                 head, positions = batch.position, [batch.add(event) for event in stored_events]
                 receipts = attachments.made_receipts(head, positions)
                 # A version that is taken is reported before a turn that is not held: that one is tried again.
-                insert(connection, "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", batch.rows)
+                insert(connection, "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", _pack_all(batch.rows))
                 insert(connection, "INSERT OR IGNORE INTO texts VALUES (?, ?)", attachments.texts)
                 insert(connection, "INSERT INTO receipts VALUES (?, ?, ?, ?, ?, ?)", rows_of(receipts))
                 check_held(apply(connection, attachments.turns))
                 if attachments.redactions:
                     connection.execute("PRAGMA secure_delete = ON")  # nothing of it stays in unused parts of the file
-                    redact(connection, attachments.redactions, REDACTED)
+                    redact(connection, attachments.redactions, REDACTED, pack)
         except sqlite3.IntegrityError as error:
             raise self._conflict(batch.rows if batch else [], receipts) from error
         self._heads.keep(batch.heads)
@@ -199,7 +200,9 @@ class SqliteStore(SqlRecorder):
             check_empty(connection)
             for table, rows in pages:
                 places = ", ".join("?" * COLUMNS[table])
-                insert(connection, f"INSERT INTO {table} VALUES ({places})", rows)
+                insert(
+                    connection, f"INSERT INTO {table} VALUES ({places})", _pack_all(rows) if table == "events" else rows
+                )
 
     def _forget_wal(self) -> None:
         """Empty the write-ahead log, where nobody reads from it; else the next checkpoint does it."""
@@ -213,6 +216,11 @@ class SqliteStore(SqlRecorder):
                 streams={row.stream for row in rows if hash_of(connection, row.stream, row.version) is not None},
                 keys=receipts_of(connection, [receipt.key for receipt in receipts]),
             )
+
+
+def _pack_all(rows: Iterable[Sequence[Any]]) -> list[Sequence[Any]]:
+    """Rows of events as the file holds them."""
+    return [(*before, pack(state), digest) for *before, state, digest in rows]
 
 
 def _last_given(connection: sqlite3.Connection) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from adapters.store.sqlite.connection import FORMAT
 from api.node.settings import Settings
 from tests.adapters import audited
 from tests.api.cli.conftest import Hansard
@@ -46,7 +47,7 @@ def test_a_whole_log_is_told_with_its_figures(hansard: Hansard, log: Path) -> No
 
 
 def test_a_changed_event_is_named_and_the_code_is_8(hansard: Hansard, log: Path) -> None:
-    words = "cast(replace(cast(state AS TEXT), 'tester', 'nobody') AS BLOB)"
+    words = "cast(replace(cast(plain(state) AS TEXT), 'tester', 'nobody') AS BLOB)"
     change(log, f"UPDATE events SET state = {words} WHERE position = 5")
     said = hansard("verify")
     assert said.code == 8
@@ -357,7 +358,7 @@ def test_the_doctor_names_what_would_not_load_and_what_would_differ(hansard: Han
     change(log, "UPDATE events SET topic = 'turn.vanished' WHERE stream = 'review-1' AND version = 2")
     change(
         log,
-        """UPDATE events SET state = cast(replace(cast(state AS TEXT), '"planning"', '"review"') AS BLOB)"""
+        """UPDATE events SET state = cast(replace(cast(plain(state) AS TEXT), '"planning"', '"review"') AS BLOB)"""
         " WHERE stream = 'delivery-1' AND version = 1",
     )
     said = hansard("doctor", "--all", "--json")
@@ -393,7 +394,7 @@ def test_the_doctor_decides_channels_again_and_what_follows_from_them(
     stage.store.close()
     stage.store.path.rename(own_log)
     assert hansard("doctor", "--all").code == 0
-    state = f"cast(replace(cast(state AS TEXT), '{before}', '{after}') AS BLOB)"
+    state = f"cast(replace(cast(plain(state) AS TEXT), '{before}', '{after}') AS BLOB)"
     change(own_log, f"UPDATE events SET state = {state} WHERE topic = '{topic}'")
     said = hansard("doctor", "--all", "--json")
     failed = [item["found"] for item in said.json["items"] if item["mark"] == "fail"]
@@ -438,11 +439,11 @@ def test_a_damaged_log_is_not_backed_up(hansard: Hansard, log: Path, tmp_path: P
 
 def test_the_log_of_a_newer_version_is_refused_unchanged(hansard: Hansard, log: Path) -> None:
     with closing(sqlite3.connect(log, isolation_level=None)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (FORMAT,)
         connection.execute("PRAGMA user_version = 99")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     before = log.read_bytes()
     for words in (["list"], ["verify"], ["rebuild"], ["export"], ["serve", "--port", "0"]):
         said = hansard(*words)
-        assert (said.code, "has format 99; this Hansard knows format 1" in said.err) == (1, True), words
+        assert (said.code, f"has format 99; this Hansard knows format {FORMAT}" in said.err) == (1, True), words
     assert log.read_bytes() == before

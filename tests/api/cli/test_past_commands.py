@@ -71,7 +71,7 @@ def test_the_first_difference_is_shown_and_the_code_is_8(hansard: Hansard, block
     audited.harmed(
         own_log,
         "UPDATE events SET state ="
-        """ cast(replace(cast(state AS TEXT), '"remainingIterations":', '"remainingIterations":1') AS BLOB)"""
+        """ cast(replace(cast(plain(state) AS TEXT), '"remainingIterations":', '"remainingIterations":1') AS BLOB)"""
         " WHERE version = 1",
     )
     said = hansard("replay", blocked_once, "--assert")
