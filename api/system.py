@@ -19,6 +19,7 @@ from api.node.hub import Hub
 from api.node.presence import ThisNode, server_name
 from api.node.provenance import Provenance
 from api.node.recent import Recent
+from api.node.search import SearchIndex
 from api.node.settings import Settings, exports_telemetry
 from domain.values.base import HansardError
 from domain.values.sentences import Sentence
@@ -99,8 +100,6 @@ class Core:
             return None
 
 
-_REPORTS: Final = 16
-"""Reports that are cached until their view changes; some have a row for every session."""
 UNAUTHENTICATED: Final = "unauthenticated"
 """The actor if no key is required."""
 
@@ -121,12 +120,13 @@ class System(Core):
         self.follower.is_busy = lambda: self.writer.waiting() > 0
         self.catch_up_seconds: float | None = None
         """How long the start waits for views that are behind; without limit unless a server sets one."""
+        self.search = SearchIndex(self.store, self.follower, settings)
         self.snapshots = Snapshots(self.store, self.views, self.store.rows.hash_of)
         self.writer.nearest = self.snapshots.nearest
         self.sessions = Sessions(self.store, self.snapshots)
         self.records = Records(self.store, self.snapshots)
         self.snapshots.grown = self.records.prepare
-        self.reports: Recent[ReportAnswer] = Recent(_REPORTS)
+        self.reports: Recent[ReportAnswer] = Recent(16)  # some have a row for every session
         self.provenance = Provenance(self.store, settings.node_dir / "workspaces")
         self.hub: Hub
         self._external: ExternalTurns | None = None
@@ -182,6 +182,7 @@ class System(Core):
             self.follower.listen(self._mirror.seen)
             self._mirror.start()
         self.snapshots.start()
+        await asyncio.to_thread(self.search.start)
         self._traces = self._telemetry()
         return await self._notifier() if work else None
 
@@ -264,8 +265,7 @@ class System(Core):
         from api.node.checkpointing import Checkpointer
 
         key = signing_key(self.settings.signing_key)
-        settings = self.settings
-        checkpointer = Checkpointer(self.store, key, settings.checkpoint_to, settings.checkpoint_every)
+        checkpointer = Checkpointer(self.store, key, self.settings.checkpoint_to, self.settings.checkpoint_every)
         self.follower.listen(checkpointer.seen)
         return checkpointer
 
@@ -295,5 +295,6 @@ class System(Core):
             self._mirror.stop()
         if self._keys is not None:
             self._keys.stop()
+        self.search.close()
         self.views.close()
         self.store.close()

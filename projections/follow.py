@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from domain.session.record import Recorded
+from domain.session.record import Omitted, Recorded
 from projections.catalogue import PROJECTIONS
 from projections.engine.fold import PAGE, Folding, LogPage, ViewProblem, read
+from projections.engine.omitted import OMITTED
 from projections.engine.ports import EventLog, Projection, Views
 
 GATHERING = 0.01
@@ -56,9 +57,10 @@ class Follower:
         projections: Iterable[Projection] = PROJECTIONS,
         *,
         page: int = PAGE,
+        omitted: Omitted = OMITTED,
         poll_seconds: float = LONGEST_POLL,
     ) -> None:
-        self._source, self._views, self._folding = log, views, Folding(projections)
+        self._source, self._views, self._folding = log, views, Folding(projections, omitted)
         self._page, self._poll = page, min(poll_seconds, LONGEST_POLL)
         self._rounds, self._waiting = threading.Lock(), threading.Lock()
         self._woken, self._stopped = threading.Event(), threading.Event()
@@ -251,3 +253,9 @@ class Follower:
             lowest = self._folding.lowest(db)
         self.wake()
         return self._source.head() if lowest is None else lowest
+
+    def empty(self) -> None:
+        """Empty the views, parked ones too. They are folded again as the log is followed."""
+        with self._views.transaction() as db:
+            self._folding.empty(db)
+        self.wake()

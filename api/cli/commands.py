@@ -96,7 +96,7 @@ COMMANDS: Final = (
     CliCommand("backup", "log:backup", CARE, "Copy the log while it is in use."),
     CliCommand("migrate", "migrate:migrate", CARE, "Copy the log to PostgreSQL, or back to a file."),
     CliCommand("redact", "log:redact", CARE, "Remove a leaked text from the log."),
-    CliCommand("rebuild", "log:rebuild", CARE, "Rebuild the views from the log."),
+    CliCommand("rebuild", "rebuild:rebuild", CARE, "Rebuild the views from the log."),
     CliCommand("clean", "log:clean", CARE, "Delete working folders that are no longer needed."),
 )
 

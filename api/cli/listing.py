@@ -28,6 +28,8 @@ def list_sessions(
     label: str | None = None,
     owner: str | None = None,
     repository: str | None = None,
+    since: Annotated[str | None, Parameter(name="--from")] = None,
+    until: Annotated[str | None, Parameter(name="--to")] = None,
     limit: PositiveInt = 20,
     cursor: str | None = None,
     json: AsJson = False,
@@ -42,32 +44,38 @@ def list_sessions(
     status
         Only this status, as in running, success, checkpoint, waiting_for_decision.
     q
-        Only sessions with these words.
+        Only sessions with these words in their title, task or id, in what agents said, or in findings, errors and the
+        reasons of decisions.
     label
         Only sessions with this label.
     owner
         Only sessions that this person or key started.
     repository
         Only sessions that were started on this folder.
+    since
+        Only sessions that started at this date or time, or later.
+    until
+        Only sessions that started before this time, or until the end of this date.
     limit
         Maximum number of results [default: 20].
     cursor
         Continue from a list's `nextCursor`.
     """
-    filters = {"kind": kind, "status": status, "q": q, "label": label, "owner": owner, "repository": repository}
-    if not (json or cursor or q or label or owner or repository):
+    more = {"q": q, "label": label, "owner": owner, "repository": repository, "from": since, "to": until}
+    filters = {"kind": kind, "status": status, **more}
+    if not (json or cursor or any(more.values())):
         newest = _newest(where, kind=kind, status=status, limit=limit)
         if newest is not None:
             _show(newest[:limit], filtered=bool(kind or status), more=len(newest) > limit)
             return exits.OK
     import asyncio  # half of what this command takes otherwise
 
-    items, more = asyncio.run(_fetch(where, filters, limit, cursor))
+    items, following = asyncio.run(_fetch(where, filters, limit, cursor))
     if json:
-        put_json({"items": items, "nextCursor": more})
+        put_json({"items": items, "nextCursor": following})
         return exits.OK
     rows = [[str(i["id"]), _status(i), local_time(i["updatedAt"]), str(i["title"])] for i in items]
-    _show(rows, filtered=any(filters.values()), more=more is not None)
+    _show(rows, filtered=any(filters.values()), more=following is not None)
     return exits.OK
 
 

@@ -1,6 +1,5 @@
 """The log as a file: `export`, `import`, `backup`, `clean`, `rebuild`; `redact` a text in it."""
 
-import asyncio
 import os
 import secrets
 import sys
@@ -237,35 +236,6 @@ def _size_words(size: float) -> str:
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
         size /= 1_000
     return f"{size:.1f} GB"
-
-
-async def rebuild(*, database: Annotated[str | None, Parameter(group=WHERE)] = None) -> int:
-    """Rebuild all views from the log. Readers see the old views until the new ones are ready. The log is unchanged.
-
-    Parameters
-    ----------
-    database
-        The log. HANSARD_DATABASE; default: a file in your data directory.
-    """
-    settings = settings_of(database)
-    position, missing = await asyncio.to_thread(_rebuild, settings.database, settings.views_path)
-    say(f"Views rebuilt up to position {position}.")
-    for what in missing:
-        say(what, label="missing")
-    return exits.NOT_VERIFIED if missing else exits.OK
-
-
-def _rebuild(database: str, views_path: Path) -> tuple[int, list[str]]:
-    """The position, and what the views lack because they could not read or fold it."""
-    from contextlib import closing
-
-    from adapters.store import open_store
-    from adapters.store.sqlite.views import open_views
-    from projections.follow import Follower
-
-    with closing(open_store(database)) as store, closing(open_views(views_path)) as views:
-        follower = Follower(store, views)
-        return follower.rebuild(), [each.error for each in follower.problems()]
 
 
 async def redact(

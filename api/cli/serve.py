@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _SHUTDOWN_SECONDS = 5
 _CATCH_UP_SECONDS = 0.5
 """How long the first request may wait for views that are behind; after an upgrade all of them are."""
+_SEARCH_SECONDS = 0.5
+"""How long a search may wait for an index that is behind."""
 _TICK_SECONDS = 1.0
 """How often the Date of the answers is renewed."""
 _FIRST_GUESTS_SECONDS = 2.0
@@ -83,6 +85,7 @@ async def _served(settings: "Settings", *, example: bool, no_work: bool) -> int:
 
         app = create_app(settings, work=not no_work)
         app.state.system.catch_up_seconds = _CATCH_UP_SECONDS
+        app.state.system.search.patience = _SEARCH_SECONDS
         config = uvicorn.Config(
             app,
             http=partial(HttpProtocol, patience=settings.receive_seconds),  # type: ignore[arg-type]  # makes protocols all the same

@@ -29,3 +29,7 @@ def node_folder(place: str, name: str) -> Path:
 
 def views_of(node: Path) -> Path:
     return node / "views" / "views.db"
+
+
+def search_of(node: Path) -> Path:
+    return node / "views" / "search.db"

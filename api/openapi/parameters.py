@@ -14,7 +14,10 @@ _STATUSES = list(STATUSES)
 QUERY: dict[str, tuple[str, Schema]] = {
     "kind": ("only sessions of this kind", {"type": "string", "enum": list(KINDS)}),
     "status": ("only sessions with this status", {"type": "string", "enum": _STATUSES}),
-    "q": ("only sessions with these words", _WORDS),
+    "q": (
+        "only sessions with these words in title, task, id, what agents said, findings, errors or reasons",
+        _WORDS,
+    ),
     "label": ("only sessions with this label", _WORDS),
     "owner": ("only sessions that this person or key started", _WORDS),
     "limit": (

@@ -45,9 +45,8 @@ def _figures(inside: System, failure: str | None) -> dict[str, Any]:
     except HansardError as error:
         return {"status": "not ready", "store": kind, "problems": [f"the store does not answer: {error}"]}
     position = inside.follower.position
-    problems = [
-        f"{problem.subject} at position {problem.position}: {problem.error}" for problem in inside.follower.problems()
-    ]
+    stopped = (*inside.follower.problems(), *inside.search.problems())
+    problems = list(dict.fromkeys(f"{each.subject} at position {each.position}: {each.error}" for each in stopped))
     if failure is not None:
         problems.insert(0, f"the last write failed: {failure}")
     if head - position > inside.settings.lag_events:

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from api.http.problems import Problem
 from api.http.requests import MOST, answer_headers, number, system
-from api.routes.policies.answers import instant
+from api.routes.spans import span
 from api.routes.views import answer, endpoint
 from api.system import System
 from domain.kinds import KINDS
@@ -21,11 +21,9 @@ from domain.values.sentences import Sentence
 from projections import reports
 from projections.reports import Filters, Report, ReportAnswer, ReportRow
 
-DAY: Final = 86_400_000
 LONGEST_LABEL: Final = 64
 FORMATS: Final = ("json", "csv")
 _CURSOR: Final = re.compile(r"(\d{1,15})-(\d{1,15})")
-_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -113,28 +111,6 @@ def filters_of(request: Request) -> Filters:
         raise Invalid({"/label": Sentence("not_so_many_characters", number=1, most=LONGEST_LABEL)})
     since, until = span(query.get("from"), query.get("to"))
     return Filters(since=since, until=until, kind=kind, label=label, as_of=number(request, "asOf"))
-
-
-def span(since: str | None, until: str | None, place: str = "") -> tuple[int | None, int | None]:
-    """From (included) and to (not included), in milliseconds; a `to` that is a date means the end of that day (UTC).
-
-    Raises Invalid; `place` is the pointer to what holds both.
-    """
-    first, last = _instant(f"{place}/from", since), _instant(f"{place}/to", until)
-    if last is not None and until is not None and _DATE.fullmatch(until):
-        last += DAY
-    if first is not None and last is not None and first >= last:
-        raise Invalid({f"{place}/to": Sentence("not_later_than_from")})
-    return first, last
-
-
-def _instant(pointer: str, text: str | None) -> int | None:
-    if text is None:
-        return None
-    try:
-        return instant(text).at
-    except ValueError as problem:
-        raise Invalid({pointer: Sentence("or_a_date", sentence=problem)}) from None
 
 
 # -- CSV -----------------------------------------------------------------------------------------------------------

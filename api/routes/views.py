@@ -15,6 +15,7 @@ from api.http.requests import MOST, answer_headers, caught_up, has_it_already, l
 from api.http.streams import stream_log, stream_session, wants_stream
 from api.node.allowed import allowed
 from api.node.marking import marked
+from api.routes.spans import span
 from api.routes.turns.marking import marked_list
 from domain.channel import Channel, channel_id
 from domain.kinds import KINDS, STATUSES, TOPICS, allowed_actions
@@ -65,25 +66,30 @@ def _head(request: Request) -> int:
     return system(request).store.head()
 
 
-@endpoint("kind", "status", "q", "label", "owner", "repository", "limit", "cursor")
+@endpoint("kind", "status", "q", "label", "owner", "repository", "from", "to", "limit", "cursor")
 def list_sessions(request: Request) -> Response:
     """GET /api/sessions"""
     query = request.query_params
     _one_of(request, "kind", KINDS)
     _one_of(request, "status", STATUSES)
-    with system(request).reading() as db:
+    since, until = span(query.get("from"), query.get("to"))
+    inside, q = system(request), query.get("q")
+    with inside.reading() as db, inside.search.reading(q) as index:
         page = overview.page(
             db,
+            index=index,
+            since=since,
+            until=until,
+            q=q,
             kind=query.get("kind"),
             status=query.get("status"),
-            q=query.get("q"),
             label=query.get("label"),
             owner=query.get("owner"),
             repository=query.get("repository"),
             limit=limit(request),
             cursor=query.get("cursor"),
         )
-    return answer(page.model_copy(update={"items": marked_list(system(request), page.items)}))
+    return answer(page.model_copy(update={"items": marked_list(inside, page.items)}))
 
 
 def _one_of(request: Request, name: str, choices: Collection[str]) -> None:

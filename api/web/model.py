@@ -3,11 +3,12 @@
 Every text is cut here, so that the size of a page is bounded whatever agents write.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Final, get_args
 
+from api.routes.spans import span
 from api.web.answering import answering
 from api.web.plain_text import cut
 from domain.delivery.chart import Status
@@ -77,34 +78,24 @@ class HomePage:
 
 def home_page(
     db: Database,
+    looked: Mapping[str, str | None],
     *,
-    kind: str | None,
-    status: str | None,
-    q: str | None,
-    label: str | None,
-    owner: str | None,
-    repository: str | None,
-    cursor: str | None,
+    index: Database | None,
     mark: Callable[[tuple[SessionItem, ...]], tuple[SessionItem, ...]],
 ) -> HomePage:
-    """`mark` adds to rows what the log does not know. Raises Invalid for an unknown cursor, or a text that cannot be
-    searched."""
-    searching = bool(kind or status or q or label or owner or repository)
+    """`looked` has the filters and the cursor, `index` is for words, `mark` adds to rows what the log does not know.
+
+    Raises Invalid for an unknown cursor, a time that cannot be read, or a text that cannot be searched.
+    """
+    cursor = looked["cursor"]
+    filters = {name: value for name, value in looked.items() if name not in ("from", "to", "cursor")}
+    since, until = span(looked["from"], looked["to"])
+    searching = any(value for name, value in looked.items() if name != "cursor")
     sections = not searching and cursor is None
     waiting = _first(db) if sections else ()
     held = {name for item in waiting for name in (item.parent, item.session_id) if name}
     running = [item for item in _running(db) if item.id not in held] if sections else []
-    page = overview.page(
-        db,
-        kind=kind,
-        status=status,
-        q=q,
-        label=label,
-        owner=owner,
-        repository=repository,
-        limit=SESSIONS,
-        cursor=cursor,
-    )
+    page = overview.page(db, **filters, since=since, until=until, limit=SESSIONS, cursor=cursor, index=index)
     counts = inbox.counts(db)
     above = {*held, *(item.id for item in running)}
     return HomePage(

@@ -22,7 +22,7 @@ from domain.session.record import kind_of
 from domain.values.sentences import Sentence
 from projections.record.outcome import phrase
 
-LOOKED = ("kind", "status", "q", "label", "owner", "repository", "cursor")
+LOOKED = ("kind", "status", "q", "label", "owner", "repository", "from", "to", "cursor")
 """The filters of the list."""
 
 
@@ -46,8 +46,8 @@ async def _shown(request: Request, starting: tuple[Filled, ...]) -> str:
     after = inside.follower.position
 
     def build() -> str:
-        with inside.reading() as db:
-            home = model.home_page(db, mark=partial(marked_list, inside), **looked)
+        with inside.reading() as db, inside.search.reading(looked["q"]) as index:
+            home = model.home_page(db, looked, index=index, mark=partial(marked_list, inside))
         example = inside.team.example
         open_now = any(query.get(name) for name in ("preset", "start")) or any(form.words for form in starting)
         more = {"example": example, "forms": starting, "starting": open_now, "chosen": query.get("preset")}

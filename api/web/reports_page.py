@@ -12,7 +12,8 @@ from starlette.responses import Response
 
 from api.http.problems import of_field
 from api.http.requests import caught_up, only, system
-from api.routes.reports import LONGEST_LABEL, make, span
+from api.routes.reports import LONGEST_LABEL, make
+from api.routes.spans import span
 from api.web.model import clock
 from api.web.plain_text import cut
 from api.web.rendering import language_of, linker, page, render

@@ -106,7 +106,7 @@ class Folding:
         for gone in progress.keys() - {projection.name for projection in self.projections}:
             db.execute("DELETE FROM progress WHERE view = ?", (gone,))
         if any(self._is_strange(progress, log, projection) for projection in self.projections):
-            self._empty(db)
+            self.empty(db)
 
     @staticmethod
     def _is_strange(stored: dict[str, Progress], log: EventLog, projection: Projection) -> bool:
@@ -166,7 +166,7 @@ class Folding:
         """Empty every view, including parked ones, and fold the whole log from zero, inside the caller's
         transaction."""
         head, position = log.head(), 0
-        self._empty(db)
+        self.empty(db)
         self._drop_indexes(db)
         while position < head:
             page = read(log, after=position, limit=LONG_PAGE, omitted=self.omitted)
@@ -184,13 +184,13 @@ class Folding:
                 if (name := _INDEX.match(statement)) is not None:
                     db.execute(f"DROP INDEX IF EXISTS {name[1]}")
 
-    def _empty(self, db: Database) -> None:
+    def empty(self, db: Database) -> None:
         """No rows, no snapshots, and every view before the first event."""
         db.execute("DELETE FROM unreadable")
         db.execute("DELETE FROM snapshots")
         for projection in self.projections:
-            for table in projection.tables:
-                db.execute(f"DELETE FROM {table}")
+            _drop(db, projection)
+            _create(db, projection)
             db.execute(
                 "UPDATE progress SET position = 0, event_id = NULL, failed_at = NULL, error = NULL, shape = ?"
                 " WHERE view = ?",

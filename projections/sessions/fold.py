@@ -16,7 +16,6 @@ from domain.session.children import ParentLink
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.session.turns import TurnFailed, TurnRetried
-from domain.values.base import DomainEvent
 from domain.values.budget import add
 from domain.values.sentences import packed
 from projections.engine.ports import Database, Projection
@@ -25,7 +24,7 @@ from projections.record.explain import evidence
 from projections.record.markdown import shortened
 from projections.record.session import title_of
 from projections.sessions import endings, open_turns, questions
-from projections.sessions.row import ROWS, SessionRow, normal
+from projections.sessions.row import ROWS, SessionRow
 
 SCHEMA: Final = (
     ROWS.schema,
@@ -37,43 +36,32 @@ SCHEMA: Final = (
     "CREATE INDEX IF NOT EXISTS overview_waiting ON overview (waiting) WHERE waiting IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS overview_parent ON overview (parent, created)",
     "CREATE INDEX IF NOT EXISTS overview_forks ON overview (forked_from, created) WHERE forked_from IS NOT NULL",
-    "CREATE TABLE IF NOT EXISTS overview_words (created BIGINT NOT NULL, position BIGINT NOT NULL, words TEXT NOT NULL,"
-    " PRIMARY KEY (created, position))",
     "CREATE TABLE IF NOT EXISTS overview_labels (label TEXT NOT NULL, created BIGINT NOT NULL,"
     " PRIMARY KEY (label, created))",
     open_turns.SCHEMA,
     *questions.SCHEMA,
 )
-SEARCHED: Final = 20_000
-"""How many characters of title and task can be searched."""
 HEAD: Final = 2_000
 """How many characters of a synthesis or summary are kept; the session has all of it."""
-
-
-SearchedWords = tuple[int, int, str]
-"""A row of `overview_words`: where its session began, its own position, the words."""
 
 
 def apply(db: Database, events: Sequence[Recorded]) -> None:
     """Read the rows that the events change, change them in memory, and write each of them once."""
     relevant = of_sessions(events)
     rows = ROWS.get(db, list({recorded.session_id for recorded in relevant}))
-    turns, open_questions, words = open_turns.OpenTurns(db), questions.OpenQuestions(db), list[SearchedWords]()
+    turns, open_questions = open_turns.OpenTurns(db), questions.OpenQuestions(db)
     for recorded in relevant:
         row = rows.get(recorded.session_id)
         if row is None:
-            row = _begin(db, recorded, rows, words)
+            row = _begin(db, recorded, rows)
             if row is None:
                 continue
             rows[recorded.session_id] = row
         _evolve(row, recorded)
         endings.follow(row, recorded)
-        if text := _searchable(recorded.event):
-            words.append((row.created, recorded.position, normal(text[:SEARCHED])))
         turns.follow(recorded)
         open_questions.follow(recorded)
     ROWS.save(db, rows.values())
-    db.insert("INSERT INTO overview_words VALUES (?, ?, ?)", words)
     turns.save()
     open_questions.save()
 
@@ -81,26 +69,24 @@ def apply(db: Database, events: Sequence[Recorded]) -> None:
 # -- a session begins ----------------------------------------------------------------------------------------------
 
 
-def _begin(
-    db: Database, recorded: Recorded, rows: dict[str, SessionRow], words: list[SearchedWords]
-) -> SessionRow | None:
+def _begin(db: Database, recorded: Recorded, rows: dict[str, SessionRow]) -> SessionRow | None:
     """The first row of a session; None for a history whose first event could not be read."""
     match recorded.event:
         case delivery.DeliveryStarted() as event:
             row = _row(recorded, event, event.task, delivery_status(event.state))
             row.phase, row.iteration, row.max_iterations = event.state, 0, event.limits.max_iterations
-            return _index(db, row, event, event.task, words)
+            return _labelled(db, row, event.labels)
         case orchestration.OrchestrationStarted(opening=opening) as event:
             row = _row(recorded, opening, opening.prompt, orchestration_status(event.state))
             row.round, row.max_rounds, row.last_round = 0, opening.max_rounds, opening.max_rounds
-            return _index(db, row, opening, opening.prompt, words)
+            return _labelled(db, row, opening.labels)
         case discussion.DiscussionStarted(topic=topic) as event:
             row = _row(recorded, topic, topic.subject.head, event.state)
             row.round, row.max_rounds, row.strategy = 0, topic.max_rounds, topic.strategy
             row.seen = seen_after("", event)
             if topic.parent:
                 _adopt(db, row, topic.parent, rows)
-            return _index(db, row, topic, topic.subject.head, words)
+            return _labelled(db, row, topic.labels)
         case _:
             return None
 
@@ -132,23 +118,10 @@ def _adopt(db: Database, row: SessionRow, link: ParentLink, rows: dict[str, Sess
         row.owner, row.repository = parent.owner, parent.repository
 
 
-def _index(db: Database, row: SessionRow, request: Any, task: str, words: list[SearchedWords]) -> SessionRow:
-    """The text that a search looks through, and the labels."""
-    words.append((row.created, row.created, normal(f"{row.session_id}\n{request.title}\n{task[:SEARCHED]}")))
-    for label in dict.fromkeys(request.labels):
+def _labelled(db: Database, row: SessionRow, labels: Sequence[str]) -> SessionRow:
+    for label in dict.fromkeys(labels):
         db.execute("INSERT INTO overview_labels VALUES (?, ?)", (label, row.created))
     return row
-
-
-def _searchable(event: DomainEvent) -> str:
-    """What a search finds besides the task: findings, failing tests, verdicts, errors and the reasons of decisions."""
-    match event:
-        case discussion.DecisionRequested():
-            return str(_in_short(event.feedback)["summary"])
-        case discussion.Decided():
-            return event.rationale or ""
-        case _:
-            return "\n".join(evidence(event))
 
 
 # -- changes ------------------------------------------------------------------------------------------------------
@@ -291,8 +264,8 @@ def _in_short(feedback: dict[str, Any]) -> dict[str, Any]:
 
 OVERVIEW: Final = Projection(
     name="overview",
-    tables=("overview", "overview_words", "overview_labels", "overview_turns", "overview_questions"),
+    tables=("overview", "overview_labels", "overview_turns", "overview_questions"),
     schema=SCHEMA,
     apply=apply,
-    version=15,
+    version=16,
 )

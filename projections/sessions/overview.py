@@ -1,10 +1,10 @@
-"""The list of sessions: filtered by kind, status, label or text, newest first."""
+"""The list of sessions: filtered by kind, status, label, time or words, newest first."""
 
 import base64
 import binascii
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, get_args
 
 from domain.values.base import Invalid
@@ -13,7 +13,8 @@ from domain.values.time import iso
 from projections.engine.ports import LATEST, Database
 from projections.facts import AT_REST
 from projections.sessions.questions import turns_asking
-from projections.sessions.row import ROWS, SessionRow, normal
+from projections.sessions.row import ROWS, SessionRow
+from projections.sessions.search import matching
 from projections.views.session import TurnView
 from projections.views.sessions import SessionItem, SessionPage, WaitsFor
 
@@ -41,11 +42,15 @@ def page(
     label: str | None = None,
     owner: str | None = None,
     repository: str | None = None,
+    since: int | None = None,
+    until: int | None = None,
     limit: int = DEFAULT_LIMIT,
     cursor: str | None = None,
+    index: Database | None = None,
 ) -> SessionPage:
-    """Newest first; `q` is searched in id, title, task, findings, verdicts, errors and
-    the reasons of decisions, ignoring case. Owners can be given by name alone.
+    """Newest first; `q` is searched in id, title, task, what agents said, findings, verdicts, errors and the reasons of
+    decisions, ignoring case; for that, `index` is needed. Owners can be given by name alone. `since` (included) and
+    `until` (not included) are about the start.
 
     Raises Invalid for a cursor that was not returned from here, a limit outside 1 … 200, more than 1,000 characters of
     `q`.
@@ -57,9 +62,10 @@ def page(
     before = LATEST if cursor is None else position_of(cursor)
     where: list[str] = ["created < ?"]
     values: list[int | str] = [before]
-    for column, value in (("kind", kind), ("status", status), ("repository", repository)):
+    conditions = {"kind =": kind, "status =": status, "repository =": repository}
+    for condition, value in (conditions | {"created_at >=": since, "created_at <": until}).items():
         if value is not None:
-            where.append(f"{column} = ?")
+            where.append(f"{condition} ?")
             values.append(value)
     if owner is not None:
         where.append("owner IN (?, ?, ?)")
@@ -67,12 +73,13 @@ def page(
     if label is not None:
         where.append("created IN (SELECT created FROM overview_labels WHERE label = ? AND created < ?)")
         values += [label, before]
+    wanted = " AND ".join(where)
     if q:
-        where.append(
-            "EXISTS (SELECT 1 FROM overview_words w WHERE w.created = overview.created AND words LIKE ? ESCAPE '!')"
-        )
-        values.append(_pattern(q))
-    rows = ROWS.select(db, f"WHERE {' AND '.join(where)} ORDER BY created DESC LIMIT ?", (*values, limit + 1))
+        if index is None:
+            raise ValueError("a search needs its index")
+        rows = _matching(db, matching(index, q, before), wanted, values, limit + 1)
+    else:
+        rows = ROWS.select(db, f"WHERE {wanted} ORDER BY created DESC LIMIT ?", (*values, limit + 1))
     more = len(rows) > limit
     return SessionPage(items=items(db, rows[:limit]), next_cursor=cursor_of(rows[limit - 1].created) if more else None)
 
@@ -103,11 +110,18 @@ def counts(db: Database) -> dict[str, dict[str, int]]:
     return numbers
 
 
-def _pattern(q: str) -> str:
-    escaped = normal(q)
-    for character in "!%_":
-        escaped = escaped.replace(character, f"!{character}")
-    return f"%{escaped}%"
+def _matching(
+    db: Database, batches: Iterable[Sequence[int]], wanted: str, values: Sequence[int | str], limit: int
+) -> list[SessionRow]:
+    """The sessions of the batches that match the other conditions, too."""
+    rows = list[SessionRow]()
+    for begins in batches:
+        places = ", ".join("?" * len(begins))
+        clauses = f"WHERE created IN ({places}) AND {wanted} ORDER BY created DESC LIMIT ?"
+        rows += ROWS.select(db, clauses, (*begins, *values, limit - len(rows)))
+        if len(rows) >= limit:
+            break
+    return rows
 
 
 def cursor_of(position: int) -> str:

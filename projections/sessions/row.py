@@ -1,6 +1,5 @@
 """One row per session: what lists show of it, and what it waits for."""
 
-import unicodedata
 from dataclasses import dataclass
 
 from domain.values.sentences import packed
@@ -85,8 +84,3 @@ class SessionRow:
 
 
 ROWS = Table("overview", SessionRow)
-
-
-def normal(words: str) -> str:
-    """A text for searching: NFC, lower case, without NUL."""
-    return unicodedata.normalize("NFC", words.replace("\0", "")).lower()

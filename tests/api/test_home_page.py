@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from starlette.testclient import TestClient
@@ -219,6 +220,18 @@ def test_a_finding_and_the_reason_of_a_decision_can_be_searched(client: TestClie
     for words, session_id in (("divides by ZERO", blocked), ("반올림은", review)):
         found = until(lambda q=words: client.get("/api/sessions", params={"q": q}).json()["items"], what=words)
         assert [item["id"] for item in found] == [session_id], words
+
+
+def test_what_agents_said_can_be_searched_between_two_dates(client: TestClient) -> None:
+    done = reached(client, begun(client, delivery({"planner": ["Half-even은 은행가의 반올림입니다."]})), "success")
+    for query in ({"q": "은행가"}, {"q": "half-EVEN", "from": "2020-01-01"}, {"q": "half-even", "to": "2999-01-01"}):
+        items = client.get("/api/sessions", params=query).json()["items"]
+        assert [item["id"] for item in items] == [done], query
+        assert done in page(client, f"/?{urlencode(query)}")
+    for query in ({"q": "half-odd"}, {"q": "은행가", "to": "2020-01-01"}, {"from": "2999-01-01"}):
+        assert client.get("/api/sessions", params=query).json()["items"] == []
+        assert "No matching sessions." in page(client, f"/?{urlencode(query)}")
+    assert client.get("/api/sessions?from=soon").status_code == client.get("/?from=soon").status_code == 422
 
 
 def test_a_row_says_how_it_ended(client: TestClient) -> None:

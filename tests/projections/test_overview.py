@@ -1,5 +1,6 @@
 """All sessions at a glance."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -9,29 +10,37 @@ from adapters.store.sqlite.views import SqliteViews
 from domain.kinds import fold
 from domain.session.record import Recorded
 from domain.values.base import Invalid
+from projections.follow import Follower
 from projections.record.session import view
 from projections.sessions import overview
+from projections.sessions.search import SEARCH, SEARCH_OMITS
+from projections.views.sessions import SessionPage
 from tests.projections.given import NOON, Story, Twin, caught_up, exhausted, merged, success, wander
 
 
 @pytest.fixture
 def many(tmp_path: Path) -> SqliteViews:
     """Five deliveries, the first the oldest: 1 and 4 succeeded, 2 ran out of budget, 3 failed, 5 runs."""
-    return caught_up(
-        tmp_path / "many.db",
-        merged(
-            success("delivery-1", task="Add a --json flag\nsecond line"),
-            exhausted("delivery-2", at=NOON + 1),
-            Story("delivery-3", NOON + 2).start("Füge 100% 한글 hinzu", title="Größe").fails(),
-            success("delivery-4", task="a_b", at=NOON + 3),
-            Story("delivery-5", NOON + 4).start("Fix it", labels=("urgent", "cli")).answers("A plan."),
-        ),
+    log = merged(
+        success("delivery-1", task="Add a --json flag\nsecond line"),
+        exhausted("delivery-2", at=NOON + 1),
+        Story("delivery-3", NOON + 2).start("Füge 100% 한글 hinzu", title="Größe").fails(),
+        success("delivery-4", task="a_b", at=NOON + 3),
+        Story("delivery-5", NOON + 4).start("Fix it", labels=("urgent", "cli")).answers("A plan."),
     )
+    with closing(SqliteViews(tmp_path / "search.db")) as index:
+        Follower(log, index, [SEARCH], omitted=SEARCH_OMITS).catch_up()
+    return caught_up(tmp_path / "many.db", log)
+
+
+def page(views: SqliteViews, **query: Any) -> SessionPage:
+    search = SqliteViews(views.path.with_name("search.db"))
+    with closing(search), search.reading() as index, views.reading() as db:
+        return overview.page(db, index=index, **query)
 
 
 def ids(views: SqliteViews, **query: Any) -> list[str]:
-    with views.reading() as db:
-        return [item.id for item in overview.page(db, **query).items]
+    return [item.id for item in page(views, **query).items]
 
 
 def test_the_newest_session_comes_first(many: SqliteViews) -> None:
@@ -114,11 +123,10 @@ def test_sessions_are_found(many: SqliteViews, query: dict[str, Any], expected: 
 
 @pytest.mark.parametrize("query", [{}, {"kind": "delivery"}, {"q": "delivery-"}])
 def test_a_cursor_goes_on_where_the_page_ended(many: SqliteViews, query: dict[str, Any]) -> None:
-    with many.reading() as db:
-        first = overview.page(db, limit=2, **query)
-        second = overview.page(db, limit=2, cursor=first.next_cursor, **query)
-        third = overview.page(db, limit=2, cursor=second.next_cursor, **query)
-    pages = [[item.id for item in page.items] for page in (first, second, third)]
+    first = page(many, limit=2, **query)
+    second = page(many, limit=2, cursor=first.next_cursor, **query)
+    third = page(many, limit=2, cursor=second.next_cursor, **query)
+    pages = [[item.id for item in each.items] for each in (first, second, third)]
     assert pages == [["delivery-5", "delivery-4"], ["delivery-3", "delivery-2"], ["delivery-1"]]
     assert third.next_cursor is None
 

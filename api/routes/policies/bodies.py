@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator
 
 from api.actions.bodies import Body
-from api.routes.policies.answers import Instant, instant
+from api.routes.spans import Instant, instant
 from domain.convergence import SEED, Profile, Thresholds, named
 from domain.replies import KINDS
 from domain.triage import DEFAULT_POLICY, POLICIES

@@ -16,7 +16,7 @@ from api.actions.bodies import Short
 from api.http.idempotency import remember_answers
 from api.http.requests import caught_up, raw_body, read, read_object, system
 from api.routes.policies.bodies import Name, PolicyBody, ProfileName
-from api.routes.reports import span
+from api.routes.spans import span
 from api.routes.views import answer
 from api.system import System
 from domain.convergence import Profile, Thresholds, named

@@ -1,0 +1,69 @@
+"""The index of words on this machine: in a server, it follows the log in a thread of its own."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from adapters.store import StoreError
+from adapters.store.sqlite.views import SqliteViews, open_views
+from api.node.places import search_of
+from api.node.settings import Settings
+from domain.values.sentences import Sentence
+from projections.engine.fold import ViewProblem
+from projections.engine.ports import Database, EventLog
+from projections.follow import Follower
+from projections.sessions.search import SEARCH, SEARCH_OMITS
+
+
+class SearchIndex:
+    """Lets readers search what the log says. It is opened when it is first needed, and never behind the other views."""
+
+    def __init__(self, log: EventLog, views: Follower, settings: Settings) -> None:
+        self.patience: float | None = None
+        """How many seconds a reader waits for an index that is behind. Without limit unless a server sets one."""
+        self._log, self._others, self._settings = log, views, settings
+        self._lock = threading.Lock()
+        self._open: tuple[SqliteViews, Follower] | None = None
+
+    def start(self) -> None:
+        """Follow the log, if this is a server."""
+        if self.patience is not None:
+            self._opened()[1].start()
+
+    def _opened(self) -> tuple[SqliteViews, Follower]:
+        with self._lock:
+            if self._open is None:
+                views = open_views(search_of(self._settings.node_dir))
+                poll = self._settings.poll_seconds
+                self._open = views, Follower(self._log, views, [SEARCH], omitted=SEARCH_OMITS, poll_seconds=poll)
+            return self._open
+
+    @contextmanager
+    def reading(self, q: str | None) -> Iterator[Database | None]:
+        """The index, if there are words to look for. Raises StoreError if it is behind the views for too long."""
+        if not q:
+            yield None
+            return
+        views, follower = self._opened()
+        position = self._others.position
+        follower.catch_up(position, seconds=self.patience)
+        [lag] = follower.lags().values()
+        head = self._log.head()
+        if head - lag < position:
+            raise StoreError(Sentence("search_behind", number=head - lag, newest=head))
+        with views.reading() as db:
+            yield db
+
+    def problems(self) -> list[ViewProblem]:
+        """What keeps the index from following; empty while it is not open."""
+        return [] if self._open is None else self._open[1].problems()
+
+    def empty(self) -> None:
+        """Empty the index, so that it is built again."""
+        self._opened()[1].empty()
+
+    def close(self) -> None:
+        if self._open is not None:
+            views, follower = self._open
+            follower.stop()
+            views.close()
