@@ -12,6 +12,7 @@ from typing import Final, Literal, get_args
 Scope = Literal["read", "operate", "decide", "admin", "turns"]
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
 DEFAULT: Final[Scope] = "operate"
+_DIGEST: Final = re.compile("[0-9a-f]{64}")
 _UNITS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _DURATION: Final = re.compile(r"([1-9][0-9]{0,8})([smhd])")
 
@@ -49,10 +50,13 @@ def parse(line: str) -> Key | None:
     name, colon, rest = line.strip().partition(":")
     digest, _, rest = rest.partition(":")
     scope, _, expires = (part.strip() for part in rest.partition(":"))
-    if not colon or name.startswith("#") or scope not in ("", *SCOPES) or not (expires.isdecimal() or not expires):
+    digest = digest.strip().lower()
+    if not colon or name.startswith("#") or not _DIGEST.fullmatch(digest):
+        return None
+    if scope not in ("", *SCOPES) or not (expires.isdecimal() or not expires):
         return None
     held: Scope = next((each for each in SCOPES if each == scope), "admin")
-    return Key(name.strip(), digest.strip().lower(), held, int(expires) if expires else None)
+    return Key(name.strip(), digest, held, int(expires) if expires else None)
 
 
 class Keys:
@@ -90,3 +94,9 @@ def keys_in(path: Path) -> Iterator[Key]:
     for line in _text(path).splitlines():
         if key := parse(line):
             yield key
+
+
+def lines_without_key(path: Path) -> list[int]:
+    """The numbers of the lines of a file that are no key, and neither blank nor a comment."""
+    lines = enumerate((line.strip() for line in _text(path).splitlines()), start=1)
+    return [number for number, line in lines if line and not line.startswith("#") and parse(line) is None]

@@ -2,6 +2,7 @@
 
 import getpass
 import hashlib
+import logging
 import os
 import re
 import secrets
@@ -13,11 +14,12 @@ from urllib.parse import urlsplit
 
 from adapters.files import private_folder
 from adapters.store.vault import StoredKey, Vault
-from api.node.keys import keys_in
+from api.node.keys import keys_in, lines_without_key
 from api.node.places import state_home
 from api.node.settings import Settings, is_loopback
 
-_DIGEST: Final = re.compile("[0-9a-f]{64}")
+log = logging.getLogger(__name__)
+
 _STRANGE: Final = re.compile(r"[^\w.@-]+")
 
 
@@ -62,8 +64,14 @@ def owners_key(settings: Settings) -> Path:
 
 def take_over(vault: Vault, settings: Settings) -> None:
     """At the start: the keys of a file, and the owner's key. What was revoked does not come back."""
-    sound = (key for key in keys_in(keys_file(settings)) if _DIGEST.fullmatch(key.digest))
-    valid_keys = [key for key in sound if not vault.was_revoked(key.digest)]
+    file = keys_file(settings)
+    if file == settings.api_keys_file and not os.access(file, os.R_OK):
+        log.warning("HANSARD_API_KEYS_FILE: %s cannot be read; none of its keys is valid", file)
+    for number in lines_without_key(file):
+        log.warning(
+            "line %d of %s is not a key and is ignored; `hansard key new NAME --file FILE` adds one", number, file
+        )
+    valid_keys = [key for key in keys_in(file) if not vault.was_revoked(key.digest)]
     by_name = {key.name: key for key in vault.all_keys()}
     for key in valid_keys:
         if key.name not in by_name:

@@ -3,8 +3,12 @@
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from adapters.store import open_store
 from adapters.store.vault import StoredKey
+from api.node.owner import take_over
+from api.node.settings import Settings
 from api.node.shared_keys import SharedKeys
 
 
@@ -36,3 +40,18 @@ def test_a_line_that_stays_away_revokes_its_key_for_good(tmp_path: Path) -> None
         assert known() == ["ada", "eve"]
         file.unlink()
         assert known() == ["ada", "eve"] and [key.name for key in vault.all_keys()] == ["ada", "eve"]
+
+
+def test_lines_that_are_no_keys_are_named_and_grant_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "team.keys"
+    settings = Settings(api_keys_file=file, data_dir=tmp_path)
+    with closing(open_store(f"sqlite:///{tmp_path / 'log.db'}")) as store:
+        assert store.vault is not None
+        take_over(store.vault, settings)
+        assert "cannot be read" in caplog.text
+        caplog.clear()
+        file.write_text(f"# the team\n\nada:{'a' * 64}\nbob:open-sesame\n")
+        take_over(store.vault, settings)
+        assert "line 4 of" in caplog.text and caplog.text.count("is not a key") == 1
+        assert "ada" in [key.name for key in store.vault.all_keys()]
+        assert "bob" not in [key.name for key in store.vault.all_keys()]
