@@ -56,14 +56,15 @@ export function listOfEvents({ find, fill, pieces, announce, told, where }) {
     if (version < first || (version > last && !atNewest)) await around(version);
   }
 
-  /** The row of an event into sight, without moving the page. */
-  async function bring(version) {
+  /** The row of an event into sight, without moving the page; at the top of the list, where that is wanted. */
+  async function bring(version, { first = false } = {}) {
     await toward(version);
     const row = listed().findLast((found) => number(found) <= version);
     const frame = box();
     if (!row || !frame) return;
     const [here, there] = [row.getBoundingClientRect(), frame.getBoundingClientRect()];
-    if (here.top < there.top || here.bottom > there.bottom) {
+    if (first) frame.scrollTop += here.top - there.top;
+    else if (here.top < there.top || here.bottom > there.bottom) {
       frame.scrollTop += here.top - there.top - (there.height - here.height) / 2;
     }
   }

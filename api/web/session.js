@@ -127,6 +127,6 @@ export function session({ pieces, fill, announce }) {
   place();
   const telling = Number(find("[data-bring]")?.dataset.bring ?? 0);
   if (where.at !== null) list.bring(where.at);
-  else if (telling) list.bring(telling); // what stopped the session
+  else if (telling) list.bring(telling, { first: true }); // what stopped the session
   return renew;
 }

@@ -72,6 +72,7 @@ def test_a_delivery_without_budget_goes_on_when_it_gets_more(site: Browsing, ser
     page = site.tab(f"/sessions/{session_id}")
     badge(page, "Budget exhausted")
     expect(page.locator("#decision")).to_contain_text("no iterations left")
+    page.locator("#extending > summary").click()
     page.get_by_label("More iterations").fill("2")
     page.get_by_label("Reason").fill("Almost there")
     button(page, "Add budget").click()
@@ -84,6 +85,7 @@ def test_a_delivery_without_budget_goes_on_when_it_gets_more(site: Browsing, ser
 def test_what_is_wrong_with_an_extension_is_said_at_the_form(site: Browsing, server: Server) -> None:
     session_id = exhausted(server.client)
     page = site.tab(f"/sessions/{session_id}")
+    page.locator("#extending > summary").click()
     page.get_by_label("Reason").fill("More of nothing")
     button(page, "Add budget").click()
     expect(page.locator("#extending [role=alert]")).to_contain_text("add", ignore_case=True)
@@ -108,6 +110,7 @@ def test_a_running_session_is_cancelled_only_after_it_was_asked_twice(site: Brow
 def test_what_is_wrong_is_said_in_korean_on_the_korean_page(site: Browsing, server: Server) -> None:
     session_id = exhausted(server.client)
     page = site.tab(f"/sessions/{session_id}?lang=ko")
+    page.locator("#extending > summary").click()
     page.locator("#extendReason").fill("더")
     button(page, "예산 추가").click()
     alert = page.locator("#extending [role=alert]")

@@ -80,9 +80,9 @@ def test_through_the_turns_and_changes_and_history_of_a_session(site: Browsing, 
     page.keyboard.press("Enter")
     page.wait_for_url("**/turns/*")
     live(page, "finished")
-    go_to(page, page.locator("#prompt > summary"))
+    go_to(page, page.locator("#part-instructions > summary"))
     page.keyboard.press("Space")
-    expect(page.locator("#prompt pre")).to_be_visible()
+    expect(page.locator("#part-instructions pre")).to_be_visible()
     page.keyboard.press("3")
     page.wait_for_url("**?tab=changes")
     line = page.locator(".by").first

@@ -156,6 +156,10 @@ _IN_ITS_BOX = """(version) => {
 }"""
 
 
+_ABOVE_THE_STEPS = """(row) => document.querySelector(row).getBoundingClientRect().bottom
+  <= document.querySelector("[data-player]").getBoundingClientRect().top"""
+
+
 @pytest.mark.parametrize("locale", ["en", "ko"])
 def test_the_newest_event_stands_above_the_steps_whatever_stands_over_the_list(
     browser: Browser, server: Server, pages: dict[str, str], many_rounds: str, locale: str
@@ -184,6 +188,23 @@ def test_who_worked_when_comes_before_the_events_and_keeps_its_height(
             assert order == ["overview", "gantt", "events"]
             heights.append(page.locator("#gantt .gantt-box").evaluate("(box) => box.offsetHeight"))
         assert heights[0] == heights[1]
+        lanes = page.locator("#gantt .lane-name")
+        assert lanes.count() >= 6, "the agents and the validation"
+        assert page.locator("#gantt .gantt-box").evaluate("(box) => box.scrollHeight - box.clientHeight") <= 0
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (390, 844)])
+def test_with_a_used_up_budget_the_event_that_says_why_is_on_the_first_screen(
+    browser: Browser, server: Server, pages: dict[str, str], size: tuple[int, int]
+) -> None:
+    """Below why it failed and what can be done now."""
+    with browsing(browser, server.url, viewport={"width": size[0], "height": size[1]}) as site:
+        page = site.tab(pages["exhausted"])
+        live(page)
+        row = f"[data-row='{page.locator('[data-bring]').get_attribute('data-bring')}']"
+        until(lambda: page.evaluate(_ABOVE_THE_STEPS, row), what="the event that says why, above the steps")
+        assert page.locator("#extending > summary").is_visible()
+        assert page.evaluate("scrollY") == 0
 
 
 @pytest.mark.parametrize("width", [1440, 390])

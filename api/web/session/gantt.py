@@ -10,7 +10,7 @@ from api.web.session.context import PanelContext
 from api.web.session.turns import TurnCard, report_of, turns_of
 from projections.record.turns import TRIED, Attempt
 
-WIDTH, HEAD, LANE, NAMES = 1_360, 22, 30, 150
+WIDTH, HEAD, LANE, NAMES = 1_360, 22, 26, 150
 """Of the drawing, of its clock, of a lane, and the room for the names of lanes."""
 LANES, BARS, TICKS = 14, 300, 6
 ROOM: Final = 30
