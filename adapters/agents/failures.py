@@ -107,10 +107,9 @@ def last_lines(text: str) -> str:
     return "\n".join(latest[-LINES:])[-TAIL:].strip()
 
 
-def failure_of(code: FailureCode, detail: str, *, output: str = "", rules: Iterable[Rule] = ()) -> Failure:
+def failure_of(code: FailureCode, why: str, *, output: str = "", rules: Iterable[Rule] = ()) -> Failure:
     """The failure, with the code that its text implies, or else with this code."""
-    recognised_code = recognised(output, rules)
-    return Failure(code=recognised_code or code, detail=detail, retry_after=wait_of(output) if output else None)
+    return Failure.of(recognised(output, rules) or code, why, retry_after=wait_of(output) if output else None)
 
 
 def recognised(output: str, rules: Iterable[Rule] = ()) -> FailureCode | None:

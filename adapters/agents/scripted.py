@@ -19,7 +19,7 @@ from adapters.agents.activity import Activity, Status, Tool
 from adapters.agents.port import Limits, Reply, Turn
 from domain.session.turns import Failure
 from domain.values.base import Invalid, Usage, Value
-from domain.values.sentences import Sentence, of_pydantic
+from domain.values.sentences import Sentence, of_pydantic, sentence_of
 
 DAY_MS = 86_400_000
 
@@ -153,7 +153,7 @@ class Scripted:
         try:
             scenario = self._scenario if turn.scenario is None else _inline(turn.scenario)
         except Invalid as error:
-            return Reply(agent_session=turn.agent_session, failure=Failure(code="refused", detail=str(error)))
+            return Reply(agent_session=turn.agent_session, failure=Failure.of("refused", sentence_of(error)))
         entry = scenario.entry(turn) or ScriptedAnswer(text=harmless(turn))
         failure, entry = await _play(entry, scenario.delay(entry), turn)
         failure = failure or _scripted_failure(entry, turn)
@@ -201,8 +201,8 @@ def harmless(turn: Turn) -> str:
 def _scripted_failure(entry: ScriptedAnswer, turn: Turn) -> Failure | None:
     if entry.error is None:
         return None
-    detail = f"The scenario answers {turn.agent} with {entry.error}."
-    return Failure(code=entry.error, detail=detail, retry_after=entry.retry_after)
+    why = Sentence("scripted_failure", agent=turn.agent, error=entry.error)
+    return Failure.of(entry.error, why, retry_after=entry.retry_after)
 
 
 def _unsaid(entry: ScriptedAnswer, turn: Turn, failure: Failure) -> Reply:
@@ -218,7 +218,7 @@ def _reply_of(entry: ScriptedAnswer, turn: Turn) -> Reply:
     encoded = entry.text.encode()
     limit = turn.limits.output_bytes
     if len(encoded) > limit:
-        failure = Failure(code="limit", detail=f"The answer is longer than {limit} bytes.")
+        failure = Failure.of("limit", Sentence("answer_too_long", number=limit))
         head = encoded[:limit].decode(errors="ignore")
         session = turn.agent_session
         return Reply(head, usage, agent_session=session, failure=failure, truncated=True, model=model)
@@ -268,8 +268,8 @@ async def _wait(seconds: float, limits: Limits, *, spent: float) -> Failure | No
     if seconds <= bound:
         return None
     if idle < left:
-        return Failure(code="idle", detail=f"No word for {idle:g} s.")
-    return Failure(code="timeout", detail=f"No answer within {limits.wall_seconds:g} s.")
+        return Failure.of("idle", Sentence("no_word_for", number=idle))
+    return Failure.of("timeout", Sentence("no_answer_within", number=limits.wall_seconds))
 
 
 def _json(value: object) -> str:

@@ -15,6 +15,7 @@ from adapters.fence.folders import SYSTEM, find, inside, programs
 from adapters.fence.landlock import SCOPED, SCOPING, landlock_version
 from adapters.fence.port import FEED, Confined, Gap, Grant, Level
 from adapters.fence.seccomp import filter_program
+from domain.values.sentences import Sentence
 
 PRIVATE: Final = ("/tmp", "/var/tmp", "/run", "/dev/shm")  # noqa: S108 - inside they are empty folders of its own
 PRIVATE_BYTES: Final = 1 << 30
@@ -66,10 +67,7 @@ class Bubblewrap:
         if not there and not outside.exists():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program)
         if not there:
-            raise ValueError(
-                f"{outside} is hidden by the fence. Install it in the workspace (`setup` in hansard.toml) or outside of"
-                ' the checkout, or run without a fence (sandbox = "off")'
-            )
+            raise ValueError(Sentence("hidden_by_fence", path=outside))
 
     def _mounts(self, argv: Sequence[str], env: Mapping[str, str]) -> Iterator[str]:
         """In order: later mounts cover earlier ones, inner folders outer ones."""

@@ -14,6 +14,7 @@ from adapters.processes.limits import DISK_SECONDS, Pauses, is_full, kept_free, 
 from adapters.processes.output import Ended, OnLine, Output
 from adapters.processes.starting import Started
 from adapters.processes.sweep import PAUSE, SECONDS, leaders, sweep
+from domain.values.sentences import Sentence
 
 __all__ = ["Child", "Ended", "Finished"]
 
@@ -98,10 +99,10 @@ class Child:
         if self.output.over.done():
             ended = self.output.over.result()
         details: dict[Ended, str] = {
-            "timeout": f"Stopped after {wall_seconds:g} s.",
-            "idle": f"Stopped after {idle_seconds or 0:g} s without output.",
-            "output": f"Stopped after {cap} bytes of output.",
-            "disk": f"Stopped with less than {kept_free()} bytes left on the disk.",
+            "timeout": Sentence("stopped_after", number=wall_seconds),
+            "idle": Sentence("stopped_in_silence", number=idle_seconds or 0),
+            "output": Sentence("stopped_at_output", number=cap),
+            "disk": Sentence("stopped_at_disk", number=kept_free()),
         }
         return Finished(
             exit_code=self._popen.returncode if ended == "exit" else None,

@@ -7,6 +7,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from domain.values.sentences import Sentence
+
 _MARK: Final = "HANSARD_PROCESS"
 """`run@worker`. The name of the run is in the environment of everything it starts, so that a daemon that left the
 session can be found. With the name of the worker, a later one finds what is left if that worker was killed."""
@@ -76,9 +78,9 @@ def _resolve(name: str, value: str) -> str:
         try:
             secret = Path(where).read_text(encoding="utf-8").rstrip("\r\n")
         except (OSError, ValueError):
-            raise ValueError(f"{name}: the file {where!r} cannot be read as text.") from None
+            raise ValueError(Sentence("secret_file_unreadable", name=name, path=where)) from None
     else:
         return value
     if not secret:
-        raise ValueError(f"{name}: {'environment variable' if kind == 'env' else 'file'} {where!r} is unset or empty.")
+        raise ValueError(Sentence(f"secret_missing_in_{kind}", name=name, given=where))
     return secret

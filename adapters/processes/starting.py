@@ -18,6 +18,7 @@ from adapters.processes.launch import restrict
 from adapters.processes.limits import NO_LIMITS, SystemLimits, launched
 from adapters.processes.output import Input
 from adapters.processes.sweep import leaders, spawning
+from domain.values.sentences import Sentence, sentence_of
 
 P = TypeVar("P")
 
@@ -118,14 +119,14 @@ def _offer_first(pid: int) -> None:
         Path(f"/proc/{pid}/oom_score_adj").write_text(str(min(ours + _SOONER, 1000)))
 
 
-def why_not(argv: Sequence[str], cwd: Path, error: OSError | ValueError) -> str:
+def why_not(argv: Sequence[str], cwd: Path, error: OSError | ValueError) -> Sentence:
     """What went wrong at the start, as a sentence."""
     if not argv:
-        return "There is no command to run."
+        return Sentence("no_command_to_run")
     if not cwd.is_dir():
-        return f"{argv[0]!r} was not started: the folder {str(cwd)!r} does not exist."
-    reason = error.strerror or type(error).__name__ if isinstance(error, OSError) else str(error)
-    return f"{argv[0]!r} was not started: {reason}."
+        return Sentence("not_started_in_folder", name=argv[0], path=cwd)
+    reason = error.strerror or type(error).__name__ if isinstance(error, OSError) else sentence_of(error)
+    return Sentence("program_not_started", name=argv[0], detail=reason)
 
 
 def can_scope() -> bool:

@@ -17,6 +17,7 @@ from adapters.project.discover import discover
 from adapters.project.settings import NAME
 from domain.delivery.baseline import Escape
 from domain.session.validation import ValidationStep
+from domain.values.sentences import Sentence
 
 Probe = Callable[[Sequence[str], Mapping[str, str]], Awaitable[str]]
 """Runs a command in the workspace as a validation would, with additional variables. Returns its standard output, empty
@@ -261,38 +262,34 @@ def _text(path: Path) -> str:
 # What a command would have used from the checkout: a workspace does not contain it, and a fence hides it.
 
 
-def hidden_program(program: str, *, checkout: Path, workspace: Path, path: str, hides: Callable[[Path], bool]) -> str:
-    """What to do if the program of a command is in an environment of the checkout; empty if it is not. `path`: its
+def hidden_program(
+    program: str, *, checkout: Path, workspace: Path, path: str, hides: Callable[[Path], bool]
+) -> Sentence | None:
+    """What to do if the program of a command is in an environment of the checkout; None if it is not. `path`: its
     PATH, which may contain another program of this name further on."""
     if "/" in program and not program.startswith("/"):
         missing = checkout / program
-        return _environment(missing, checkout) if missing.exists() and not (workspace / program).exists() else ""
+        return _environment(missing, checkout) if missing.exists() and not (workspace / program).exists() else None
     location = shutil.which(program, path=path)
     if location and hides(Path(location)) and Path(location).is_relative_to(checkout):
         return _environment(Path(location), checkout)
-    return ""
+    return None
 
 
-def missing_packages(*, checkout: Path, workspace: Path) -> str:
-    """What to do if the packages of the checkout are not in the workspace; empty if they are."""
+def missing_packages(*, checkout: Path, workspace: Path) -> Sentence | None:
+    """What to do if the packages of the checkout are not in the workspace; None if they are."""
     if not (checkout / "node_modules").is_dir() or (workspace / "node_modules").exists():
-        return ""
-    return (
-        f"{checkout / 'node_modules'} is not part of the workspace. Write into {NAME}: [workspace] "
-        'link = ["node_modules"], or setup = ["npm ci"].'
-    )
+        return None
+    return Sentence("packages_not_in_workspace", path=checkout / "node_modules", file=NAME)
 
 
-def _environment(program: Path, checkout: Path) -> str:
+def _environment(program: Path, checkout: Path) -> Sentence:
     """A program of an environment inside the checkout."""
     root = program.parents[1]
     setup = [line for line in discover(checkout).setup if ".venv" in line] or _SETUP
     command = program.relative_to(checkout)
-    return (
-        f"{program} belongs to {root}, which is not part of the workspace. Write into {NAME}: [workspace] "
-        f"setup = {json.dumps([line.replace('.venv', root.name) for line in setup])} and use {command} as the command;"
-        " or let `hansard init` write it."
-    )
+    lines = json.dumps([line.replace(".venv", root.name) for line in setup])
+    return Sentence("program_not_in_workspace", program=program, folder=root, file=NAME, setup=lines, command=command)
 
 
 _SETUP = ["python3 -m venv .venv", ".venv/bin/python -m pip install -e ."]

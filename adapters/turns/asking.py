@@ -30,7 +30,7 @@ from domain.discussion.derived import content_of
 from domain.session.record import Recorded, Whole
 from domain.session.turns import AgentSessionsCleared, Failure, RecordReply, TurnAnswered, TurnAttemptFailed
 from domain.values.base import Command, HansardError, Unreadable, Usage
-from domain.values.sentences import in_language
+from domain.values.sentences import Sentence, in_language, sentence_of
 from domain.values.words import thread_name
 
 History = Callable[[str], Sequence[Recorded]]
@@ -105,7 +105,7 @@ class Asking:
             return Scripted(Scenario())  # the turn contains the session's own scenario
         member = self._member_for(job)
         if member is None:
-            raise HansardError(f"This team has nobody called {job.turn.agent!r}, whom the session means.")
+            raise HansardError(Sentence("agent_not_in_team", agent=job.turn.agent))
         return self._built(member)
 
     def _member_for(self, job: Job) -> Member | None:
@@ -218,7 +218,7 @@ class Asking:
             try:
                 changes = keep(job, self._workspaces, reply, folder, model=reply.model or self._model(job))
             except Unreadable as problem:
-                failure = Failure(code="unreadable", detail=str(problem))
+                failure = Failure.of("unreadable", sentence_of(problem))
         activity, transcript = (attempt and attempt.activity()) or (None, ())
         blobs = list(transcript)
         lease = job.lease
@@ -254,4 +254,4 @@ def _wordless(reply: Reply, attempt: RunningAttempt | None) -> Failure | None:
     """An agent that ends without a text after a denial has given no readable answer."""
     if attempt is None or not attempt.denied or reply.text.strip():
         return None
-    return Failure(code="unreadable", detail="The answer has no words: the agent ended after a permission was denied.")
+    return Failure.of("unreadable", Sentence("no_words_after_denial"))

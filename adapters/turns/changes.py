@@ -16,6 +16,7 @@ from domain.session.state import Session
 from domain.session.turns import Failure, RecordPackage, RecordReply, TurnRequested
 from domain.session.workspace import WorkspaceChanges, WorkspacePrepared
 from domain.values.base import Blob, HansardError
+from domain.values.sentences import sentence_of
 
 
 class Changes(NamedTuple):
@@ -110,7 +111,7 @@ def merge(job: Job, workspaces: Workspaces, command: RecordReply, session: Sessi
     try:
         merged = workspace.merge(ours=theirs, theirs=command.tree, message=f"merge {command.turn_id}")
     except HansardError as error:
-        failure = Failure(code="crash", detail=str(error))
+        failure = Failure.of("crash", sentence_of(error))
         return command.model_copy(
             update={"failure": failure, "tree": None, "patch": None, "files": (), "changes": None}
         )

@@ -76,7 +76,7 @@ async def land(
         except CheckoutInTheWay as error:
             return record(before=before, reason="checkout", detail=str(error))
     detail = Sentence("branch_keeps_moving", branch=landing.onto)
-    return record(failure=Failure(code="workspace", detail=str(detail)))
+    return record(failure=Failure.of("workspace", detail))
 
 
 async def _failed(

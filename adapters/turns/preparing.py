@@ -22,6 +22,7 @@ from domain.delivery.state import Delivery
 from domain.session.landings import RecordLanding
 from domain.session.turns import Failure
 from domain.session.validation import DID_NOT_EXIT, ValidationStep
+from domain.values.sentences import Sentence, coded
 
 
 class Commands(Protocol):
@@ -140,8 +141,9 @@ async def _baseline(
 async def _run(step: ValidationStep, place: CommandPlace, settings: ValidationSettings) -> BaselineCommand:
     finished = await run_step(step, place, settings)
     passed = finished.ended == "exit" and finished.exit_code == 0
-    hidden, packages = ("", "") if passed else _in_checkout(step, place)
+    hidden, packages = (None, None) if passed else _in_checkout(step, place)
     remedy = hidden or packages
+    detail = finished.detail if finished.ended == "not_started" else ""
     return BaselineCommand(
         stage=step.stage,
         command=step.command,
@@ -149,17 +151,19 @@ async def _run(step: ValidationStep, place: CommandPlace, settings: ValidationSe
         exit_code=DID_NOT_EXIT if finished.exit_code is None else finished.exit_code,
         passed=passed,
         seconds=round(finished.seconds, 3),
-        detail=finished.detail if finished.ended == "not_started" else "",
-        remedy=remedy,
-        reasons=() if passed else tuple(filter(None, (remedy, *reasons(output_of(finished)))))[:MOST],
+        detail=str(detail),
+        sentence=coded(detail),
+        remedy=str(remedy or ""),
+        remedy_sentence=remedy,
+        reasons=() if passed else tuple(filter(None, (str(remedy or ""), *reasons(output_of(finished)))))[:MOST],
     )
 
 
-def _in_checkout(step: ValidationStep, place: CommandPlace) -> tuple[str, str]:
-    """What to do about the command's own program, and about packages, that only the checkout has; empty if nothing.
+def _in_checkout(step: ValidationStep, place: CommandPlace) -> tuple[Sentence | None, Sentence | None]:
+    """What to do about the command's own program, and about packages, that only the checkout has; None if nothing.
     Another program of the same name, if one runs instead, is not the one that the person uses."""
     if place.checkout is None:
-        return "", ""
+        return None, None
     path = processes.clean_environment(place.env)["PATH"]
     hidden = hidden_program(
         step.argv[0], checkout=place.checkout, workspace=place.top, path=path, hides=place.grant.hides

@@ -14,6 +14,7 @@ from adapters.turns.validating import CommandPlace, ValidationSettings, output_o
 from adapters.workspace import Workspace, WorkspaceError, Workspaces
 from domain.delivery.baseline import SetupCommand
 from domain.session.validation import DID_NOT_EXIT, ValidationStep
+from domain.values.sentences import Sentence
 
 Observe = Callable[[Activity], None]
 """Hears what the commands print."""
@@ -121,7 +122,7 @@ def _copy(workspace: Workspace, folder: Path, names: Iterable[str]) -> None:
         if not origin.exists():
             continue
         if not origin.resolve().is_relative_to(source.resolve()) or not target.parent.resolve().is_relative_to(top):
-            raise WorkspaceError(f"hansard.toml: {name} leads out of the repository.")
+            raise WorkspaceError(Sentence("copy_leads_outside", path=name))
         if target.exists() or target.is_symlink():
             continue
         target.parent.mkdir(parents=True, exist_ok=True)

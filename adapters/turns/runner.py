@@ -46,6 +46,7 @@ from domain.session.turns import (
     TurnRequested,
 )
 from domain.values.base import Command, DomainEvent, HansardError, Usage
+from domain.values.sentences import sentence_of
 
 CommandType = TypeVar("CommandType", bound=Command)
 
@@ -111,7 +112,7 @@ class TurnRunner:
         try:
             return await asyncio.to_thread(self._share_first, job, command)
         except (HansardError, OSError) as error:
-            return failed(job, Failure(code="workspace", detail=str(error)), seconds=0.0)
+            return failed(job, Failure.of("workspace", sentence_of(error)), seconds=0.0)
 
     def _bring(self, job: Job) -> None:
         """Make sure that the workspace is here, with everything that was recorded on any machine. Raises
@@ -139,12 +140,12 @@ class TurnRunner:
         try:
             return await self._done(job)
         except WorkspaceError as error:
-            failure = Failure(code="workspace", detail=str(error))
+            failure = Failure.of("workspace", sentence_of(error))
         except HansardError as error:
-            failure = Failure(code="crash", detail=str(error))
+            failure = Failure.of("crash", sentence_of(error))
         except Exception as error:  # whatever happened, the turn has failed; otherwise its session would wait forever
             log.exception("turn %s broke", job.lease.turn_id)
-            failure = Failure(code="crash", detail=f"{type(error).__name__}: {error}")
+            failure = Failure.of("crash", f"{type(error).__name__}: {error}")
         return failed(job, failure, seconds=now() - started)
 
     async def _done(self, job: Job) -> Command:

@@ -25,6 +25,7 @@ from domain.delivery.state import Delivery
 from domain.session.turns import Failure
 from domain.session.validation import DID_NOT_EXIT, CommandRun, Ended, ValidationResult, ValidationStep, outcome
 from domain.values.base import Text
+from domain.values.sentences import Sentence
 
 _ENDS: Mapping[str, Ended] = {"exit": "exited", "timeout": "timeout", "disk": "limit", "not_started": "not_started"}
 _TAIL = 4_000
@@ -119,7 +120,7 @@ async def outcomes(
 
 
 def _not_started(job: Job, step: ValidationStep, finished: processes.Finished, *, seconds: float) -> RecordValidation:
-    failure = Failure(code="validation_not_startable", detail=not_startable(step.command, finished.detail))
+    failure = Failure.of("validation_not_startable", not_startable(step.command, finished.detail))
     return RecordValidation(
         turn_id=job.lease.turn_id,
         attempt=job.lease.attempt,
@@ -156,7 +157,7 @@ async def run_step(
     """
     if not anything and not is_allowed(step.argv, settings.commands_allowed):
         # It may have been recorded when more was allowed, or under other settings.
-        detail = f"It was not run: {only(settings.commands_allowed)} (HANSARD_COMMANDS_ALLOWED)."
+        detail = Sentence("command_not_allowed_here", detail=only(settings.commands_allowed))
         return processes.Finished(None, "", "", truncated=False, seconds=0.0, ended="not_started", detail=detail)
     place.observe(Activity(kind="notice", text=f"$ {step.command}"))
     place.home.mkdir(parents=True, exist_ok=True)  # for each command, because one may have removed it

@@ -7,7 +7,7 @@ from typing import Final
 
 from adapters.workspace.git import OURS, WorkspaceError, git, line
 from adapters.workspace.repository import Repository
-from domain.values.sentences import Sentence
+from domain.values.sentences import Sentence, sentence_of
 
 LARGEST: Final = 16_777_216
 """Maximum size of a file that can be patched."""
@@ -31,7 +31,7 @@ def patched(path: str, before: bytes | None, patch: str) -> bytes | None:
                 stdin=_alone(before is None, patch).encode(),
             )
             if any(entry != place for entry in folder.iterdir()):
-                raise WorkspaceError("it speaks of other files, too.")
+                raise WorkspaceError(Sentence("patch_of_other_files"))
         except (WorkspaceError, UnicodeEncodeError) as error:
             raise WorkspaceError(Sentence("patch_does_not_apply", path=path, detail=_why(error))) from None
         return place.read_bytes() if place.exists() else None
@@ -42,7 +42,7 @@ def _alone(new: bool, patch: str) -> str:
     lines = patch.rstrip("\n").split("\n")
     start = next((number for number, line in enumerate(lines) if line.startswith("@@")), None)
     if start is None:
-        raise WorkspaceError("it has no line that begins with @@.")
+        raise WorkspaceError(Sentence("patch_without_hunk"))
     gone = any(line.split("\t")[0].rstrip() == f"+++ {_NOWHERE}" for line in lines[:start])
     kind = ["new file mode 100644"] if new else ["deleted file mode 100644"] if gone else []
     old, after = _NOWHERE if new else f"a/{_FILE}", _NOWHERE if gone else f"b/{_FILE}"
@@ -53,9 +53,11 @@ def _alone(new: bool, patch: str) -> str:
 def _why(error: Exception) -> str:
     """The last error message of git, without our temporary file name."""
     if isinstance(error, UnicodeEncodeError):
-        return "it is not valid text."
+        return Sentence("patch_not_text")
+    if isinstance(sentence := sentence_of(error), Sentence) and sentence.code.startswith("patch_"):
+        return sentence
     words = str(error).rpartition("error: ")[2].removeprefix(f"{_FILE}: ")
-    return "the lines that it changes are not there." if words == "patch does not apply" else words
+    return Sentence("patch_lines_missing") if words == "patch does not apply" else words
 
 
 # -- merging two states ----------------------------------------------------------------------------------------------

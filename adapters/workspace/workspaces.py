@@ -15,7 +15,7 @@ from adapters.workspace.folders import bytes_in, delete, existing_folder, is_rea
 from adapters.workspace.git import WorkspaceError, in_a_sentence
 from adapters.workspace.packing import SharedRepository
 from adapters.workspace.workspace import SLOT, Workspace, mark_of
-from domain.values.sentences import Sentence
+from domain.values.sentences import Sentence, because, sentence_of
 
 _SESSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
@@ -117,5 +117,5 @@ class Workspaces:
         try:
             create(home, path, self._private, earlier)
         except WorkspaceError as error:
-            source = "made" if path is None else f"made from {path}"
-            raise WorkspaceError(f"The workspace cannot be {source}: {error}") from error
+            sentence = Sentence("workspace_not_made_from", path=path) if path else Sentence("workspace_not_made")
+            raise WorkspaceError(because(sentence, sentence_of(error))) from error

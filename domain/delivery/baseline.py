@@ -8,7 +8,8 @@ from pydantic import Field
 
 from domain.session.turns import Failure
 from domain.session.validation import Stage, ValidationStep
-from domain.values.base import Value
+from domain.values.base import Value, absent
+from domain.values.sentences import Sentence, with_output
 
 
 class Preparation(Value):
@@ -37,7 +38,9 @@ class BaselineCommand(Value):
     seconds: float = 0.0
     detail: str = Field(default="", description="why it could not be started")
     reasons: tuple[str, ...] = Field(default=(), description="the lines that say why it failed")
+    sentence: Sentence | None = Field(default=None, exclude_if=absent, description="`detail` as data")
     remedy: str = Field(default="", description="what to add to hansard.toml if it needs something from the checkout")
+    remedy_sentence: Sentence | None = Field(default=None, exclude_if=absent, description="`remedy` as data")
 
 
 class SetupCommand(Value):
@@ -67,32 +70,27 @@ class Baseline(Value):
     env: dict[str, str] = Field(default_factory=dict, description="variables for the validation, as in `preparation`")
 
 
-_RETRY = "Then retry the delivery: its baseline runs again."
-
-
 def unready(baseline: Baseline) -> Failure | None:
     """Why the validation would prove nothing, and what to do; None if it can be trusted."""
     for setup in baseline.setup:
         if not setup.passed:
-            detail = f"The set-up command `{setup.command}` failed (exit code {setup.exit_code}). Correct it in"
-            return Failure(code="setup_failed", detail=f"{detail} hansard.toml. {_RETRY}\n{setup.tail}".strip())
+            sentence = Sentence("setup_command_failed", command=setup.command, number=setup.exit_code)
+            return Failure.of("setup_failed", with_output(sentence, setup.tail))
     for command in baseline.commands:
         if not command.startable:
-            return Failure(
-                code="validation_not_startable", detail=not_startable(command.command, command.detail, command.remedy)
-            )
+            remedy = command.remedy_sentence or command.remedy
+            why = not_startable(command.command, command.sentence or command.detail, remedy)
+            return Failure.of("validation_not_startable", why)
     if baseline.escapes:
-        sources = "; ".join(f"{escape.what} comes from {escape.path}" for escape in baseline.escapes)
-        advice = "Install the project into the workspace ([workspace] setup in hansard.toml), or remove the link."
-        detail = f"The validation would test something else than the workspace: {sources}. {advice} {_RETRY}"
-        return Failure(code="validation_escapes_workspace", detail=detail)
+        sources = [Sentence("comes_from", what=escape.what, path=escape.path) for escape in baseline.escapes]
+        return Failure.of("validation_escapes_workspace", Sentence("validation_escapes", sources=sources))
     return None
 
 
-def not_startable(command: str, detail: str, remedy: str = "") -> str:
+def not_startable(command: str, detail: str, remedy: str = "") -> Sentence:
     """What to do if the program of a validation command cannot be started."""
-    advice = remedy or "Install the program where Hansard runs, or start again with a command that exists."
-    return " ".join(filter(None, (f"The validation command `{command}` cannot be started.", detail, advice, _RETRY)))
+    advice = [detail, remedy or Sentence("install_program"), Sentence("retry_baseline")]
+    return Sentence("validation_not_startable", command=command, after=[part for part in advice if part])
 
 
 def red(commands: Sequence[BaselineCommand]) -> str:

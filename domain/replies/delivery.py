@@ -16,10 +16,9 @@ from domain.replies.shapes import (
     ReplyShape,
     SomeWords,
     Words,
-    absent,
     fitted,
 )
-from domain.values.base import Unreadable
+from domain.values.base import Unreadable, absent
 from domain.values.sentences import Sentence
 from domain.values.strict import JSON
 

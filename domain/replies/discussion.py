@@ -17,10 +17,10 @@ from domain.replies.shapes import (
     ReplyShape,
     SomeWords,
     Words,
-    absent,
     fitted,
     in_any_case,
 )
+from domain.values.base import absent
 
 _REVIEWED = Literal["PASS", "NEEDS_FIX"]
 _DEBATED = Literal["APPROVE", "CHALLENGE"]

@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import BeforeValidator, ConfigDict, Field, field_serializer, field_validator
 
 from domain.replies.extraction import Object, Shape, last
-from domain.replies.shapes import MOST_ENTRIES, Bool, MaybeFew, MaybeWords, ReplyShape, SomeWords, Words, absent, fitted
-from domain.values.base import Unreadable
+from domain.replies.shapes import MOST_ENTRIES, Bool, MaybeFew, MaybeWords, ReplyShape, SomeWords, Words, fitted
+from domain.values.base import Unreadable, absent
 from domain.values.phases import PHASES, Bound, OnlyTrue, PhaseVerification, Role, Subtask
 from domain.values.sentences import Sentence
 from domain.values.strict import JSON

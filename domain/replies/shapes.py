@@ -54,11 +54,6 @@ def in_any_case(words: tuple[str, ...]) -> Callable[[object], object]:
     return normalize
 
 
-def absent(value: object) -> bool:
-    """Whether an optional field was left out, and is therefore missing from the JSON."""
-    return value is None
-
-
 Words = Annotated[StrictStr, Field(max_length=LONGEST_STRING)]
 MaybeWords = Annotated[Words, BeforeValidator(_none_is_blank)]
 """Missing and null become the empty string."""

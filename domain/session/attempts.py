@@ -12,7 +12,7 @@ from pydantic import Field
 
 from domain.session.turns import Failure, Unready
 from domain.values.base import Unreadable, Value
-from domain.values.sentences import Sentence, coded, sentence_of
+from domain.values.sentences import Sentence, sentence_of
 
 Next = Literal["retry", "repair", "new_conversation", "fallback"]
 PROVIDER_WAITS = frozenset(("rate_limit", "overloaded"))
@@ -120,8 +120,7 @@ def after(tries: Tries, failure: Failure, step: NextAttempt, *, agent: str) -> T
 
 def unreadable(problem: Unreadable) -> Failure:
     """Why an answer counts as none."""
-    why = sentence_of(problem)
-    return Failure(code="unreadable", detail=str(why), sentence=coded(why))
+    return Failure.of("unreadable", sentence_of(problem))
 
 
 def failure_sentence(agent: str, failure: Failure) -> Sentence:

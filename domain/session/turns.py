@@ -4,14 +4,15 @@ A turn is requested by an event, leased to a worker, and settled exactly once: a
 asked at least once; the outcome is recorded exactly once.
 """
 
-from typing import Annotated, ClassVar, Literal, get_args
+from collections.abc import Callable
+from typing import Annotated, ClassVar, Literal, Self, get_args
 
 from pydantic import Field
 
 from domain.session import permissions
 from domain.session.workspace import WorkspaceChanges, WorkspacePrepared
-from domain.values.base import Command, Count, DomainEvent, Text, Usage, Value
-from domain.values.sentences import Sentence
+from domain.values.base import Command, Count, DomainEvent, Text, Usage, Value, absent
+from domain.values.sentences import Sentence, coded, rewritten
 
 # The part of an attempt's activity that is kept: the tools that it used, and what it printed.
 
@@ -93,15 +94,23 @@ class Failure(Value):
         default=None, description="seconds to wait, if the agent says so"
     )
     sentence: Sentence | None = Field(
-        default=None,
-        exclude_if=lambda sentence: sentence is None,
-        description="`detail` as data, where Hansard wrote it",
+        default=None, exclude_if=absent, description="`detail` as data, where Hansard wrote it"
     )
+
+    @classmethod
+    def of(cls, code: FailureCode, why: str, *, retry_after: float | None = None) -> Self:
+        """The failure for this reason; the reason is also kept as data if it is a sentence of Hansard."""
+        return cls(code=code, detail=str(why), retry_after=retry_after, sentence=coded(why))
 
     @property
     def why(self) -> str:
         """The detail, as a sentence if it is one."""
         return self.sentence or self.detail
+
+    def rewritten(self, change: Callable[[str], str]) -> Self:
+        """The failure with `change` applied to its reason, for example to remove secrets."""
+        why = rewritten(self.why, change)
+        return self.changed(detail=str(why), sentence=coded(why))
 
 
 class TurnRequested(DomainEvent):

@@ -187,6 +187,11 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
+def absent(value: object) -> bool:
+    """For `exclude_if` of a field that is left out where it is null."""
+    return value is None
+
+
 def counted(counts: dict[str, int], key: str) -> dict[str, int]:
     return counts | {key: counts.get(key, 0) + 1}
 

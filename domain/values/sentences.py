@@ -96,6 +96,38 @@ def packed(text: str | None) -> str | None:
     return json.dumps(_data_of(text), ensure_ascii=False) if isinstance(text, Sentence) else None
 
 
+def because(sentence: Sentence, detail: str) -> Sentence:
+    """A sentence and the words of somebody else that explain it: `The program ended with exit code 1: no disk`."""
+    if not detail:
+        return sentence
+    text = f"{str(sentence).rstrip('.')}: {detail}"
+    return Sentence.foreign(text, "sentence_and_detail", sentence=sentence, detail=detail)
+
+
+def with_output(sentence: Sentence, output: str) -> Sentence:
+    """A sentence and, on the next lines, the output of a program."""
+    text = f"{sentence}\n{output}".strip()
+    return Sentence.foreign(text, "sentence_and_detail", sentence=sentence, detail=output) if output else sentence
+
+
+def rewritten(text: str, change: Callable[[str], str]) -> str:
+    """The text with `change` applied to it; in a sentence, to the texts among its parameters too."""
+    if not isinstance(text, Sentence):
+        return change(text)
+    params = {name: _rewritten(value, change) for name, value in text.params.items()}
+    return Sentence.foreign(change(str(text)), text.code, **params)
+
+
+def _rewritten(value: Param, change: Callable[[str], str]) -> Param:
+    match value:
+        case str():
+            return rewritten(value, change)
+        case list():
+            return [_rewritten(each, change) for each in value]
+        case _:
+            return value
+
+
 def as_sentences(texts: Sequence[str], sentences: Sequence[Sentence | None]) -> tuple[Sentence | str, ...]:
     """Each text as the sentence beside it, if there is one."""
     coded_ones = (*sentences, *(None,) * len(texts))

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from domain.values.base import Unknown
+from domain.values.base import Unknown, absent
 from domain.values.sentences import Sentence
 from domain.values.time import iso
 from projections.engine.ports import Database, Projection
@@ -20,7 +20,7 @@ from projections.reports.ledger import Filters
 from projections.reports.quality import QualityRow, QualityTotals
 from projections.reports.summary import SummaryFigures, SummaryRow
 from projections.reports.waits import WaitRow, WaitTotals
-from projections.views.base import View, absent
+from projections.views.base import View
 
 __all__ = ["PROJECTIONS", "REPORTS", "Filters", "Report", "ReportAnswer", "ReportRow", "find", "folded", "report"]
 

@@ -33,11 +33,6 @@ def empty(value: object) -> bool:
     return not value
 
 
-def absent(value: object) -> bool:
-    """For `exclude_if`: a field without a value is left out."""
-    return value is None
-
-
 # How a team decides: who may, what was voted, and what is missing.
 
 

@@ -4,7 +4,8 @@ from typing import Any
 
 from pydantic import Field
 
-from projections.views.base import View, absent
+from domain.values.base import absent
+from projections.views.base import View
 
 
 class ExplainedEvent(View):

@@ -5,7 +5,8 @@ from typing import Any, Self
 from pydantic import Field, RootModel, SerializeAsAny
 
 from domain.session.record import Recorded
-from projections.views.base import Page, View, absent
+from domain.values.base import absent
+from projections.views.base import Page, View
 from projections.views.session import ResultBase, ResultFile, SessionView
 
 

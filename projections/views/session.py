@@ -13,10 +13,11 @@ from domain.orchestration.events import Mode
 from domain.session.turns import FenceLevel, Work
 from domain.session.validation import Stage
 from domain.session.workspace import FileStatus
+from domain.values.base import absent
 from domain.values.budget import Reason
 from domain.values.phases import AgentPhases, PhaseVerification
 from domain.values.sentences import Sentence
-from projections.views.base import ApprovalView, View, VoteView, absent, empty
+from projections.views.base import ApprovalView, View, VoteView, empty
 
 
 class TurnView(View):

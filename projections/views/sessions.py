@@ -6,8 +6,9 @@ from pydantic import Field
 
 from domain.convergence import Metrics, Recommendation
 from domain.discussion.events import StopReason
+from domain.values.base import absent
 from domain.values.sentences import Sentence
-from projections.views.base import ApprovalView, Page, View, absent
+from projections.views.base import ApprovalView, Page, View
 from projections.views.session import Listed, ResultView
 
 WaitsFor = Literal["decision", "permission", "scope", "budget", "checkpoint", "partial", "failed"]

@@ -5,8 +5,8 @@ from typing import Literal
 from pydantic import Field
 
 from domain.session.turns import Failure, Work
-from domain.values.base import Usage
-from projections.views.base import Page, View, absent
+from domain.values.base import Usage, absent
+from projections.views.base import Page, View
 
 TurnState = Literal["queued", "running", "waiting", "answered", "failed", "cancelled"]
 

@@ -302,7 +302,7 @@ def test_where_it_cannot_go_on_a_new_one_begins_with_a_digest(zoe: Zoe, abilitie
         ({"version": 2}, "refused", "version 2 of ACP"),
         ({"steps": [{"say": "x"}, {"answer": {"stopReason": "max_tokens"}}]}, "limit", "limit of tokens"),
         ({"steps": [{"say": "x"}, {"answer": {"stopReason": "refusal"}}]}, "refused", "declined"),
-        ({"steps": [{"say": "x"}, {"answer": {"stopReason": "cancelled"}}]}, "crash", "cancelled"),
+        ({"steps": [{"say": "x"}, {"answer": {"stopReason": "cancelled"}}]}, "crash", "interrupted"),
         ({"steps": [{"hang": 0}]}, "unreadable", "without an answer"),
         ({"steps": [{"say": "I"}, {"complain": "529 overloaded"}, {"exit": 3}]}, "overloaded", "exit code 3: 529"),
         ({"steps": [{"exit": 0}]}, "crash", "exit code 0"),

@@ -20,6 +20,7 @@ from adapters.agents.rpc.program import Program
 from adapters.fence import Fence
 from domain.session.turns import Failure
 from domain.values.base import Usage
+from domain.values.sentences import Sentence
 
 __all__ = ["AcpAgent", "AcpSettings"]
 
@@ -56,7 +57,7 @@ class AcpAgent(CommandAgent):
     def _reply(self, dialogue: Dialogue, talk: TurnConversation, failure: Failure | None, call: Call) -> Reply:
         text = call.scrub(dialogue.text).strip("\r\n")
         if failure is None and not text.strip():
-            failure = Failure(code="unreadable", detail="The agent ended without an answer.")
+            failure = Failure.of("unreadable", Sentence("no_answer_given"))
         conversation = replace(talk.conversation, id=program_id(dialogue.session) or talk.conversation.id)
         usage = dialogue.usage
         if dialogue.cost is not None:

@@ -20,6 +20,7 @@ from adapters.agents.rpc.program import Rejected, call_off, ignored, introduced,
 from adapters.agents.rpc.stopwatch import Stopwatch
 from domain.session.turns import Failure, FailureCode, FenceLevel
 from domain.values.base import Usage
+from domain.values.sentences import Sentence, because
 
 if TYPE_CHECKING:
     from acp import RequestError
@@ -31,10 +32,10 @@ CALLS: Final = 10_000
 """How many tool calls of a turn are remembered."""
 _AUTH_REQUIRED: Final = -32000
 _STOPS: Final[Mapping[str, tuple[FailureCode, str]]] = {
-    "max_tokens": ("limit", "The agent stopped at its limit of tokens."),
-    "max_turn_requests": ("limit", "The agent stopped at its limit of requests."),
-    "refusal": ("refused", "The agent declined to answer."),
-    "cancelled": ("crash", "The agent says that it was cancelled."),
+    "max_tokens": ("limit", "stopped_at_token_limit"),
+    "max_turn_requests": ("limit", "stopped_at_request_limit"),
+    "refusal": ("refused", "model_declined"),
+    "cancelled": ("crash", "agent_interrupted"),
 }
 
 
@@ -96,8 +97,8 @@ class Dialogue:
         wanted = {"protocolVersion": VERSION, "clientCapabilities": nothing, "clientInfo": who}
         introduction = await introduced(connection, wanted, "ACP")
         if introduction.get("protocolVersion") != VERSION:
-            detail = f"The agent speaks version {str(introduction.get('protocolVersion'))[:20]} of ACP, not {VERSION}."
-            raise Rejected(Failure(code="refused", detail=detail))
+            given = str(introduction.get("protocolVersion"))[:20]
+            raise Rejected(Failure.of("refused", Sentence("acp_version_differs", given=given, number=VERSION)))
         if self._at.settings.auth_method:
             await connection.send_request("authenticate", {"methodId": self._at.settings.auth_method})
         return table(introduction.get("agentCapabilities"))
@@ -113,15 +114,15 @@ class Dialogue:
         else:
             resumes = isinstance(table(abilities.get("sessionCapabilities")).get("resume"), dict)
             if not resumes and abilities.get("loadSession") is not True:
-                raise Rejected(Failure(code="lost_conversation", detail="The agent cannot resume a conversation."))
+                raise Rejected(Failure.of("lost_conversation", Sentence("agent_cannot_resume")))
             method = "session/resume" if resumes else "session/load"
             try:
                 answer = table(await connection.send_request(method, {"sessionId": resume, **place}))
             except RequestError as error:
                 if error.code == _AUTH_REQUIRED:
                     raise
-                detail = f"The agent does not know the conversation any more: {self._words(error)}"
-                raise Rejected(Failure(code="lost_conversation", detail=detail)) from None
+                why = because(Sentence("conversation_unknown"), self._words(error))
+                raise Rejected(Failure.of("lost_conversation", why)) from None
             self.session = resume
         self._session = answer
 
@@ -155,7 +156,7 @@ class Dialogue:
             await asyncio.wait({request, self._too_long}, return_when=asyncio.FIRST_COMPLETED)
             if self._too_long.done():
                 await self._cancel(connection, request)
-                return Failure(code="limit", detail=f"The answer is longer than {self._at.most} bytes.")
+                return Failure.of("limit", Sentence("answer_too_long", number=self._at.most))
             answer = table(await request)
         except asyncio.CancelledError:
             await self._cancel(connection, request)
@@ -165,7 +166,7 @@ class Dialogue:
             request.add_done_callback(ignored)
         self.usage = usage_of(answer)
         stop = _STOPS.get(str(answer.get("stopReason")))
-        return Failure(code=stop[0], detail=stop[1]) if stop else None
+        return Failure.of(stop[0], Sentence(stop[1])) if stop else None
 
     async def _cancel(self, connection: "Connection", request: "asyncio.Future[Any]") -> None:
         await call_off(connection.send_notification("session/cancel", {"sessionId": self.session}), request)
@@ -227,7 +228,7 @@ class Dialogue:
     def _failure(self, error: "RequestError") -> Failure:
         words = self._words(error)
         if error.code == _AUTH_REQUIRED:
-            return Failure(code="auth", detail=f"The agent wants a login: {words}")
+            return Failure.of("auth", because(Sentence("agent_wants_login"), words))
         return failure_of("crash", words, output=words, rules=self._at.settings.failures)
 
     def _words(self, error: "RequestError") -> str:

@@ -18,6 +18,7 @@ from adapters.agents.port import Reply, Turn
 from adapters.agents.rpc.program import Program
 from adapters.fence import Fence
 from domain.session.turns import Failure
+from domain.values.sentences import Sentence
 
 __all__ = ["CodexAgent"]
 
@@ -40,9 +41,9 @@ class CodexAgent(CommandAgent):
 def _reply(dialogue: CodexDialogue, talk: TurnConversation, failure: Failure | None, call: Call, *, most: int) -> Reply:
     text, too_long = cut(call.scrub(dialogue.text).strip("\r\n"), most)
     if failure is None and too_long:
-        failure = Failure(code="limit", detail=f"The answer is longer than {most} bytes.")
+        failure = Failure.of("limit", Sentence("answer_too_long", number=most))
     if failure is None and not text.strip():
-        failure = Failure(code="unreadable", detail="The agent ended without an answer.")
+        failure = Failure.of("unreadable", Sentence("no_answer_given"))
     conversation = replace(talk.conversation, id=program_id(dialogue.thread) or talk.conversation.id)
     keeps_session = talk.resumed or (failure is None and bool(conversation.id))
     reply = Reply(

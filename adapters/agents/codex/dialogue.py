@@ -13,6 +13,7 @@ from adapters.agents.port import Turn
 from adapters.agents.rpc.program import Program, Rejected, call_off, introduced, table, words_of
 from domain.session.turns import Failure
 from domain.values.base import Usage
+from domain.values.sentences import Sentence, because
 
 if TYPE_CHECKING:
     from acp.connection import Connection
@@ -64,7 +65,7 @@ class CodexDialogue:
     async def _introduce(self, connection: "Connection") -> None:
         who = {"name": "hansard", "title": "Hansard", "version": "0.1"}
         wanted = {"clientInfo": who, "capabilities": {"optOutNotificationMethods": list(_UNSEEN)}}
-        await introduced(connection, wanted, "the protocol of Codex's app server")
+        await introduced(connection, wanted, "codex app-server")
         await connection.send_notification("initialized")
 
     async def _open_thread(self, connection: "Connection", resume: str | None) -> None:
@@ -79,8 +80,8 @@ class CodexDialogue:
             try:
                 opened = table(await connection.send_request("thread/resume", {"threadId": resume, **place}))
             except RequestError as error:
-                detail = f"Codex does not know the conversation any more: {words_of(error, self._call)}"
-                raise Rejected(Failure(code="lost_conversation", detail=detail)) from None
+                why = because(Sentence("conversation_unknown"), words_of(error, self._call))
+                raise Rejected(Failure.of("lost_conversation", why)) from None
         self.thread = str(table(opened.get("thread")).get("id", ""))
         model = opened.get("model")
         self.model = model[:LONGEST_NAME] if isinstance(model, str) and model.isprintable() else None
@@ -153,7 +154,7 @@ class CodexDialogue:
             self.retry = seen if seen.kind == "retry" else None
             self._program.observe(seen)
             if seen.kind == "retry" and seen.failure == "auth":
-                self._end(Failure(code="auth", detail=f"The provider refused the login: {seen.text}."))
+                self._end(Failure.of("auth", because(Sentence("login_refused"), seen.text or "")))
 
     def _count(self, fields: Json, *, ours: bool) -> None:
         """Add up what each call to the model has used. What is reported before the turn begins is of earlier turns."""
@@ -170,7 +171,7 @@ class CodexDialogue:
             case "completed":
                 return None
             case "interrupted":
-                return Failure(code="crash", detail="Codex says that the turn was interrupted.")
+                return Failure.of("crash", Sentence("agent_interrupted"))
         return failure_in(table(turn.get("error")), self._call, self._settings.failures)
 
     def _end(self, failure: Failure | None) -> None:

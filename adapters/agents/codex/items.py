@@ -13,6 +13,7 @@ from adapters.agents.failures import Rule, failure_of, last_lines, of_status, re
 from adapters.agents.streams import codex_item, plan_of
 from domain.session.turns import Failure, FailureCode
 from domain.values.base import Usage
+from domain.values.sentences import Sentence
 
 Message = Mapping[str, Any]  # JSON of an external program
 
@@ -91,7 +92,7 @@ def usage_in(fields: Message) -> Usage | None:
 def failure_in(error: Message, call: Call, rules: Iterable[Rule]) -> Failure:
     """Why a turn failed."""
     words = call.scrub(last_lines(_words(error)))
-    detail = words or "Codex ended the turn without an explanation."
+    detail = words or Sentence("agent_unexplained")
     return failure_of(_code(error) or "crash", detail, output=words, rules=rules)
 
 

@@ -30,7 +30,8 @@ from adapters.agents.command.watch import Hopeless, Watch
 from adapters.agents.port import Limits, Reply, Turn
 from adapters.fence import Fence
 from adapters.processes import run
-from domain.session.turns import Failure, FailureCode
+from domain.session.turns import Failure
+from domain.values.sentences import Sentence, because, sentence_of
 
 __all__ = ["CommandAgent", "CommandSettings"]
 
@@ -102,7 +103,7 @@ class CommandAgent:
         try:
             scratch = Path(tempfile.mkdtemp(prefix="hansard-"))
         except OSError as error:
-            return _failed("workspace", _sentence(error))
+            return Reply(failure=Failure.of("workspace", _sentence(error)))
         prompt = await asyncio.to_thread(_prompt, turn, talk)
         keeps_home = talk.resumed or talk.conversation.home == USER
         try:
@@ -153,11 +154,11 @@ class CommandAgent:
                 settings, turn, resumed=talk.resumed, agent_session=conversation.id, home=home, scratch=scratch
             )
         except Misreadable as error:
-            return Failure(code="refused", detail=str(error))
+            return Failure.of("refused", sentence_of(error))
         except ValueError as error:
-            return Failure(code="auth", detail=str(error))
+            return Failure.of("auth", sentence_of(error))
         except OSError as error:
-            return Failure(code="workspace", detail=_sentence(error))
+            return Failure.of("workspace", _sentence(error))
 
     def _output_bytes(self, limits: Limits) -> int:
         """How much may be printed: a stream of messages is longer than the answer, which has a separate limit."""
@@ -187,13 +188,9 @@ def _prompt(turn: Turn, talk: TurnConversation) -> str:
     return turn.prompt
 
 
-def _failed(code: FailureCode, detail: str) -> Reply:
-    return Reply(failure=Failure(code=code, detail=detail))
-
-
-def _sentence(error: OSError) -> str:
+def _sentence(error: OSError) -> Sentence:
     where = f": {error.filename}" if error.filename else ""
-    return f"The turn could not be prepared: {error.strerror or type(error).__name__}{where}."
+    return because(Sentence("turn_not_prepared"), f"{error.strerror or type(error).__name__}{where}.")
 
 
 def _least(*bounds: float | None) -> float | None:

@@ -10,6 +10,7 @@ from adapters.agents.command.settings import PLACE, REFERENCES, CommandSettings,
 from adapters.agents.port import Turn
 from adapters.processes import clean_environment, resolve_secrets
 from domain.values.base import HansardError
+from domain.values.sentences import Sentence
 
 _SHORTEST_SECRET = 4
 
@@ -94,7 +95,7 @@ def login(settings: CommandSettings) -> dict[str, str]:
     if is_configured or variables or not pairs or settings.home == "user":
         return {} if is_configured else variables
     sources = " or ".join(dict.fromkeys(source for _, source in pairs))
-    raise ValueError(f"No login: set {sources} in the environment, or say home = 'user'.")
+    raise ValueError(Sentence("no_login", names=sources))
 
 
 def _arguments(template: Template, values: Mapping[str, str]) -> tuple[str, ...]:
@@ -102,10 +103,10 @@ def _arguments(template: Template, values: Mapping[str, str]) -> tuple[str, ...]
     for item in template[: template.index("--")] if "--" in template else template:
         place = PLACE.fullmatch(item)
         if place and values[place[1]].startswith("-"):
-            raise Misreadable(f"The {place[1]} begins with '-': the program could take it for an option.")
+            raise Misreadable(Sentence("looks_like_option", name=place[1]))
     argv = tuple(fill(item, values) for item in template)
     if any("\0" in item for item in argv):
-        raise Misreadable("An argument would contain NUL.")
+        raise Misreadable(Sentence("argument_with_nul"))
     return argv
 
 

@@ -12,6 +12,7 @@ from adapters.agents.failures import LINES, TAIL, failure_of, last_lines
 from adapters.agents.port import Reply
 from adapters.processes import Finished
 from domain.session.turns import Failure, FailureCode
+from domain.values.sentences import Sentence, because, coded, rewritten
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,9 @@ class Run:
         text, too_long = cut(call.scrub(picked or "").strip("\r\n"), most)
         failure = self._end(output) or self._doubt(output) or self._error_text(text)
         if too_long and failure is None:
-            failure = Failure(code="limit", detail=f"The answer is longer than {most} bytes.")
+            failure = Failure.of("limit", Sentence("answer_too_long", number=most))
         if not text.strip() and failure is None:
-            failure = self._failed("unreadable", "The program ended without an answer", output)
+            failure = self._failed("unreadable", Sentence("no_answer_given"), output)
         return Reply(
             text=text,
             usage=usage_of(output, settings.usage_paths),
@@ -53,15 +54,15 @@ class Run:
         finished = self.finished
         match finished.ended:
             case "not_started" if not self.call.cwd.is_dir():
-                return Failure(code="workspace", detail=self.call.scrub(finished.detail)[:TAIL])
+                return Failure.of("workspace", self._not_started())
             case "not_started":
-                return Failure(code="refused", detail=self.call.scrub(finished.detail)[:TAIL])
+                return Failure.of("refused", self._not_started())
             case "timeout" | "idle":
-                return self._failed(finished.ended, finished.detail.rstrip("."), output)
+                return self._failed(finished.ended, coded(finished.detail), output)
             case "output" | "disk":
-                return Failure(code="limit", detail=finished.detail)
+                return Failure.of("limit", finished.detail)
             case "exit" if finished.exit_code != 0:
-                return self._failed("crash", f"The program ended with exit code {finished.exit_code}", output)
+                return self._failed("crash", Sentence("program_ended", number=finished.exit_code), output)
             case _:
                 return None
 
@@ -69,11 +70,11 @@ class Run:
         """Why a program that ended well has no answer; an exit code proves nothing."""
         final = self.settings.require_final
         if error_of(output, self.settings.error_path) is not None:
-            return self._failed("crash", "", output)
+            return self._failed("crash", None, output)
         if self.settings.output == "json" and not output:
-            return self._failed("unreadable", "The program wrote no JSON object", output)
+            return self._failed("unreadable", Sentence("program_wrote_no_json"), output)
         if not has_final(output, final):
-            return self._failed("unreadable", f"The program ended without its message {final!r}", output)
+            return self._failed("unreadable", Sentence("program_ended_early", name=final), output)
         return None
 
     def _error_text(self, text: str) -> Failure | None:
@@ -84,11 +85,14 @@ class Run:
         lines = last_lines(text)
         return failure_of("crash", lines, output=lines, rules=self.settings.failures)
 
-    def _failed(self, code: FailureCode, sentence: str, output: Sequence[Message]) -> Failure:
+    def _not_started(self) -> str:
+        return rewritten(self.finished.detail, lambda text: self.call.scrub(text)[:TAIL])
+
+    def _failed(self, code: FailureCode, sentence: Sentence | None, output: Sequence[Message]) -> Failure:
         """The failure, with the end of the program's error text, which may determine a more specific code."""
         lines = self._error_message(output)
-        detail = f"{sentence}: {lines}" if sentence and lines else lines or f"{sentence}."
-        return failure_of(code, detail, output=lines, rules=self.settings.failures)
+        why = because(sentence, lines) if sentence else lines
+        return failure_of(code, why, output=lines, rules=self.settings.failures)
 
     def _error_message(self, output: Sequence[Message]) -> str:
         """The error text: the reported error, otherwise stderr, otherwise the end of stdout without JSON."""

@@ -13,6 +13,7 @@ from adapters.agents.command.settings import CommandSettings
 from adapters.agents.port import Reply, Turn
 from adapters.agents.streams import activities
 from domain.session.turns import Failure
+from domain.values.sentences import Sentence, because
 
 
 class Hopeless(Exception):
@@ -43,7 +44,7 @@ class Watch:
             if self._turn.observe is not None:
                 self._turn.observe(activity)
             if activity.kind == "retry" and activity.failure == "auth":
-                raise Hopeless(Failure(code="auth", detail=f"The provider refused the login: {activity.text}."))
+                raise Hopeless(Failure.of("auth", because(Sentence("login_refused"), activity.text or "")))
         if self._questions is not None:
             self._questions.line(stream, text)
 
@@ -72,5 +73,6 @@ def explained(reply: Reply, retry: Activity | None) -> Reply:
     failure = reply.failure
     if failure is None or failure.code not in ("timeout", "idle") or retry is None or retry.failure is None:
         return reply
-    detail = f"{failure.detail.rstrip('.')}, while it retried: {retry.text}."
-    return replace(reply, failure=Failure(code=retry.failure, detail=detail, retry_after=failure.retry_after))
+    text = f"{failure.detail.rstrip('.')}, while it retried: {retry.text}."
+    why = Sentence.foreign(text, "while_retrying", sentence=failure.why, detail=retry.text or "")
+    return replace(reply, failure=Failure.of(retry.failure, why, retry_after=failure.retry_after))

@@ -27,6 +27,7 @@ from adapters.agents.port import Reply, Turn
 from adapters.agents.prompts.history import Exchange
 from adapters.processes import resolve_secrets
 from domain.session.turns import Failure, FailureCode
+from domain.values.sentences import Sentence, sentence_of
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -57,13 +58,13 @@ class ModelAgent:
     async def ask(self, turn: Turn) -> Reply:
         started = time.monotonic()
         if turn.role not in SPEAKS:
-            return _failed("refused", f"{turn.agent} is a model, which only speaks: it cannot be {turn.role}.")
+            return _failed("refused", Sentence("model_only_speaks", agent=turn.agent, role=turn.role))
         try:
             key = resolve_secrets({"api_key": self._settings.api_key or ""})["api_key"]
         except ValueError as error:
-            return _failed("auth", str(error))
+            return _failed("auth", sentence_of(error))
         if key and not _KEY.fullmatch(key):
-            return _failed("auth", "api_key: the key must be one line of ASCII.")
+            return _failed("auth", Sentence("api_key_not_one_line"))
         model_turn = _ModelTurn(self._settings, turn, key)
         reply = await model_turn.answer()
         return replace(reply, seconds=time.monotonic() - started)
@@ -93,7 +94,7 @@ class _ModelTurn:
         heard, resumed = self._heard, began != _begun(self._turn)
         failure = failure or heard.end()
         if failure is not None:
-            failure = failure.changed(detail=self._scrub(failure.detail)[:TAIL])
+            failure = failure.rewritten(lambda text: self._scrub(text)[:TAIL])
         return Reply(
             text=self._scrub(heard.text),
             usage=heard.usage,
@@ -151,16 +152,16 @@ class _ModelTurn:
                 async with client.stream("POST", url, content=content, headers=headers) as response:
                     return await self._hear(response)
         except TimeoutError:
-            return Failure(code="timeout", detail=f"Stopped after {self._wall:g} s.")
+            return Failure.of("timeout", Sentence("stopped_after", number=self._wall))
         except ReadTimeout:
-            return Failure(code="idle", detail=f"Stopped after {self._idle:g} s without a sign of life.")
+            return Failure.of("idle", Sentence("stopped_in_silence", number=self._idle))
         except HTTPError as error:
-            return Failure(code="network", detail=f"{url}: {str(error) or type(error).__name__}")
+            return Failure.of("network", f"{url}: {str(error) or type(error).__name__}")
 
     async def _hear(self, response: "Response") -> Failure | None:
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if response.headers.get("content-encoding", "identity") != "identity":
-            return Failure(code="unreadable", detail="The endpoint compressed its answer, which was not asked for.")
+            return Failure.of("unreadable", Sentence("endpoint_compressed"))
         if response.status_code == 200 and kind == "text/event-stream":
             return await self._stream(response)
         whole = await _some(response)
@@ -168,7 +169,7 @@ class _ModelTurn:
             return _refusal(response, _json(whole) or whole.decode(errors="replace"))
         message = _json(whole)
         if message is None:
-            return Failure(code="unreadable", detail=f"The endpoint answered {kind or 'something'} instead of JSON.")
+            return Failure.of("unreadable", Sentence("endpoint_not_json", given=kind or "?"))
         self._transcribe(orjson.dumps(message).decode())
         self._take(message)
         return None
@@ -184,13 +185,13 @@ class _ModelTurn:
                     self._heard.finished = True
                     return None
                 if taken > STREAM_BYTES:
-                    return Failure(code="limit", detail=f"The answer came in more than {STREAM_BYTES} bytes.")
+                    return Failure.of("limit", Sentence("stopped_at_output", number=STREAM_BYTES))
                 if (message := _json(event.data)) is not None:
                     self._take(message)
                 if self._heard.failure is not None:
                     return None
         except SSEError as error:
-            return Failure(code="limit", detail=str(error))
+            return Failure.of("limit", str(error))
         return None
 
     def _take(self, message: Message) -> None:
@@ -217,7 +218,7 @@ class _ModelTurn:
 
 
 def _failed(code: FailureCode, detail: str) -> Reply:
-    return Reply(failure=Failure(code=code, detail=detail))
+    return Reply(failure=Failure.of(code, detail))
 
 
 def _begun(turn: Turn) -> str:

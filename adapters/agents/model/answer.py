@@ -10,6 +10,7 @@ from adapters.agents.activity import Voice
 from adapters.agents.failures import last_lines, of_status, recognised, wait_of
 from domain.session.turns import Failure, FailureCode
 from domain.values.base import Usage
+from domain.values.sentences import Sentence, because
 
 Message = Mapping[str, Any]  # JSON of an external endpoint
 Say = Callable[[Voice, str], None]
@@ -75,7 +76,7 @@ class ChatAnswer:
         if len(encoded) > room:
             words = encoded[: max(room, 0)].decode(errors="ignore")
             self.truncated = True
-            self.failure = Failure(code="limit", detail=f"The answer is longer than {self._most} bytes.")
+            self.failure = Failure.of("limit", Sentence("answer_too_long", number=self._most))
         if words:
             self._parts.append(words)
             self._say("message", words)
@@ -85,14 +86,13 @@ class ChatAnswer:
         if self.failure is not None:
             return self.failure
         if self._refusal or self._finish == "content_filter":
-            detail = f": {last_lines(self._refusal)}" if self._refusal else " (content filter)."
-            return Failure(code="refused", detail=f"The model declined to answer{detail}")
+            return Failure.of("refused", because(Sentence("model_declined"), last_lines(self._refusal)))
         if self._finish == "length":
-            return Failure(code="limit", detail="The model stopped at its limit of tokens.")
+            return Failure.of("limit", Sentence("stopped_at_token_limit"))
         if not self.finished:
-            return Failure(code="network", detail="The answer broke off before its end.")
+            return Failure.of("network", Sentence("answer_broken_off"))
         if not self.text.strip():
-            return Failure(code="unreadable", detail="The model gave an empty answer.")
+            return Failure.of("unreadable", Sentence("no_answer_given"))
         return None
 
 
@@ -102,10 +102,10 @@ def failure_in(error: object, status: int | None = None) -> Failure:
     message = last_lines(str(fields.get("message") or (error if isinstance(error, str) else "")))
     words = " ".join((str(fields.get("code") or ""), str(fields.get("type") or ""), message))
     number = status if status is not None else _whole(fields.get("code"))
-    detail = message or "The endpoint reported an error."
+    detail = message or Sentence("endpoint_reported_error")
     if status is not None:
         detail = f"HTTP {status}: {message}" if message else f"HTTP {status}."
-    return Failure(code=_code(number, words), detail=detail, retry_after=wait_of(message))
+    return Failure.of(_code(number, words), detail, retry_after=wait_of(message))
 
 
 def _code(status: int | None, words: str) -> FailureCode:

@@ -15,8 +15,9 @@ from adapters.agents.rpc.pipe import MessagePipe
 from adapters.agents.rpc.stopwatch import Stopwatch
 from adapters.fence import Fence
 from adapters.processes import Finished, run
-from domain.session.turns import Failure
+from domain.session.turns import Failure, FailureCode
 from domain.values.base import HansardError
+from domain.values.sentences import Sentence, because, rewritten
 
 if TYPE_CHECKING:
     from acp import RequestError
@@ -124,24 +125,23 @@ class Program:
         """The program ended before its answer."""
         await asyncio.wait({running}, timeout=LEAVE_SECONDS)
         if not running.done():
-            return Failure(code="crash", detail="The program broke off the conversation.")
+            return Failure.of("crash", Sentence("program_broke_off"))
         finished = running.result()
         match finished.ended:
             case "not_started":
-                code = "refused" if self._call.cwd.is_dir() else "workspace"
-                return Failure(code=code, detail=self._call.scrub(finished.detail))
+                code: FailureCode = "refused" if self._call.cwd.is_dir() else "workspace"
+                return Failure.of(code, rewritten(finished.detail, self._call.scrub))
             case "output":
-                return Failure(code="limit", detail=finished.detail)
+                return Failure.of("limit", finished.detail)
             case _:
                 lines = self._call.scrub(last_lines(finished.stderr))
-                sentence = f"The program ended with exit code {finished.exit_code}"
-                detail = f"{sentence}: {lines}" if lines else f"{sentence}."
-                return failure_of("crash", detail, output=lines, rules=self._settings.failures)
+                why = because(Sentence("program_ended", number=finished.exit_code), lines)
+                return failure_of("crash", why, output=lines, rules=self._settings.failures)
 
     def _over(self, limit: str) -> Failure:
         if limit == "timeout":
-            return Failure(code="timeout", detail=f"Stopped after {self.stopwatch.wall:g} s.")
-        return Failure(code="idle", detail=f"Stopped after {self.stopwatch.idle:g} s without output.")
+            return Failure.of("timeout", Sentence("stopped_after", number=self.stopwatch.wall))
+        return Failure.of("idle", Sentence("stopped_in_silence", number=self.stopwatch.idle))
 
     def _transcribe(self, line: str) -> None:
         if self._turn.transcribe is not None:
@@ -167,8 +167,8 @@ async def introduced(connection: "Connection", wanted: Json, protocol: str) -> J
         async with asyncio.timeout(START_SECONDS):
             return table(await connection.send_request("initialize", wanted))
     except TimeoutError:
-        detail = f"The program did not introduce itself within {START_SECONDS:g} s: does it speak {protocol}?"
-        raise Rejected(Failure(code="timeout", detail=detail)) from None
+        why = Sentence("program_not_introduced", number=START_SECONDS, protocol=protocol)
+        raise Rejected(Failure.of("timeout", why)) from None
 
 
 async def call_off(telling: Coroutine[Any, Any, Any], ends: "asyncio.Future[Any]") -> None:

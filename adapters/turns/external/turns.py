@@ -108,7 +108,7 @@ class ExternalTurns:
         try:
             return Offer(job, self._runner.prepared(job))
         except (HansardError, OSError) as error:
-            failure = Failure(code="crash", detail=str(error))
+            failure = Failure.of("crash", sentence_of(error))
         return outcome_of(job, failed(job, failure, seconds=time.monotonic() - started), lease.worker)
 
     async def _settle(self, envelope: CommandEnvelope) -> None:
@@ -124,7 +124,7 @@ class ExternalTurns:
             return lease
         job = await asyncio.to_thread(self._leases.job, lease)
         seconds = self._leases.seconds(job)
-        failure = Failure(code="timeout", detail=f"No answer within {seconds:.0f} s.")
+        failure = Failure.of("timeout", Sentence("no_answer_within", number=round(seconds)))
         await self._settle(outcome_of(job, failed(job, failure, seconds=seconds), worker))
         self._leases.ends(lease)
         raise LeaseLost(Sentence("turn_timed_out", turn=turn_id), "timeout")
@@ -178,7 +178,7 @@ class ExternalTurns:
         except WorkspaceError as error:
             if reply.files:
                 raise Invalid({"/files": sentence_of(error)}) from None
-            failure = Failure(code="crash", detail=str(error))
+            failure = Failure.of("crash", sentence_of(error))
         return self._runner.answered(job, replace(answer, failure=failure))
 
     async def _recorded(self, job: Job, command: RecordReply, worker: str, receipted: ResultKey) -> CommandAnswer:
