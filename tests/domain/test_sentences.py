@@ -10,7 +10,8 @@ import orjson
 import pytest
 from pydantic import TypeAdapter
 
-from domain.values.sentences import Sentence, from_wire, in_language, sentence_of, wire
+from domain.session.turns import Failure
+from domain.values.sentences import Sentence, because, from_wire, in_language, rewritten, sentence_of, wire
 from domain.values.words import catalogue
 
 CATALOGUE = catalogue("domain.values")
@@ -112,3 +113,40 @@ def test_an_error_says_its_sentence() -> None:
     sentence = Sentence("blank")
     assert sentence_of(ValueError(sentence)) is sentence
     assert sentence_of(ValueError("plain")) == "plain"
+
+
+# -- failures ------------------------------------------------------------------------------------------------------
+
+
+def own_words(call: ast.Call) -> bool:
+    """Whether the call says why in plain English of ours, which no reader could have in another language."""
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    texts = [node for each in given if not isinstance(each, ast.Call) for node in ast.walk(each)]
+    plain = " ".join(node.value for node in texts if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return re.search(r"[A-Za-z]{2,} [a-z]{2,}", plain) is not None
+
+
+def test_every_reason_of_a_failure_that_hansard_words_is_a_sentence() -> None:
+    made = ("Failure", "Failure.of", "WorkspaceError", "Misreadable", "Finished")
+    found = {
+        f"{path.name}:{node.lineno}"
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in made and own_words(node)
+    }
+    allowed = {"port.py", "reusing.py", "repository.py", "blaming.py", "child.py"}  # nobody reads these, or not as such
+    assert {place for place in found if place.split(":")[0] not in allowed} == set()
+
+
+def test_a_sentence_without_its_secrets_has_none_in_its_parameters() -> None:
+    told = because(Sentence("program_ended", number=3), "the key is hunter2")
+    kept = rewritten(told, lambda text: text.replace("hunter2", "***"))
+    assert str(kept) == "The program ended with exit code 3: the key is ***"
+    assert "hunter2" not in str(wire(kept)) and in_language(kept, "ko").endswith("the key is ***")
+
+
+def test_a_failure_keeps_its_sentence_through_the_record() -> None:
+    failure = Failure.of("timeout", Sentence("stopped_after", number=3.0))
+    kept = Failure.model_validate_json(failure.model_dump_json(by_alias=True))
+    assert (kept.detail, in_language(kept.why, "ko")) == ("Stopped after 3 s.", "3초 만에 중단했습니다.")
+    assert Failure.of("crash", "boom").sentence is None
