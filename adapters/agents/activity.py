@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 import orjson
 from pydantic import Field
 
-from domain.session.turns import FailureCode
+from domain.session.attempts import FailureCode
 from domain.values.base import Usage, Value
 
 Kind = Literal["message", "thought", "tool", "plan", "retry", "usage", "permission", "notice"]

@@ -11,8 +11,8 @@ from typing import Annotated, Final, NamedTuple
 
 from pydantic import AfterValidator, Field
 
-from domain.session.turns import Failure, FailureCode, Retryable
-from domain.session.turns import Final as FinalCode
+from domain.session.attempts import Failure, FailureCode, Retryable
+from domain.session.attempts import Final as FinalCode
 from domain.values.base import Value
 
 LINES: Final = 20

@@ -9,7 +9,8 @@ from adapters.agents.activity import Activity
 from adapters.agents.permissions import Permit, deny
 from adapters.agents.prompts.history import Exchange
 from adapters.fence import Fence, Grant, Unfenced
-from domain.session.turns import Access, Failure, FenceLevel
+from domain.session.attempts import Failure
+from domain.session.turns import Access, FenceLevel
 from domain.values.base import Usage, Value
 
 

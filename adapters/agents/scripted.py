@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from adapters.agents.activity import Activity, Status, Tool
 from adapters.agents.port import Limits, Reply, Turn
-from domain.session.turns import Failure
+from domain.session.attempts import Failure
 from domain.values.base import Invalid, Usage, Value
 from domain.values.sentences import Sentence, of_pydantic, sentence_of
 

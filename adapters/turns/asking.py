@@ -27,8 +27,9 @@ from adapters.turns.prompting import RenderedPrompt, judged_place, prompt_of, re
 from adapters.turns.readying import environment
 from adapters.workspace import Workspaces
 from domain.discussion.derived import content_of
+from domain.session.attempts import Failure
 from domain.session.record import Recorded, Whole
-from domain.session.turns import AgentSessionsCleared, Failure, RecordReply, TurnAnswered, TurnAttemptFailed
+from domain.session.turns import AgentSessionsCleared, RecordReply, TurnAnswered, TurnAttemptFailed
 from domain.values.base import Command, HansardError, Unreadable, Usage
 from domain.values.sentences import Sentence, in_language, sentence_of
 from domain.values.words import thread_name

@@ -12,11 +12,12 @@ from adapters.workspace.workspace import hand_over
 from domain.delivery.state import Delivery
 from domain.orchestration.state import Orchestration
 from domain.replies.delivery import FileChange, changes
+from domain.session.attempts import Failure
 from domain.session.state import Session
-from domain.session.turns import Failure, RecordPackage, RecordReply, TurnRequested
+from domain.session.turns import RecordPackage, RecordReply, TurnRequested
 from domain.session.workspace import WorkspaceChanges, WorkspacePrepared
 from domain.values.base import Blob, HansardError
-from domain.values.sentences import sentence_of
+from domain.values.sentences import Sentence, because, sentence_of
 
 
 class Changes(NamedTuple):
@@ -129,14 +130,15 @@ def publish(job: Job, workspaces: Workspaces) -> RecordPackage:
     try:
         branch = hand_over(workspace, commit, wanted)
     except HansardError as error:
-        problem = f"The branch {wanted} could not be made: {error}"
+        problem = because(Sentence("branch_not_made", branch=wanted), sentence_of(error))
     return RecordPackage(
         turn_id=job.lease.turn_id,
         attempt=job.lease.attempt,
         branch=branch,
         commit=commit if branch or job.session.kind == "orchestration" else None,
         patch=text(workspace.patch(base, commit), blobs),
-        problem=problem,
+        problem=problem and str(problem),
+        sentence=problem,
         slot=job.slot,
         blobs=tuple(blobs),
     )

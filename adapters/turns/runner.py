@@ -31,6 +31,7 @@ from domain.delivery.commands import RecordBaseline, RecordValidation
 from domain.delivery.state import Delivery
 from domain.kinds import command_of, fold
 from domain.orchestration.state import Orchestration
+from domain.session.attempts import Failure
 from domain.session.forking import renamed, same_request
 from domain.session.forks import Diverge, Reuse
 from domain.session.landings import RecordLanding
@@ -38,7 +39,6 @@ from domain.session.record import Recorded, RecordedCommand, Whole, commands_in
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import (
     AgentSessionsCleared,
-    Failure,
     RecordPackage,
     RecordReply,
     RecordTurn,

@@ -22,7 +22,7 @@ from domain.delivery.command_prefixes import Prefixes, is_allowed, only
 from domain.delivery.commands import RecordValidation
 from domain.delivery.reasons import reasons
 from domain.delivery.state import Delivery
-from domain.session.turns import Failure
+from domain.session.attempts import Failure
 from domain.session.validation import DID_NOT_EXIT, CommandRun, Ended, ValidationResult, ValidationStep, outcome
 from domain.values.base import Text
 from domain.values.sentences import Sentence

@@ -62,6 +62,16 @@ def in_words(text: str) -> str:
     return sentences.in_words(words(of_environment(os.environ)), text)
 
 
+def worded(session: Mapping[str, Any], name: str) -> str:
+    """A text of a session's view, such as `lastError`, in the terminal's language where Hansard wrote it."""
+    text, data = str(session.get(name) or ""), session.get(f"{name}Sentence")
+    if not data:
+        return text
+    from domain.values.sentences import from_wire
+
+    return in_words(from_wire(text, data["code"], data["params"]))
+
+
 def of_http(status: int) -> int:
     """The exit code for a problem of the API."""
     return _BY_HTTP_STATUS.get(status, FAILURE)

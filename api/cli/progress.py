@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Protocol
 
-from api.cli.exits import rests
+from api.cli.exits import in_words, rests
 from api.cli.figures import figures
 from api.cli.labels import sentence
 from api.cli.options import Json
@@ -27,6 +27,15 @@ _FEEDBACK: Final = 80  # characters of a verdict's feedback beside its agent; al
 def matrix(session: Json) -> str:
     """A line for each agent: name, role, its phases, gate, and the last verdict on it."""
     return columns([_row(agent) for agent in session.get("agents") or ()])
+
+
+def warnings(session: Json) -> str:
+    """What was corrected or went wrong on the way, in the terminal's language."""
+    from domain.values.sentences import from_wire
+
+    wired = session.get("warningSentences") or [None] * len(session["warnings"])
+    pairs = zip(session["warnings"], wired, strict=True)
+    return "\n".join(in_words(from_wire(text, data["code"], data["params"])) if data else text for text, data in pairs)
 
 
 def history(session: Json) -> str:

@@ -6,11 +6,12 @@ from typing import Final
 
 from api.cli import discussion
 from api.cli.discussion import Pairs
+from api.cli.exits import worded
 from api.cli.fences import GAPS, NAMES
 from api.cli.figures import figures
 from api.cli.labels import recorded
 from api.cli.options import Json
-from api.cli.progress import MARKS, history, matrix
+from api.cli.progress import MARKS, history, matrix, warnings
 from api.cli.terminal import counted, local_time, put, put_pairs, shortened
 from domain.values.words import of_environment
 
@@ -117,7 +118,7 @@ def outcome(session: Json) -> Pairs:
 
 def _error(session: Json) -> str:
     """The last error, where the summary does not already say it."""
-    error = str(session.get("lastError") or "")
+    error = worded(session, "lastError")
     summary = summary_of(session) or ""
     return "" if error in summary or (summary and summary in error) else error
 
@@ -129,7 +130,7 @@ def _result(session: Json) -> Pairs:
                 ("mode", str(session["mode"])),
                 ("reason", reason_of(session)),
                 ("agents", matrix(session)),
-                ("warnings", "\n".join(session["warnings"])),
+                ("warnings", warnings(session)),
                 ("summary", summary_of(session)),
             ]
         case "review" | "debate":
@@ -175,7 +176,7 @@ def _orchestration(session: Json) -> Pairs:
         ("rounds", ", ".join(figures(session))),
         ("agents", matrix(session)),
         ("history", history(session)),
-        ("warnings", "\n".join(session["warnings"])),
+        ("warnings", warnings(session)),
         ("reason", reason_of(session)),
         ("summary", summary_of(session)),
     ]
@@ -256,12 +257,10 @@ def put_sides(one: Json, other: Json, cost: Json) -> None:
 
 
 def _beside(one: str, other: str) -> str:
-    """Both, or nothing where they are the same."""
     return "" if one == other else f"a  {_cut(one)}\nb  {_cut(other)}"
 
 
 def _cut(text: str) -> str:
-    """Its first lines, further ones below the first, each as far as it fits."""
     lines = text.rstrip().splitlines() or ["-"]
     more = [f"(and {len(lines) - _DIFF_LINES} more lines)"] if len(lines) > _DIFF_LINES else []
     return "\n   ".join([*(shortened(line, _WIDTH) for line in lines[:_DIFF_LINES]), *more])
@@ -274,7 +273,7 @@ def why_stopped(session: Json, commands: Sequence[str], event: Json | None) -> P
     if not cause and not event:
         return []
     lines = [f"{event['version']}. {event['lines'][0]}", *event["lines"][1:_EVIDENCE]] if event else []
-    shown = "\n".join(lines) or session.get("lastError") or ""
+    shown = "\n".join(lines) or worded(session, "lastError")
     first = next(iter(steps(session, commands)), "")
     return [("cause", cause), ("evidence", shown), ("next", first)]
 
@@ -296,6 +295,6 @@ def summary_of(session: Json) -> str:
     """How it ended, in the terminal's language."""
     if not (session.get("finalSummary") or session.get("summary")):
         return ""
-    from projections.record.outcome import outcome as worded  # the views that `--help` does not need
+    from projections.record.outcome import outcome  # the views that `--help` does not need
 
-    return worded(session, of_environment(os.environ))
+    return outcome(session, of_environment(os.environ))

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from domain.session.turns import Failure
+from domain.session.attempts import Failure
 from domain.session.validation import Stage, ValidationStep
 from domain.values.base import Value, absent
 from domain.values.sentences import Sentence, with_output

@@ -130,7 +130,7 @@ def command_of(recorded: RecordedCommand, session: Session | None) -> Command | 
             case ScopeDecided():
                 return DecideScope(request_id=event.request_id, decision=event.decision, actor=event.by)
             case SessionFinished(status="cancelled"):
-                return CancelDelivery(reason=event.final_summary.partition(": ")[2])
+                return CancelDelivery(reason=event.cancelled_because)
     return None
 
 
@@ -174,5 +174,5 @@ def _package(first: TurnAnswered | TurnFailed | TurnAttemptFailed, events: Seque
             case BranchPublished():
                 fields |= {"branch": event.branch, "commit": event.commit}
             case PhaseCompleted():
-                fields["problem"] = event.problem
+                fields |= {"problem": event.problem, "sentence": event.sentence}
     return RecordPackage(**fields)

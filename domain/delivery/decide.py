@@ -111,7 +111,7 @@ def cancel(now: Now[Delivery], command: CancelDelivery) -> Events:
     now.next("cancel", refusal=command.REFUSAL)
     yield from cancel_turns(now, "cancelled")
     yield from skip(now, "running", "pending")
-    summary = f"cancelled: {command.reason}" if command.reason else "cancelled"
+    summary = Sentence("cancelled_because", detail=command.reason) if command.reason else "cancelled"
     yield from finish(now, "cancelled", summary, by="cancel")
 
 
@@ -215,7 +215,7 @@ def record_baseline(now: Now[Delivery], command: RecordBaseline) -> Events:
         case TurnFailed(failure=failure):
             yield from skip(now, "pending")
             code = failure.code if command.failure is None else "turn_failed"
-            yield from finish(now, "failed", failure.detail or failure.code, by="fail", code=code)
+            yield from finish(now, "failed", failure.why or failure.code, by="fail", code=code)
 
 
 def record_validation(now: Now[Delivery], command: RecordValidation) -> Events:
@@ -251,7 +251,9 @@ def record_package(now: Now[Delivery], command: RecordPackage) -> Events:
     stands = f"The work stands on branch {branch}." if branch else command.problem or ""
     if branch is not None and commit is not None:
         yield BranchPublished(message=stands, branch=branch, commit=commit, **about(now, "packaging"))
-    yield from succeed(now, f"{stands} Nothing is packaged (packaging is a no-op).".strip(), command.problem)
+    yield from succeed(
+        now, f"{stands} Nothing is packaged (packaging is a no-op).".strip(), command.sentence or command.problem
+    )
 
 
 def expire(now: Now[Delivery], command: ExpireTurn) -> Events:

@@ -11,7 +11,7 @@ from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.children import ReviewSettings
 from domain.session.validation import ValidationStep
 from domain.session.workspace import EVERYTHING, PathScope
-from domain.values.base import DomainEvent, Text, Value
+from domain.values.base import DomainEvent, Text, Value, absent
 from domain.values.budget import BudgetLimits, Reason
 from domain.values.sentences import Sentence
 
@@ -94,6 +94,7 @@ class PhaseCompleted(DeliveryEvent):
 
     TOPIC: ClassVar[str] = "delivery.phase_completed"
     problem: str | None = Field(default=None, description="a problem that did not fail the phase")
+    sentence: Sentence | None = Field(default=None, exclude_if=absent, description="`problem` as data")
 
 
 class PhaseFailed(DeliveryEvent):
@@ -260,7 +261,13 @@ class SessionFinished(DeliveryTransition):
     status: str = Field(description="success, failed or cancelled")
     final_summary: str = Field(description="the outcome in a word or sentence")
     children: tuple[str, ...] = Field(default=(), description="the reviews that end with it")
+    sentence: Sentence | None = Field(default=None, exclude_if=absent, description="`finalSummary` as data")
     code: str | None = Field(default=None, description="a reason code, if no phase gives one")
+
+    @property
+    def cancelled_because(self) -> str:
+        """The person's reason. Old logs have it only in the text of the summary."""
+        return str(self.sentence.params["detail"]) if self.sentence else self.final_summary.partition(": ")[2]
 
 
 EVENTS: tuple[type[DomainEvent], ...] = (

@@ -32,11 +32,12 @@ from domain.delivery.events import (
 )
 from domain.delivery.reasons import blocking, failing
 from domain.delivery.state import Delivery, Resume, ScopeRequest
+from domain.session.attempts import Unready
 from domain.session.children import ChildClosed
 from domain.session.forks import SessionForked
 from domain.session.permissions import PermissionEvent
 from domain.session.state import EventMetadata, evolve_shared
-from domain.session.turns import Settled, TurnAnswered, TurnAttemptFailed, TurnRetried, Unready
+from domain.session.turns import Settled, TurnAnswered, TurnAttemptFailed, TurnRetried
 from domain.values.base import DomainEvent
 from domain.values.budget import Budget
 
@@ -172,7 +173,7 @@ def _evolve(state: Delivery, event: DeliveryEvent, at: int) -> None:
         case DeliveryRetried():
             _retried(state, event)
         case SessionFinished():
-            state.final_summary = event.final_summary
+            state.final_summary = event.sentence or event.final_summary
             state.code = event.code or state.code
             state.stopped_at = state.stopped_at or at
 

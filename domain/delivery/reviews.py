@@ -14,6 +14,7 @@ from domain.delivery.reasons import blocking
 from domain.delivery.state import Delivery
 from domain.delivery.steps import about, answered, artifact, enter, next_iteration, repeated, send_back
 from domain.replies.delivery import ReviewArtifact, review_artifact
+from domain.session.attempts import Failure
 from domain.session.children import CloseChild, ReviewSettings, fix_feedback
 from domain.session.decision import (
     Events,
@@ -21,10 +22,7 @@ from domain.session.decision import (
     read,
 )
 from domain.session.discussions import close_child, headline, request_child
-from domain.session.turns import (
-    Failure,
-    RecordReply,
-)
+from domain.session.turns import RecordReply
 from domain.values.base import Text
 from domain.values.time import iso
 

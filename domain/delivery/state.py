@@ -11,6 +11,7 @@ from domain.session.validation import ValidationStep
 from domain.session.workspace import EVERYTHING, PathScope, changed_tests, touched
 from domain.values.base import Text
 from domain.values.budget import Budget, BudgetStatus, Reason
+from domain.values.sentences import Sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Delivery(Session):
     resume: Resume | None = None
     stopped_at: int | None = None
     exhausted_by: Reason | None = None
-    final_summary: str | None = None
+    final_summary: Sentence | str | None = None
     code: str | None = None
     """Why it stopped, as a short code."""
     no_progress_limit: int = 0

@@ -16,6 +16,7 @@ from domain.delivery.events import (
     SessionFinished,
 )
 from domain.delivery.state import Delivery, context
+from domain.session.attempts import Failure
 from domain.session.decision import (
     Events,
     Now,
@@ -23,14 +24,10 @@ from domain.session.decision import (
     clear_agents,
     end_attempt,
 )
-from domain.session.turns import (
-    Failure,
-    RecordTurn,
-    TurnAnswered,
-    TurnFailed,
-)
+from domain.session.turns import RecordTurn, TurnAnswered, TurnFailed
 from domain.values.base import DomainEvent, Text
 from domain.values.budget import Reason
+from domain.values.sentences import Sentence, coded
 from domain.values.time import iso
 
 BUDGET_EXHAUSTED = "failed_budget_exhausted"
@@ -101,7 +98,7 @@ def _phase(state: str) -> Phase:
 
 
 def succeed(now: Now[Delivery], message: str, problem: str | None = None) -> Events:
-    yield PhaseCompleted(message=message, problem=problem, **about(now, "packaging"))
+    yield PhaseCompleted(message=message, problem=problem, sentence=coded(problem), **about(now, "packaging"))
     yield from finish(now, "success", delivered(now.state), by="complete")
 
 
@@ -121,10 +118,13 @@ def delivered(delivery: Delivery) -> str:
 
 def fail(now: Now[Delivery], phase: Phase, failure: Failure) -> Events:
     """A turn without further attempts fails its phase and skips the pending phases (K-36, K-41). It may be retried."""
-    words = failure.detail or failure.code
-    summary = f"Phase {phase} failed: {words}"
+    summary = Sentence("phase_failed_because", phase=phase, detail=failure.why or failure.code)
     yield PhaseFailed(
-        message=summary, error_type=failure.code, error_message=words, sentence=failure.sentence, **about(now, phase)
+        message=str(summary),
+        error_type=failure.code,
+        error_message=failure.detail or failure.code,
+        sentence=failure.sentence,
+        **about(now, phase),
     )
     yield from skip(now, "pending")
     yield from finish(now, "failed", summary, by="fail")
@@ -169,9 +169,10 @@ def finish(
     if by not in ("", "fail") and now.state.agent_sessions:
         yield clear_agents(now, status)
     fields: dict[str, Any] = {
-        "message": summary,
+        "message": str(summary),
         "status": status,
-        "final_summary": summary,
+        "final_summary": str(summary),
+        "sentence": coded(summary),
         "children": tuple(now.state.open_children),
         "code": code,
         **about(now, now.state.phase, role="supervisor", iteration=iteration),

@@ -30,13 +30,13 @@ from domain.orchestration.phrases import RESET, RESET_DONE
 from domain.orchestration.planning import ask_first, record_answer, record_plan, revise_plan
 from domain.orchestration.rounds import begin_round, close_round, record_report, record_verdicts
 from domain.orchestration.state import AGENT, Orchestration
-from domain.session.attempts import ONCE
+from domain.session.attempts import ONCE, Failure
 from domain.session.children import CloseChild, fix_feedback, fix_issues
 from domain.session.decision import Events, cancel_turns, clear_agents, content, end_attempt, read
 from domain.session.discussions import close_child
 from domain.session.landing import hand_over
 from domain.session.retry import retry_failed, retry_waiting
-from domain.session.turns import Failure, RecordPackage, RecordReply, RetryTurn, TurnAttemptFailed, TurnFailed
+from domain.session.turns import RecordPackage, RecordReply, RetryTurn, TurnAttemptFailed, TurnFailed
 from domain.session.workspace import ResultPublished
 from domain.triage import triage
 from domain.values.base import Command, Unreadable
@@ -236,7 +236,9 @@ def record_package(now: Run, command: RecordPackage) -> Events:
     yield end_attempt(now, command, command.failure)
     if command.failure is not None or command.commit is None:
         return
-    yield ResultPublished(branch=command.branch, commit=command.commit, problem=command.problem)
+    yield ResultPublished(
+        branch=command.branch, commit=command.commit, problem=command.problem, sentence=command.sentence
+    )
     if now.state.status in ("done", "checkpoint", "partial"):
         yield from hand_over(now, now.state.round)
 

@@ -97,6 +97,7 @@ class PlanMade(OrchestrationTransition):
     plan: Text = Field(description="the plan in the planner's words")
     agents: tuple[AgentPhases, ...] = Field(description="each agent's part, in the plan's order")
     warnings: tuple[str, ...] = Field(default=(), description="what was corrected in the plan")
+    sentences: tuple[Sentence | None, ...] = Field(default=(), description="each warning as data")
     last_round: int = Field(default=0, description="the round after which the run stops unless it is given more (K-13)")
     source: Literal["planner", "agent"] = Field(default="planner", description="or an agent that delegates")
 

@@ -29,7 +29,7 @@ from domain.session.state import EventMetadata, evolve_shared
 from domain.session.turns import TurnAnswered, TurnFailed
 from domain.values.base import DomainEvent, without
 from domain.values.phases import AgentPhases, Judged, paused
-from domain.values.sentences import as_sentences
+from domain.values.sentences import Sentence, as_sentences
 
 
 def evolve(run: Orchestration | None, event: DomainEvent, metadata: EventMetadata) -> Orchestration:
@@ -54,7 +54,8 @@ def evolve(run: Orchestration | None, event: DomainEvent, metadata: EventMetadat
         case VerdictUnreadable():
             state.unreadable_verdicts, state.verdict_problem = event.attempt, event.sentence or event.problem
             state.unjudged = event.round
-            state.warnings = (*state.warnings, f"Round {event.round}: the verdict was unreadable. {event.problem}")
+            why = Sentence("verdict_unreadable_in", number=event.round, detail=state.verdict_problem)
+            state.warnings = (*state.warnings, why)
         case VerdictGiven():
             _judged(state, event)
         case ReviewStarted():
@@ -138,7 +139,7 @@ def _discussed(state: Orchestration, event: ChildRequested | ChildClosed) -> Non
 def _planned(state: Orchestration, event: PlanMade) -> None:
     state.mode = "orchestrated"
     state.plan, state.plan_version, state.agents = event.plan, event.plan_version, event.agents
-    state.warnings = (*state.warnings, *event.warnings)
+    state.warnings = (*state.warnings, *as_sentences(event.warnings, event.sentences))
     state.refused_plans, state.refusals = 0, ()
 
 

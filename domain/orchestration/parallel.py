@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from domain.values.base import Value
 from domain.values.phases import OnlyTrue
+from domain.values.sentences import Sentence
 from domain.values.words import composed, folded, trimmed
 
 LONGEST_PATH = 4_096
@@ -31,10 +32,10 @@ def parallel(claims: Iterable[FileClaim]) -> list[bool]:
     return [reason is None for reason in _reasons(claims)]
 
 
-def hindrances(claims: Sequence[FileClaim]) -> list[str]:
+def hindrances(claims: Sequence[FileClaim]) -> list[Sentence]:
     """Who asks to work in parallel but cannot, and why."""
     pairs = zip(claims, _reasons(claims), strict=True)
-    return [f"{claim.agent} does not work in parallel: it {reason}." for claim, reason in pairs if reason]
+    return [Sentence("not_in_parallel", agent=claim.agent, why=reason) for claim, reason in pairs if reason]
 
 
 def _reasons(claims: Iterable[FileClaim]) -> list[str | None]:
@@ -44,17 +45,17 @@ def _reasons(claims: Iterable[FileClaim]) -> list[str | None]:
     return [_admit(claim, taken=taken, busy=busy) if claim.parallel else "" for claim in claims]
 
 
-def _admit(claim: FileClaim, *, taken: "_Taken", busy: set[str]) -> str | None:
+def _admit(claim: FileClaim, *, taken: "_Taken", busy: set[str]) -> Sentence | None:
     agent, files = folded(claim.agent), claim.affected_files or ()
     places = _places(files)
     if agent in busy:
-        return "has another subtask at the same time"
+        return Sentence("claim_has_another_subtask")
     if not places:
-        return "names files that cannot be placed in the workspace" if files else "names no files"
+        return Sentence("claim_outside_workspace" if files else "claim_without_files")
     for path, place in zip(files, places, strict=True):
         owner = taken.owner(place)
         if owner is not None:
-            return f"shares {path[:200]} with {owner}"
+            return Sentence("claim_shares", path=path[:200], agent=owner)
     busy.add(agent)
     for place in places:
         taken.add(place, claim.agent)

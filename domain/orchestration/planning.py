@@ -11,11 +11,11 @@ from domain.orchestration.events import (
 )
 from domain.orchestration.rounds import Places, begin_round
 from domain.orchestration.state import Orchestration
-from domain.session.attempts import ONCE
+from domain.session.attempts import ONCE, Failure
 from domain.session.children import ChildRequested
 from domain.session.decision import Events, ask
 from domain.session.discussions import headline, request_child
-from domain.session.turns import Access, Failure, RecordReply, TurnRequested
+from domain.session.turns import Access, RecordReply, TurnRequested
 from domain.session.workspace import undo
 from domain.values.base import Text, Unreadable
 from domain.values.phases import PhasePlan, Subtask, match, plan_agents
@@ -139,7 +139,8 @@ def make_plan(now: Run, planned: PhasePlan, *, plan: Text, source: str, words: s
         plan_version=run.plan_version + 1,
         plan=plan,
         agents=planned.agents,
-        warnings=planned.warnings,
+        warnings=tuple(map(str, planned.warnings)),
+        sentences=planned.warnings,
         last_round=run.last_round,
         source=source,
     )

@@ -18,10 +18,10 @@ from domain.orchestration.events import (
 from domain.orchestration.parallel import parallel
 from domain.orchestration.phrases import ALL_DONE
 from domain.orchestration.state import AGENT, Orchestration
-from domain.session.attempts import ONCE
+from domain.session.attempts import ONCE, Failure
 from domain.session.decision import Events, ask
 from domain.session.discussions import headline, request_child
-from domain.session.turns import Failure, RecordReply, TurnRequested
+from domain.session.turns import RecordReply, TurnRequested
 from domain.values.base import Text, Unreadable
 from domain.values.phases import phase_name
 from domain.values.sentences import Sentence, coded, sentence_of

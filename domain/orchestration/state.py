@@ -80,7 +80,7 @@ class Orchestration(Session):
     early: tuple[int, ...] = ()
     summary: Text | None = None
     partial_reason: str | None = None
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Sentence | str, ...] = ()
     plan_review: ReviewSettings | None = None
     work_review: ReviewSettings | None = None
     debate_rounds: int = 0

@@ -4,15 +4,59 @@ A turn is one question to one agent. A failed attempt is followed by another one
 conversation, or by another agent. If none is left, the turn has failed, and a person may retry it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal, NamedTuple, get_args
+from typing import Annotated, Literal, NamedTuple, Self, get_args
 
 from pydantic import Field
 
-from domain.session.turns import Failure, Unready
-from domain.values.base import Unreadable, Value
-from domain.values.sentences import Sentence, sentence_of
+from domain.values.base import Unreadable, Value, absent
+from domain.values.sentences import Sentence, coded, rewritten, sentence_of
+
+Retryable = Literal[
+    "rate_limit", "overloaded", "network", "crash", "timeout", "idle", "unreadable", "lost_conversation", "workspace"
+]
+Final = Literal["auth", "refused", "limit", "deadline"]
+Unready = Literal["validation_not_startable", "validation_escapes_workspace", "setup_failed"]
+"""Why a delivery's validation would prove nothing: no agent is asked."""
+OldCode = Literal["provider", "bad_output"]
+"""Codes that only old logs and old external workers contain."""
+FailureCode = Literal[Retryable, Final, Unready, OldCode]
+RETRYABLE: frozenset[str] = frozenset((*get_args(Retryable), *get_args(OldCode)))
+
+
+def _retryable(fields: dict[str, object]) -> bool:
+    return fields.get("code") in RETRYABLE
+
+
+class Failure(Value):
+    """Why a turn has no usable answer: a value, never an exception."""
+
+    code: FailureCode
+    detail: str = ""
+    retryable: bool = Field(default_factory=_retryable, description="whether asking again may help")
+    retry_after: Annotated[float, Field(ge=0)] | None = Field(
+        default=None, description="seconds to wait, if the agent says so"
+    )
+    sentence: Sentence | None = Field(
+        default=None, exclude_if=absent, description="`detail` as data, where Hansard wrote it"
+    )
+
+    @classmethod
+    def of(cls, code: FailureCode, why: str, *, retry_after: float | None = None) -> Self:
+        """The failure for this reason; the reason is also kept as data if it is a sentence of Hansard."""
+        return cls(code=code, detail=str(why), retry_after=retry_after, sentence=coded(why))
+
+    @property
+    def why(self) -> str:
+        """The detail, as a sentence if it is one."""
+        return self.sentence or self.detail
+
+    def rewritten(self, change: Callable[[str], str]) -> Self:
+        """The failure with `change` applied to its reason, for example to remove secrets."""
+        why = rewritten(self.why, change)
+        return self.changed(detail=str(why), sentence=coded(why))
+
 
 Next = Literal["retry", "repair", "new_conversation", "fallback"]
 PROVIDER_WAITS = frozenset(("rate_limit", "overloaded"))

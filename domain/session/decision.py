@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from domain.session.actions import refusal, unfit, with_shared
-from domain.session.attempts import PROVIDER_WAITS, step_after, unreadable
+from domain.session.attempts import PROVIDER_WAITS, Failure, step_after, unreadable
 from domain.session.chart import ChartTable
 from domain.session.outstanding import Outstanding
 from domain.session.record import RecordedCommand
@@ -17,7 +17,6 @@ from domain.session.state import EventMetadata, Moved, Session
 from domain.session.turns import (
     Access,
     AgentSessionsCleared,
-    Failure,
     RecordReply,
     RecordTurn,
     TurnAnswered,

@@ -4,15 +4,15 @@ A turn is requested by an event, leased to a worker, and settled exactly once: a
 asked at least once; the outcome is recorded exactly once.
 """
 
-from collections.abc import Callable
-from typing import Annotated, ClassVar, Literal, Self, get_args
+from typing import ClassVar, Literal, get_args
 
 from pydantic import Field
 
 from domain.session import permissions
+from domain.session.attempts import Failure
 from domain.session.workspace import WorkspaceChanges, WorkspacePrepared
-from domain.values.base import Command, Count, DomainEvent, Text, Usage, Value, absent
-from domain.values.sentences import Sentence, coded, rewritten
+from domain.values.base import Command, Count, DomainEvent, Text, Usage, Value
+from domain.values.sentences import Sentence
 
 # The part of an attempt's activity that is kept: the tools that it used, and what it printed.
 
@@ -60,57 +60,14 @@ def activity_of(event: ActivityRecorded) -> ActivitySummary:
 Access = Literal["none", "read", "write"]
 Work = Literal["ask", "prepare", "validate", "package", "land", "wait"]
 """`wait` is a person's turn: nobody works on it, it only has a deadline."""
-Retryable = Literal[
-    "rate_limit", "overloaded", "network", "crash", "timeout", "idle", "unreadable", "lost_conversation", "workspace"
-]
-Final = Literal["auth", "refused", "limit", "deadline"]
-Unready = Literal["validation_not_startable", "validation_escapes_workspace", "setup_failed"]
-"""Why a delivery's validation would prove nothing: no agent is asked."""
-OldCode = Literal["provider", "bad_output"]
-"""Codes that only old logs and old external workers contain."""
-FailureCode = Literal[Retryable, Final, Unready, OldCode]
 FenceLevel = Literal["bwrap", "landlock", "none"]
 """What held the programs of a turn, the strongest first."""
-RETRYABLE: frozenset[str] = frozenset((*get_args(Retryable), *get_args(OldCode)))
 
 
 def weakest(one: FenceLevel | None, other: FenceLevel | None) -> FenceLevel | None:
     """The weaker of two fences; null if nothing was run."""
     levels = get_args(FenceLevel)
     return max((level for level in (one, other) if level), key=levels.index, default=None)
-
-
-def _retryable(fields: dict[str, object]) -> bool:
-    return fields.get("code") in RETRYABLE
-
-
-class Failure(Value):
-    """Why a turn has no usable answer: a value, never an exception."""
-
-    code: FailureCode
-    detail: str = ""
-    retryable: bool = Field(default_factory=_retryable, description="whether asking again may help")
-    retry_after: Annotated[float, Field(ge=0)] | None = Field(
-        default=None, description="seconds to wait, if the agent says so"
-    )
-    sentence: Sentence | None = Field(
-        default=None, exclude_if=absent, description="`detail` as data, where Hansard wrote it"
-    )
-
-    @classmethod
-    def of(cls, code: FailureCode, why: str, *, retry_after: float | None = None) -> Self:
-        """The failure for this reason; the reason is also kept as data if it is a sentence of Hansard."""
-        return cls(code=code, detail=str(why), retry_after=retry_after, sentence=coded(why))
-
-    @property
-    def why(self) -> str:
-        """The detail, as a sentence if it is one."""
-        return self.sentence or self.detail
-
-    def rewritten(self, change: Callable[[str], str]) -> Self:
-        """The failure with `change` applied to its reason, for example to remove secrets."""
-        why = rewritten(self.why, change)
-        return self.changed(detail=str(why), sentence=coded(why))
 
 
 class TurnRequested(DomainEvent):
@@ -294,6 +251,7 @@ class RecordPackage(RecordTurn):
     commit: str | None = None
     patch: Text | None = None
     problem: str | None = None
+    sentence: Sentence | None = Field(default=None, description="the problem as data")
 
 
 class RetryTurn(Command):

@@ -7,7 +7,8 @@ from typing import ClassVar, Final, Literal
 
 from pydantic import Field
 
-from domain.values.base import Count, DomainEvent, Value
+from domain.values.base import Count, DomainEvent, Value, absent
+from domain.values.sentences import Sentence
 
 FileStatus = Literal["added", "modified", "deleted", "renamed"]
 
@@ -50,6 +51,7 @@ class ResultPublished(DomainEvent):
     branch: str | None = Field(default=None, description="null if none could be created")
     commit: str = Field(description="the commit that was published")
     problem: str | None = Field(default=None, description="why there is no branch")
+    sentence: Sentence | None = Field(default=None, exclude_if=absent, description="`problem` as data")
 
 
 EVENTS: tuple[type[DomainEvent], ...] = (WorkspacePrepared, ResultPublished)

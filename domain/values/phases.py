@@ -9,6 +9,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from domain.values.base import Value
+from domain.values.sentences import Sentence
 from domain.values.words import composed, folded
 
 Language = Literal["ko", "en"]
@@ -137,7 +138,7 @@ class PhasePlan(NamedTuple):
     """The agents of a plan in its order, and notes for people about how it was read."""
 
     agents: tuple[AgentPhases, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[Sentence, ...]
 
 
 class PhaseRange(NamedTuple):
@@ -158,7 +159,7 @@ def plan_agents(subtasks: Iterable[Subtask]) -> PhasePlan:
     )
 
 
-def _planned(subtask: Subtask) -> tuple[AgentPhases, str | None]:
+def _planned(subtask: Subtask) -> tuple[AgentPhases, Sentence | None]:
     chosen = phase_range(role=subtask.role, start_phase=subtask.start_phase, end_phase=subtask.end_phase)
     agent = AgentPhases(
         agent=subtask.agent,
@@ -172,8 +173,14 @@ def _planned(subtask: Subtask) -> tuple[AgentPhases, str | None]:
     )
     if not chosen.fell_back:
         return agent, None
-    bounds = f"[{chosen.start:g}, {chosen.end:g}]"
-    return agent, f"{subtask.agent}: {subtask.role} has no phase in {bounds}, so it gets phase {chosen.profile[0]}"
+    return agent, Sentence(
+        "no_phase_in_range",
+        agent=subtask.agent,
+        role=subtask.role,
+        first=chosen.start,
+        last=chosen.end,
+        number=chosen.profile[0],
+    )
 
 
 def full_profile(role: str) -> tuple[int, ...]:

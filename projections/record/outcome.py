@@ -24,6 +24,10 @@ def outcome(view: Mapping[str, Any], language: Language) -> str:
     recorded = str(view.get("finalSummary") or view.get("summary") or "")
     if not recorded:
         return ""
+    if (sentence := view.get("finalSummarySentence")) and language != "en":
+        from domain.values.sentences import in_language, of_data
+
+        return in_language(of_data(sentence), language)
     say = words(language, ROOM)
     match view:
         case {"kind": "orchestration", "status": "partial", "reason": "rounds"} if recorded:

@@ -135,6 +135,14 @@ def _why(places: Places) -> str:
     return _after_colon(next((data[name] for name in ("why", "rationale", "reason") if data.get(name)), ""))
 
 
+def _cancelled(places: Places) -> str:
+    """Why a person cancelled a delivery; old logs have that only in the text of the summary."""
+    sentence = places.data.get("sentence")
+    return _after_colon(
+        sentence["params"]["detail"] if sentence else str(places.data.get("finalSummary", "")).partition(": ")[2]
+    )
+
+
 def _amounts(places: Places) -> str:
     """`2 iterations, 10 minutes`"""
     amounts = ((name, int(places.data.get(name) or 0)) for name in _AMOUNTS)
@@ -232,7 +240,7 @@ _COMPUTED: Final[Mapping[str, Callable[[Places], str]]] = {
     "error": lambda places: places.say.of("failure", str(places.data.get("errorType", ""))),
     "classification": _named("classification"),
     "used": lambda places: str(max(0, int(places.data.get("iteration") or 1) - 1)),
-    "outcome": lambda places: _after_colon(str(places.data.get("finalSummary", "")).partition(": ")[2]),
+    "outcome": _cancelled,
     "first": _first,
     "why": _why,
     "amounts": _amounts,

@@ -14,7 +14,7 @@ from domain.values.sentences import coded
 from domain.values.time import iso
 from projections.record.markdown import one_line
 from projections.record.result import result_of
-from projections.views.base import ApprovalView, approval_view, vote_views
+from projections.views.base import ApprovalView, PermissionRequestView, approval_view, vote_views
 from projections.views.session import (
     AgentStatus,
     AgentView,
@@ -24,7 +24,6 @@ from projections.views.session import (
     DeliveryView,
     EmployeeView,
     OrchestrationView,
-    PermissionRequestView,
     PlannedCommand,
     ReviewView,
     RoundView,
@@ -124,6 +123,7 @@ def _delivery(delivery: Delivery) -> DeliveryView:
         artifact_refs={phase: delivery.artifact_refs[phase] for phase in PHASES if phase in delivery.artifact_refs},
         feedback=delivery.feedback.head or None,
         final_summary=delivery.final_summary,
+        final_summary_sentence=coded(delivery.final_summary),
         result=result_of(delivery, (*delivery.file_paths, *delivery.planned), delivery.scope),
         reason=delivery.code,
         scope_request=_scope_request(delivery),
@@ -170,7 +170,8 @@ def _orchestration(session: Orchestration) -> OrchestrationView:
         agents=tuple(_agent(session, index) for index in range(len(session.agents))),
         summary=session.summary.head if session.summary else None,
         reason=session.partial_reason,
-        warnings=session.warnings,
+        warnings=tuple(map(str, session.warnings)),
+        warning_sentences=tuple(map(coded, session.warnings)),
         result=result_of(session, session.affected_files, session.scope),
     )
 

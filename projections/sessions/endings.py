@@ -28,7 +28,7 @@ def follow(row: SessionRow, recorded: Recorded) -> None:
         case SessionForked(source_version=version):
             row.forked_at = version
         case delivery.SessionFinished(state="cancelled") as event:
-            _end(row, recorded.causation.actor, event.final_summary.partition(": ")[2])
+            _end(row, recorded.causation.actor, event.cancelled_because)
         case orchestration.WasReset(reason=reason):
             _end(row, recorded.causation.actor, reason)
         case orchestration.Completed(summary=summary):

@@ -183,7 +183,7 @@ def _evolve_delivery(row: SessionRow, recorded: Recorded, event: delivery.Delive
             row.wait("failed", event.code or "turn_failed", position=recorded.position, at=recorded.at)
             words = event.final_summary if event.code else row.last_error or event.final_summary
             row.choices, row.summary = json.dumps(["retry"]), shortened(words, HEAD)
-            row.summary_sentence = None if event.code else row.last_error_sentence
+            row.summary_sentence = packed(event.sentence) if event.code else row.last_error_sentence
         case delivery.ScopeDecided():
             row.go_on()
         case delivery.DeliveryTransition(state=state) if state != "exhausted":

@@ -33,6 +33,19 @@ def empty(value: object) -> bool:
     return not value
 
 
+class PermissionRequestView(View):
+    """An agent waits for permission to use a tool."""
+
+    request_id: str
+    turn_id: str
+    agent: str
+    role: str
+    tool: str
+    title: str = Field(description="what it is to be used for: of `execute` the command line")
+    paths: tuple[str, ...]
+    since: str
+
+
 # How a team decides: who may, what was voted, and what is missing.
 
 

@@ -17,7 +17,7 @@ from domain.values.base import absent
 from domain.values.budget import Reason
 from domain.values.phases import AgentPhases, PhaseVerification
 from domain.values.sentences import Sentence
-from projections.views.base import ApprovalView, View, VoteView, empty
+from projections.views.base import ApprovalView, PermissionRequestView, View, VoteView, empty
 
 
 class TurnView(View):
@@ -68,19 +68,6 @@ class Listed(View):
     outstanding_turns: tuple[TurnView, ...]
     last_error: str | None
     last_error_sentence: Sentence | None = Field(default=None, exclude_if=absent, description="the last error as data")
-
-
-class PermissionRequestView(View):
-    """An agent waits for permission to use a tool."""
-
-    request_id: str
-    turn_id: str
-    agent: str
-    role: str
-    tool: str
-    title: str = Field(description="what it is to be used for: of `execute` the command line")
-    paths: tuple[str, ...]
-    since: str
 
 
 class SessionView(Listed):
@@ -174,6 +161,9 @@ class DeliveryView(SessionView):
     artifact_refs: dict[Phase, str]
     feedback: str | None
     final_summary: str | None
+    final_summary_sentence: Sentence | None = Field(
+        default=None, exclude_if=absent, description="the final summary as data"
+    )
     result: ResultView | None = Field(default=None, description="null while nothing has changed")
     reason: str | None = Field(description="why it stopped, as a code; null while it runs and after a success")
     scope_request: ScopeRequestView | None = Field(
@@ -232,6 +222,9 @@ class OrchestrationView(SessionView):
     summary: str | None
     reason: str | None
     warnings: tuple[str, ...]
+    warning_sentences: tuple[Sentence | None, ...] = Field(
+        default=(), exclude_if=empty, description="each warning as data, in the same order"
+    )
     result: ResultView | None = Field(default=None, description="null while nothing has changed")
 
 

@@ -4,7 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from domain.session.turns import Failure, Work
+from domain.session.attempts import Failure
+from domain.session.turns import Work
 from domain.values.base import Usage, absent
 from projections.views.base import Page, View
 

@@ -9,8 +9,8 @@ import pytest
 from adapters.turns.prompting import prompt_of
 from domain import replies
 from domain.orchestration.state import Orchestration
-from domain.session.attempts import failure_sentence
-from domain.session.turns import Failure, FailureCode, TurnRequested
+from domain.session.attempts import Failure, FailureCode, failure_sentence
+from domain.session.turns import TurnRequested
 from domain.values.base import Unreadable
 from domain.values.sentences import in_language, sentence_of
 from tests.kit.stories import OrchestrationStory, plan, subtask

@@ -9,7 +9,8 @@ import pytest
 from adapters.store import Fenced, Lease, Store
 from adapters.store.turns import Turns
 from domain.delivery.commands import CancelDelivery
-from domain.session.turns import ExpireTurn, Failure, TurnRequested
+from domain.session.attempts import Failure
+from domain.session.turns import ExpireTurn, TurnRequested
 from tests.adapters.stores_under_test import Database, tell, told, write
 from tests.kit import claiming
 from tests.kit.stories import MINUTE, START, DeliveryStory

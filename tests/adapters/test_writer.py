@@ -21,10 +21,11 @@ from domain.delivery.events import BudgetExtended
 from domain.delivery.state import Delivery
 from domain.orchestration.commands import ContinueOrchestration, ResetOrchestration, StartOrchestration
 from domain.orchestration.events import OrchestrationRequest
+from domain.session.attempts import Failure
 from domain.session.decision import Outcome
 from domain.session.record import Recorded
 from domain.session.state import Session
-from domain.session.turns import Failure, RecordReply
+from domain.session.turns import RecordReply
 from domain.values.base import Command, Refused, Stale, Unknown
 from tests.adapters.stores_under_test import Database
 from tests.kit.claiming import claim

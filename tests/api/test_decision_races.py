@@ -16,8 +16,9 @@ from domain.discussion.commands import CancelDiscussion, StartDiscussion
 from domain.discussion.events import Ending
 from domain.discussion.state import Discussion
 from domain.kinds import fold
+from domain.session.attempts import Failure
 from domain.session.children import Decide
-from domain.session.turns import ExpireTurn, Failure, RecordReply
+from domain.session.turns import ExpireTurn, RecordReply
 from domain.values.base import Command, Refused
 from tests.api.server import Json, events, serving, session, start
 from tests.api.talks import child, decide, review, waits

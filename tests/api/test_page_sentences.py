@@ -21,7 +21,7 @@ from domain.convergence.profiles import Thresholds
 from domain.values.base import Invalid, Refused
 from domain.values.sentences import Sentence, sentence_of
 from domain.values.strict import Malformed, decode
-from tests.api.scenes import at_checkpoint, begun, exhausted
+from tests.api.scenes import at_checkpoint, begun, exhausted, reached
 from tests.api.seen import BROWSER, Seen
 from tests.api.server import delivery, inside, session
 
@@ -244,3 +244,38 @@ def test_the_api_stays_english(client: TestClient) -> None:
         assert answer.json()["detail"] == "There is no session 'review-none'."
     told = client.get("/sessions/nope", headers={"Accept-Language": "ko", "Accept": "*/*"})
     assert told.json()["detail"] == "There is no session 'nope'."
+
+
+# -- what the record says ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("replies", "settings", "expected", "english"),
+    [
+        ({"planner": [{"error": "refused"}]}, {}, "시나리오가 planner에게 refused로 답합니다.", "The scenario answers"),
+        (
+            {},
+            {"baseline": True, "validationCommands": ["no-such-program"]},
+            "검증 명령 `no-such-program`을(를) 시작할 수 없습니다.",
+            "cannot be started",
+        ),
+    ],
+)
+def test_the_reason_of_a_failed_turn_is_korean_on_the_korean_page(
+    client: TestClient, replies: dict[str, Any], settings: dict[str, Any], expected: str, english: str
+) -> None:
+    session_id = reached(client, begun(client, delivery(replies, **settings)), "failed")
+    for tab in ("overview", "turns"):
+        seen = Seen(client.get(f"/sessions/{session_id}?lang=ko&tab={tab}", headers=BROWSER).text).text
+        assert expected in seen and english not in seen, tab
+    listed = Seen(client.get("/decisions?lang=ko", headers=BROWSER).text).text
+    assert expected in listed and english not in listed
+
+
+def test_a_cancelled_delivery_says_so_in_korean_with_the_reason(client: TestClient) -> None:
+    session_id = begun(client, delivery(SLOW))
+    fields = {"verb": "cancel", "reason": "not now", "version": str(session(client, session_id)["version"])}
+    post(client, f"/sessions/{session_id}?lang=ko", really="yes", **fields)
+    reached(client, session_id, "cancelled")
+    seen = Seen(client.get(f"/sessions/{session_id}?lang=ko", headers=BROWSER).text).text
+    assert "취소됨: not now" in seen and "cancelled: not now" not in seen

@@ -6,17 +6,8 @@ import pytest
 
 from domain.delivery.decide import allowed_actions
 from domain.delivery.events import DeliveryRetried, PhaseFailed
-from domain.session.attempts import FRESH, NextAttempt, RetryPolicy, step_after
-from domain.session.turns import (
-    Failure,
-    FailureCode,
-    RecordReply,
-    RetryTurn,
-    TurnAnswered,
-    TurnAttemptFailed,
-    TurnFailed,
-    TurnRetried,
-)
+from domain.session.attempts import FRESH, Failure, FailureCode, NextAttempt, RetryPolicy, step_after
+from domain.session.turns import RecordReply, RetryTurn, TurnAnswered, TurnAttemptFailed, TurnFailed, TurnRetried
 from domain.values.base import Refused, Usage
 from domain.values.time import iso
 from tests.kit.stories import MINUTE, DeliveryStory, review, topics

@@ -7,9 +7,9 @@ import pytest
 from domain.discussion.decide import allowed_actions as discussion_actions
 from domain.orchestration.decide import allowed_actions
 from domain.orchestration.events import OrchestrationRetried, VerdictUnreadable
-from domain.session.attempts import ONCE, RetryPolicy
+from domain.session.attempts import ONCE, Failure, FailureCode, RetryPolicy
 from domain.session.children import ChildRequested
-from domain.session.turns import Failure, FailureCode, RetryTurn, TurnAttemptFailed, TurnFailed, TurnRetried
+from domain.session.turns import RetryTurn, TurnAttemptFailed, TurnFailed, TurnRetried
 from domain.values.base import DomainEvent, Refused
 from tests.kit.discussing import DiscussionStory, wish
 from tests.kit.stories import OrchestrationStory, plan, subtask, topics, verdicts

@@ -8,7 +8,8 @@ from domain.delivery.events import BaselineRecorded, DeliveryRetried, Validation
 from domain.delivery.state import Delivery
 from domain.kinds import allowed_actions
 from domain.replay import first_difference
-from domain.session.turns import Failure, RetryTurn, TurnRequested
+from domain.session.attempts import Failure
+from domain.session.turns import RetryTurn, TurnRequested
 from domain.session.validation import ValidationStep
 from tests.domain.test_replay import recorded
 from tests.kit.stories import MINUTE, START, Story, start, topics

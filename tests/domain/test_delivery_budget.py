@@ -11,7 +11,8 @@ from domain.delivery.events import (
     PhaseSkipped,
     SessionFinished,
 )
-from domain.session.turns import ExpireTurn, Failure, TurnCancelled, TurnRequested
+from domain.session.attempts import Failure
+from domain.session.turns import ExpireTurn, TurnCancelled, TurnRequested
 from domain.values.base import Text, Usage
 from tests.kit.stories import MINUTE, START, DeliveryStory, extension, topics
 

@@ -16,7 +16,8 @@ from domain.delivery.events import (
     SessionFinished,
     ValidationFailed,
 )
-from domain.session.turns import FailureCode, RecordPackage, TurnFailed, TurnRequested
+from domain.session.attempts import FailureCode
+from domain.session.turns import RecordPackage, TurnFailed, TurnRequested
 from domain.values.base import INLINE_BYTES, Text
 from tests.kit.stories import LINT, START, TEST, DeliveryStory, issue, review, start, topics
 

@@ -19,10 +19,9 @@ from domain.delivery.events import (
 from domain.delivery.evolve import evolve
 from domain.delivery.state import Delivery
 from domain.kinds import TOPICS
-from domain.session.attempts import ONCE, RetryPolicy
+from domain.session.attempts import ONCE, Failure, RetryPolicy
 from domain.session.turns import (
     ExpireTurn,
-    Failure,
     RecordPackage,
     RecordReply,
     RetryTurn,

@@ -3,9 +3,10 @@
 from typing import Any
 
 from domain.replay import first_difference
+from domain.session.attempts import Failure
 from domain.session.landings import LandSession, RecordLanding
 from domain.session.state import Session
-from domain.session.turns import Failure, RecordPackage
+from domain.session.turns import RecordPackage
 from domain.session.workspace import ChangedFile, WorkspaceChanges, WorkspacePrepared
 from projections.record.session import view
 from tests.domain.test_replay import recorded

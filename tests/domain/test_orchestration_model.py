@@ -15,9 +15,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from domain.kinds import fold
 from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration
 from domain.orchestration.events import OrchestrateDone, PlanMade
+from domain.session.attempts import Failure
 from domain.session.decision import Outcome
 from domain.session.state import EventMetadata
-from domain.session.turns import Failure, TurnRequested
+from domain.session.turns import TurnRequested
 from tests.kit.stories import OrchestrationStory
 
 FULL = {"frontend": [1, 2, 3, 4, 5], "backend": [1, 2, 3, 4, 5], "docs": [1, 3, 5], "qa": [3]}

@@ -7,7 +7,8 @@ import pytest
 
 from domain.orchestration.decide import allowed_actions
 from domain.orchestration.events import PlanMade, PlanRefused
-from domain.session.turns import AgentSessionsCleared, Failure, RetryTurn
+from domain.session.attempts import Failure
+from domain.session.turns import AgentSessionsCleared, RetryTurn
 from tests.kit.stories import OrchestrationStory, plan, subtask, topics
 
 TEAM_LISTED = "- Frontend (frontend)\n- Backend (backend)\n- Data (data)\n- Docs (docs)"

@@ -15,7 +15,7 @@ from domain.orchestration.events import (
     VerdictUnreadable,
     WorkReported,
 )
-from domain.session.turns import Failure
+from domain.session.attempts import Failure
 from domain.values.base import Refused
 from tests.kit.stories import OrchestrationStory, plan, subtask, topics, verdicts
 

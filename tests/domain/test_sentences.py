@@ -10,7 +10,7 @@ import orjson
 import pytest
 from pydantic import TypeAdapter
 
-from domain.session.turns import Failure
+from domain.session.attempts import Failure
 from domain.values.sentences import Sentence, because, from_wire, in_language, rewritten, sentence_of, wire
 from domain.values.words import catalogue
 

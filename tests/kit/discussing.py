@@ -14,10 +14,11 @@ from domain.discussion.state import Discussion
 from domain.discussion.strategies import STRATEGIES
 from domain.kinds import carry_out, fold
 from domain.policy import Reaction, react
+from domain.session.attempts import Failure, FailureCode
 from domain.session.children import Choice, Decide, DiscussionBrief, ReviewSettings
 from domain.session.record import kind_of
 from domain.session.state import EventMetadata, Session
-from domain.session.turns import Failure, FailureCode, RecordReply, TurnRequested
+from domain.session.turns import RecordReply, TurnRequested
 from domain.values.base import Command, DomainEvent, Refused, Text, Usage
 from tests.kit.stories import START, Story, Told
 

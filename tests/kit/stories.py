@@ -17,11 +17,12 @@ from domain.kinds import carry_out, fold
 from domain.orchestration.commands import POLICY, ContinueOrchestration, ResetOrchestration, StartOrchestration
 from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.orchestration.state import Orchestration
+from domain.session.attempts import Failure, FailureCode
 from domain.session.decision import Outcome
 from domain.session.outstanding import Outstanding
 from domain.session.record import Causation, Recorded
 from domain.session.state import EventMetadata, Session
-from domain.session.turns import Failure, FailureCode, RecordPackage, RecordReply, TurnRequested
+from domain.session.turns import RecordPackage, RecordReply, TurnRequested
 from domain.session.validation import ValidationStep
 from domain.values.base import Command, DomainEvent, Refused, Text, Usage
 from domain.values.budget import BudgetLimits

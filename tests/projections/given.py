@@ -12,9 +12,10 @@ from adapters.store.sqlite.views import SqliteViews
 from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordValidation, StartDelivery
 from domain.delivery.state import Delivery
 from domain.kinds import allowed_actions, carry_out, fold
+from domain.session.attempts import Failure
 from domain.session.record import Causation, Omitted, Recorded, kind_of
 from domain.session.state import EventMetadata, Session
-from domain.session.turns import Failure, RecordReply, RetryTurn
+from domain.session.turns import RecordReply, RetryTurn
 from domain.session.validation import ValidationStep
 from domain.values.base import Blob, Command, Text, Usage
 from domain.values.budget import BudgetLimits

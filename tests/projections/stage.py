@@ -16,11 +16,12 @@ from domain.kinds import KINDS, allowed_actions
 from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration, StartOrchestration
 from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.orchestration.state import Orchestration
+from domain.session.attempts import Failure
 from domain.session.children import Decide, DiscussionBrief, ReviewSettings
 from domain.session.outstanding import Outstanding
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
-from domain.session.turns import ActivitySummary, ExpireTurn, Failure, RecordPackage, RecordReply, RetryTurn, ToolUse
+from domain.session.turns import ActivitySummary, ExpireTurn, RecordPackage, RecordReply, RetryTurn, ToolUse
 from domain.session.validation import ValidationStep
 from domain.values.base import Command, Refused, Text, Usage
 from domain.values.budget import BudgetLimits

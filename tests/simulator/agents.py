@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from adapters.agents.port import Reply, Turn
 from adapters.agents.team import Member
-from domain.session.turns import Failure, FailureCode
+from domain.session.attempts import Failure, FailureCode
 from domain.values.base import Usage
 from tests.simulator.folders import MemoryWorkspaces
 from tests.simulator.weather import Bad, Weather

@@ -18,7 +18,7 @@ from adapters.agents.command.output import added
 from adapters.agents.port import Reply, Turn
 from adapters.agents.rpc.program import Program
 from adapters.fence import Fence
-from domain.session.turns import Failure
+from domain.session.attempts import Failure
 from domain.values.base import Usage
 from domain.values.sentences import Sentence
 

@@ -18,7 +18,8 @@ from adapters.agents.failures import failure_of
 from adapters.agents.port import Turn
 from adapters.agents.rpc.program import Rejected, call_off, ignored, introduced, table, words_of
 from adapters.agents.rpc.stopwatch import Stopwatch
-from domain.session.turns import Failure, FailureCode, FenceLevel
+from domain.session.attempts import Failure, FailureCode
+from domain.session.turns import FenceLevel
 from domain.values.base import Usage
 from domain.values.sentences import Sentence, because
 
@@ -97,8 +98,8 @@ class Dialogue:
         wanted = {"protocolVersion": VERSION, "clientCapabilities": nothing, "clientInfo": who}
         introduction = await introduced(connection, wanted, "ACP")
         if introduction.get("protocolVersion") != VERSION:
-            given = str(introduction.get("protocolVersion"))[:20]
-            raise Rejected(Failure.of("refused", Sentence("acp_version_differs", given=given, number=VERSION)))
+            version = str(introduction.get("protocolVersion"))[:20]
+            raise Rejected(Failure.of("refused", Sentence("acp_version_differs", given=version, number=VERSION)))
         if self._at.settings.auth_method:
             await connection.send_request("authenticate", {"methodId": self._at.settings.auth_method})
         return table(introduction.get("agentCapabilities"))

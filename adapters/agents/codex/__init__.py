@@ -17,7 +17,7 @@ from adapters.agents.command.watch import explained
 from adapters.agents.port import Reply, Turn
 from adapters.agents.rpc.program import Program
 from adapters.fence import Fence
-from domain.session.turns import Failure
+from domain.session.attempts import Failure
 from domain.values.sentences import Sentence
 
 __all__ = ["CodexAgent"]

@@ -11,7 +11,7 @@ from adapters.agents.asking import Wish
 from adapters.agents.command.call import Call
 from adapters.agents.failures import Rule, failure_of, last_lines, of_status, recognised
 from adapters.agents.streams import codex_item, plan_of
-from domain.session.turns import Failure, FailureCode
+from domain.session.attempts import Failure, FailureCode
 from domain.values.base import Usage
 from domain.values.sentences import Sentence
 

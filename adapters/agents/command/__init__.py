@@ -30,7 +30,7 @@ from adapters.agents.command.watch import Hopeless, Watch
 from adapters.agents.port import Limits, Reply, Turn
 from adapters.fence import Fence
 from adapters.processes import run
-from domain.session.turns import Failure
+from domain.session.attempts import Failure
 from domain.values.sentences import Sentence, because, sentence_of
 
 __all__ = ["CommandAgent", "CommandSettings"]

@@ -11,7 +11,7 @@ from adapters.agents.command.settings import CommandSettings
 from adapters.agents.failures import LINES, TAIL, failure_of, last_lines
 from adapters.agents.port import Reply
 from adapters.processes import Finished
-from domain.session.turns import Failure, FailureCode
+from domain.session.attempts import Failure, FailureCode
 from domain.values.sentences import Sentence, because, coded, rewritten
 
 

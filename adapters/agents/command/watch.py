@@ -12,7 +12,7 @@ from adapters.agents.command.questions import StdioQuestions
 from adapters.agents.command.settings import CommandSettings
 from adapters.agents.port import Reply, Turn
 from adapters.agents.streams import activities
-from domain.session.turns import Failure
+from domain.session.attempts import Failure
 from domain.values.sentences import Sentence, because
 
 

@@ -26,7 +26,7 @@ from adapters.agents.model.settings import SPEAKS, ModelSettings
 from adapters.agents.port import Reply, Turn
 from adapters.agents.prompts.history import Exchange
 from adapters.processes import resolve_secrets
-from domain.session.turns import Failure, FailureCode
+from domain.session.attempts import Failure, FailureCode
 from domain.values.sentences import Sentence, sentence_of
 
 if TYPE_CHECKING:

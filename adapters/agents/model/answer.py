@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from adapters.agents.activity import Voice
 from adapters.agents.failures import last_lines, of_status, recognised, wait_of
-from domain.session.turns import Failure, FailureCode
+from domain.session.attempts import Failure, FailureCode
 from domain.values.base import Usage
 from domain.values.sentences import Sentence, because
 

@@ -15,7 +15,7 @@ from adapters.agents.rpc.pipe import MessagePipe
 from adapters.agents.rpc.stopwatch import Stopwatch
 from adapters.fence import Fence
 from adapters.processes import Finished, run
-from domain.session.turns import Failure, FailureCode
+from domain.session.attempts import Failure, FailureCode
 from domain.values.base import HansardError
 from domain.values.sentences import Sentence, because, rewritten
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, Literal
 
-from domain.session.turns import Failure
+from domain.session.attempts import Failure
 
 _LOOK: Final = 1.0
 """Seconds between two checks while a person decides."""

@@ -17,9 +17,10 @@ from adapters.turns.routing import Routing
 from adapters.turns.sharing import Sharing, near
 from adapters.workspace import WorkspaceError
 from adapters.writer.writer import Busy, CommandAnswer, CommandEnvelope, Writer
+from domain.session.attempts import Failure
 from domain.session.record import Recorded
 from domain.session.state import Moved
-from domain.session.turns import Failure, RecordReply, TurnRequested
+from domain.session.turns import RecordReply, TurnRequested
 from domain.values.base import HansardError, Invalid, Refused, Unknown
 from domain.values.sentences import Sentence, sentence_of
 

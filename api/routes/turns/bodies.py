@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, StrictInt, model_validator
 
 from api.actions.bodies import Body
-from domain.session.turns import OldCode, Retryable
+from domain.session.attempts import OldCode, Retryable
 from domain.values.sentences import Sentence
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]

@@ -16,7 +16,7 @@ from api.http.idempotency import ApiCall, call_of, once, refusal
 from api.http.problems import Problem
 from api.http.requests import answer_headers, raw_body, read, read_object, system
 from api.routes.turns.bodies import TurnClaim, TurnHeartbeat, TurnResult
-from domain.session.turns import Failure
+from domain.session.attempts import Failure
 from domain.values.base import HansardError, Invalid, Refused, Stale, Usage
 from domain.values.sentences import Sentence
 from domain.values.time import iso

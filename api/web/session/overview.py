@@ -13,8 +13,8 @@ from domain.discussion.digest import suggested
 from domain.discussion.state import Discussion
 from domain.orchestration.endings import asks
 from domain.orchestration.state import Orchestration
+from domain.session.attempts import Unready
 from domain.session.state import Session
-from domain.session.turns import Unready
 from projections.record.outcome import outcome
 from projections.record.session import approval_of
 
@@ -103,7 +103,7 @@ def overview(context: PanelContext) -> dict[str, Any]:
         "more_at_work": max(0, len(session.outstanding) - TURNS),
         "summary": cut(summary, LONG) if len(summary) > SENTENCE else "",
         "error": cut(context.worded(session.last_error), LONG) if unexplained else "",
-        "warnings": [cut(words, SENTENCE) for words in context.it.get("warnings", ())[:5]],
+        "warnings": [cut(context.worded(words), SENTENCE) for words in getattr(session, "warnings", ())[:5]],
         "elapsed": context.elapsed,
         "elapsed_ms": context.elapsed_ms,
         "ticks": not context.needs_somebody and not session.ended and context.badge != "partial",
