@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.store.sql import packing
 from adapters.store.sql.packing import DICTIONARY, MARK, SHORT, pack, plain, unpack
 from adapters.store.sqlite.connection import FORMAT
 from tests.adapters.audited import copied, exported, harmed, opened, rows, verified, written
@@ -41,6 +42,12 @@ def test_what_cannot_be_unpacked_stays_as_it_is() -> None:
         assert unpack(damaged) == damaged
     odd = [(1, None), (2, "text"), (3, 7), (4, whole[:-1])]
     assert plain(odd, 1) == odd
+
+
+def test_a_row_cannot_unpack_to_more_than_any_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = pack(b"7" * 5_000)
+    monkeypatch.setattr(packing, "_MOST", 4_999)
+    assert unpack(packed) == packed
 
 
 def test_a_log_of_an_older_version_holds_the_same(tmp_path: Path) -> None:

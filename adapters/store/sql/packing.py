@@ -14,6 +14,8 @@ SHORT: Final = 320
 """States of up to so many bytes stay as they are: most events are that short, and reading many has to be fast."""
 _LONG: Final = 3_000
 """From here on, a state repeats itself more than it repeats the dictionary."""
+_MOST: Final = 1 << 28
+"""A damaged or hostile row unpacks to no more bytes; states are far shorter."""
 DICTIONARY: Final = (
     b'"fallback":false,"counts":{"verdict":"PASS","summary":"","resolvedCount":0,'
     b'"remainingCount":0}"feedback":{"verdict":"NEEDS_FIX","summary":"","issues":[{"severity":"major",'
@@ -81,7 +83,7 @@ def unpack(stored: bytes) -> bytes:
         return stored
     inflate = zlib.decompressobj(-15, DICTIONARY)
     try:
-        state = inflate.decompress(stored[1:])
+        state = inflate.decompress(stored[1:], _MOST)
     except zlib.error:
         return stored
     return state if inflate.eof and not inflate.unused_data else stored
