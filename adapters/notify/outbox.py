@@ -52,12 +52,13 @@ class Outbox:
             db.executemany("INSERT OR IGNORE INTO notifications VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
             db.execute("UPDATE bookmark SET position = max(position, ?)", [upto])
 
-    def take(self, now: int, *, lease: int) -> Notification | None:
-        """The next due item; nobody else gets it for `lease` milliseconds."""
+    def take(self, receiver: str, now: int, *, lease: int) -> Notification | None:
+        """The receiver's next due item; nobody else gets it for `lease` milliseconds."""
         with self._transaction() as db:
             row = db.execute(
-                f"SELECT {', '.join(Notification._fields)} FROM notifications WHERE due <= ? ORDER BY due LIMIT 1",
-                [now],
+                f"SELECT {', '.join(Notification._fields)} FROM notifications"
+                " WHERE receiver = ? AND due <= ? ORDER BY due, position LIMIT 1",
+                [receiver, now],
             ).fetchone()
             if row is None:
                 return None
@@ -77,10 +78,18 @@ class Outbox:
         with self._transaction() as db:
             db.execute("UPDATE notifications SET due = ? WHERE id = ? AND receiver = ?", [due, one.id, one.receiver])
 
-    def next_due(self) -> int | None:
-        """When the next item is due; None if everything has been sent."""
+    def hurry(self, receiver: str, now: int, *, lease: int) -> None:
+        """The receiver is back: what failed before is due now, except for what somebody may be sending."""
         with self._transaction() as db:
-            [(due,)] = db.execute("SELECT min(due) FROM notifications").fetchall()
+            db.execute(
+                "UPDATE notifications SET due = ? WHERE receiver = ? AND tries > 0 AND due > ?",
+                [now, receiver, now + lease],
+            )
+
+    def next_due(self, receiver: str) -> int | None:
+        """When the receiver's next item is due; None if everything has been sent."""
+        with self._transaction() as db:
+            [(due,)] = db.execute("SELECT min(due) FROM notifications WHERE receiver = ?", [receiver]).fetchall()
         return None if due is None else int(due)
 
     @contextmanager

@@ -3,26 +3,24 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
 import orjson
 
 from adapters.notify import Notification, Outbox, Receivers
+from api.node.sending import NotificationSender
 from domain.session.record import Recorded
 from domain.values.time import iso, milliseconds
 from projections.engine.ports import Views
 from projections.sessions import inbox
 from projections.views.sessions import WaitingItem
 
-KEPT_MS: Final = 7 * 24 * 3_600_000
-"""How long a receiver may be unreachable."""
-BACKOFF: Final = (5, 30, 120, 600, 3_600)
-"""Seconds between tries; the last one repeats."""
-LEASE_MS: Final = 120_000
+RECEIVERS: Final = ("command", "webhook")
 AGAIN_SECONDS: Final = 30.0
 """Seconds until the next try after an error of our own."""
 GOODBYE_SECONDS: Final = 5.0
-"""How long a process that ends still tries to send what is due."""
+"""How long a process that ends still sends what is due."""
 
 _REMINDER: Final = ".reminder"
 
@@ -30,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class Notifier:
-    """Reads the inbox after each page of events, keeps what is new in the outbox, and sends what is due.
+    """Reads the inbox after each page of events, and keeps what is new. Each receiver has its own sender.
 
     `scale`: real seconds in a second of backoff. Raises sqlite3.Error where the outbox cannot be used.
     """
@@ -38,12 +36,14 @@ class Notifier:
     def __init__(
         self, receivers: Receivers, outbox: Outbox, views: Views, clock: Callable[[], int], *, head: int, scale: float
     ) -> None:
-        self._receivers, self._outbox, self._views = receivers, outbox, views
-        self._clock, self._scale = clock, scale
+        self._receivers, self._outbox, self._views, self._clock = receivers, outbox, views, clock
         self._read = outbox.begin(head)
         self._loop = asyncio.get_running_loop()
         self._woken = asyncio.Event()
-        self._task = asyncio.create_task(self._run())
+        self._woken.set()
+        self._senders = [NotificationSender(name, self._send, outbox, clock, scale=scale) for name in RECEIVERS]
+        self._sending = [asyncio.create_task(sender.run()) for sender in self._senders]
+        self._reading = asyncio.create_task(self._run())
 
     def seen(self, page: Sequence[Recorded]) -> None:
         """There are new events; called in the thread that follows the log."""
@@ -51,36 +51,31 @@ class Notifier:
             self._loop.call_soon_threadsafe(self._woken.set)
 
     async def stop(self) -> None:
-        """Try to send what is due now once more; the rest is kept."""
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
-        try:
-            async with asyncio.timeout(GOODBYE_SECONDS):
-                await self._round()
-        except Exception as error:  # the process ends anyway; the outbox keeps what is due
-            _log.info("notifications are left for the next start: %r", error)
+        """Send what is due now, once; the rest is kept. What is being sent is not interrupted for a while: the receiver
+        may have it already."""
+        self._reading.cancel()
+        await asyncio.gather(self._reading, return_exceptions=True)
+        with suppress(Exception):  # the process ends anyway; the next start reads it again
+            await asyncio.to_thread(self._collect)
+        for sender in self._senders:
+            sender.end()
+        _, late = await asyncio.wait(self._sending, timeout=GOODBYE_SECONDS)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*self._sending, return_exceptions=True)
 
     async def _run(self) -> None:
         while True:
+            await self._woken.wait()
             self._woken.clear()
             try:
-                await self._round()
-            except Exception:  # outermost handler: an outbox that cannot be used now is tried again
-                _log.exception("notifications could not be sent")
+                await asyncio.to_thread(self._collect)
+            except Exception:  # outermost handler: views or an outbox that cannot be used now are tried again
+                _log.exception("what waits for a person could not be noted for its notification")
+                self._woken.set()
                 await asyncio.sleep(AGAIN_SECONDS)
-                continue
-            due = await asyncio.to_thread(self._outbox.next_due)
-            pause = None if due is None else max(0.0, (due - self._clock()) / 1_000)
-            try:
-                async with asyncio.timeout(pause):
-                    await self._woken.wait()
-            except TimeoutError:
-                continue
-
-    async def _round(self) -> None:
-        await asyncio.to_thread(self._collect)
-        while (one := await asyncio.to_thread(self._outbox.take, self._clock(), lease=LEASE_MS)) is not None:
-            await self._send(one)
+            for sender in self._senders:
+                sender.wake()
 
     def _collect(self) -> None:
         while True:
@@ -116,19 +111,11 @@ class Notifier:
             {"type": "session.reminder", "timestamp": at, "data": item.model_dump(mode="json", by_alias=True)}
         )
 
-    async def _send(self, one: Notification) -> None:
+    async def _send(self, one: Notification) -> str | None:
+        """Why it could not be sent; None if it was, or nothing waits any more."""
         if not one.body:
             body = await asyncio.to_thread(self._reminder, one)
             if not body:
-                return await asyncio.to_thread(self._outbox.done, one)
+                return None
             one = one._replace(body=body)
-        problem = await self._receivers.send(one, self._clock())
-        now = self._clock()
-        if problem is None:
-            return await asyncio.to_thread(self._outbox.done, one)
-        if now - one.since > KEPT_MS:
-            _log.warning("gave up notifying the %s of %s: %s", one.receiver, one.id, problem)
-            return await asyncio.to_thread(self._outbox.done, one)
-        _log.info("the %s could not be notified of %s and is tried again: %s", one.receiver, one.id, problem)
-        pause = BACKOFF[min(one.tries, len(BACKOFF) - 1)] * self._scale
-        return await asyncio.to_thread(self._outbox.later, one, now + round(pause * 1_000))
+        return await self._receivers.send(one, self._clock())

@@ -3,10 +3,12 @@
 import base64
 import hmac
 import json
+import sqlite3
 import sys
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,7 +19,7 @@ import pytest
 
 from adapters.agents.parsing import BadTeam
 from adapters.agents.team import load
-from tests.api.server import Json, Server, delivery, ended, serving, start, until
+from tests.api.server import Json, Server, delivery, ended, free_port, serving, start, until
 
 KEY = b"0123456789abcdef01234567"
 SECRET = "whsec_" + base64.b64encode(KEY).decode()
@@ -36,10 +38,14 @@ class Receiver:
     statuses: list[int] = field(default_factory=lambda: [204])
     got: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
     url: str = ""
+    port: int = 0
+    hanging: threading.Event | None = None
+    """Answers come once it is set."""
+    begun: int = 0
 
     @contextmanager
     def listening(self) -> Iterator["Receiver"]:
-        server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        server = ThreadingHTTPServer(("127.0.0.1", self.port), self._handler())
         thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         self.url = f"http://127.0.0.1:{server.server_port}/hook"
@@ -54,6 +60,9 @@ class Receiver:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))
+                receiver.begun += 1
+                if receiver.hanging is not None:
+                    receiver.hanging.wait()
                 receiver.got.append(({name.lower(): value for name, value in self.headers.items()}, body))
                 status = receiver.statuses[min(len(receiver.got), len(receiver.statuses)) - 1]
                 self.send_response(status)
@@ -120,6 +129,13 @@ def test_a_webhook_gets_each_thing_once_and_again_until_it_has_it(tmp_path: Path
     assert told[0]["timestamp"] == item["since"]
 
 
+def tried(folder: Path) -> bool:
+    """Whether something could not be sent, and is not being sent now."""
+    soon = int(time.time() * 1_000) + 60_000
+    with closing(sqlite3.connect(next(folder.rglob("notify.db")))) as outbox:
+        return bool(outbox.execute("SELECT 1 FROM notifications WHERE tries > 0 AND due < ?", [soon]).fetchall())
+
+
 def test_what_could_not_be_sent_is_sent_by_the_next_life(tmp_path: Path) -> None:
     receiver = Receiver()
     with receiver.listening():
@@ -127,6 +143,7 @@ def test_what_could_not_be_sent_is_sent_by_the_next_life(tmp_path: Path) -> None
         away = hook(tmp_path, "http://127.0.0.1:9/nobody")
         with serving(tmp_path, team=away) as server:
             waits = exhausted(server)
+            until(lambda: tried(tmp_path), what="a try that failed")
             server.kill()
             assert settings["team"] == hook(tmp_path, receiver.url)
             server.start()
@@ -134,6 +151,62 @@ def test_what_could_not_be_sent_is_sent_by_the_next_life(tmp_path: Path) -> None
             exhausted(server)
             until(lambda: len(receiver.got) == 2, what="the next one, and the first not again")
     assert json.loads(receiver.got[0][1])["data"]["sessionId"] == waits
+
+
+def test_twenty_outages_and_a_restart_lose_and_repeat_nothing(tmp_path: Path) -> None:
+    """Command and webhook fail together, again and again; the webhook's port is closed while it is away."""
+    told, away, program = tmp_path / "told.jsonl", tmp_path / "away", tmp_path / "tell.py"
+    program.write_text(
+        f"import pathlib, sys\nif pathlib.Path({str(away)!r}).exists(): sys.exit(3)\n"
+        f"open({str(told)!r}, 'a').write(sys.stdin.read() + '\\n')\n"
+    )
+    receiver, waits = Receiver(port=free_port()), list[str]()
+    file = hook(tmp_path, f"http://127.0.0.1:{receiver.port}/hook")
+    file.write_text(f'{file.read_text()}command = ["{sys.executable}", "{program}"]\n')
+    with serving(tmp_path, team=file, retry_seconds=0.002) as server:
+        for outage in range(22):
+            away.touch()
+            waits.append(exhausted(server))
+            if outage in (7, 14):
+                server.stop()
+                server.start()
+            away.unlink()
+            with receiver.listening():
+                until(lambda: len(receiver.got) == len(waits), what=f"the webhook after outage {outage + 1}")
+                until(lambda: told.exists() and len(told.read_text().splitlines()) == len(waits), what="the command")
+    for headers, body in receiver.got:
+        check_signature(headers, body)
+    assert len({headers["webhook-id"] for headers, _ in receiver.got}) == len(waits)
+    assert [json.loads(body)["data"]["sessionId"] for _, body in receiver.got] == waits
+    assert [json.loads(line)["data"]["sessionId"] for line in told.read_text().splitlines()] == waits
+
+
+def test_a_webhook_that_hangs_delays_no_command(tmp_path: Path) -> None:
+    told, program = tmp_path / "told.jsonl", tmp_path / "tell.py"
+    program.write_text(f"import sys\nopen({str(told)!r}, 'a').write(sys.stdin.read() + '\\n')\n")
+    receiver = Receiver(hanging=threading.Event())
+    with receiver.listening():
+        file = hook(tmp_path, receiver.url)
+        file.write_text(f'{file.read_text()}command = ["{sys.executable}", "{program}"]\n')
+        with serving(tmp_path, team=file) as server:
+            waits = [exhausted(server), exhausted(server)]
+            until(lambda: told.exists() and len(told.read_text().splitlines()) == 2, what="both for the command")
+            receiver.hanging.set()
+            until(lambda: len(receiver.got) == 2, what="both for the webhook")
+    assert [json.loads(line)["data"]["sessionId"] for line in told.read_text().splitlines()] == waits
+
+
+def test_what_is_being_sent_when_the_server_stops_is_not_sent_again(tmp_path: Path) -> None:
+    receiver = Receiver(hanging=threading.Event())
+    with receiver.listening(), serving(tmp_path, team=hook(tmp_path, receiver.url)) as server:
+        exhausted(server)
+        until(lambda: receiver.begun, what="the request")
+        threading.Timer(0.5, receiver.hanging.set).start()
+        server.stop()
+        server.start()
+        second = exhausted(server)
+        until(lambda: len(receiver.got) == 2, what="the second thing")
+    assert json.loads(receiver.got[1][1])["data"]["sessionId"] == second
 
 
 def test_a_command_gets_it_on_standard_input(tmp_path: Path) -> None:
