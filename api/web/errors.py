@@ -29,9 +29,11 @@ def _respond(request: Request, problem: Response, *, shown: bool = True) -> Resp
     if request.url.path.startswith("/api/") or not (paged or scripted(request)):
         return problem
     say = _language(request)
-    body = told_in(say, orjson.loads(bytes(problem.body)))
+    data = orjson.loads(bytes(problem.body))
+    body = told_in(say, data)
     if paged:
-        return _page(request, say, problem, body["detail"] if shown else "")
+        session = data["params"]["id"] if data.get("code") == "session_version_beyond" else ""
+        return _page(request, say, problem, body["detail"] if shown else "", session)
     headers = _without(problem, "content-length")
     return Response(orjson.dumps(body), status_code=problem.status_code, headers=headers)
 
@@ -43,13 +45,16 @@ def _language(request: Request) -> Words:
         return words("en")
 
 
-def _page(request: Request, say: Words, problem: Response, detail: str) -> Response:
+def _page(request: Request, say: Words, problem: Response, detail: str, session: str = "") -> Response:
     if problem.status_code == 401:
         html = login_page.login_form(request, say)
     else:
         named = f"error.{problem.status_code}"
         title = say(named) if named in say.messages else say("error.other")
-        html = render(request, say, "error.html", title=title, status=problem.status_code, detail=detail[:2_000])
+        words = detail[:2_000]
+        html = render(
+            request, say, "error.html", title=title, status=problem.status_code, detail=words, session=session
+        )
     headers = _without(problem, "content-type", "content-length") | _once_more(request, problem)
     return HTMLResponse(html, status_code=problem.status_code, headers={"Cache-Control": "no-store", **headers})
 

@@ -50,8 +50,9 @@ def _took(places: Places) -> str:
 
 
 def _elapsed(places: Places) -> str:
-    seconds = int(places.data.get("elapsedMs") or 0) // 1000
-    return f"{seconds // 60}:{seconds % 60:02}"
+    minutes, seconds = divmod(int(places.data.get("elapsedMs") or 0) // 1000, 60)
+    hours, rest = divmod(minutes, 60)
+    return f"{hours}:{rest:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
 
 
 def _files(places: Places) -> str:

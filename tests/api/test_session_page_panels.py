@@ -212,11 +212,9 @@ def test_what_is_no_such_report_is_none(other: str) -> None:
     assert report(other) is None
 
 
-def test_other_json_is_shown_in_lines_and_anything_else_as_it_is(client: TestClient) -> None:
+def test_other_json_is_shown_in_lines_and_anything_else_as_it_is() -> None:
     assert in_lines('{"a":[1],"b":"x\\ny"}') == '{\n  "a": [\n    1\n  ],\n  "b": "x\\ny"\n}'
     assert in_lines('{"a":') == '{"a":'
-    html = panel(client, two_iterations(client), "artifacts")
-    assert "{\n  &#34;" in html
 
 
 # -- forks -------------------------------------------------------------------------------------------------------------
@@ -231,3 +229,38 @@ def test_what_a_fork_is_is_said_before_it_is_made(client: TestClient, language: 
     assert folded is not None and told in folded[0]
     assert '<input type="hidden" name="atVersion" value="3">' in folded[0]
     assert "(event 3)" in Seen(folded[0]).text or "(이벤트 3)" in Seen(folded[0]).text
+
+
+def test_a_review_among_the_artifacts_is_text(client: TestClient) -> None:
+    html = panel(client, two_iterations(client), "artifacts")
+    told = words_of(html)
+    assert "blockingIssues" not in told and "Blocking issues 1" in told and "No rate limit" in told
+
+
+def test_the_worklog_has_its_times_in_the_reader_s_time(client: TestClient) -> None:
+    html = panel(client, two_iterations(client), "worklog")
+    assert re.search(r'Created: <time datetime="([^"]+Z)" data-local>[0-9-]+ [0-9:]+ UTC</time>', html)
+
+
+def test_of_decisions_at_nearly_the_same_time_one_is_drawn_and_each_has_a_name(client: TestClient) -> None:
+    session_id = begun(client, delivery({"planner": [{"text": "late", "delayMs": 60_000}]}))
+    for _ in range(60):
+        more = {"addMinutes": 1, "reason": "more"}
+        assert client.post(f"/api/sessions/{session_id}/budget", json=more).status_code == 200
+    html = panel(client, session_id, "gantt")
+    places = [round(float(x)) for x in re.findall(r'class="gantt-mark" d="M([0-9.]+) ', html)]
+    assert places and len(places) == len(set(places))
+    assert len(re.findall(r"<title>decision, event \d+</title><path", html)) == len(places)
+
+
+def test_what_comes_first_in_rounds_is_before_the_first_round(client: TestClient) -> None:
+    session_id = at_checkpoint(client)
+    words = words_of(page(client, f"/sessions/{session_id}?tab=turns"))
+    assert "Before the first round" in words and "Before the first iteration" not in words
+
+
+def test_a_version_that_is_not_there_leads_back_to_the_session(client: TestClient) -> None:
+    session_id = two_iterations(client)
+    answer = client.get(f"/sessions/{session_id}?at=999", headers={"Accept": "text/html"})
+    assert answer.status_code == 404
+    assert f'href="/sessions/{session_id}">Back to the session</a>' in answer.text

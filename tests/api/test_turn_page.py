@@ -168,6 +168,11 @@ def test_the_steps_of_a_program_are_read_from_what_it_printed(tmp_path: Path, st
         client.post(f"/api/sessions/{name}/cancel", json={})
 
 
+def test_an_answer_that_is_only_json_is_shown_in_lines(client: TestClient) -> None:
+    name = over(client, planned(text='{"goals": ["rounds"], "files": []}'))
+    assert "<code>{\n  &quot;goals&quot;: [" in turn(client, name).replace('"goals"', "&quot;goals&quot;")
+
+
 # -- what it was asked -------------------------------------------------------------------------------------------------
 
 

@@ -129,6 +129,12 @@ ISSUES = [{"id": "1", "title": "No tests", "detail": "…"}, {"id": "2", "title"
             "예산 소진: 반복 7회를 모두 사용",
         ),
         (
+            "delivery.budget_exhausted",
+            {"reason": "time", "iteration": 1, "elapsedMs": 3_723_000},
+            "Budget exhausted: out of time after 1:02:03, in iteration 1",
+            "예산 소진: 1:02:03 경과, 반복 1에서 시간 초과",
+        ),
+        (
             "delivery.budget_extended",
             {"addIterations": 1, "addMinutes": 10, "addCostMicros": 2_500_000, "why": "Nearly there"},
             "Budget extended by 1 iteration, 10 minutes, a cost of 2.50: Nearly there",

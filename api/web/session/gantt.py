@@ -83,7 +83,7 @@ def gantt(context: PanelContext) -> dict[str, Any]:
                 "name": cut(lane.name, 18),
                 "role": cut(lane.role, 14),
                 "bars": [_drawn(bar, x(bar.begin), x(bar.end)) for bar in lane.bars[-BARS:]],
-                "marks": [(x(at), version) for at, version in lane.marks[-BARS:]],
+                "marks": list({round(x(at)): (x(at), version) for at, version in lane.marks}.values())[-BARS:],
             }
             for place, lane in enumerate(lanes[:LANES])
         ],

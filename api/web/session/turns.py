@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
+from markupsafe import Markup
+
 from api.web.model import clock, money
 from api.web.plain_text import cut
 from api.web.session import prompts
@@ -13,7 +15,7 @@ from api.web.session.diffing import diffed
 from api.web.session.patches import files_of
 from api.web.session.stored import event_of, text_of, whole
 from api.web.session.transcript import transcript
-from api.web.session.validation_report import report
+from api.web.session.validation_report import in_lines, report
 from domain.delivery.events import ArtifactCreated
 from domain.session.turns import TurnRequested
 from domain.values.base import Text
@@ -144,7 +146,7 @@ def _whole(context: PanelContext, cards: Sequence[TurnCard], turn: TurnCard) -> 
         "fence_gaps": attempt.fence_gaps if attempt else (),
         "prompt": _prompt(context, cards, turn),
         "prompt_size": prompts.size(prompt.length) if prompt.length else "",
-        "reply": tame(reply.head) if reply.length else "",
+        "reply": _readable(reply.head) if reply.length else "",
         "reply_cut": reply.digest is not None,
         "paths": [cut(change.path, SENTENCE) for change in attempt.files[:50]] if attempt else [],
         "changes": diffed(files_of(whole(context, patch))),
@@ -152,6 +154,12 @@ def _whole(context: PanelContext, cards: Sequence[TurnCard], turn: TurnCard) -> 
         "report": report_of(context, turn),
         "artifact": turn.report.version if turn.report else None,
     }
+
+
+def _readable(reply: str) -> Markup:
+    """Markdown; an answer that is only JSON, in lines."""
+    lines = in_lines(reply)
+    return tame(reply if lines == reply else f"```json\n{lines}\n```")
 
 
 def _prompt(context: PanelContext, cards: Sequence[TurnCard], turn: TurnCard) -> list[dict[str, Any]]:

@@ -1,6 +1,9 @@
 """What was made and written down: inputs, the reviewer's outcomes, artifacts with diffs, worklog, children."""
 
+import re
 from typing import Any, Final
+
+import orjson
 
 from api.web.plain_text import cut, newest_of, rendered
 from api.web.session.context import LONG, SENTENCE, PanelContext, tame
@@ -13,6 +16,7 @@ from projections.record.marks import ReviewMark
 TASK: Final = 4_000
 FILES, STEPS, LABELS, LISTED, SHOWN, CHILDREN = 50, 20, 32, 100, 10, 50
 """Entries: of lists of the input, of the list of artifacts, of artifacts shown with their words, of children."""
+_TIME: Final = re.compile(r": ((\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d{3}Z)(?=</li>)")
 CONTENT, DIFF_LINES, DIFF_LINE = 3_000, 120, 400
 READ: Final = 1_000_000
 """Bytes of JSON, at most, that is read to be shown for people."""
@@ -103,9 +107,27 @@ def _artifact(context: PanelContext, artifact: made.Artifact, *, whole: bool) ->
     return entry | {
         "shown": True,
         "report": report(json) if json else None,
+        "review": _review(json) if json and artifact.phase == "review" else None,
         "content": cut(words, CONTENT),
         "cut": len(words) > CONTENT or (content.digest is not None and not json),
         "diff": diff(patch) if patch else None,
+    }
+
+
+def _review(json: str) -> dict[str, Any] | None:
+    """What a reviewer found; None for what is no review."""
+    try:
+        review = orjson.loads(json)
+        issues = [(str(each["title"]), str(each.get("detail") or "")) for each in review["blockingIssues"]]
+        remarks = [str(each.get("title") or each) for each in review["nonBlockingIssues"] if isinstance(each, dict)]
+        fixes = [str(step) for step in review["fixPlan"]]
+    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
+        return None
+    return {
+        "score": review.get("score"),
+        "issues": [(cut(title, SENTENCE), cut(detail, LONG)) for title, detail in issues[:ISSUES]],
+        "remarks": [cut(remark, SENTENCE) for remark in remarks[:ISSUES]],
+        "fixes": [cut(step, SENTENCE) for step in fixes[:ISSUES]],
     }
 
 
@@ -141,7 +163,12 @@ def worklog(context: PanelContext) -> dict[str, Any]:
     language = context.language
     whole = log.render(context.record.worklog, context.session, newest=ENTRIES, language=language)
     text, shortened = newest_of(whole, language)
-    return {"html": rendered(text), "cut": shortened}
+    return {"html": _local_times(rendered(text)), "cut": shortened}
+
+
+def _local_times(html: str) -> str:
+    """The times at the ends of entries, which the script shows in the reader's time."""
+    return _TIME.sub(r': <time datetime="\1" data-local>\2 \3 UTC</time>', html)
 
 
 def family(context: PanelContext) -> dict[str, Any]:
