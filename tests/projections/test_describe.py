@@ -130,7 +130,7 @@ ISSUES = [{"id": "1", "title": "No tests", "detail": "…"}, {"id": "2", "title"
         ),
         (
             "delivery.budget_exhausted",
-            {"reason": "time", "iteration": 1, "elapsedMs": 3_723_000},
+            {"reason": "minutes", "iteration": 1, "elapsedMs": 3_723_000},
             "Budget exhausted: out of time after 1:02:03, in iteration 1",
             "예산 소진: 1:02:03 경과, 반복 1에서 시간 초과",
         ),
