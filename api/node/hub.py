@@ -235,9 +235,16 @@ class Hub:
         readers = self._everybody()
         for reader in readers:
             reader.rung.set()
-        self._loop.call_later(LEAVE_SECONDS, _cut, readers)
+        self._loop.call_later(LEAVE_SECONDS, self._cut, readers)
 
+    def _cut(self, readers: Sequence[Reader]) -> None:
+        """Drop those that have not read their last message. Who was not sent it yet, because this process was held up,
+        has the same time again."""
+        late = [reader for reader in readers if self._is_here(reader) and not reader.sending]
+        for reader in set(readers).difference(late):
+            reader.wire.cut()
+        if late:
+            self._loop.call_later(LEAVE_SECONDS, self._cut, late)
 
-def _cut(readers: Sequence[Reader]) -> None:
-    for reader in readers:
-        reader.wire.cut()
+    def _is_here(self, reader: Reader) -> bool:
+        return reader in self._readers.get(reader.interest.session_id, ())

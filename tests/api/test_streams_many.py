@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -183,6 +184,28 @@ def test_a_wire_that_takes_nothing_for_two_heartbeats_is_cut() -> None:
         return well.was_cut.is_set(), reader.beat
 
     assert asyncio.run(scene()) == (False, True)
+
+
+def test_a_loop_that_was_held_up_takes_leave_before_it_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time for the last message is over before anybody could be sent it: only who takes nothing is cut."""
+    monkeypatch.setattr("api.node.hub.LEAVE_SECONDS", 0.01)
+
+    async def scene() -> tuple[bool, bool, bool]:
+        hub = Hub(15.0)
+        stuck, well = Wire(), Wire()
+        resting(hub, ALL, stuck).sending = True
+        reader = resting(hub, ALL, well)
+        hub.close()
+        time.sleep(0.05)  # noqa: ASYNC251 - it holds up the loop
+        async with asyncio.timeout(5):
+            await stuck.was_cut.wait()
+        early = well.was_cut.is_set()
+        hub.part(reader)
+        async with asyncio.timeout(5):
+            await well.was_cut.wait()
+        return early, reader.rung.is_set(), reader.sending
+
+    assert asyncio.run(scene()) == (False, True, False)
 
 
 # -- the server ----------------------------------------------------------------------------------------------------
