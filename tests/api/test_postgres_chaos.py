@@ -1,4 +1,4 @@
-"""Two servers and two workers on one PostgreSQL, killed and cut off at random while commands come in.
+"""Two servers and two workers on one PostgreSQL, killed, frozen and cut off at random while commands come in.
 
 Each is in a network namespace of its own, where the machine allows that. Nothing that was acknowledged is lost or
 doubled, readers miss no event, every turn is recorded once, and every session ends.
@@ -39,11 +39,13 @@ LONG: Final = 180.0
 
 
 class Harm(NamedTuple):
-    """How often what happens: processes killed, the database restarted, cables pulled."""
+    """How often what happens: processes killed, the database restarted, cables pulled, processes stopped in their
+    tracks for a while."""
 
     kills: int
     restarts: int
     cuts: int = 0
+    freezes: int = 0
 
 
 class WorkerNode:
@@ -56,6 +58,11 @@ class WorkerNode:
         self._within = within
         folder.mkdir(parents=True)
         self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
 
     def start(self, _: float = 0.0) -> None:
         with self._log.open("ab") as log:
@@ -146,10 +153,18 @@ class Team:
             self._cluster.start()
         elif what == "cuts":
             self._cut(self._chance.choice(self.machines) if self.machines else None)
+        elif what == "freezes":
+            self._freeze(self._chance.choice(self.nodes).pid)
         else:
             node = self._chance.choice(self.nodes)
             node.kill()
             node.start(LONG)
+
+    def _freeze(self, pid: int) -> None:
+        """Longer than a lease, at times: then its turns go to another worker, and its answers must not count twice."""
+        os.kill(pid, signal.SIGSTOP)
+        threading.Event().wait(self._chance.choice((1, 5)))
+        os.kill(pid, signal.SIGCONT)
 
     def _cut(self, machine: Machine | None) -> None:
         """Shorter than a lease, or longer: then its turns go to another worker, and its own answers come too late."""
@@ -245,11 +260,11 @@ def _ended(server: Server, session_id: str) -> bool:
 
 
 @pytest.mark.filterwarnings("default::tests.kit.namespaces.NotIsolated")
-def test_a_few_kills_a_cut_and_a_restart_of_the_database_lose_nothing(
+def test_a_few_kills_cuts_freezes_and_a_restart_of_the_database_lose_nothing(
     cluster: Cluster, net: Network | None, tmp_path: Path
 ) -> None:
     team = Team(cluster, net, tmp_path, random.Random(1))  # noqa: S311
-    run(team, sessions=10, harm=Harm(kills=5, restarts=1, cuts=1), seed=1)
+    run(team, sessions=10, harm=Harm(kills=5, restarts=1, cuts=1, freezes=1), seed=1)
 
 
 @pytest.mark.nightly
@@ -258,4 +273,4 @@ def test_two_hundred_kills_and_twenty_restarts_lose_nothing(
     cluster: Cluster, net: Network | None, tmp_path: Path
 ) -> None:
     team = Team(cluster, net, tmp_path, random.Random(2))  # noqa: S311
-    run(team, sessions=200, harm=Harm(kills=200, restarts=20, cuts=20), seed=2)
+    run(team, sessions=200, harm=Harm(kills=200, restarts=20, cuts=20, freezes=20), seed=2)
