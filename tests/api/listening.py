@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import socket
+from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Self, cast
@@ -100,10 +101,10 @@ def path(session_id: str, query: str = "") -> str:
     return f"/api/sessions/{session_id}/events{query}"
 
 
-def filled(folder: Path, count: int, *, reason: str = LONG) -> str:
+def filled(folder: Path, count: int, *, reason: str = LONG, clock: Callable[[], int] | None = None) -> str:
     """A log of one silent session with so many more events; its id."""
     store = open_store(f"sqlite:///{folder / 'hansard.db'}")
-    writer = Writer(store, Clock())
+    writer = Writer(store, clock or Clock())
     scenario, _ = Text.of(json.dumps(SCENARIO))
     step = ValidationStep(stage="custom", command="true", argv=("true",))
     begin = StartDelivery(task="t", file_paths=("a",), steps=(step,), limits=BudgetLimits(), scenario=scenario)

@@ -1,12 +1,14 @@
 """Sessions of more events than a page lists: a drag of the slider, reading further up while events arrive."""
 
+import itertools
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.api.listening import SCENARIO
-from tests.api.server import Server, delivery, session, start, until
+from tests.api.listening import SCENARIO, filled
+from tests.api.server import Server, delivery, serving, session, start, until
 from tests.browser.browsing import PATIENCE_MS, Browsing, browsing, live, shown
 
 EVENTS = 460
@@ -112,6 +114,32 @@ def test_the_list_goes_on_while_one_scrolls_and_stays_short(site: Browsing, serv
         _scroll(page, 0)
         expect(page.locator(f"[data-row='{min(newest, last + 60)}']")).to_be_attached(timeout=PATIENCE_MS)
     expect(page.locator("[data-more='later']")).to_be_hidden()
+
+
+HOUR_MS = 3_600_000
+_LINES = """(cells) => cells.map((cell) => {
+  const words = document.createRange();
+  words.selectNodeContents(cell);
+  return new Set([...words.getClientRects()].map((line) => Math.round(line.top))).size;
+})"""
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_numbers_beyond_ten_thousand_and_clocks_of_many_hours_stay_in_one_line(
+    browser: Browser, tmp_path: Path, width: int
+) -> None:
+    time = itertools.count(1_790_000_000_000, 2 * HOUR_MS)
+    session_id = filled(tmp_path, 10_050, reason="more", clock=lambda: next(time))
+    with serving(tmp_path) as server, browsing(browser, server.url, viewport={"width": width, "height": 900}) as site:
+        until(lambda: server.client.get("/api/sessions").status_code == 200, what="the views", seconds=60)
+        page = site.tab(f"/sessions/{session_id}")
+        live(page)
+        assert _rows(page)[0] > 9_900 and _rows(page)[-1] > 10_000
+        clocks = page.locator("[data-row] .clock")
+        assert re.fullmatch(r"\d{4,5}:\d\d:\d\d", clocks.last.inner_text())
+        for cells in (clocks, page.locator("[data-row] .number")):
+            assert set(cells.evaluate_all(_LINES)) == {1}
+        assert page.evaluate("document.scrollingElement.scrollWidth") <= width
 
 
 _SHIFTED = """() => new Promise((done) => {
