@@ -1,20 +1,56 @@
 """What events refer to: their causes, which must come earlier, and their long texts.
 
 The chains protect the order within each session; between sessions, positions protect what one transaction wrote. This
-also holds for imports (a file keeps the order of its log) and forks, so an unchanged log has no faults.
-"""
+also holds for imports (a file keeps the order of its log) and forks, so an unchanged log has no faults."""
 
+import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from adapters.store.mapper import decode
-from adapters.store.port import DamagedEvent
+from adapters.store.port import DamagedEvent, Log
 from adapters.store.rows import Rows
 from domain.session.record import Recorded, mark
+from domain.session.redaction import TextRedacted
+
+
+@dataclass(frozen=True, slots=True)
+class ChainCheck:
+    """The number of events, the hash of the last one (hex), and the first missing or changed version, if any."""
+
+    events: int
+    hash: str
+    broken: int | None
+
+    @property
+    def sound(self) -> bool:
+        return self.broken is None
+
+
+def check_chain(store: Log, session_id: str) -> ChainCheck:
+    """Removing a text changes the events that the removal names; those do not count as broken."""
+    previous, expected = b"", 1
+    changed: dict[int, str] = {}
+    missing: list[int] = []
+    with store.rows.frozen() as rows:
+        for row in rows.events([session_id]):
+            if row.version != expected:
+                missing.append(expected)
+            if row.chained(previous) != row.hash:
+                changed[row.version] = hashlib.sha256(row.state).hexdigest()
+            if row.topic == TextRedacted.TOPIC:
+                event = decode(row.stored(), row.position).event
+                for named in event.events if isinstance(event, TextRedacted) else ():
+                    if changed.get(named.version) == named.hash:
+                        del changed[named.version]
+            previous, expected = row.hash, row.version + 1
+    return ChainCheck(expected - 1, previous.hex(), min((*missing, *changed), default=None))
+
 
 Fault = tuple[int, str]
 """A position, and what is wrong there."""

@@ -12,8 +12,7 @@ from adapters.turns.job import Job, workspace_of
 from adapters.turns.readying import Observe, ready
 from adapters.turns.validating import CommandPlace, ValidationSettings, outcomes, output_of
 from adapters.workspace import Workspaces
-from adapters.workspace.landing import CheckoutInTheWay
-from adapters.workspace.merging import MergeConflict
+from adapters.workspace.merging import CheckoutInTheWay, MergeConflict
 from domain.delivery.baseline import Baseline, unready
 from domain.delivery.reasons import reasons
 from domain.delivery.state import Delivery

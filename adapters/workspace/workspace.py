@@ -14,8 +14,7 @@ from adapters.workspace.comparing import compared
 from adapters.workspace.creation import SOURCE, given_git
 from adapters.workspace.folders import delete, existing_folder, is_real_folder, open_up
 from adapters.workspace.git import WorkspaceError, branch_at, confine, git, in_a_sentence, in_theirs
-from adapters.workspace.landing import advance, integrate, tip
-from adapters.workspace.merging import LARGEST, merge
+from adapters.workspace.merging import LARGEST, advance, integrate, merge, tip
 from adapters.workspace.packing import write_notes
 from adapters.workspace.repository import Repository, trail
 from adapters.workspace.reusing import Resting, take_over

@@ -209,7 +209,7 @@ def _mode_of(path: Path) -> str:
 
 def record(log: str, views: Path) -> Finding:
     """Whether the newest events can be read, and what is known of the others; `--all` reads every one."""
-    from adapters.proof.glance import NEWEST, glance
+    from adapters.proof.verify import NEWEST, glance
 
     faults = glance(log, views)
     if faults:

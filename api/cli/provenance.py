@@ -35,18 +35,18 @@ def attest(
 
     It says which turns made the result, what they were asked, what was validated and who approved it.
     """
-    from adapters.proof import checkpoints, dsse
+    from adapters.proof import checkpoints
 
     settings = settings_of(database)
     try:
         with open_log(settings) as store:
             if public_key:
-                put(dsse.public_pem(checkpoints.signing_key(settings.signing_key)).rstrip("\n"))
+                put(checkpoints.public_pem(checkpoints.signing_key(settings.signing_key)).rstrip("\n"))
                 return exits.OK
             if session is None:
                 raise Failed("Name a session, or use --public-key.", code=exits.USAGE)
             statement = _statement(store, find_stream(store, session))
-            put_json(dsse.signed(statement, checkpoints.signing_key(settings.signing_key)))
+            put_json(checkpoints.signed(statement, checkpoints.signing_key(settings.signing_key)))
     except checkpoints.NotProved as error:
         raise Failed(f"Nothing was signed. {error}", code=exits.NOT_VERIFIED) from None
     return exits.OK

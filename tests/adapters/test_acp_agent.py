@@ -13,7 +13,7 @@ import pytest
 from adapters.agents.acp import AcpAgent, AcpSettings
 from adapters.agents.activity import Activity
 from adapters.agents.port import Limits, Reply, Turn
-from adapters.agents.rpc.stopwatch import Stopwatch
+from adapters.agents.rpc import Stopwatch
 from adapters.agents.team import load
 from domain.values.base import Usage
 from tests.adapters.agents_under_test import ask, code, running
@@ -374,7 +374,7 @@ def test_a_secret_is_struck_out_of_whatever_comes_back(zoe: Zoe, monkeypatch: py
 
 
 def test_a_cancelled_turn_is_told_so_and_leaves_nothing_running(zoe: Zoe, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adapters.agents.rpc.program.CANCEL_SECONDS", 60)
+    monkeypatch.setattr("adapters.agents.rpc.CANCEL_SECONDS", 60)
     pids = zoe.folder / "pids"
 
     async def story() -> None:

@@ -12,11 +12,10 @@ from typing import Final
 from adapters.agents.acp.dialogue import Dialogue, Situation
 from adapters.agents.acp.settings import AcpSettings
 from adapters.agents.command import CommandAgent
-from adapters.agents.command.call import Call
-from adapters.agents.command.conversation import AgentConversation, TurnConversation, program_id
+from adapters.agents.command.call import AgentConversation, Call, TurnConversation, program_id
 from adapters.agents.command.output import added
 from adapters.agents.port import Reply, Turn
-from adapters.agents.rpc.program import Program
+from adapters.agents.rpc import Program
 from adapters.fence import Fence
 from domain.session.attempts import Failure
 from domain.values.base import Usage

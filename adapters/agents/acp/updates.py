@@ -1,11 +1,11 @@
 """An agent's updates over ACP, as activities. Unknown shapes are ignored."""
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from adapters.agents.activity import PATHS, TITLE, Activity, Status, Tool, Voice, tail, tool_call
-from adapters.agents.asking import Wish
+from adapters.agents.asking import PermissionDesk, Wish
 from adapters.agents.streams import exit_code_of, plan_of
 from domain.values.base import Usage
 
@@ -161,3 +161,36 @@ def _output(update: Message) -> str:
 
 def _count(number: object) -> int | None:
     return number if isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= _MOST else None
+
+
+# Answers an agent's requests for permission over ACP.
+
+
+Json = dict[str, Any]
+
+
+class Permissions:
+    """The requests of one turn. `denied` are the tool calls that got no permission."""
+
+    def __init__(self, desk: PermissionDesk, observe: Callable[[Activity], None]) -> None:
+        self._desk, self._observe = desk, observe
+        self.denied: set[str] = set()
+
+    async def outcome(self, request: Mapping[str, Any], calls: Mapping[str, Json]) -> Json:
+        """The answer to a request, given what is known of the tool calls. Permission is only ever given once."""
+        tool_call, choices = request.get("toolCall"), request.get("options")
+        call = tool_call if isinstance(tool_call, dict) else {}
+        name = str(call.get("toolCallId", ""))[:200]
+        options = [one for one in choices if isinstance(one, dict)] if isinstance(choices, list) else []
+        wish = wish_of(calls.get(name, {}) | described(call))
+        allowed = _option(options, "allow_once")
+        if allowed is not None and await self._desk.permitted(wish):
+            return allowed
+        self.denied.add(name)
+        self._observe(wish.denied("tool").changed(id=name or None))
+        return _option(options, "reject_once") or _option(options, "reject_always") or {"outcome": "cancelled"}
+
+
+def _option(options: list[Json], kind: str) -> Json | None:
+    option_id = next((one.get("optionId") for one in options if one.get("kind") == kind), None)
+    return {"outcome": "selected", "optionId": option_id} if isinstance(option_id, str) else None

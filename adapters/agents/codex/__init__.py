@@ -10,12 +10,11 @@ from pathlib import Path
 from adapters.agents.asking import PermissionDesk
 from adapters.agents.codex.dialogue import CodexDialogue
 from adapters.agents.command import CommandAgent
-from adapters.agents.command.call import Call
-from adapters.agents.command.conversation import TurnConversation, program_id
+from adapters.agents.command.call import Call, TurnConversation, program_id
 from adapters.agents.command.reading import cut
 from adapters.agents.command.watch import explained
 from adapters.agents.port import Reply, Turn
-from adapters.agents.rpc.program import Program
+from adapters.agents.rpc import Program
 from adapters.fence import Fence
 from domain.session.attempts import Failure
 from domain.values.sentences import Sentence

@@ -10,7 +10,7 @@ from adapters.agents.command.call import Call
 from adapters.agents.command.output import LONGEST_NAME, plus
 from adapters.agents.command.settings import CommandSettings
 from adapters.agents.port import Turn
-from adapters.agents.rpc.program import Program, Rejected, call_off, introduced, table, words_of
+from adapters.agents.rpc import Program, Rejected, call_off, introduced, table, words_of
 from domain.session.attempts import Failure
 from domain.values.base import Usage
 from domain.values.sentences import Sentence, because

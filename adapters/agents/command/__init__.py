@@ -11,14 +11,16 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from adapters.agents.command.call import Call, Misreadable, prepare
-from adapters.agents.command.conversation import (
+from adapters.agents.command.call import (
     USER,
     AgentConversation,
+    Call,
+    Misreadable,
     TurnConversation,
     begun,
     folder_of,
     owns,
+    prepare,
     read_handle,
     remove,
 )

@@ -4,8 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from adapters.agents.command.call import Call
-from adapters.agents.command.conversation import AgentConversation, program_id
+from adapters.agents.command.call import AgentConversation, Call, program_id
 from adapters.agents.command.output import Message, error_of, has_final, messages, model_of, text_of, usage_of
 from adapters.agents.command.settings import CommandSettings
 from adapters.agents.failures import LINES, TAIL, failure_of, last_lines

@@ -14,8 +14,7 @@ import pytest
 from adapters.fence import Fence, Grant, NoFence, Unfenced, available, choose
 from adapters.fence.bubblewrap import Bubblewrap, bubblewrap_works
 from adapters.fence.folders import programs
-from adapters.fence.landlock import Landlock, landlock_version
-from adapters.fence.seccomp import filter_program
+from adapters.fence.landlock import Landlock, filter_program, landlock_version
 from adapters.processes import Finished, clean_environment, run
 
 WORKS = {"bwrap": bubblewrap_works(), "landlock": landlock_version() >= 4}

@@ -1,20 +1,20 @@
-"""A program that speaks JSON-RPC, in a separate process for one turn."""
+"""What agents that speak JSON-RPC on their standard input and output have in common, whichever protocol they speak."""
 
 import asyncio
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, Final, Protocol
+import json
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import orjson
 
-from adapters.agents.activity import Activity
+from adapters.agents.activity import Activity, tail
 from adapters.agents.command.call import Call
 from adapters.agents.command.settings import IDLE_SECONDS, CommandSettings
 from adapters.agents.failures import failure_of, last_lines
 from adapters.agents.port import Turn
-from adapters.agents.rpc.pipe import MessagePipe
-from adapters.agents.rpc.stopwatch import Stopwatch
 from adapters.fence import Fence
-from adapters.processes import Finished, run
+from adapters.processes import Finished, Input, run
 from domain.session.attempts import Failure, FailureCode
 from domain.values.base import HansardError
 from domain.values.sentences import Sentence, because, rewritten
@@ -23,7 +23,123 @@ if TYPE_CHECKING:
     from acp import RequestError
     from acp.connection import Connection
 
+_LOOK: Final = 1.0
+"""Seconds between two checks while a person decides."""
+
+
+class Stopwatch:
+    """Runs from its creation; stops while it is paused."""
+
+    def __init__(self, *, wall: float, idle: float, time: Callable[[], float]) -> None:
+        self.wall, self.idle, self._time = wall, idle, time
+        self._began = self._latest = self._time()
+        self._pauses, self._since = 0, 0.0
+
+    def heard(self) -> None:
+        """The agent gave a sign of life."""
+        self._latest = self._since if self._pauses else self._time()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        if not self._pauses:
+            self._since = self._time()
+        self._pauses += 1
+        try:
+            yield
+        finally:
+            self._pauses -= 1
+            if not self._pauses:
+                away = self._time() - self._since
+                self._began, self._latest = self._began + away, self._latest + away
+
+    def over(self) -> Literal["timeout", "idle"] | None:
+        """Which limit is reached, if any."""
+        if self._pauses or self._left() > 0:
+            return None
+        return "timeout" if self._wall_left() <= 0 else "idle"
+
+    async def watch(self, work: "asyncio.Future[Failure | None]") -> Literal["timeout", "idle"] | None:
+        """Wait until the task is done or a limit is reached."""
+        while not work.done():
+            if (limit := self.over()) is not None:
+                return limit
+            wait = _LOOK if self._pauses else max(self._left(), 0.001)
+            await asyncio.wait({work}, timeout=wait)
+        return None
+
+    def _wall_left(self) -> float:
+        return self._began + self.wall - self._time()
+
+    def _left(self) -> float:
+        return min(self._wall_left(), self._latest + self.idle - self._time())
+
+
+# A program's input and output lines as JSON-RPC messages: the transport that `acp.Connection` needs.
+
+
 Json = dict[str, Any]
+LINE: Final = 16 * 1_048_576
+"""Maximum length of a message; longer ones are ignored."""
+
+
+class MessagePipe:
+    """Receives a program's lines, with secrets removed; a line that is not a message is shown as a notice."""
+
+    def __init__(
+        self, *, scrub: Callable[[str], str], observe: Callable[[Activity], None], transcribe: Callable[[str], None]
+    ) -> None:
+        self.input = Input()
+        self.over = asyncio.Event()
+        """Set after the last message has been received."""
+        self._scrub, self._observe, self._transcribe = scrub, observe, transcribe
+        self._messages: asyncio.Queue[Json | None] = asyncio.Queue()
+
+    def line(self, stream: int, text: str) -> None:
+        """The program printed a line."""
+        line = self._scrub(text)
+        self._transcribe(line)
+        message = _message(line) if stream == 1 and len(line) <= LINE else None
+        if message is not None:
+            self._messages.put_nowait(message)
+        elif line.strip():
+            self._observe(Activity(kind="notice", text=tail(line)))
+
+    def end(self) -> None:
+        """The program's output has ended."""
+        self._messages.put_nowait(None)
+
+    async def send(self, message: Json) -> None:
+        self.input.write(json.dumps(message).encode() + b"\n")  # prompts may contain half a surrogate pair
+
+    async def receive(self) -> Json | None:
+        message = await self._messages.get()
+        if message is None:
+            self.over.set()
+        return message
+
+    async def close(self) -> None:
+        self.input.close()
+
+
+def _message(line: str) -> Json | None:
+    """A request, a notification or a response; anything that could break the connection is rejected."""
+    try:
+        message = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(message, dict) or not isinstance(message.get("id"), int | str | None):
+        return None
+    if "method" in message:
+        return message if isinstance(message["method"], str) else None
+    error = message.get("error")
+    if "id" not in message or not isinstance(error, dict | None):
+        return None
+    return message if error is None or isinstance(error.get("message", ""), str) else None
+
+
+# A program that speaks JSON-RPC, in a separate process for one turn.
+
+
 STREAM_BYTES: Final = 64 * 1_048_576
 """How much an agent may print in a turn, unless the settings say otherwise."""
 LEAVE_SECONDS: Final = 2.0

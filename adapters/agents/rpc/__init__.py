@@ -1,1 +1,0 @@
-"""What agents that speak JSON-RPC on their standard input and output have in common, whichever protocol they speak."""
