@@ -147,13 +147,13 @@ def check_team(settings: "Settings") -> Iterator[Finding]:
 def fence(sandbox: "Sandbox") -> Finding:
     """What holds the programs that turns run."""
     from adapters.fence import available, fenced_by, gaps_of
-    from api.cli.fences import GAPS
+    from api.cli.labels import gap
 
     try:
         gaps = gaps_of(sandbox)
     except HansardError as error:
         return Finding("fail", "fence", "none", str(error))
-    description = "; ".join((fenced_by(sandbox), *(GAPS[gap] for gap in gaps)))
+    description = "; ".join((fenced_by(sandbox), *map(gap, gaps)))
     if sandbox == "off":
         return Finding("warn", "fence", description, 'Set sandbox = "auto" (HANSARD_SANDBOX, or the team file).')
     if available() == "bwrap":

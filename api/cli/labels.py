@@ -1,6 +1,7 @@
 """Labels and recorded names in the terminal's language. English needs no catalogue, and imports none."""
 
 import os
+from collections.abc import Mapping
 from typing import Final
 
 _ROOMS: Final = ("projections.record", "api.web", "api.cli")
@@ -20,6 +21,30 @@ def recorded(group: str, value: str) -> str:
     return value if language == "en" else words(language, *_ROOMS).of(group, value)
 
 
+def gap(name: str) -> str:
+    """What a fence did not restrict, in words."""
+    shown = recorded("gap", name)
+    return GAPS.get(name, name) if shown == name else shown
+
+
 def sentence(text: str, **values: object) -> str:
     """An English sentence of the command line in the terminal's language, with its `{places}` filled."""
     return recorded("say", text).format_map(values)
+
+
+# The fence that held a session's programs, in words.
+
+
+NAMES: Final[Mapping[str, str]] = {"bwrap": "bubblewrap", "landlock": "Landlock", "none": "none"}
+GAPS: Final[Mapping[str, str]] = {
+    "files": "any file of the account can be read and written",
+    "hidden_files": "a folder that should be hidden can be read",
+    "metadata": "size, times and permissions of any file can be seen and changed",
+    "network": "any address can be reached",
+    "udp": "any address can be reached by datagrams",
+    "sockets": "sockets of other programs can be opened",
+    "shared_memory": "shared memory of other programs can be opened",
+    "processes": "other processes can be seen, and may be signalled",
+    "survivors": "what outlives a turn is found and ended, not prevented",
+}
+"""The meaning of a gap, as a text for people."""

@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager, nullcontext
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Protocol
 
-from api.cli.exits import in_words, rests
-from api.cli.figures import figures
+from api.cli.exits import rests
+from api.cli.figures import MARKS, figures, matrix
 from api.cli.labels import sentence
 from api.cli.options import Json
-from api.cli.terminal import columns, local_time, one_line, say, shortened
+from api.cli.terminal import local_time, one_line, say, shortened
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -19,67 +19,8 @@ if TYPE_CHECKING:
 
     from api.cli.doing import RunningTurn
 
-_VERDICTS: Final = {True: "PASS", False: "FAIL"}
-_GATES: Final = {"completed": "✅ done", "paused": "⏸ checkpoint", "active": "⏳ in progress", "stopped": "⏹ stopped"}
-_FEEDBACK: Final = 80  # characters of a verdict's feedback beside its agent; all of it is in the history
-
-
-def matrix(session: Json) -> str:
-    """A line for each agent: name, role, its phases, gate, and the last verdict on it."""
-    return columns([_row(agent) for agent in session.get("agents") or ()])
-
-
-def warnings(session: Json) -> str:
-    """What was corrected or went wrong on the way, in the terminal's language."""
-    from domain.values.sentences import from_wire
-
-    wired = session.get("warningSentences") or [None] * len(session["warnings"])
-    pairs = zip(session["warnings"], wired, strict=True)
-    return "\n".join(in_words(from_wire(text, data["code"], data["params"])) if data else text for text, data in pairs)
-
-
-def history(session: Json) -> str:
-    """A line for each verdict, round by round."""
-    judged = [(verdict, agent) for agent in session.get("agents") or () for verdict in agent["history"]]
-    judged.sort(key=lambda pair: int(pair[0]["round"]))
-    return columns(
-        [
-            f"round {verdict['round']}",
-            str(agent["agent"]),
-            f"phase {verdict['phase']}",
-            _VERDICTS.get(verdict["pass"], "FAIL"),
-            str(verdict["feedback"]),
-        ]
-        for verdict, agent in judged
-    )
-
-
-def _row(agent: Json) -> list[str]:
-    last = agent["history"][-1] if agent["history"] else None
-    verdict = f"{_VERDICTS.get(last['pass'], 'FAIL')} {last['feedback'][:_FEEDBACK]}" if last else ""
-    return [str(agent["agent"]), str(agent["role"]), _phases(agent), _gate(agent), verdict]
-
-
-def _gate(agent: Json) -> str:
-    """The API has the seeds' words, which are Korean."""
-    from domain.values.words import of_environment
-
-    return str(agent["gate"]) if of_environment(os.environ) == "ko" else _GATES.get(str(agent["status"]), "")
-
-
-def _phases(agent: Json) -> str:
-    """`✓1 ✓2 ▶3 ·4 ·5`"""
-    place = int(agent["currentPhaseIdx"])
-    here = {"completed": "✓", "paused": "⏸"}.get(str(agent["status"]), "▶")
-    return " ".join(
-        f"{here if at == place or here == '✓' else '✓' if at < place else '·'}{phase}"
-        for at, phase in enumerate(agent["phaseProfile"])
-    )
-
-
 _NEWS: Final = 5
 """Lines of one agent's work at a look, in a pipe."""
-MARKS: Final = {"completed": "✓", "running": "▶", "failed": "✗", "skipped": "–", "pending": "·"}
 _MARK_STYLES: Final = {"completed": "green", "running": "bold blue", "failed": "red"}
 _QUIET: Final = frozenset(
     {

@@ -7,11 +7,9 @@ from typing import Final
 from api.cli import discussion
 from api.cli.discussion import Pairs
 from api.cli.exits import worded
-from api.cli.fences import GAPS, NAMES
-from api.cli.figures import figures
-from api.cli.labels import recorded
+from api.cli.figures import MARKS, figures, history, matrix, warnings
+from api.cli.labels import NAMES, gap, recorded
 from api.cli.options import Json
-from api.cli.progress import MARKS, history, matrix, warnings
 from api.cli.terminal import counted, local_time, put, put_pairs, shortened
 from domain.values.words import of_environment
 
@@ -65,7 +63,7 @@ def _fence(session: Json) -> Pairs:
     """What held its programs, and what that did not hold; nothing where none ran."""
     if not session.get("fence"):
         return []
-    gaps = (GAPS.get(gap, gap) for gap in session.get("fenceGaps") or ())
+    gaps = map(gap, session.get("fenceGaps") or ())
     return [("fence", NAMES.get(session["fence"], session["fence"])), ("not held", "\n".join(gaps))]
 
 

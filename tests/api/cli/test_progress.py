@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from api.cli.progress import LiveScreen, figures, history, summary
+from api.cli.figures import history
+from api.cli.progress import LiveScreen, figures, summary
 
 BUDGET = {"maxIterations": 6, "maxMinutes": 45, "elapsedMs": 247_000, "remainingIterations": 5, "reason": None}
 SESSION: dict[str, Any] = {
