@@ -9,9 +9,8 @@ from api.http.application import PathHandler, application, routes
 from api.node.settings import Settings
 from api.openapi import Document, reference
 from api.reader import READS
-from api.routes import commands, health, policies, reports
+from api.routes import commands, health, policies, reports, turns
 from api.routes.policies import lab
-from api.routes.turns import handlers as turns
 from api.system import System
 from api.web import assets, chat_page, compare_page, errors, inbox_page, lab_page, login_page, pages, reports_page
 from api.web.forms import commands as forms

@@ -75,7 +75,7 @@ COMMANDS: Final = (
     CliCommand("replay", "past:replay", PAST, "Replay a past session, or check it against today's rules."),
     CliCommand("fork", "past:fork", PAST, "Start a new session from a version of another."),
     CliCommand("diff", "past:diff", PAST, "Show where two sessions diverge."),
-    CliCommand("blame", "blame:blame", PAST, "Show which turn wrote each line of a file."),
+    CliCommand("blame", "provenance:blame", PAST, "Show which turn wrote each line of a file."),
     CliCommand("trace", "provenance:trace", PAST, "Print an Agent Trace record of a session's result."),
     CliCommand("explain", "past:explain", PAST, "Explain why a session is in its state."),
     CliCommand("lab", "lab:lab", PAST, "Try other convergence profiles on past discussions."),

@@ -1,10 +1,12 @@
 """`attest` and `trace`: where a result comes from, in formats that other tools read."""
 
 import hashlib
+import subprocess
 import uuid
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import Parameter
@@ -13,8 +15,8 @@ from api.cli import exits
 from api.cli.client import Api, connected, resolve
 from api.cli.exits import Failed
 from api.cli.log import Anyway, Database, find_stream, open_log, settings_of
-from api.cli.options import HERE, Id, Json, Where
-from api.cli.terminal import put, put_json
+from api.cli.options import HERE, AsJson, Id, Json, Where
+from api.cli.terminal import aligned, put, put_json, shortened, visible
 
 if TYPE_CHECKING:
     from adapters.store import Log
@@ -136,3 +138,62 @@ def _range(run: list[Json]) -> Json:
     content = "\n".join(line["text"] for line in run)
     digest = hashlib.sha256(content.encode(errors="surrogateescape")).hexdigest()
     return {"start_line": run[0]["line"], "end_line": run[-1]["line"], "content_hash": f"sha256:{digest}"}
+
+
+# `blame`: which turn wrote each line of a file, why, and who approved it.
+
+
+_TITLE: Final = 40
+"""Cells of a finding's title."""
+
+
+async def blame(
+    place: Annotated[str, Parameter(help="A file, or one line of it: src/a.py or src/a.py:12.")],
+    /,
+    *,
+    at: Annotated[str, Parameter(help="A branch or commit; the one that is checked out by default.")] = "HEAD",
+    json: AsJson = False,
+    where: Where = HERE,
+) -> int:
+    """Show which turn wrote each line of a file, as of the last commit.
+
+    Lines without a session were not written by a recorded agent.
+    """
+    name, _, number = place.rpartition(":")
+    path, line = (name, int(number)) if name and number.isdecimal() else (place, None)
+    top, inside = _inside(path)
+    async with connected(where) as api:
+        lines = await api.values("/api/blame", repository=str(top), path=inside, revision=at)
+    lines = [each for each in lines if line in (None, each["line"])]
+    if not lines:
+        raise Failed(f"{path} has no line {line}.", code=exits.NOT_FOUND)
+    if json:
+        put_json(lines)
+    else:
+        for row, each in zip(aligned([_row(each) for each in lines]), lines, strict=True):
+            put("  ".join([*row[:-1], visible(each["text"])]).rstrip())
+    return exits.OK
+
+
+def _row(line: Json) -> list[str]:
+    who = f"{line['agent']} {line['turn']}" if line["session"] else ""
+    why = shortened(line["demandedBy"]["title"], _TITLE) if line["demandedBy"] else ""
+    approved = f"✓ {line['approvedBy']['actor'].partition(':')[2]}" if line["approvedBy"] else ""
+    return [str(line["line"]), line["commit"][:8], who, why, approved, ""]
+
+
+def _inside(path: str) -> tuple[Path, str]:
+    """The repository here, and the file in it."""
+    top = _top()
+    try:
+        return top, Path(path).resolve().relative_to(top.resolve()).as_posix()
+    except ValueError:
+        raise Failed(f"{path} is not in the repository {top}.", code=exits.USAGE) from None
+
+
+def _top() -> Path:
+    command = ["git", "rev-parse", "--show-toplevel"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Failed(f"{Path.cwd()} is not in a git repository.", code=exits.USAGE)
+    return Path(done.stdout.rstrip("\n"))

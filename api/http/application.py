@@ -13,9 +13,8 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from api.http.guards import Guard, UnknownHost, careful, with_headers
+from api.http.guards import Guard, UnknownHost, careful, check_scope, with_headers
 from api.http.problems import problem
-from api.http.scopes import check_scope
 from api.system import System
 from domain.values.base import HansardError
 

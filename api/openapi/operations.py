@@ -5,8 +5,8 @@ from functools import partial
 from api.actions import command_bodies
 from api.openapi import shapes
 from api.openapi.operation import ANY_OBJECT, CSV, HTML, MARKDOWN, PLAIN, Operation
+from api.routes import turns as turn_bodies
 from api.routes.policies import POLICIES, lab
-from api.routes.turns import bodies as turn_bodies
 from projections import reports
 from projections.views import past, record, sessions, turns
 

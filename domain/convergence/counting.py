@@ -8,8 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from domain.convergence.profiles import SEED, Profile
-from domain.convergence.prose import negated, plain, talk
-from domain.convergence.words import WORD_LISTS, ConvergenceWords
+from domain.convergence.prose import WORD_LISTS, ConvergenceWords, negated, plain, talk
 
 # A line that starts with a lower-case letter, or with a Korean negator, continues the previous line's sentence.
 _WRAPPED = re.compile(r"\n(?=[ \t]*(?:[a-z]|않|없|못|아니|아닙))")

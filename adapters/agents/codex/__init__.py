@@ -11,8 +11,7 @@ from adapters.agents.asking import PermissionDesk
 from adapters.agents.codex.dialogue import CodexDialogue
 from adapters.agents.command import CommandAgent
 from adapters.agents.command.call import Call, TurnConversation, program_id
-from adapters.agents.command.reading import cut
-from adapters.agents.command.watch import explained
+from adapters.agents.command.reading import cut, explained
 from adapters.agents.port import Reply, Turn
 from adapters.agents.rpc import Program
 from adapters.fence import Fence

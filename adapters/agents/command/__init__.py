@@ -26,9 +26,8 @@ from adapters.agents.command.call import (
 )
 from adapters.agents.command.output import added, plus
 from adapters.agents.command.questions import StdioQuestions
-from adapters.agents.command.reading import Run
+from adapters.agents.command.reading import Hopeless, Run, Watch
 from adapters.agents.command.settings import IDLE_SECONDS, CommandSettings
-from adapters.agents.command.watch import Hopeless, Watch
 from adapters.agents.port import Limits, Reply, Turn
 from adapters.fence import Fence
 from adapters.processes import run

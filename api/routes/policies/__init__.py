@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from api.http.idempotency import remember_answers
 from api.http.requests import raw_body, read, read_object
-from api.routes.policies import answers, bodies, rules
+from api.routes.policies import bodies, rules
 from api.routes.views import answer
 from domain.convergence import Metrics
 from domain.triage import Triage
@@ -57,23 +57,23 @@ class Policy(Generic[B, A]):
 POLICIES: tuple[Policy[Any, Any], ...] = (
     Policy("triage", "Is this message worth a plan and a team?", bodies.TriageBody, Triage, rules.judge_triage),
     Policy("intent", "Does this message only ask to continue or to reset?",
-           bodies.IntentBody, answers.IntentAnswer, rules.judge_intent),
+           bodies.IntentBody, bodies.IntentAnswer, rules.judge_intent),
     Policy("phases", "Which phases does each agent of a plan go through?",
-           bodies.PhasesBody, answers.PhasesAnswer, rules.plan_phases),
-    Policy("match", "Which employee does a plan mean by a name?", bodies.MatchBody, answers.MatchAnswer, rules.match),
+           bodies.PhasesBody, bodies.PhasesAnswer, rules.plan_phases),
+    Policy("match", "Which employee does a plan mean by a name?", bodies.MatchBody, bodies.MatchAnswer, rules.match),
     Policy("parallel", "Which agents of a plan may work at the same time?",
-           bodies.ParallelBody, answers.ParallelAnswer, rules.parallel),
+           bodies.ParallelBody, bodies.ParallelAnswer, rules.parallel),
     Policy("convergence", "Has a discussion converged, and what comes next?",
            bodies.ConvergenceBody, Metrics, rules.convergence),
     Policy("agreement", "How much agreement does a text express?",
-           bodies.AgreementBody, answers.AgreementAnswer, rules.agreement),
+           bodies.AgreementBody, bodies.AgreementAnswer, rules.agreement),
     Policy("similarity", "How many of their words do two texts share?",
-           bodies.SimilarityBody, answers.SimilarityAnswer, rules.similarity),
-    Policy("budget", "May another iteration begin?", bodies.BudgetBody, answers.BudgetAnswer, rules.budget),
+           bodies.SimilarityBody, bodies.SimilarityAnswer, rules.similarity),
+    Policy("budget", "May another iteration begin?", bodies.BudgetBody, bodies.BudgetAnswer, rules.budget),
     Policy("validation", "Which commands validate an iteration?",
-           bodies.ValidationBody, answers.ValidationAnswer, rules.plan_validation),
-    Policy("parse", "What does an agent's reply say?", bodies.ParseBody, answers.ParseAnswer, rules.parse),
-    Policy("prompt", "What is in an agent's prompt?", bodies.PromptBody, answers.PromptAnswer, rules.prompt),
+           bodies.ValidationBody, bodies.ValidationAnswer, rules.plan_validation),
+    Policy("parse", "What does an agent's reply say?", bodies.ParseBody, bodies.ParseAnswer, rules.parse),
+    Policy("prompt", "What is in an agent's prompt?", bodies.PromptBody, bodies.PromptAnswer, rules.prompt),
 )
 # fmt: on
 

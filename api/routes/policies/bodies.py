@@ -1,7 +1,4 @@
-"""What the policies are asked: closed bodies, strict types, capped sizes (contract §5).
-
-Subtasks are an agent's words and keep S1's spelling and leniency: what they say beyond the fields is ignored there.
-"""
+"""What the policies take and answer: the same models as the schema."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,10 +10,12 @@ from api.actions.bodies import Body
 from api.routes.spans import Instant, instant
 from domain.convergence import SEED, Profile, Thresholds, named
 from domain.replies import KINDS
-from domain.triage import DEFAULT_POLICY, POLICIES
+from domain.triage import DEFAULT_POLICY, POLICIES, Intent
+from domain.values.base import Value
+from domain.values.budget import Reason
 from domain.values.phases import Role, Subtask
 from domain.values.sentences import Sentence
-from projections.views.session import PlannedVerification
+from projections.views.session import PlannedAgent, PlannedCommand, PlannedVerification
 
 LONGEST_TEXT = 1_048_576
 """Characters of one text; the body as a whole has a limit of its own."""
@@ -158,3 +157,69 @@ class PromptBody(PolicyBody):
     name: str
     strategy: str | None = None
     language: str = "en"
+
+
+# What the policies answer, with exactly the keys of contract §5.
+
+
+def _absent(value: object) -> bool:
+    return value is None
+
+
+class IntentAnswer(Value):
+    intent: Intent | None
+
+
+class PhasesAnswer(Value):
+    agents: tuple[PlannedAgent, ...]
+    warnings: tuple[str, ...]
+
+
+class MatchAnswer(Value):
+    employee: str | None
+
+
+class ParallelAnswer(Value):
+    parallel: tuple[bool, ...]
+
+
+class AgreementAnswer(Value):
+    ratio: float = Field(ge=0, le=1)
+
+
+class SimilarityAnswer(Value):
+    jaccard: float = Field(ge=0, le=1)
+
+
+class BudgetSnapshot(Value):
+    """Instants in the format of `startedAt`; `reason` only if the budget is exhausted."""
+
+    max_iterations: int
+    max_minutes: int
+    started_at: str | int
+    deadline_at: str | int
+    elapsed_ms: int
+    remaining_iterations: int
+    reason: Reason | None = Field(default=None, exclude_if=_absent)
+
+
+class BudgetAnswer(Value):
+    ok: bool
+    reason: Reason | None
+    snapshot: BudgetSnapshot
+
+
+class ValidationAnswer(Value):
+    commands: tuple[PlannedCommand, ...]
+
+
+class ParseAnswer(Value):
+    """`problem` only where the text cannot be read; `value` is then null."""
+
+    value: Any
+    problem: str | None = Field(default=None, exclude_if=_absent)
+
+
+class PromptAnswer(Value):
+    text: str
+    version: int

@@ -1,7 +1,7 @@
 """From a body to an answer: each policy is one call of the domain's own rule, nothing is decided here."""
 
 from adapters.agents.prompts import prompt as find_prompt
-from api.routes.policies import answers, bodies
+from api.routes.policies import bodies
 from domain import convergence as discussion
 from domain import replies, triage
 from domain.orchestration.parallel import FileClaim
@@ -17,21 +17,21 @@ def judge_triage(body: bodies.TriageBody) -> triage.Triage:
     return triage.triage(body.text, body.policy)
 
 
-def judge_intent(body: bodies.IntentBody) -> answers.IntentAnswer:
-    return answers.IntentAnswer(intent=triage.intent(body.text))
+def judge_intent(body: bodies.IntentBody) -> bodies.IntentAnswer:
+    return bodies.IntentAnswer(intent=triage.intent(body.text))
 
 
-def plan_phases(body: bodies.PhasesBody) -> answers.PhasesAnswer:
+def plan_phases(body: bodies.PhasesBody) -> bodies.PhasesAnswer:
     plan = phases.plan_agents(body.subtasks)
     agents = tuple(PlannedAgent(**dict(agent)) for agent in plan.agents)
-    return answers.PhasesAnswer(agents=agents, warnings=plan.warnings)
+    return bodies.PhasesAnswer(agents=agents, warnings=plan.warnings)
 
 
-def match(body: bodies.MatchBody) -> answers.MatchAnswer:
-    return answers.MatchAnswer(employee=phases.match(body.agent, body.employees))
+def match(body: bodies.MatchBody) -> bodies.MatchAnswer:
+    return bodies.MatchAnswer(employee=phases.match(body.agent, body.employees))
 
 
-def parallel(body: bodies.ParallelBody) -> answers.ParallelAnswer:
+def parallel(body: bodies.ParallelBody) -> bodies.ParallelAnswer:
     claims = [
         FileClaim(
             agent=claim.agent,
@@ -40,7 +40,7 @@ def parallel(body: bodies.ParallelBody) -> answers.ParallelAnswer:
         )
         for claim in body.agents
     ]
-    return answers.ParallelAnswer(parallel=tuple(parallel_claims(claims)))
+    return bodies.ParallelAnswer(parallel=tuple(parallel_claims(claims)))
 
 
 def convergence(body: bodies.ConvergenceBody) -> discussion.Metrics:
@@ -48,21 +48,21 @@ def convergence(body: bodies.ConvergenceBody) -> discussion.Metrics:
     return discussion.assess(rounds, body.profile)
 
 
-def agreement(body: bodies.AgreementBody) -> answers.AgreementAnswer:
-    return answers.AgreementAnswer(ratio=discussion.agreement(body.text, body.profile))
+def agreement(body: bodies.AgreementBody) -> bodies.AgreementAnswer:
+    return bodies.AgreementAnswer(ratio=discussion.agreement(body.text, body.profile))
 
 
-def similarity(body: bodies.SimilarityBody) -> answers.SimilarityAnswer:
-    return answers.SimilarityAnswer(jaccard=discussion.similarity(body.a, body.b, body.profile))
+def similarity(body: bodies.SimilarityBody) -> bodies.SimilarityAnswer:
+    return bodies.SimilarityAnswer(jaccard=discussion.similarity(body.a, body.b, body.profile))
 
 
-def budget(body: bodies.BudgetBody) -> answers.BudgetAnswer:
+def budget(body: bodies.BudgetBody) -> bodies.BudgetAnswer:
     """The rule itself: a minute has 60 seconds here, whatever a server's own deliveries are tested with."""
     limits = BudgetLimits(max_iterations=body.max_iterations, max_minutes=body.max_minutes, minute=MINUTE)
     rule = Budget(limits=limits, started_at=body.started_at.at)
     reason = rule.exhausted(iteration=body.iteration, at=body.now.at)
     answer = rule.snapshot(iteration=body.iteration, at=body.now.at, reason=reason)
-    snapshot = answers.BudgetSnapshot(
+    snapshot = bodies.BudgetSnapshot(
         max_iterations=answer.max_iterations,
         max_minutes=answer.max_minutes,
         started_at=body.started_at.shown(answer.started_at),
@@ -71,24 +71,24 @@ def budget(body: bodies.BudgetBody) -> answers.BudgetAnswer:
         remaining_iterations=answer.remaining_iterations,
         reason=answer.reason,
     )
-    return answers.BudgetAnswer(ok=reason is None, reason=reason, snapshot=snapshot)
+    return bodies.BudgetAnswer(ok=reason is None, reason=reason, snapshot=snapshot)
 
 
-def plan_validation(body: bodies.ValidationBody) -> answers.ValidationAnswer:
+def plan_validation(body: bodies.ValidationBody) -> bodies.ValidationAnswer:
     steps = validation.commands(body.test_command, body.validation_commands)
-    return answers.ValidationAnswer(
+    return bodies.ValidationAnswer(
         commands=tuple(PlannedCommand(stage=step.stage, command=step.command) for step in steps)
     )
 
 
-def parse(body: bodies.ParseBody) -> answers.ParseAnswer:
+def parse(body: bodies.ParseBody) -> bodies.ParseAnswer:
     """Words that cannot be read are no error of the caller's: they are the answer. Raises Invalid: no such kind."""
     try:
-        return answers.ParseAnswer(value=replies.read(body.kind, body.text))
+        return bodies.ParseAnswer(value=replies.read(body.kind, body.text))
     except Unreadable as problem:
-        return answers.ParseAnswer(value=None, problem=str(problem))
+        return bodies.ParseAnswer(value=None, problem=str(problem))
 
 
-def prompt(body: bodies.PromptBody) -> answers.PromptAnswer:
+def prompt(body: bodies.PromptBody) -> bodies.PromptAnswer:
     text = find_prompt(body.name, strategy=body.strategy, language=body.language)
-    return answers.PromptAnswer(text=text.text, version=text.version)
+    return bodies.PromptAnswer(text=text.text, version=text.version)

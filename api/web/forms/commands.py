@@ -15,9 +15,9 @@ from starlette.responses import Response
 from api import actions
 from api.actions import changing
 from api.http.commands import Action
+from api.http.guards import check_scope
 from api.http.problems import of_field
 from api.http.requests import NUMBER, answer_headers, only, system
-from api.http.scopes import check_scope
 from api.web import inbox_page, pages
 from api.web.forms.passing import FormOutcome, body_of, fields, hand_over, key_of, micros, number
 from api.web.forms.sent import Sent, placed, told_of

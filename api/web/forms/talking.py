@@ -8,9 +8,9 @@ from starlette.responses import RedirectResponse, Response
 
 from api import actions
 from api.http.commands import Action
+from api.http.guards import check_scope
 from api.http.problems import of_field
 from api.http.requests import only
-from api.http.scopes import check_scope
 from api.web.chat_page import ChatSent, shown
 from api.web.forms.commands import KEY
 from api.web.forms.passing import FormOutcome, fields, hand_over, key_of

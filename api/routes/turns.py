@@ -1,25 +1,135 @@
 """The three endpoints of external workers. A worker is known by its API key, or is `local` without one."""
 
 import asyncio
-from typing import Any, Final
+from contextlib import suppress
+from typing import Annotated, Any, Final, Literal, Self
 
 import orjson
+from pydantic import Field, StrictInt, model_validator
 from starlette.requests import Request
 from starlette.responses import Response
 
 from adapters.agents.port import Reply
-from adapters.store import Lease
+from adapters.store import Lease, StoreError
 from adapters.turns.external import LeaseLost, Offer, ResultKey, TurnFilter
 from adapters.workspace import WorkspaceError, confine
 from adapters.writer.writer import CommandAnswer
+from api.actions.bodies import Body
 from api.http.idempotency import ApiCall, call_of, once, refusal
 from api.http.problems import Problem
 from api.http.requests import answer_headers, raw_body, read, read_object, system
-from api.routes.turns.bodies import TurnClaim, TurnHeartbeat, TurnResult
-from domain.session.attempts import Failure
+from api.node.marking import waiting_for_machine
+from api.system import System
+from domain.session.attempts import Failure, OldCode, Retryable
 from domain.values.base import HansardError, Invalid, Refused, Stale, Usage
 from domain.values.sentences import Sentence
 from domain.values.time import iso
+from projections.views.sessions import SessionItem
+
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Names = Annotated[list[Name], Field(min_length=1, max_length=100)]
+Number = Annotated[StrictInt, Field(ge=0, le=2**53 - 1)]
+Attempt = Annotated[StrictInt, Field(ge=1, le=2**31, description="`lease.attempt` of the claim")]
+
+
+class TurnClaim(Body):
+    """Which turns are wanted; any that waits where neither agents nor roles are named."""
+
+    agents: Names | None = Field(default=None, description="turns of these agents, in any case")
+    roles: Names | None = Field(default=None, description="or turns in these roles")
+    wait_seconds: Annotated[float, Field(ge=0, le=86_400, strict=True)] = Field(
+        default=0.0, description="how long to wait for one; the server has a limit of its own"
+    )
+
+
+class TurnHeartbeat(Body):
+    """A sign of life."""
+
+    attempt: Attempt
+
+
+class TurnUsage(Body):
+    """What the turn cost, as far as it is known; money in millionths."""
+
+    input_tokens: Number | None = Field(default=None, description="cache reads and writes included")
+    cached_tokens: Number | None = Field(default=None, description="those read from a cache")
+    output_tokens: Number | None = None
+    reasoning_tokens: Number | None = None
+    cost_micros: Number | None = None
+
+
+class TurnFault(Body):
+    """Why there is no usable answer."""
+
+    code: Literal[Retryable, OldCode, "auth", "refused", "limit"]
+    detail: Annotated[str, Field(max_length=2_000)] = ""
+    retry_after: Annotated[float, Field(ge=0, le=31_536_000)] | None = Field(
+        default=None, description="seconds until it makes sense to ask again, where they are known"
+    )
+
+
+class TurnResult(Body):
+    """The result of a turn: an answer, or why there is none."""
+
+    text: str | None = Field(default=None, description="what the agent says; may be left out of a failure")
+    usage: TurnUsage = TurnUsage()
+    model: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+        default=None, description="the model that answered, where it is known"
+    )
+    agent_session: Annotated[str, Field(min_length=1, max_length=1_000)] | None = Field(
+        default=None, description="the handle to resume this conversation; unchanged if left out"
+    )
+    files: Annotated[
+        dict[Annotated[str, Field(min_length=1, max_length=1_024)], str],
+        Field(max_length=1_000, description="contents by path, written into the workspace of a turn that may write"),
+    ] = {}
+    failure: TurnFault | None = None
+    attempt: Attempt
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if self.text is None and self.failure is None:
+            raise ValueError(Sentence("answer_missing"))
+        if self.failure is not None and self.files:
+            raise ValueError(Sentence("failure_brings_no_files"))
+        return self
+
+
+# The rows of a list, with the machines that sessions wait for.
+
+
+def marked_list(system: System, items: tuple[SessionItem, ...]) -> tuple[SessionItem, ...]:
+    """The rows of a list, with the machines that sessions wait for."""
+    machines = _missing_machines(system, items)
+    if not machines:
+        return items
+    return tuple(
+        item.model_copy(
+            update={"outstanding_turns": waiting_for_machine(item.outstanding_turns, machines.get(item.id))}
+        )
+        for item in items
+    )
+
+
+def _missing_machines(system: System, items: tuple[SessionItem, ...]) -> dict[str, str]:
+    """By session, the machine that it cannot continue without. One query, unless workspaces are out of reach."""
+    waiting = [item for item in items if item.outstanding_turns]
+    machines: dict[str, str] = {}
+    if system.sharing is None or not waiting:
+        return machines
+    with suppress(StoreError):  # the database is away, and then everything waits
+        away = system.sharing.away([name for item in waiting for name in _workspaces_of(item)])
+        for item in waiting:
+            session = system.sessions.get(item.id) if away.intersection(_workspaces_of(item)) else None
+            if session is not None and (machine := system.missing_machine(session)) is not None:
+                machines[item.id] = machine
+    return machines
+
+
+def _workspaces_of(item: SessionItem) -> tuple[str, ...]:
+    """Where its work may begin: its own workspace, that of its parent, or that of the source of a fork."""
+    return tuple(filter(None, (item.id, item.parent, item.forked_from)))
+
 
 _NOTHING: Final = 204
 
