@@ -1,7 +1,6 @@
 """The three endpoints of external workers. A worker is known by its API key, or is `local` without one."""
 
 import asyncio
-from contextlib import suppress
 from typing import Annotated, Any, Final, Literal, Self
 
 import orjson
@@ -10,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from adapters.agents.port import Reply
-from adapters.store import Lease, StoreError
+from adapters.store import Lease
 from adapters.turns.external import LeaseLost, Offer, ResultKey, TurnFilter
 from adapters.workspace import WorkspaceError, confine
 from adapters.writer.writer import CommandAnswer
@@ -18,13 +17,10 @@ from api.actions.bodies import Body
 from api.http.idempotency import ApiCall, call_of, once, refusal
 from api.http.problems import Problem
 from api.http.requests import answer_headers, raw_body, read, read_object, system
-from api.node.marking import waiting_for_machine
-from api.system import System
 from domain.session.attempts import Failure, OldCode, Retryable
 from domain.values.base import HansardError, Invalid, Refused, Stale, Usage
 from domain.values.sentences import Sentence
 from domain.values.time import iso
-from projections.views.sessions import SessionItem
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Names = Annotated[list[Name], Field(min_length=1, max_length=100)]
@@ -93,42 +89,6 @@ class TurnResult(Body):
         if self.failure is not None and self.files:
             raise ValueError(Sentence("failure_brings_no_files"))
         return self
-
-
-# The rows of a list, with the machines that sessions wait for.
-
-
-def marked_list(system: System, items: tuple[SessionItem, ...]) -> tuple[SessionItem, ...]:
-    """The rows of a list, with the machines that sessions wait for."""
-    machines = _missing_machines(system, items)
-    if not machines:
-        return items
-    return tuple(
-        item.model_copy(
-            update={"outstanding_turns": waiting_for_machine(item.outstanding_turns, machines.get(item.id))}
-        )
-        for item in items
-    )
-
-
-def _missing_machines(system: System, items: tuple[SessionItem, ...]) -> dict[str, str]:
-    """By session, the machine that it cannot continue without. One query, unless workspaces are out of reach."""
-    waiting = [item for item in items if item.outstanding_turns]
-    machines: dict[str, str] = {}
-    if system.sharing is None or not waiting:
-        return machines
-    with suppress(StoreError):  # the database is away, and then everything waits
-        away = system.sharing.away([name for item in waiting for name in _workspaces_of(item)])
-        for item in waiting:
-            session = system.sessions.get(item.id) if away.intersection(_workspaces_of(item)) else None
-            if session is not None and (machine := system.missing_machine(session)) is not None:
-                machines[item.id] = machine
-    return machines
-
-
-def _workspaces_of(item: SessionItem) -> tuple[str, ...]:
-    """Where its work may begin: its own workspace, that of its parent, or that of the source of a fork."""
-    return tuple(filter(None, (item.id, item.parent, item.forked_from)))
 
 
 _NOTHING: Final = 204

@@ -15,8 +15,8 @@ from api.http.requests import MOST, answer_headers, caught_up, has_it_already, l
 from api.http.streams import stream_log, stream_session, wants_stream
 from api.node.allowed import allowed
 from api.node.marking import marked
+from api.routes.marking import marked_list
 from api.routes.spans import span
-from api.routes.turns import marked_list
 from domain.channel import Channel, channel_id
 from domain.kinds import KINDS, STATUSES, TOPICS, allowed_actions
 from domain.replay import first_difference
