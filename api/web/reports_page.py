@@ -1,7 +1,7 @@
 """`/reports`: one report at a time as a table and a drawing, by time, kind and label; all its rows as CSV."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -17,53 +17,17 @@ from api.routes.spans import span
 from api.web.model import clock
 from api.web.plain_text import cut
 from api.web.rendering import language_of, linker, page, render
-from api.web.svg import Bar, bars
+from api.web.report_charts import DATED, ChartPage, Row, chart, over_time
 from domain.kinds import KINDS
 from domain.values.sentences import Sentence
 from domain.values.words import Words
 from projections.reports import REPORTS, Filters, Report, ReportAnswer
+from projections.sessions import overview
+from projections.sessions.overview import Beginning
 
-Row = Mapping[str, Any]
-ROWS, BARS, CELL = 200, 20, 120
-"""Limits of rows in the table, bars in the drawing, and characters in a cell; the CSV has everything."""
+ROWS, CELL = 200, 120
+"""Limits of rows in the table, and characters in a cell; the CSV has everything."""
 ASKED: Final = ("from", "to", "kind", "label")
-
-
-class Drawn(NamedTuple):
-    """What is drawn of a report: bars of one figure; rows with the same name are added up."""
-
-    names: tuple[str, ...]
-    figure: str
-    of: Callable[[Row], float | None]
-    added: bool
-
-
-def _column(name: str) -> Callable[[Row], float | None]:
-    return lambda row: row[name]
-
-
-def _share_used(row: Row) -> float | None:
-    """The used share of what was granted: iterations of a delivery, rounds of the other kinds."""
-    for what in ("Iterations", "Rounds"):
-        used, granted = row[f"used{what}"], row[f"granted{what}"]
-        if granted:
-            return float((used or 0) / granted)
-    return None
-
-
-DRAWN: Final = MappingProxyType(
-    {
-        "summary": Drawn(("kind", "status"), "sessions", _column("sessions"), True),
-        "budgets": Drawn(("sessionId",), "usedRate", _share_used, False),
-        "quality": Drawn(("measure", "agent", "phase", "iteration"), "passRate", _column("passRate"), False),
-        "convergence": Drawn(
-            ("kind", "strategy", "profile"), "roundsToConvergeMean", _column("roundsToConvergeMean"), False
-        ),
-        "decisions": Drawn(("kind", "reason", "by", "choice"), "waitedMsMean", _column("waitedMsMean"), False),
-        "costs": Drawn(("agent", "role"), "tokens", _column("tokens"), True),
-        "waits": Drawn(("cause", "agent"), "waitedMs", _column("waitedMs"), True),
-    }
-)
 
 
 class FigureTable(NamedTuple):
@@ -85,6 +49,7 @@ class ReportPage:
     more: int
     as_of: int
     chart: Markup | None
+    days: Markup | None
 
 
 async def show(request: Request) -> Response:
@@ -100,7 +65,12 @@ async def show(request: Request) -> Response:
     await caught_up(request, await asyncio.to_thread(inside.store.head))
 
     def build() -> str:
-        answer = report_page(REPORTS[name], make(inside, REPORTS[name], filters), say)
+        begun: Mapping[str, Beginning] = {}
+        if name in DATED:
+            with inside.reading() as db:
+                begun = overview.beginnings(db, filters)
+        drawing = ChartPage(begun, values, say, cell, linker(say.language if query.get("lang") else None))
+        answer = report_page(REPORTS[name], make(inside, REPORTS[name], filters), say, drawing)
         csv = linker(None)("api", "reports", name, format="csv", **values)
         return render(request, say, "reports.html", page=answer, asked=values, names=tuple(REPORTS), csv=csv)
 
@@ -118,7 +88,7 @@ def _filters(values: Mapping[str, str | None]) -> Filters:
     return Filters(since=since, until=until, kind=kind, label=label)
 
 
-def report_page(report: Report, answer: ReportAnswer, say: Words) -> ReportPage:
+def report_page(report: Report, answer: ReportAnswer, say: Words, drawing: ChartPage) -> ReportPage:
     """The newest rows first if they are sessions, otherwise in the given order."""
     rows: Sequence[Row] = [row.wire() for row in answer.rows]
     shown = rows[::-1] if "sessionId" in report.columns else rows
@@ -131,7 +101,8 @@ def report_page(report: Report, answer: ReportAnswer, say: Words) -> ReportPage:
         sums=tuple(_sums(totals, say)),
         more=max(0, len(rows) - ROWS),
         as_of=answer.as_of,
-        chart=_chart(DRAWN[report.name], shown, say),
+        chart=chart(report.name, shown, drawing),
+        days=over_time(report.name, rows, drawing),
     )
 
 
@@ -198,23 +169,3 @@ _GROUPS: Final = MappingProxyType(
     }
 )
 """The message group with the names of a column's values."""
-
-
-def _chart(drawn: Drawn, rows: Sequence[Row], say: Words) -> Markup | None:
-    """None if there is nothing to draw."""
-    sums: dict[str, float] = {}
-    for place, row in enumerate(rows):
-        value = drawn.of(row)
-        names = [cell(name, row[name], say) for name in drawn.names if row.get(name) is not None]
-        if value is not None:
-            label = " · ".join(names)
-            key = label if drawn.added or label not in sums else f"{label} ({place + 1})"
-            sums[key] = sums.get(key, 0) + value
-    highest = sorted(sums.items(), key=lambda item: -item[1])[:BARS] if drawn.added else list(sums.items())[:BARS]
-    chart_bars = [Bar(label, value, cell(drawn.figure, _whole(value), say)) for label, value in highest]
-    most = 1.0 if drawn.figure.endswith("Rate") else max((bar.value for bar in chart_bars), default=0)
-    return bars(say.of("reports_column", drawn.figure), chart_bars, most) if chart_bars else None
-
-
-def _whole(value: float) -> int | float:
-    return int(value) if float(value).is_integer() and value > 1 else value

@@ -5,14 +5,13 @@ Every drawing has a title and is next to the same facts as text or table.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
-from unicodedata import east_asian_width
+from typing import Final
 
 from markupsafe import Markup, escape
 
-from api.web.plain_text import cut, shown
+from api.web.plain_text import shown
 
-WIDTH, HEIGHT = 440, 150
+WIDTH, HEIGHT = 400, 150
 LEFT, RIGHT, TOP, BOTTOM = 34, 12, 14, 22
 BESIDE = 88
 """Room at the right for the names of thresholds."""
@@ -34,8 +33,16 @@ def _number(value: object) -> object:
     return f"{value:.1f}".rstrip("0").rstrip(".") if isinstance(value, float) else value
 
 
-def svg(title: str, *inside: Markup, width: int, height: int, class_: str, stretched: str | None = None) -> Markup:
-    """`stretched` is `none` for what fills whatever room it has."""
+def svg(
+    title: str,
+    *inside: Markup,
+    width: int,
+    height: int,
+    class_: str,
+    stretched: str | None = None,
+    role: str = "img",
+) -> Markup:
+    """`stretched` is `none` for what fills whatever room it has; the role is `group` for a drawing with links."""
     return element(
         "svg",
         element("title", title),
@@ -43,7 +50,7 @@ def svg(title: str, *inside: Markup, width: int, height: int, class_: str, stret
         class_=class_,
         viewBox=f"0 0 {width} {height}",
         preserveAspectRatio=stretched,
-        role="img",
+        role=role,
         aria_label=title,
     )
 
@@ -157,44 +164,3 @@ def stepped(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
             corners.append((x, corners[-1][1]))
         corners.append((x, y))
     return corners
-
-
-# Horizontal bars, one below the other, each with its name and its figure as text.
-
-WIDTH, STEP, THICK = 400, 44, 16
-FIGURES = 60
-"""Space for the figures at the right; a name is above its bar, where most names fit."""
-COLUMNS = 50
-"""Letters of a name, of which those as wide as high count twice."""
-
-
-class Bar(NamedTuple):
-    """`told` is the value as text."""
-
-    label: str
-    value: float
-    told: str
-
-
-def bars(title: str, rows: Sequence[Bar], most: float) -> Markup:
-    """A drawing of all bars; a bar of `most` takes the whole width."""
-    room = WIDTH - FIGURES
-    parts: list[Markup] = []
-    for place, bar in enumerate(rows):
-        top = place * STEP
-        length = max(1.0, room * min(1.0, bar.value / most)) if most else 1.0
-        parts += [
-            text(_fitting(bar.label), 0, top + 14, "bar-name"),
-            element("rect", x=0, y=top + 21, width=length, height=THICK, rx=3, class_="bar"),
-            text(bar.told, length + 8, top + 34, "bar-told"),
-        ]
-    return svg(title, *parts, width=WIDTH, height=STEP * len(rows) + 6, class_="bars")
-
-
-def _fitting(label: str) -> str:
-    room = COLUMNS
-    for place, letter in enumerate(label):
-        room -= 2 if east_asian_width(letter) in "WF" else 1
-        if room < 0:
-            return cut(label, place)
-    return label

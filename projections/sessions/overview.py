@@ -5,13 +5,14 @@ import binascii
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, get_args
+from typing import Any, Final, NamedTuple, get_args
 
 from domain.values.base import Invalid
 from domain.values.sentences import Sentence
 from domain.values.time import iso
 from projections.engine.ports import LATEST, Database
 from projections.facts import AT_REST
+from projections.reports.ledger import Filters
 from projections.sessions.questions import turns_asking
 from projections.sessions.row import ROWS, SessionRow
 from projections.sessions.search import matching
@@ -99,6 +100,25 @@ def waiting(db: Database, limit: int = MOST, *, needs: Sequence[WaitsFor] = ()) 
     wanted = tuple(needs or NEEDS)
     clauses = f"WHERE waiting > 0 AND waits_for IN ({', '.join('?' * len(wanted))}) ORDER BY waiting LIMIT ?"
     return items(db, ROWS.select(db, clauses, (*wanted, limit)))
+
+
+class Beginning(NamedTuple):
+    """When a session began, in milliseconds, and its title."""
+
+    at: int
+    title: str
+
+
+def beginnings(db: Database, filters: Filters) -> dict[str, Beginning]:
+    """The sessions that began in a time, by id."""
+    since, until, kind, label = filters.since, filters.until, filters.kind, filters.label
+    rows = db.execute(
+        "SELECT session_id, created_at, title FROM overview WHERE created_at >= ? AND created_at < ?"
+        " AND kind = coalesce(?, kind)"
+        " AND (? IS NULL OR created IN (SELECT created FROM overview_labels WHERE label = ?)) ORDER BY created",
+        (since or 0, LATEST if until is None else until, kind, label, label),
+    ).fetchall()
+    return {session_id: Beginning(at, title) for session_id, at, title in rows}
 
 
 def counts(db: Database) -> dict[str, dict[str, int]]:

@@ -22,7 +22,7 @@ from tests.api.scenes import (
 )
 from tests.api.seen import Seen, finished, harmless, page
 from tests.api.seen import review as findings
-from tests.api.server import delivery, inside, start, until
+from tests.api.server import delivery, inside, start, system, until
 from tests.api.talks import child
 
 SLOW: dict[str, Any] = {"planner": [{"text": "late", "delayMs": 60_000}]}
@@ -202,9 +202,35 @@ def test_a_report_draws_what_its_table_says(client: TestClient) -> None:
     finished(client, replies={"reviewer": ["no JSON"]})
     seen = Seen(page(client, "/reports"))
     [drawing] = seen.all("svg")
-    assert drawing["aria-label"] == "Sessions" and len(seen.all("rect")) == 2
+    assert drawing["aria-label"] == "Sessions" and len([one for one in seen.all("rect") if one["class"] == "bar"]) == 2
     text = " ".join(seen.text.split())
     assert "delivery · Success" in text and "delivery · Failed" in text
+
+
+def test_bars_of_a_report_lead_to_the_sessions_they_count(client: TestClient) -> None:
+    done = finished(client)
+    stopped = finished(client, replies={"reviewer": ["no JSON"]})
+    html = page(client, "/reports?label=")
+    address = "/?kind=delivery&amp;status=success"
+    assert f'<a href="{address}" aria-label="delivery · Success 1">' in html
+    listed = page(client, address.replace("&amp;", "&"))
+    assert done in listed and stopped not in listed
+    budgets = page(client, "/reports?name=budgets")
+    assert f'<a href="/sessions/{done}" aria-label="Add a login page' in budgets
+
+
+def test_a_report_over_several_days_has_a_column_for_each(client: TestClient) -> None:
+    old, new = finished(client), finished(client)
+    page(client, "/reports")
+    with system(client).views.transaction() as db:
+        db.execute("UPDATE overview SET created_at = created_at - ? WHERE session_id = ?", (3 * 86_400_000, old))
+    html = page(client, "/reports?kind=delivery")
+    days = re.findall(r'<a href="/\?from=(\S+?)&amp;to=(\S+?)&amp;kind=delivery" aria-label="(.+?)">', html)
+    assert len(days) == 4 and all(first == last for first, last, _ in days)
+    assert [told.partition(": ")[2] for _, _, told in days] == ["1 Sessions", "0 Sessions", "0 Sessions", "1 Sessions"]
+    first = page(client, f"/?from={days[0][0]}&to={days[0][1]}&kind=delivery")
+    assert old in first and new not in first
+    assert "By the day on which" not in page(client, f"/reports?from={days[-1][0]}")
 
 
 @pytest.mark.parametrize("query", ["name=poem", "kind=poem", "from=yesterday", "from=2026-02-01&to=2026-01-01", "q=x"])

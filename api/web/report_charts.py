@@ -1,0 +1,134 @@
+"""What is drawn of a report: bars of one figure, and over time the sessions that it is about."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from markupsafe import Markup
+
+from api.routes.spans import DAY
+from api.web.bars import Bar, bars, columns
+from api.web.rendering import Link
+from domain.values.words import Words
+from projections.sessions.overview import Beginning
+
+Row = Mapping[str, Any]
+Cell = Callable[[str, Any, Words], str]
+DATED: Final = ("summary", "costs", "budgets")
+"""Reports whose drawings name sessions, or say when they began."""
+BARS: Final = 20
+COLUMNS: Final = 14
+"""A day is a column; where there are more days, each column has several."""
+
+
+class Drawn(NamedTuple):
+    """What is drawn of a report: bars of one figure; rows with the same name are added up."""
+
+    names: tuple[str, ...]
+    figure: str
+    of: Callable[[Row], float | None]
+    added: bool
+    filters: tuple[str, ...] = ()
+    """Names that the list of sessions can be limited to."""
+
+
+def _column(name: str) -> Callable[[Row], float | None]:
+    return lambda row: row[name]
+
+
+def _share_used(row: Row) -> float | None:
+    """The used share of what was granted: iterations of a delivery, rounds of the other kinds."""
+    for what in ("Iterations", "Rounds"):
+        used, granted = row[f"used{what}"], row[f"granted{what}"]
+        if granted:
+            return float((used or 0) / granted)
+    return None
+
+
+DRAWN: Final = MappingProxyType(
+    {
+        "summary": Drawn(("kind", "status"), "sessions", _column("sessions"), True, ("kind", "status")),
+        "budgets": Drawn(("sessionId",), "usedRate", _share_used, False),
+        "quality": Drawn(("measure", "agent", "phase", "iteration"), "passRate", _column("passRate"), False),
+        "convergence": Drawn(
+            ("kind", "strategy", "profile"), "roundsToConvergeMean", _column("roundsToConvergeMean"), False
+        ),
+        "decisions": Drawn(("kind", "reason", "by", "choice"), "waitedMsMean", _column("waitedMsMean"), False),
+        "costs": Drawn(("agent", "role"), "tokens", _column("tokens"), True),
+        "waits": Drawn(("cause", "agent"), "waitedMs", _column("waitedMs"), True),
+    }
+)
+
+
+class ChartPage(NamedTuple):
+    """The page with the drawings: the sessions, its filters, and how it words and links."""
+
+    begun: Mapping[str, Beginning]
+    filters: Mapping[str, str | None]
+    say: Words
+    cell: Cell
+    link: Link
+
+
+def chart(name: str, rows: Sequence[Row], page: ChartPage) -> Markup | None:
+    """A bar for each row, or for all rows with the same names; None if there is nothing to draw."""
+    drawn = DRAWN[name]
+    sums: dict[tuple[str, str | None], float] = {}
+    for place, row in enumerate(rows):
+        value = drawn.of(row)
+        if value is None:
+            continue
+        names = [page.cell(each, row[each], page.say) for each in drawn.names if row.get(each) is not None]
+        label, href = " · ".join(names), None
+        if drawn.names == ("sessionId",):
+            beginning = page.begun.get(row["sessionId"])
+            label, href = beginning.title if beginning else label, page.link("sessions", row["sessionId"])
+        elif drawn.filters:
+            href = page.link(**{**page.filters, **{each: row[each] for each in drawn.filters}})
+        elif not drawn.added and (label, href) in sums:
+            label = f"{label} ({place + 1})"
+        sums[label, href] = sums.get((label, href), 0) + value
+    highest = sorted(sums.items(), key=lambda item: -item[1]) if drawn.added else list(sums.items())
+    figures = [
+        Bar(label, value, page.cell(drawn.figure, _whole(value), page.say), href)
+        for (label, href), value in highest[:BARS]
+    ]
+    most = 1.0 if drawn.figure.endswith("Rate") else max((bar.value for bar in figures), default=0)
+    return bars(page.say.of("reports_column", drawn.figure), figures, most) if figures else None
+
+
+def over_time(name: str, rows: Sequence[Row], page: ChartPage) -> Markup | None:
+    """The sessions, or what they cost, by the day on which they began; None for other reports, and for a single day."""
+    if name not in ("summary", "costs") or not page.begun:
+        return None
+    figure, by_day = "sessions", defaultdict[int, float](float)
+    if name == "summary":
+        by_day.update(Counter(each.at // DAY for each in page.begun.values()))
+    else:
+        figure = "costMicros" if any(row.get("costMicros") for row in rows) else "tokens"
+        for row in rows:
+            if (beginning := page.begun.get(row["sessionId"])) is not None:
+                by_day[beginning.at // DAY] += row[figure] or 0
+    if len(by_day) < 2 or not any(by_day.values()):
+        return None
+    first, last = min(by_day), max(by_day)
+    size = -(-(last - first + 1) // COLUMNS)
+    figures, texts = list[Bar](), list[str]()
+    for start in range(first - (size - (last - first + 1) % size) % size, last + 1, size):
+        value = sum(by_day.get(day, 0) for day in range(start, start + size))
+        begin, end = (_date(day) for day in (start, start + size - 1))
+        words, span = page.cell(figure, int(value), page.say), begin if size == 1 else f"{begin} – {end}"
+        href = page.link(**{**page.filters, "from": begin, "to": end})
+        figures.append(Bar(begin[5:], value, words, href))
+        texts.append(f"{span}: {words} {page.say.of('reports_column', figure)}")
+    return columns(f"{page.say.of('reports_column', figure)} · {page.say('reports_by_day')}", figures, texts)
+
+
+def _date(day: int) -> str:
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=day)).date().isoformat()
+
+
+def _whole(value: float) -> int | float:
+    return int(value) if float(value).is_integer() and value > 1 else value
