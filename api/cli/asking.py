@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from api.cli.client import Api, path_of
 from api.cli.exits import REFUSED, Failed
 from api.cli.inbox import votes_missing
+from api.cli.labels import recorded, sentence
 from api.cli.options import Json
 from api.cli.terminal import paint, say
 
@@ -39,7 +40,9 @@ async def decide(api: Api, session: Json) -> bool:
 
     Bound to the version that the person saw: if someone else was faster, this says so and counts as decided.
     """
-    answer = await _ask([str(choice) for choice in session["choices"]], hint="(add a reason after the letter)  ")
+    answer = await _ask(
+        [str(choice) for choice in session["choices"]], hint=f"{sentence('(add a reason after the letter)')}  "
+    )
     if answer is None:
         return False
     body = {"decision": answer.choice, "rationale": answer.rationale}
@@ -48,7 +51,7 @@ async def decide(api: Api, session: Json) -> bool:
     if await _taken(api, str(session["id"]), "decision", body, version=version):
         if await votes_missing(api, str(session["id"]), answer.choice):
             return False
-        say(f"Decided: {LABELS.get(answer.choice, answer.choice)}.")
+        say(sentence("Decided: {choice}.", choice=_named(answer.choice)))
     return True
 
 
@@ -62,7 +65,7 @@ def parse_answer(line: str, choices: list[str]) -> TypedAnswer | None:
 async def allowed(api: Api, session: Json) -> bool:
     """Ask whether changes outside the scope may stay, and record the answer; False: it was left open."""
     request = session["scopeRequest"]
-    say("\n".join(["Files outside the scope were changed:", *(f"  {path}" for path in request["paths"])]))
+    say("\n".join([sentence("Files outside the scope were changed:"), *(f"  {path}" for path in request["paths"])]))
     answer = await _ask(["allow", "deny"])
     if answer is None:
         return False
@@ -96,10 +99,17 @@ async def _taken(api: Api, session_id: str, command: str, body: Json, *, version
     return True
 
 
+def _named(choice: str) -> str:
+    """A choice in the terminal's language."""
+    name = recorded("choice", choice)
+    return LABELS.get(choice, choice) if name == choice else name
+
+
 async def _ask(choices: list[str], *, hint: str = "") -> TypedAnswer | None:
-    offered = "   ".join(f"{paint(f'[{name[0]}]', 'bold', sys.stderr)} {LABELS.get(name, name)}" for name in choices)
+    offered = "   ".join(f"{paint(f'[{name[0]}]', 'bold', sys.stderr)} {_named(name)}" for name in choices)
     while True:
-        sys.stderr.write(f"\n{offered}   Enter: decide later   {hint}")
+        later = sentence("Enter: decide later")
+        sys.stderr.write(f"\n{offered}   {later}   {hint}")
         sys.stderr.flush()
         line = await _line()
         if not line.strip():
@@ -107,7 +117,7 @@ async def _ask(choices: list[str], *, hint: str = "") -> TypedAnswer | None:
         answer = parse_answer(line, choices)
         if answer is not None:
             return answer
-        say(f"Not one of {', '.join(choices)}.")
+        say(sentence("Not one of {choices}.", choices=", ".join(choices)))
 
 
 async def _line() -> str:

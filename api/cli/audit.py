@@ -12,6 +12,7 @@ from cyclopts.types import PositiveInt
 from api.cli import exits
 from api.cli.client import require_log
 from api.cli.exits import Failed
+from api.cli.labels import sentence
 from api.cli.log import Anyway, Database, find_stream, open_log, settings_of
 from api.cli.terminal import counted, put, put_json, say
 from domain.values.base import HansardError
@@ -151,9 +152,9 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise Failed(f"{path} cannot be read: {error.strerror}.") from None
+        raise Failed(sentence("{path} cannot be read: {strerror}.", path=path, strerror=error.strerror)) from None
     except UnicodeDecodeError:
-        raise Failed(f"{path} cannot be read: it is not UTF-8.") from None
+        raise Failed(sentence("{path} cannot be read: it is not UTF-8.", path=path)) from None
 
 
 def _tell(verdict: "Verification", name: str, *, json: bool) -> int:
@@ -169,7 +170,7 @@ def _tell(verdict: "Verification", name: str, *, json: bool) -> int:
         for text in verdict.redacted:
             put(f"position {text.position}: {text.actor} redacted {text.digest} in {text.session_id}: {text.reason}")
         if verdict.unchecked is not None:
-            say(f"The views could not be checked: {verdict.unchecked}")
+            say(sentence("The views could not be checked: {unchecked}", unchecked=verdict.unchecked))
         word = "is complete and unchanged" if verdict.sound else "is damaged or was changed"
         size = f"{counted(verdict.events, 'event')} of {counted(verdict.sessions, 'stream')}"
         at = f"; the first bad position is {verdict.first_bad}" if verdict.first_bad else ""
@@ -182,12 +183,12 @@ def _check_proof(path: Path, key: str | None) -> int:
     from domain.values.strict import Malformed, decode
 
     if key is None:
-        raise Failed("Give --public-key to check a proof.", code=exits.USAGE)
+        raise Failed(sentence("Give --public-key to check a proof."), code=exits.USAGE)
     try:
         checkpoint = checkpoints.check_proof(decode(_read(path)), checkpoints.public_key(key))
     except (checkpoints.NotProved, Malformed) as error:
-        raise Failed(f"Not proved: {error}", code=exits.NOT_VERIFIED) from None
-    say(f"Proved: the event is one of the {checkpoint.size} signed events.")
+        raise Failed(sentence("Not proved: {error}", error=error), code=exits.NOT_VERIFIED) from None
+    say(sentence("Proved: the event is one of the {size} signed events.", size=checkpoint.size))
     return exits.OK
 
 
@@ -212,7 +213,7 @@ def checkpoint(*, public_key: bool = False, json: AsJson = False, database: Data
         with open_log(settings) as store:
             head = checkpoints.head(store)
     except checkpoints.NotProved as error:
-        raise Failed(f"Nothing was signed. {error}", code=exits.NOT_VERIFIED) from None
+        raise Failed(sentence("Nothing was signed. {error}", error=error), code=exits.NOT_VERIFIED) from None
     note = checkpoints.sign(head, key)
     root = base64.b64encode(head.root).decode()
     fields = {"checkpoint": note, "origin": head.origin, "size": head.size, "root": root, "publicKey": named}
@@ -244,6 +245,6 @@ def prove(
             key = checkpoints.signing_key(settings.signing_key)
             proof: dict[str, Any] = checkpoints.prove(store, find_stream(store, session), version, key)
     except checkpoints.NotProved as error:
-        raise Failed(f"Nothing was proved. {error}", code=exits.NOT_VERIFIED) from None
+        raise Failed(sentence("Nothing was proved. {error}", error=error), code=exits.NOT_VERIFIED) from None
     put_json(proof)
     return exits.OK

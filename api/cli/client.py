@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from api.cli import exits
 from api.cli.exits import Failed, in_words
+from api.cli.labels import sentence
 from api.cli.options import Json, Where
 from domain.values.sentences import Sentence, from_wire
 from domain.values.words import of_environment
@@ -83,7 +84,7 @@ class Api:
     async def post(self, path: str, body: Json, *, key: str | None = None, version: int | None = None) -> Json:
         """A command; `key` makes it safe to repeat, `version` binds it to what the caller has seen."""
         if key is not None and not key.isascii():
-            raise Failed("An idempotency key has 1 to 255 visible ASCII characters.", code=exits.USAGE)
+            raise Failed(sentence("An idempotency key has 1 to 255 visible ASCII characters."), code=exits.USAGE)
         headers = {"Idempotency-Key": key, "If-Match": None if version is None else f'"{version}"'}
         sent = {name: value for name, value in headers.items() if value is not None}
         return _object(await self._ask("POST", path, json=_query(body), headers=sent))
@@ -119,7 +120,13 @@ class Api:
             answer = await self._http.request(method, path, **request)
         except (HTTPError, InvalidURL) as error:
             why = str(error) or type(error).__name__
-            raise Failed(f"{self._http.base_url} does not answer: {why}. Is `hansard serve` running there?") from error
+            raise Failed(
+                sentence(
+                    "{base_url} does not answer: {why}. Is `hansard serve` running there?",
+                    base_url=self._http.base_url,
+                    why=why,
+                )
+            ) from error
         if answer.is_success:
             return answer
         raise _problem(answer)
@@ -142,7 +149,7 @@ async def connected(
     if address is not None:
         key = key_for(address, where.settings())
         if not key.isascii():
-            raise Failed("HANSARD_API_KEY is not a key made by `hansard key`.", code=exits.NOT_ALLOWED)
+            raise Failed(sentence("HANSARD_API_KEY is not a key made by `hansard key`."), code=exits.NOT_ALLOWED)
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         async with AsyncClient(base_url=address, headers=headers, timeout=Timeout(_SECONDS)) as http:
             yield Api(http, poll=_SERVER_POLL)
@@ -178,7 +185,7 @@ def require_log(settings: "Settings") -> None:
     """Raises Failed where somebody named a log that is not there: to be read, none is made."""
     file = settings.log_file
     if "database" in settings.model_fields_set and file is not None and not file.exists():
-        raise Failed(f"No log at {file}.", code=exits.NOT_FOUND)
+        raise Failed(sentence("No log at {file}.", file=file), code=exits.NOT_FOUND)
 
 
 async def resolve(api: Api, name: str) -> str:
@@ -186,7 +193,7 @@ async def resolve(api: Api, name: str) -> str:
     if name == "latest":
         newest = (await api.get("/api/sessions", limit=1))["items"]
         if not newest:
-            raise Failed("No sessions yet.", code=exits.NOT_FOUND)
+            raise Failed(sentence("No sessions yet."), code=exits.NOT_FOUND)
         return str(newest[0]["id"])
     if name and await _is_an_id(api, name):
         return name
@@ -226,7 +233,7 @@ def _object(answer: "Response") -> Json:
     except ValueError:
         body = None
     if not isinstance(body, dict):
-        raise Failed(f"{answer.url} is not a Hansard server.")
+        raise Failed(sentence("{url} is not a Hansard server.", url=answer.url))
     return body
 
 
@@ -238,7 +245,14 @@ def _problem(answer: "Response") -> Failed:
     except ValueError:
         body = None
     if not isinstance(body, dict) or not isinstance(body.get("detail"), str):
-        return Failed(f"The server answered {answer.status_code} {answer.reason_phrase}.", code=code)
+        return Failed(
+            sentence(
+                "The server answered {status_code} {reason_phrase}.",
+                status_code=answer.status_code,
+                reason_phrase=answer.reason_phrase,
+            ),
+            code=code,
+        )
     errors = [e for e in body.get("errors") or () if isinstance(e, dict) and e.get("pointer")]
     if errors:
         sentences = (f"{option_of(str(e['pointer']))}: {_in_options(_worded(e))}" for e in errors)

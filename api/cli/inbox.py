@@ -33,8 +33,8 @@ _ALONE: Final = (["extend"], ["retry"])
 """Choices of what stopped: what rejected its work, or made it fail, is part of the reason."""
 _MOST: Final = 200
 _WAITING: Final = (
-    "SELECT waiting, session_id, waits_for, since, choices, parent, title, feedback, cause, summary, policy"
-    " FROM overview WHERE waiting > 0 ORDER BY waiting LIMIT ?"
+    "SELECT waiting, session_id, waits_for, since, choices, parent, title, feedback, cause, summary,"
+    " summary_sentence, policy FROM overview WHERE waiting > 0 ORDER BY waiting LIMIT ?"
 )
 _ASKED: Final = (
     "SELECT asked.position, asked.session_id, asked.since, parent, overview.title, agent, tool, asked.title, policy"
@@ -93,6 +93,7 @@ def _waits(
     feedback: str | None,
     cause: str | None,
     summary: str | None,
+    sentence_data: str | None,
 ) -> Json:
     from projections.sessions.causes import why
 
@@ -107,6 +108,7 @@ def _waits(
         "cause": cause,
         "why": why(cause),
         "summary": summary,
+        "summarySentence": encoding.loads(sentence_data) if sentence_data else None,
     }
 
 
@@ -156,11 +158,14 @@ def _why(item: Json) -> str:
     """The question of an agent; or why the session waits, with what rejected its work where its budget is used up."""
     if item.get("question"):
         return f"{item['agent']}: {item['summary']}"
-    why, rejected = str(item.get("why") or ""), item.get("summary")
+    why, rejected = str(item.get("why") or ""), exits.worded(item, "summary")
     if item.get("cause"):
         worded = recorded("waits_because", str(item["cause"]))
         why = why if worded == item["cause"] else worded
-    return f"{why} {str(rejected).partition(chr(10))[0]}" if rejected and item.get("choices") in _ALONE else why
+    first = rejected.partition("\n")[0]
+    if item.get("choices") == ["retry"] and item.get("summarySentence"):
+        return first
+    return f"{why} {first}" if rejected and item.get("choices") in _ALONE else why
 
 
 # Decisions that several people make: what they have seen, and the votes so far.
@@ -185,7 +190,11 @@ async def votes_missing(api: "Api", session_id: str, choice: str) -> bool:
     policy = session.get("approval")
     if not policy:
         return False
-    say(f"Voted: {choice} for {session_id}. {progress(policy)}.")
+    say(
+        sentence(
+            "Voted: {choice} for {session_id}. {policy}.", choice=choice, session_id=session_id, policy=progress(policy)
+        )
+    )
     return True
 
 

@@ -15,6 +15,7 @@ from cyclopts import Parameter
 
 from api.cli import exits
 from api.cli.exits import Failed
+from api.cli.labels import sentence
 from api.cli.options import HERE
 from api.cli.terminal import put, say, visible
 from api.node.keys import DEFAULT, Key, Scope, keys_in, seconds_of
@@ -61,7 +62,7 @@ def key(
                 for line in book.shown():
                     put(visible(line))
             case "new" | "revoke", None:
-                raise Failed(f"Which key? `hansard key {action} NAME`.", code=exits.USAGE)
+                raise Failed(sentence("Which key? `hansard key {action} NAME`.", action=action), code=exits.USAGE)
             case "new", str():
                 _make(book, name, scope, expires)
             case "revoke", str():
@@ -69,7 +70,7 @@ def key(
             case _, None:
                 _make(book, action, scope, expires)
             case _:
-                raise Failed(f"{action!r} is not one of new, list, revoke.", code=exits.USAGE)
+                raise Failed(sentence("{action!r} is not one of new, list, revoke.", action=action), code=exits.USAGE)
     return exits.OK
 
 
@@ -78,7 +79,9 @@ def _owners(settings: "Settings") -> str:
     path = owner_file(settings)
     if settings.log_file is None:
         if not path.exists():
-            raise Failed(f"{path} does not exist: another machine has the owner's key.", code=exits.NOT_FOUND)
+            raise Failed(
+                sentence("{path} does not exist: another machine has the owner's key.", path=path), code=exits.NOT_FOUND
+            )
     else:
         with _vault(settings) as vault:
             take_over(vault, settings)
@@ -125,14 +128,21 @@ def _make(book: KeyBook, name: str, scope: Scope, expires: str | None) -> None:
     secret, made = _new(name, scope, expires)
     book.add(made)
     put(secret)
-    say("Save this key now: it is not shown again. Only its hash is stored.")
-    say("Sign in to the page with it, or send `Authorization: Bearer …`; for this command line: HANSARD_API_KEY.")
+    say(sentence("Save this key now: it is not shown again. Only its hash is stored."))
+    say(
+        sentence(
+            "Sign in to the page with it, or send `Authorization: Bearer …`; for this command line: HANSARD_API_KEY."
+        )
+    )
 
 
 def _new(name: str, scope: Scope, expires: str | None) -> tuple[str, Key]:
     """A new key, and what is kept of it."""
     if not _NAME.fullmatch(name):
-        raise Failed(f"{name!r} is not a valid key name: use letters, digits and ._@- only.", code=exits.USAGE)
+        raise Failed(
+            sentence("{name!r} is not a valid key name: use letters, digits and ._@- only.", name=name),
+            code=exits.USAGE,
+        )
     try:
         until = int(time.time()) + seconds_of(expires) if expires else None
     except ValueError as error:
@@ -177,12 +187,18 @@ class SharedBook:
     def add(self, key: Key) -> None:
         if not self._vault.add(stored(key)):
             place = self._settings.log_name
-            raise Failed(f"{place} already has a key for {key.name}; revoke it first.", code=exits.REFUSED)
+            raise Failed(
+                sentence("{place} already has a key for {name}; revoke it first.", place=place, name=key.name),
+                code=exits.REFUSED,
+            )
         time.sleep(KNOWN_AFTER)  # then it holds on every server
 
     def revoke(self, name: str) -> str:
         if not self._vault.remove(name):
-            raise Failed(f"{self._settings.log_name} has no key for {name}.", code=exits.NOT_FOUND)
+            raise Failed(
+                sentence("{log_name} has no key for {name}.", log_name=self._settings.log_name, name=name),
+                code=exits.NOT_FOUND,
+            )
         time.sleep(KNOWN_AFTER)  # then it holds on every server
         if name != account() or self._settings.log_file is None:
             return f"Revoked the key of {name}."
@@ -195,7 +211,7 @@ def _remove(path: Path, name: str) -> None:
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
     others = [line for line in lines if _name_of(line) != name]
     if others == lines:
-        raise Failed(f"{path} has no key for {name}.", code=exits.NOT_FOUND)
+        raise Failed(sentence("{path} has no key for {name}.", path=path, name=name), code=exits.NOT_FOUND)
     new = path.with_name(f"{path.name}.new")
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -219,5 +235,8 @@ def _append(path: Path, key: Key) -> None:
         os.fchmod(descriptor, 0o600)
         content = file.read()
         if any(_name_of(line) == key.name for line in content.splitlines()):
-            raise Failed(f"{path} already has a key for {key.name}; revoke it first.", code=exits.REFUSED)
+            raise Failed(
+                sentence("{path} already has a key for {name}; revoke it first.", path=path, name=key.name),
+                code=exits.REFUSED,
+            )
         file.write(("" if content.endswith("\n") or not content else "\n") + f"{key.line}\n")

@@ -8,6 +8,7 @@ from cyclopts.types import PositiveInt
 from api.cli import exits
 from api.cli.client import connected, resolve
 from api.cli.exits import Failed
+from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Json, Where
 from api.cli.terminal import put, put_json, put_table, say
 
@@ -47,7 +48,7 @@ async def lab(
     query = {"kind": kind, "label": label, "from": since, "to": until}
     filters = {name: value for name, value in query.items() if value is not None}
     if sessions and filters:
-        raise Failed("Name sessions or filter them, not both.", code=exits.USAGE)
+        raise Failed(sentence("Name sessions or filter them, not both."), code=exits.USAGE)
     body: Json = {"profiles": [_profile(words) for words in profile or ["seed", "shipped-v3", "mysti"]], "limit": limit}
     async with connected(where, "all") as api:
         ids = [await resolve(api, session) for session in sessions]
@@ -67,12 +68,14 @@ def _profile(words: str) -> Any:
     try:
         return {name.strip(): float(amount) for name, _, amount in pairs}
     except ValueError:
-        raise Failed(f"{words!r}: thresholds must be numbers, such as agreement=0.6.", code=exits.USAGE) from None
+        raise Failed(
+            sentence("{words!r}: thresholds must be numbers, such as agreement=0.6.", words=words), code=exits.USAGE
+        ) from None
 
 
 def _show(answer: Json) -> None:
     if not answer["items"]:
-        say("No matching review or debate.")
+        say(sentence("No matching review or debate."))
         return
     for item in answer["items"]:
         recorded = item["recorded"]
@@ -85,7 +88,7 @@ def _show(answer: Json) -> None:
     put("")
     put_table(("PROFILE", *(name.upper() for name in _TOTALS)), rows)
     if answer["leftOut"]:
-        say(f"{answer['leftOut']} more match; use --limit to see more.")
+        say(sentence("{left_out} more match; use --limit to see more.", left_out=answer["leftOut"]))
 
 
 def _outcome_words(outcome: Json) -> str:

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from api.cli import exits
 from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed
+from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Json, Where
 from api.cli.stall import StallWatch
 from api.cli.terminal import put, put_json, say
@@ -38,7 +39,7 @@ async def land(
         The branch. Default: the one that each session began with.
     """
     if not sessions:
-        raise Failed("Name the sessions to land.", code=exits.USAGE)
+        raise Failed(sentence("Name the sessions to land."), code=exits.USAGE)
     landed: list[Json] = []
     sent_back: list[Json] = []
     async with connected(where, "work") as api:
@@ -50,7 +51,13 @@ async def land(
             put_line(_words(outcome))
     for outcome in sent_back:
         if "before" in outcome and outcome["reason"] != "checkout":
-            say(f"To have it done again on {outcome['onto']} as it is now: hansard run --fix {outcome['session']}")
+            say(
+                sentence(
+                    "To have it done again on {onto} as it is now: hansard run --fix {session}",
+                    onto=outcome["onto"],
+                    session=outcome["session"],
+                )
+            )
     if json:
         put_json({"landed": landed, "sentBack": sent_back})
     return exits.REFUSED if sent_back else exits.OK

@@ -14,6 +14,7 @@ from cyclopts.validators import Number
 
 from api.cli import exits
 from api.cli.exits import Failed
+from api.cli.labels import sentence
 from api.cli.options import WHERE, Where
 from api.cli.terminal import counted, put, put_json, say
 
@@ -41,7 +42,7 @@ def open_log(settings: "Settings") -> Iterator["Log"]:
     from adapters.store import reading
 
     if settings.log_file is not None and not settings.log_file.exists():
-        raise Failed(f"No log at {settings.log_file}.", code=exits.NOT_FOUND)
+        raise Failed(sentence("No log at {log_file}.", log_file=settings.log_file), code=exits.NOT_FOUND)
     with reading(settings.database) as log:
         yield log
 
@@ -53,9 +54,9 @@ def find_stream(store: "Log", name: str) -> str:
         name = next((matches for matches in reversed(names) if not matches.startswith("channel-")), name)
     matches = [name] if name in names else [candidate for candidate in names if name and candidate.startswith(name)]
     if len(matches) > 1:
-        raise Failed(f"{name!r} matches {len(matches)} sessions.", code=exits.USAGE)
+        raise Failed(sentence("{name!r} matches {n} sessions.", name=name, n=len(matches)), code=exits.USAGE)
     if not matches:
-        raise Failed(f"There is no session {name!r}.", code=exits.NOT_FOUND)
+        raise Failed(sentence("There is no session {name!r}.", name=name), code=exits.NOT_FOUND)
     return matches[0]
 
 
@@ -88,7 +89,7 @@ def import_sessions(
         with _lines(file) as lines:
             return _taken_in(lines, settings_of(database))
     except OSError as error:
-        raise Failed(f"{file} cannot be read: {error.strerror}.") from None
+        raise Failed(sentence("{file} cannot be read: {strerror}.", file=file, strerror=error.strerror)) from None
 
 
 def _lines(file: Path) -> AbstractContextManager[Iterable[bytes]]:
@@ -104,17 +105,21 @@ def _taken_in(lines: Iterable[bytes], settings: "Settings") -> int:
         try:
             sessions, events = carry_in(store, lines)
         except NotImported as error:
-            raise Failed(f"Nothing was imported. {error}", code=exits.NOT_VERIFIED) from None
-    say(f"Imported {counted(events, 'event')} of {counted(sessions, 'session')}.")
+            raise Failed(sentence("Nothing was imported. {error}", error=error), code=exits.NOT_VERIFIED) from None
+    say(
+        sentence(
+            "Imported {events} of {sessions}.", events=counted(events, "event"), sessions=counted(sessions, "session")
+        )
+    )
     return exits.OK
 
 
 def backup(target: Path, /, *, database: Database = None) -> int:
     """Copy the log to a new file while it is in use. The copy has the same positions, and is verified."""
     if target.exists():
-        raise Failed(f"{target} already exists.", code=exits.REFUSED)
+        raise Failed(sentence("{target} already exists.", target=target), code=exits.REFUSED)
     if not target.absolute().parent.is_dir():
-        raise Failed(f"The folder {target.absolute().parent} does not exist.")
+        raise Failed(sentence("The folder {parent} does not exist.", parent=target.absolute().parent))
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         with open_log(settings_of(database)) as store:
@@ -122,11 +127,17 @@ def backup(target: Path, /, *, database: Database = None) -> int:
         size = _checked(draft)
         os.link(draft, target)  # never over another file
     except FileExistsError:
-        raise Failed(f"{target} already exists.", code=exits.REFUSED) from None
+        raise Failed(sentence("{target} already exists.", target=target), code=exits.REFUSED) from None
     finally:
         for end in ("", "-wal", "-shm"):
             draft.with_name(draft.name + end).unlink(missing_ok=True)
-    say(f"Copied the log to {target}: {counted(size, 'event')}. The copy is complete and unchanged.")
+    say(
+        sentence(
+            "Copied the log to {target}: {size}. The copy is complete and unchanged.",
+            target=target,
+            size=counted(size, "event"),
+        )
+    )
     return exits.OK
 
 
@@ -190,10 +201,11 @@ def clean(
                 "databaseBytes": freed,
             }
         )
-    what = f"the working folders of {counted(len(sizes), 'session')}, {_size_words(sum(sizes.values()))}"
-    say(f"{'Would delete' if dry_run else 'Deleted'} {what}.")
+    done = "Would delete" if dry_run else "Deleted"
+    folders, room = counted(len(sizes), "session"), _size_words(sum(sizes.values()))
+    say(sentence(done + " the working folders of {sessions}, {size}.", sessions=folders, size=room))
     if freed:
-        say(f"Removed {_size_words(freed)} of commits from the database.")
+        say(sentence("Removed {freed} of commits from the database.", freed=_size_words(freed)))
     return exits.OK
 
 
@@ -261,8 +273,18 @@ async def redact(
     if json:
         put_json(done)
     else:
-        say(f"Removed {digest[:16]}…, which {counted(len(done['sessions']), 'session')} mentioned.")
+        say(
+            sentence(
+                "Removed {digest}…, which {n} mentioned.",
+                digest=digest[:16],
+                n=counted(len(done["sessions"]), "session"),
+            )
+        )
         if done["shared"]:
-            say(f"Commits of these sessions are still in the database: {', '.join(done['shared'])}.")
-            say("When they have ended, run `hansard clean --days 0` on the machine that has their workspace.")
+            say(
+                sentence(
+                    "Commits of these sessions are still in the database: {shared}.", shared=", ".join(done["shared"])
+                )
+            )
+            say(sentence("When they have ended, run `hansard clean --days 0` on the machine that has their workspace."))
     return exits.OK

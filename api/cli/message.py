@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from api.cli import exits
 from api.cli.client import Api, connected
 from api.cli.exits import Failed
+from api.cli.labels import sentence
 from api.cli.options import HERE, Json, TeamFile, Where, text_from
 from api.cli.orchestrate import ANYHOW, Origin, Talk, put_answer, see_latest_run
 from api.cli.stall import StallWatch
@@ -78,14 +79,14 @@ def _received(answer: Json) -> str:
 def _rejected(answer: Json, *, json: bool) -> int:
     reason = str(answer.get("reason"))
     first = f" It started session {answer['sessionId']}." if answer.get("sessionId") else ""
-    say(f"Rejected: {_REJECTED.get(reason, reason)}{first}")
+    say(sentence("Rejected: {rejected}{first}", rejected=sentence(_REJECTED.get(reason, reason)), first=first))
     put_answer(answer, json=json)
     return exits.REFUSED
 
 
 def _unclear(answer: Json, *, json: bool) -> int:
     likely = ", ".join(_SUGGESTIONS[suggestion] for suggestion in answer["suggestions"])
-    say(f"Unclear, so nothing was started. Did you mean: {likely}")
+    say(sentence("Unclear, so nothing was started. Did you mean: {likely}", likely=likely))
     put_answer(answer, json=json)
     return exits.REFUSED
 
@@ -96,12 +97,15 @@ async def _wait_for_start(api: Api, session_id: str, origin: str) -> None:
     while not await _exists(api, session_id):
         busy = (await api.get("/api/message", origin=origin))["busy"]
         if busy and busy != line:
-            say(f"Waiting for session {busy}.")
+            say(sentence("Waiting for session {busy}.", busy=busy))
             line = busy
         if busy:
             session, *children = await _and_below(api, busy)
             if exits.waits_below(session, children):
-                raise Failed(f"Session {busy} waits for a decision: `hansard inbox` lists it.", code=exits.WAITS)
+                raise Failed(
+                    sentence("Session {busy} waits for a decision: `hansard inbox` lists it.", busy=busy),
+                    code=exits.WAITS,
+                )
             version = sum(int(session_row["version"]) for session_row in (session, *children))
             await stall.check([session, *children], moved=version != before)
             before = version

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from api.cli import exits
 from api.cli.client import require_log
 from api.cli.exits import Failed
+from api.cli.labels import sentence
 from api.cli.log import settings_of
 from api.cli.terminal import counted, put, say
 
@@ -37,8 +38,13 @@ def migrate(source: str, target: str, /) -> int:
     moved = _moved(old, new)
     _keep_keys(old, new)
     say(
-        f"Copied {counted(moved.events, 'event')}, {counted(moved.texts, 'text')} and"
-        f" {counted(moved.receipts, 'receipt')} to {new.log_name}."
+        sentence(
+            "Copied {events}, {texts} and {receipts} to {log_name}.",
+            events=counted(moved.events, "event"),
+            texts=counted(moved.texts, "text"),
+            receipts=counted(moved.receipts, "receipt"),
+            log_name=new.log_name,
+        )
     )
     return _verified(new)
 
@@ -88,6 +94,14 @@ def _verified(new: "Settings") -> int:
     for fault in verdict.faults:
         put(f"position {fault.position}: {fault.problem}" if fault.position else fault.problem)
     if not verdict.sound:
-        raise Failed("The copy does not verify, so the source may be damaged: do not use it.", code=exits.NOT_VERIFIED)
-    say(f"The copy is complete and unchanged: {counted(verdict.events, 'event')}, root {verdict.root[:16]}…")
+        raise Failed(
+            sentence("The copy does not verify, so the source may be damaged: do not use it."), code=exits.NOT_VERIFIED
+        )
+    say(
+        sentence(
+            "The copy is complete and unchanged: {events}, root {root}…",
+            events=counted(verdict.events, "event"),
+            root=verdict.root[:16],
+        )
+    )
     return exits.OK

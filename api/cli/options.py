@@ -15,6 +15,7 @@ from cyclopts.types import PositiveInt
 
 from api.cli import exits
 from api.cli.exits import Failed
+from api.cli.labels import recorded, sentence
 
 if TYPE_CHECKING:
     from api.node.settings import Settings
@@ -40,12 +41,15 @@ class Where:
     def address(self) -> str | None:
         """The server to ask, None for working on the log directly. A flag beats the environment."""
         if self.server and self.database:
-            raise Failed("Give --server or --database, not both.", code=exits.USAGE)
+            raise Failed(sentence("Give --server or --database, not both."), code=exits.USAGE)
         if self.database:
             return None
         address = self.server or os.environ.get("HANSARD_SERVER") or None
         if address and (urlsplit(address).scheme not in ("http", "https") or not urlsplit(address).hostname):
-            raise Failed(f"{address!r} is not a server address: expected http://host:port.", code=exits.USAGE)
+            raise Failed(
+                sentence("{address!r} is not a server address: expected http://host:port.", address=address),
+                code=exits.USAGE,
+            )
         return address
 
     def settings(self, **more: Any) -> "Settings":
@@ -105,7 +109,7 @@ def micros(dollars: str | None, millionths: int | None, *, option: str) -> int |
     if dollars is None:
         return millionths
     if millionths is not None:
-        raise Failed(f"Give {option} or {option}-micros, not both.", code=exits.USAGE)
+        raise Failed(sentence("Give {option} or {option}-micros, not both.", option=option), code=exits.USAGE)
     from decimal import Decimal, InvalidOperation  # a tenth of what `hansard list` takes
 
     try:
@@ -114,7 +118,12 @@ def micros(dollars: str | None, millionths: int | None, *, option: str) -> int |
     except InvalidOperation:
         exact = False
     if not exact:
-        raise Failed(f"{option} {dollars}: expected an amount in US dollars, such as 2.50.", code=exits.USAGE)
+        raise Failed(
+            sentence(
+                "{option} {dollars}: expected an amount in US dollars, such as 2.50.", option=option, dollars=dollars
+            ),
+            code=exits.USAGE,
+        )
     return int(amount)
 
 
@@ -154,13 +163,26 @@ _OPTION: Final = re.compile(r"--?[A-Za-z][\w-]*(=.*)?")
 def text_from(text: str | None, file: Path | None, *, what: str, option: str = "--file") -> str:
     """The text itself, the file's, or with `-` what comes through stdin. Raises Failed: none of them, or several."""
     if text is not None and file is not None:
-        raise Failed(f"Give the {what} or {option}, not both.", code=exits.USAGE)
+        raise Failed(
+            sentence("Give the {what} or {option}, not both.", what=recorded("thing", what), option=option),
+            code=exits.USAGE,
+        )
     if file is not None:
         return _read(file, option)
     if text is None:
-        raise Failed(f"Give the {what}: as text, with {option} FILE, or - for stdin.", code=exits.USAGE)
+        raise Failed(
+            sentence(
+                "Give the {what}: as text, with {option} FILE, or - for stdin.",
+                what=recorded("thing", what),
+                option=option,
+            ),
+            code=exits.USAGE,
+        )
     if _OPTION.fullmatch(text):
-        raise Failed(f"Unknown option: {text}. To send it as text, use {option} or stdin.", code=exits.USAGE)
+        raise Failed(
+            sentence("Unknown option: {word}. To send it as text, use {option} or stdin.", word=text, option=option),
+            code=exits.USAGE,
+        )
     return _checked(_decoded(sys.stdin.buffer.read(), "stdin"), what) if text == "-" else _checked(text, what)
 
 
@@ -170,14 +192,17 @@ def text_or_file(words: str | None, file: Path | None, *, what: str) -> str:
     with suppress(OSError, ValueError):  # a text that no file can be called
         if named is not None and file is None and named.is_file():
             return _read(named, "FILE")
-    return text_from(words, file, what=what)
+    return text_from(words, file, what=recorded("thing", what))
 
 
 def _read(file: Path, option: str) -> str:
     try:
         raw = file.expanduser().read_bytes()
     except OSError as error:
-        raise Failed(f"{option} {file}: {error.strerror}.", code=exits.USAGE) from None
+        raise Failed(
+            sentence("{option} {file}: {strerror}.", option=option, file=file, strerror=error.strerror),
+            code=exits.USAGE,
+        ) from None
     return _checked(_decoded(raw, str(file)), f"text in {file}")
 
 
@@ -185,17 +210,25 @@ def _decoded(raw: bytes, name: str) -> str:
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise Failed(f"{name} is not UTF-8 text.", code=exits.USAGE) from None
+        raise Failed(sentence("{name} is not UTF-8 text.", name=name), code=exits.USAGE) from None
     if "\0" in text:
-        raise Failed(f"{name} is not text: it contains a NUL character.", code=exits.USAGE)
+        raise Failed(sentence("{name} is not text: it contains a NUL character.", name=name), code=exits.USAGE)
     return text
 
 
 def _checked(text: str, what: str) -> str:
     if not text.strip():
-        raise Failed(f"The {what} is empty.", code=exits.USAGE)
+        raise Failed(sentence("The {what} is empty.", what=recorded("thing", what)), code=exits.USAGE)
     if len(text) > LONGEST:
-        raise Failed(f"The {what} has {len(text):,} characters; the limit is {LONGEST:,}.", code=exits.USAGE)
+        raise Failed(
+            sentence(
+                "The {what} has {n:,} characters; the limit is {longest:,}.",
+                what=recorded("thing", what),
+                n=len(text),
+                longest=LONGEST,
+            ),
+            code=exits.USAGE,
+        )
     return text
 
 

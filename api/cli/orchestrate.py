@@ -9,6 +9,7 @@ from cyclopts import Group, Parameter
 from api.cli import exits
 from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed
+from api.cli.labels import sentence
 from api.cli.options import (
     HERE,
     AsJson,
@@ -100,7 +101,9 @@ def _employee(word: str) -> Json:
     """`Backend:backend`; without a role the API's own default holds."""
     name, colon, role = word.rpartition(":")
     if colon and not (name.strip() and role.strip()):
-        raise Failed(f"--employee {word}: expected name:role, such as Backend:backend.", code=exits.USAGE)
+        raise Failed(
+            sentence("--employee {word}: expected name:role, such as Backend:backend.", word=word), code=exits.USAGE
+        )
     return {"name": name.strip(), "role": role.strip()} if colon else {"name": word}
 
 
@@ -140,7 +143,7 @@ async def continue_(
     async with connected(where, "start" if detach else "work", team=team) as api:
         path, body = await _target(api, session, "continue", origin=origin, version=if_version)
         answer = await api.post(path, body, key=idempotency_key, version=if_version)
-        say(f"Resumed session {answer['sessionId']}.")
+        say(sentence("Resumed session {session_id}.", session_id=answer["sessionId"]))
         if detach:
             return started(api, answer, json=json)
         return await see_latest_run(api, str(answer["sessionId"]), json=json)
@@ -161,7 +164,7 @@ async def reset(
     async with connected(where, "all") as api:
         path, body = await _target(api, session, "reset", origin=origin, version=if_version)
         answer = await api.post(path, body | {"reason": reason}, key=idempotency_key, version=if_version)
-    say(f"Reset session {answer['sessionId']}.")
+    say(sentence("Reset session {session_id}.", session_id=answer["sessionId"]))
     return put_answer(answer, json=json)
 
 
@@ -185,10 +188,10 @@ async def _target(
     """Path and body: of one session, or of the latest orchestration of an origin."""
     if session is None or (session == "latest" and origin is not None):
         if version is not None:
-            raise Failed("--if-version needs a session id.", code=exits.USAGE)
+            raise Failed(sentence("--if-version needs a session id."), code=exits.USAGE)
         return f"/api/orchestrate/{verb}", {"origin": origin}
     if origin is not None:
-        raise Failed("Give a session or --origin, not both.", code=exits.USAGE)
+        raise Failed(sentence("Give a session or --origin, not both."), code=exits.USAGE)
     session_id = await resolve(api, session)
     answer = await api.session(session_id)
     if answer["session"]["kind"] != "orchestration":
@@ -207,4 +210,13 @@ def _other_kind(answer: Json, verb: str) -> Failed:
     }
     fit = [f"`{command}`" for action, command in instead.items() if action in answer["availableCommands"]]
     hint = f"Use {' or '.join(fit)}." if fit else "It has ended."
-    return Failed(f"Session {name} is a {kind}; only an orchestration can {verb}. {hint}", code=exits.REFUSED)
+    return Failed(
+        sentence(
+            "Session {name} is a {kind}; only an orchestration can {verb}. {hint}",
+            name=name,
+            kind=kind,
+            verb=verb,
+            hint=hint,
+        ),
+        code=exits.REFUSED,
+    )

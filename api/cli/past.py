@@ -9,6 +9,7 @@ from cyclopts.types import PositiveInt
 from api.cli import exits
 from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed
+from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, At, Id, Json, TeamFile, Where
 from api.cli.progress import describe
 from api.cli.session import put_divergence, put_sides, why_stopped
@@ -37,7 +38,7 @@ async def replay(
         Check the whole history against today's rules and report the first difference (exit code 8).
     """
     if not speed >= 0:
-        raise Failed("--speed must be 0 or more.", code=exits.USAGE)
+        raise Failed(sentence("--speed must be 0 or more."), code=exits.USAGE)
     async with connected(where) as api:
         session_id = await resolve(api, session)
         if assert_:
@@ -67,7 +68,13 @@ def _asserted(session_id: str, answer: Json, *, json: bool) -> int:
     if json:
         put_json(answer)
     elif difference is None:
-        say(f"{session_id}: {answer['version']} events, decided the same way today.")
+        say(
+            sentence(
+                "{session_id}: {version} events, decided the same way today.",
+                session_id=session_id,
+                version=answer["version"],
+            )
+        )
     else:
         put(f"version {difference['version']} ({difference['command']})")
         put(f"  recorded: {one_line(difference['expected'])}")
@@ -125,7 +132,14 @@ async def fork(
         session_id = await resolve(api, session)
         body = {"atVersion": at, "mode": mode} | ({"substitute": substitute} if substitute else {})
         made = await api.post(f"{path_of(session_id)}/fork", body)
-        say(f"Forked {session_id} at version {at}: session {made['sessionId']}.")
+        say(
+            sentence(
+                "Forked {session_id} at version {at}: session {session_id_}.",
+                session_id=session_id,
+                at=at,
+                session_id_=made["sessionId"],
+            )
+        )
         if detach:
             if json:
                 put_json(made)

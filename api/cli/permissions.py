@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from api.cli import exits
 from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed
+from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Id, Json, Key, TeamFile, Where
 from api.cli.start import say_who_goes_on
 from api.cli.terminal import put_json, say
@@ -79,9 +80,11 @@ class _Asked:
         if item["waitsFor"] == "permission":
             body["remember"] = self.remember
         elif self.remember:
-            raise Failed("--remember is for permissions; this is a question about the scope.", code=exits.USAGE)
+            raise Failed(
+                sentence("--remember is for permissions; this is a question about the scope."), code=exits.USAGE
+            )
         answer = await api.post(f"{path_of(session_id)}/{item['waitsFor']}", body, key=self.key)
-        say(f"{'Allowed' if self.answer == 'allow' else 'Denied'}: {item['requestId']}.")
+        say(sentence("Allowed: {id}." if self.answer == "allow" else "Denied: {id}.", id=item["requestId"]))
         return answer
 
 
@@ -106,8 +109,11 @@ async def _open(api: Api, session_id: str, request: str | None) -> Json:
     items, _ = await api.pages("/api/decisions", limit=10_000, needs=",".join(NEEDS))
     matches = [item for item in items if item["sessionId"] == session_id and request in (None, item["requestId"])]
     if not matches:
-        raise Failed(f"Session {session_id} has no such request that waits for you.", code=exits.REFUSED)
+        raise Failed(
+            sentence("Session {session_id} has no such request that waits for you.", session_id=session_id),
+            code=exits.REFUSED,
+        )
     if len(matches) > 1:
         named = (f"  {item['requestId']}  {item.get('agent')}: {item.get('summary')}" for item in matches)
-        raise Failed(f"{len(matches)} requests wait; name one:", *named, code=exits.REFUSED)
+        raise Failed(sentence("{n} requests wait; name one:", n=len(matches)), *named, code=exits.REFUSED)
     return matches[0]

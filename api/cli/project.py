@@ -10,6 +10,7 @@ from cyclopts.types import ExistingDirectory
 from api.cli import exits
 from api.cli.client import connected
 from api.cli.exits import Failed
+from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Where
 from api.cli.terminal import put, put_json, say
 
@@ -31,7 +32,7 @@ async def trust(path: ExistingDirectory = Path(), /, *, json: AsJson = False, wh
         return exits.OK
     for line in _trusted(granted):
         put(line)
-    say(f"Trusted: {granted['workspace']}")
+    say(sentence("Trusted: {workspace}", workspace=granted["workspace"]))
     return exits.OK
 
 
@@ -61,9 +62,9 @@ def init(
     for line in lines(needs):
         put(line)
     if not programs:
-        say("No agent program on PATH. Install one (`hansard team` lists them) and run `hansard init` again.")
+        say(sentence("No agent program on PATH. Install one (`hansard team` lists them) and run `hansard init` again."))
     if team and not is_new:
-        say(f'To use the new team, add this to {NAME}: [delivery] team = "team.toml"')
+        say(sentence('To use the new team, add this to {name}: [delivery] team = "team.toml"', name=NAME))
     if is_new:
         grant(root, where.settings(), by="init")
     return exits.OK
@@ -77,9 +78,9 @@ def _write(path: Path, text: str) -> bool:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        say(f"{path} already exists; not changed.")
+        say(sentence("{path} already exists; not changed.", path=path))
         return False
     except OSError as error:
         raise Failed(f"{path}: {error.strerror}.") from None
-    say(f"Wrote {path}")
+    say(sentence("Wrote {path}", path=path))
     return True

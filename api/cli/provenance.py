@@ -14,6 +14,7 @@ from cyclopts import Parameter
 from api.cli import exits
 from api.cli.client import Api, connected, resolve
 from api.cli.exits import Failed
+from api.cli.labels import sentence
 from api.cli.log import Anyway, Database, find_stream, open_log, settings_of
 from api.cli.options import HERE, AsJson, Id, Json, Where
 from api.cli.terminal import aligned, put, put_json, shortened, visible
@@ -46,11 +47,11 @@ def attest(
                 put(checkpoints.public_pem(checkpoints.signing_key(settings.signing_key)).rstrip("\n"))
                 return exits.OK
             if session is None:
-                raise Failed("Name a session, or use --public-key.", code=exits.USAGE)
+                raise Failed(sentence("Name a session, or use --public-key."), code=exits.USAGE)
             statement = _statement(store, find_stream(store, session))
             put_json(checkpoints.signed(statement, checkpoints.signing_key(settings.signing_key)))
     except checkpoints.NotProved as error:
-        raise Failed(f"Nothing was signed. {error}", code=exits.NOT_VERIFIED) from None
+        raise Failed(sentence("Nothing was signed. {error}", error=error), code=exits.NOT_VERIFIED) from None
     return exits.OK
 
 
@@ -68,7 +69,7 @@ def _statement(store: "Log", name: str) -> dict[str, Any]:
     shown = view(session) if session is not None else None
     chain = store.rows.hash_of(name, len(history))
     if not isinstance(shown, DeliveryView | OrchestrationView) or shown.result is None or chain is None:
-        raise Failed(f"Session {name} has changed nothing.", code=exits.REFUSED)
+        raise Failed(sentence("Session {name} has changed nothing.", name=name), code=exits.REFUSED)
     return statement(shown, shown.result, authors(name, history, partial(whole, store)), chain.hex())
 
 
@@ -78,9 +79,11 @@ async def trace(session: Id, /, *, json: Anyway = False, where: Where = HERE) ->
         session_row = (await api.session(await resolve(api, session)))["session"]
         result = session_row.get("result")
         if not result:
-            raise Failed(f"Session {session_row['id']} has changed nothing.", code=exits.REFUSED)
+            raise Failed(sentence("Session {id} has changed nothing.", id=session_row["id"]), code=exits.REFUSED)
         if result["repository"] is None:
-            raise Failed(f"Session {session_row['id']} has worked in no git repository.", code=exits.REFUSED)
+            raise Failed(
+                sentence("Session {id} has worked in no git repository.", id=session_row["id"]), code=exits.REFUSED
+            )
         put_json(await _record(api, session_row, result))
     return exits.OK
 
@@ -166,7 +169,7 @@ async def blame(
         lines = await api.values("/api/blame", repository=str(top), path=inside, revision=at)
     lines = [each for each in lines if line in (None, each["line"])]
     if not lines:
-        raise Failed(f"{path} has no line {line}.", code=exits.NOT_FOUND)
+        raise Failed(sentence("{path} has no line {line}.", path=path, line=line), code=exits.NOT_FOUND)
     if json:
         put_json(lines)
     else:
@@ -188,12 +191,12 @@ def _inside(path: str) -> tuple[Path, str]:
     try:
         return top, Path(path).resolve().relative_to(top.resolve()).as_posix()
     except ValueError:
-        raise Failed(f"{path} is not in the repository {top}.", code=exits.USAGE) from None
+        raise Failed(sentence("{path} is not in the repository {top}.", path=path, top=top), code=exits.USAGE) from None
 
 
 def _top() -> Path:
     command = ["git", "rev-parse", "--show-toplevel"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise Failed(f"{Path.cwd()} is not in a git repository.", code=exits.USAGE)
+        raise Failed(sentence("{path} is not in a git repository.", path=Path.cwd()), code=exits.USAGE)
     return Path(done.stdout.rstrip("\n"))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from api.cli import exits
+from api.cli.labels import sentence
 from api.cli.log import settings_of
 from api.cli.options import WHERE
 from api.cli.terminal import say
@@ -26,7 +27,7 @@ async def rebuild(*, database: Annotated[str | None, Parameter(group=WHERE)] = N
         The log. HANSARD_DATABASE; default: a file in your data directory.
     """
     position, missing = await asyncio.to_thread(_rebuild, settings_of(database))
-    say(f"Views rebuilt up to position {position}.")
+    say(sentence("Views rebuilt up to position {position}.", position=position))
     for what in missing:
         say(what, label="missing")
     return exits.NOT_VERIFIED if missing else exits.OK

@@ -16,6 +16,7 @@ from cyclopts import Parameter
 from api.cli import exits
 from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed
+from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Id, Json, Where
 from api.cli.terminal import paint, put, put_document, put_json, say, visible
 
@@ -53,7 +54,7 @@ async def changes(
     elif answer["patch"]:
         await asyncio.to_thread(_show, answer["patch"])
     if not answer["files"] and not answer["patch"]:
-        say("Nothing was changed.")
+        say(sentence("Nothing was changed."))
     return exits.OK
 
 
@@ -91,7 +92,9 @@ async def apply(session: Id, /, *, where: Where = HERE) -> int:
     if patch:
         done = _git(result.top, "apply", "--whitespace=nowarn", "-", stdin=patch, codes=(0, 1, 128))
         if done.returncode:
-            raise Failed("The changes do not apply to your checkout.", *done.stderr.splitlines(), code=exits.REFUSED)
+            raise Failed(
+                sentence("The changes do not apply to your checkout."), *done.stderr.splitlines(), code=exits.REFUSED
+            )
     applied = f"Applied {len(paths)} changed files to {result.top}, uncommitted."
     say(applied if patch else "Your checkout already has all changes.")
     return exits.OK
@@ -113,7 +116,10 @@ async def merge(
         result = await _result(api, session)
     if result.commit is None:
         name = result.changes["branch"] or result.changes["head"]
-        raise Failed(f"{result.top} does not have {name}: fetch it first, or use `hansard apply`.", code=exits.REFUSED)
+        raise Failed(
+            sentence("{top} does not have {name}: fetch it first, or use `hansard apply`.", top=result.top, name=name),
+            code=exits.REFUSED,
+        )
     _merged(result.top, "HEAD", result.commit)
     paths = [file["path"] for file in result.changes["files"]]
     _refuse("These files have uncommitted changes", _dirty(result.top, paths))
@@ -125,7 +131,7 @@ async def merge(
     else:
         title = f"Merge {result.changes['branch'] or result.session['id']}: {_title(result.session)}"
         _tried(result.top, "merge", "--no-edit", "-m", title, result.commit)
-    say(f"Merged into {_git(result.top, 'rev-parse', '--abbrev-ref', 'HEAD').stdout.strip()}.")
+    say(sentence("Merged into {stdout}.", stdout=_git(result.top, "rev-parse", "--abbrev-ref", "HEAD").stdout.strip()))
     return exits.OK
 
 
@@ -150,9 +156,9 @@ async def pr(session: Id, /, *, where: Where = HERE) -> int:
     branch = result.changes["branch"]
     if branch is None or result.commit is None:
         hint = "`hansard changes` shows its changes."
-        raise Failed("This session has no branch in this repository.", hint, code=exits.REFUSED)
+        raise Failed(sentence("This session has no branch in this repository."), hint, code=exits.REFUSED)
     if _git(result.top, "show-ref", "--verify", "--quiet", "refs/notes/ai", codes=(0, 1, 128)).returncode == 0:
-        say("To share the notes on which lines the agents wrote: git push origin refs/notes/ai")
+        say(sentence("To share the notes on which lines the agents wrote: git push origin refs/notes/ai"))
     title, body = _title(result.session), str(result.session.get("finalSummary") or result.session.get("summary") or "")
     if shutil.which("gh") is None:
         put(f"git push origin {branch}")
@@ -168,7 +174,7 @@ def _pull_request(top: Path, branch: str, title: str, body: str) -> str:
     command = ["gh", "pr", "create", "--head", branch, "--title", title, "--body", body]
     done = subprocess.run(command, cwd=top, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise Failed("gh pr create failed.", *done.stderr.splitlines()[-5:])
+        raise Failed(sentence("gh pr create failed."), *done.stderr.splitlines()[-5:])
     return done.stdout.strip()
 
 
@@ -180,7 +186,7 @@ async def _result(api: Api, name: str) -> Result:
     session = (await api.session(await resolve(api, name)))["session"]
     diff = await api.get(f"{path_of(session['id'])}/changes")
     if diff["head"] is None or not diff["files"]:
-        raise Failed(f"Session {session['id']} changed nothing.", code=exits.REFUSED)
+        raise Failed(sentence("Session {id} changed nothing.", id=session["id"]), code=exits.REFUSED)
     top = Path(_git(Path.cwd(), "rev-parse", "--show-toplevel").stdout.rstrip("\n"))
     return Result(session, diff, top, _fetched(api, session["id"], diff["head"], top))
 
@@ -254,7 +260,7 @@ def _git(
     if done.returncode in codes:
         return done
     if "not a git repository" in done.stderr:
-        raise Failed(f"{folder} is not in a git repository.", code=exits.USAGE)
+        raise Failed(sentence("{folder} is not in a git repository.", folder=folder), code=exits.USAGE)
     raise Failed(f"git {words[0]}: {' '.join(done.stderr.split())[-500:] or done.returncode}")
 
 

@@ -11,6 +11,7 @@ from cyclopts.types import ExistingDirectory
 
 from api.cli import exits
 from api.cli.exits import Failed
+from api.cli.labels import sentence
 from api.cli.options import HERE, DebateStrategy, Json, ReviewStrategy, TeamFile, Where, text_or_file
 from api.cli.start import PLAIN, AsEnd, StartOptions, start
 from api.cli.terminal import say
@@ -42,7 +43,7 @@ async def changes(folder: Path, *, base: str | None) -> RepositoryChanges | None
         whole = await _git(top, "diff", *_PLAIN, since, "--", index=index)
         statistics = await _git(top, "diff", *_PLAIN, "--stat=100", since, "--", index=index)
     if not whole.strip():
-        say(f"Nothing to review: {top} has no changes since {named}.")
+        say(sentence("Nothing to review: {top} has no changes since {named}.", top=top, named=named))
         return None
     return RepositoryChanges(
         top, f"Changes in {top.name} since {named}", _text(top, named, statistics=statistics, diff=whole)
@@ -68,7 +69,7 @@ async def _since(top: Path, base: str | None) -> tuple[str, str]:
         return head, f"the last commit ({head[:10]})"
     commit = await _commit(top, base)
     if commit is None:
-        raise Failed(f"--base {base}: {top} has no such revision.", code=exits.USAGE)
+        raise Failed(sentence("--base {base}: {top} has no such revision.", base=base, top=top), code=exits.USAGE)
     fork = (await _git(top, "merge-base", commit, "HEAD", codes=(0, 1, 128))).strip() or commit
     return fork, f"{base} ({fork[:10]})"
 
@@ -95,7 +96,7 @@ def _cut(diff: str) -> str:
         return diff.rstrip("\n")
     head = diff[: diff.rfind("\n", 0, MOST) + 1] or diff[:MOST]
     left = len(diff) - len(head)
-    say(f"The diff is long: the last {left:,} of its {len(diff):,} characters are omitted.")
+    say(sentence("The diff is long: the last {left:,} of its {n:,} characters are omitted.", left=left, n=len(diff)))
     return f"{head.rstrip()}\n\n[{left:,} more characters of the diff are omitted; see the overview.]"
 
 
@@ -113,7 +114,7 @@ async def _git(folder: Path, *words: str, codes: tuple[int, ...] = (0,), index: 
         return done.stdout
     complaint = " ".join(done.stderr.split())[-500:] or done.detail or f"exit code {done.exit_code}"
     if "not a git repository" in complaint:
-        raise Failed(f"{folder} is not in a git repository.", code=exits.USAGE)
+        raise Failed(sentence("{folder} is not in a git repository.", folder=folder), code=exits.USAGE)
     raise Failed(f"git {words[0]}: {complaint}")
 
 
@@ -174,12 +175,12 @@ async def review(
     """
     if diff or base is not None or repo is not None:
         if subject is not None or file is not None:
-            raise Failed("Give only one of: a text, --file, --diff.", code=exits.USAGE)
+            raise Failed(sentence("Give only one of: a text, --file, --diff."), code=exits.USAGE)
         repository = await changes(repo or Path.cwd(), base=base)
         if repository is None:
             return exits.OK
     elif subject is None and file is None:
-        raise Failed("Nothing to review: give a text, --file FILE, - for stdin, or --diff.", code=exits.USAGE)
+        raise Failed(sentence("Nothing to review: give a text, --file FILE, - for stdin, or --diff."), code=exits.USAGE)
     else:
         repository = RepositoryChanges(Path.cwd(), "", text_or_file(subject, file, what="subject"))
     body: Json = {"kind": "review", "subject": repository.text, "title": repository.title, "strategy": strategy}

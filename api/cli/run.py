@@ -8,6 +8,7 @@ from cyclopts import Group, Parameter
 from api.cli import exits
 from api.cli.client import connected
 from api.cli.exits import Failed
+from api.cli.labels import sentence
 from api.cli.options import (
     HERE,
     WHERE,
@@ -121,7 +122,7 @@ async def example(*, database: Annotated[Path | None, Parameter(group=WHERE)] = 
     here = Where(database=str(database) if database else None)
     async with connected(here, "work") as api:
         if api.system is None:
-            raise Failed("The example needs direct access to a log: unset HANSARD_SERVER.", code=exits.USAGE)
+            raise Failed(sentence("The example needs direct access to a log: unset HANSARD_SERVER."), code=exits.USAGE)
         session_id = await run_example(api.system)
-        say(f"Session {session_id}: the example, with a scripted team.")
+        say(sentence("Session {session_id}: the example, with a scripted team.", session_id=session_id))
         return await follow_to_end(api, session_id, json=json)

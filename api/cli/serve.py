@@ -19,6 +19,7 @@ from uvicorn.loops.auto import auto_loop_factory
 
 from api.cli import exits
 from api.cli.exits import Failed
+from api.cli.labels import sentence
 from api.cli.options import TEAM, Where
 from api.cli.terminal import Full, counted, log_to_stderr, say
 
@@ -34,8 +35,7 @@ _CATCH_UP_SECONDS = 0.5
 """How long the first request may wait for views that are behind; after an upgrade all of them are."""
 _SEARCH_SECONDS = 0.5
 """How long a search may wait for an index that is behind."""
-_TICK_SECONDS = 1.0
-"""How often the Date of the answers is renewed."""
+_TICK_SECONDS = 1.0  # how often the Date of the answers is renewed
 _FIRST_GUESTS_SECONDS = 2.0
 _ALLOCATIONS = 2_000
 """New objects between garbage collections: one takes a few milliseconds, during which no request is answered."""
@@ -99,9 +99,9 @@ async def _served(settings: "Settings", *, example: bool, no_work: bool) -> int:
         with noted(settings, listener.getsockname()[1]):
             async with app.router.lifespan_context(app):
                 if no_work:
-                    say("Not running turns; start `hansard worker` for that.")
+                    say(sentence("Not running turns; start `hansard worker` for that."))
                 await _Server(config, app, settings, example=example).serve(sockets=[listener])
-    say("Stopped.")
+    say(sentence("Stopped."))
     return exits.OK
 
 
@@ -223,7 +223,7 @@ def _announce(system: "System", settings: "Settings", sockets: list[socket.socke
     for listener in sockets:
         say(f"Hansard is serving on http://{host}:{listener.getsockname()[1]}")
     if system.logins is None:
-        say("  keys  off (HANSARD_AUTH=off): everyone on this machine may do everything")
+        say(sentence("  keys  off (HANSARD_AUTH=off): everyone on this machine may do everything"))
     elif sockets:
         name = "127.0.0.1" if settings.host in _EVERY_ADDRESS else host
         token = system.logins.link(account())
@@ -231,7 +231,7 @@ def _announce(system: "System", settings: "Settings", sockets: list[socket.socke
     _announce_work(system, settings)
     if settings.host in _EVERY_ADDRESS and not settings.allowed_hosts:
         say("  names  only this machine's own host names are accepted; add others with HANSARD_ALLOWED_HOSTS")
-    say("Press Ctrl-C to stop.")
+    say(sentence("Press Ctrl-C to stop."))
 
 
 def _announce_work(process: "System | WorkerProcess", settings: "Settings") -> None:
@@ -290,11 +290,11 @@ async def worker(
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
-    say("Stopped.")
+    say(sentence("Stopped."))
     return exits.OK
 
 
 def _announce_worker(process: "WorkerProcess", settings: "Settings") -> None:
     say(f"Hansard is running turns, up to {settings.worker_slots} at once, as {process.name}")
     _announce_work(process, settings)
-    say("Press Ctrl-C to stop.")
+    say(sentence("Press Ctrl-C to stop."))

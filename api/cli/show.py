@@ -11,6 +11,7 @@ from api.cli import exits
 from api.cli.client import Api, connected, path_of, resolve
 from api.cli.doing import RunningTurn
 from api.cli.exits import Failed
+from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, At, Id, Json, Where
 from api.cli.progress import line_of
 from api.cli.terminal import (
@@ -53,7 +54,7 @@ async def events(
         Print each event as a line of JSON.
     """
     if follow and limit is not None:
-        raise Failed("Give --follow or --limit, not both.", code=exits.USAGE)
+        raise Failed(sentence("Give --follow or --limit, not both."), code=exits.USAGE)
     async with connected(where) as api:
         session_id = await resolve(api, session)
         if follow:
@@ -157,7 +158,7 @@ async def report(
         Print CSV.
     """
     if csv and json:
-        raise Failed("Give --csv or --json, not both.", code=exits.USAGE)
+        raise Failed(sentence("Give --csv or --json, not both."), code=exits.USAGE)
     filters = {"from": since, "to": until, "kind": kind, "label": label, "asOf": as_of}
     path = f"/api/reports/{name}"
     async with connected(where) as api:
@@ -176,7 +177,7 @@ def _show(answer: Json) -> None:
     """The columns with any content; CSV has all of them."""
     rows: list[Json] = answer["rows"]
     if not rows:
-        say("No matching data. Run a session with `hansard example`.")
+        say(sentence("No matching data. Run a session with `hansard example`."))
         return
     from api.web.sentences import words
     from domain.values.words import of_environment
@@ -184,7 +185,7 @@ def _show(answer: Json) -> None:
     names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
     headings = [words(of_environment(os.environ)).of("reports_column", name).upper() for name in names]
     put_table(headings, [[_word(name, row[name]) for name in names] for row in rows])
-    say(f"As of position {answer['asOf']}.")
+    say(sentence("As of position {as_of}.", as_of=answer["asOf"]))
 
 
 def _word(name: str, value: Any) -> str:

@@ -11,6 +11,7 @@ from typing import Final
 
 from api.cli.client import Api
 from api.cli.exits import Failed
+from api.cli.labels import sentence
 from api.cli.options import Json
 from api.cli.terminal import one_line, say
 
@@ -54,7 +55,10 @@ class StallWatch:
             return
         raise Failed(
             f"Could not write to the log for a minute. {self._why}".rstrip(),
-            f"The record is safe. Once that is fixed, `hansard worker` (or `serve`) continues {session_id}.",
+            sentence(
+                "The record is safe. Once that is fixed, `hansard worker` (or `serve`) continues {session_id}.",
+                session_id=session_id,
+            ),
         )
 
     async def _look_for_agents(self, sessions: Sequence[Json]) -> None:
@@ -67,18 +71,26 @@ class StallWatch:
         external = [turn for turn in agents if turn.get("external")]
         if external:
             return self._say(
-                f"Waiting for {_names(external)}: its worker claims the turn from `hansard serve` on this log."
+                sentence(
+                    "Waiting for {agents}: its worker claims the turn from `hansard serve` on this log.",
+                    agents=_names(external),
+                )
             )
         if await asyncio.to_thread(other_workers, self._system.settings.node_dir / "workers"):
-            return self._say(f"Waiting for {_names(agents)}, not in this team; other workers are running on this log.")
+            elsewhere = "Waiting for {agents}, not in this team; other workers are running on this log."
+            return self._say(sentence(elsewhere, agents=_names(agents)))
         self._alone += 1
         if self._alone < ABSENT:
             return
         session_id = sessions[0]["id"]
         raise Failed(
-            f"{session_id} is waiting for {_names(agents)}, not in this team; no other worker is running on this log.",
-            "Add an agent for it to the team file, then run `hansard worker --team FILE`.",
-            f"To cancel it: `hansard cancel {session_id}`.",
+            sentence(
+                "{session_id} is waiting for {agents}, not in this team; no other worker is running on this log.",
+                session_id=session_id,
+                agents=_names(agents),
+            ),
+            sentence("Add an agent for it to the team file, then run `hansard worker --team FILE`."),
+            sentence("To cancel it: `hansard cancel {session_id}`.", session_id=session_id),
         )
 
     def _say(self, sentence: str) -> None:

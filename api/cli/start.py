@@ -14,6 +14,7 @@ from cyclopts.types import ExistingDirectory
 from api.cli import exits
 from api.cli.client import Api, connected, resolve
 from api.cli.exits import Failed
+from api.cli.labels import sentence
 from api.cli.options import (
     Json,
     Where,
@@ -61,7 +62,7 @@ class StartOptions:
     def folder(self, where: Where, here: Path | None = None) -> str | None:
         """The named folder, else the current repository (or `here`), if the worker can reach it."""
         if self.workspace is not None and self.fresh:
-            raise Failed("Give --workspace or --fresh, not both.", code=exits.USAGE)
+            raise Failed(sentence("Give --workspace or --fresh, not both."), code=exits.USAGE)
         if self.workspace is not None:
             return str(self.workspace.resolve())
         server, here = where.address(), here or Path.cwd()
@@ -84,7 +85,7 @@ async def start(
         if whole.get("fixes"):
             whole["fixes"] = await resolve(api, str(whole["fixes"]))
         answer = await api.post("/api/sessions", whole, key=options.idempotency_key)
-        say(f"Session {answer['sessionId']}")
+        say(sentence("Session {session_id}", session_id=answer["sessionId"]))
         if folder or body.get("kind") not in ("review", "debate"):
             say_where(options, folder)
         if body.get("kind") not in ("review", "debate"):
@@ -105,7 +106,7 @@ def _team_of(where: Where, folder: Path | None) -> Path | None:
 
 
 def say_where(options: StartOptions, folder: str | None) -> None:
-    say(f"Workspace: {_described(folder, explicit=options.workspace is not None)}.")
+    say(sentence("Workspace: {folder}.", folder=_described(folder, explicit=options.workspace is not None)))
 
 
 def say_uncommitted(folder: str | None) -> None:
@@ -114,10 +115,16 @@ def say_uncommitted(folder: str | None) -> None:
         return
     branch, paths = _status(Path(folder))
     if branch.startswith("No commits yet"):
-        say("The repository has no commits yet, so the agents start with an empty folder. Commit your files first.")
+        say(
+            sentence(
+                "The repository has no commits yet, so the agents start with an empty folder. Commit your files first."
+            )
+        )
     elif paths:
-        more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
-        say(f"Uncommitted changes are not included: {', '.join(paths[:_NAMED])}{more}.")
+        more = sentence(" and {n} more", n=len(paths) - _NAMED) if len(paths) > _NAMED else ""
+        say(
+            sentence("Uncommitted changes are not included: {paths}{more}.", paths=", ".join(paths[:_NAMED]), more=more)
+        )
 
 
 def _status(folder: Path) -> tuple[str, list[str]]:
@@ -133,7 +140,7 @@ def _status(folder: Path) -> tuple[str, list[str]]:
 async def say_who(api: Api, options: StartOptions) -> None:
     """Plainly, when those who answer are only examples."""
     if options.scenario is None and await _is_example(api):
-        say(_EXAMPLE)
+        say(sentence(_EXAMPLE))
 
 
 async def say_who_goes_on(api: Api, session_id: str) -> None:
@@ -141,7 +148,7 @@ async def say_who_goes_on(api: Api, session_id: str) -> None:
     [start] = await api.events(session_id, after=0, limit=1)
     opening = start["data"].get("opening") or start["data"].get("topic") or start["data"]
     if not opening.get("scenario") and not opening.get("crew") and await _is_example(api):
-        say(_EXAMPLE)
+        say(sentence(_EXAMPLE))
 
 
 def started(api: Api, answer: Json, *, json: bool) -> int:
@@ -156,7 +163,7 @@ def started(api: Api, answer: Json, *, json: bool) -> int:
 
 def say_who_works(api: Api) -> None:
     if api.system is not None:
-        say("Not running yet. Start `hansard serve` on this log.")
+        say(sentence("Not running yet. Start `hansard serve` on this log."))
 
 
 def in_repository(folder: Path) -> bool:
@@ -173,11 +180,11 @@ async def _is_example(api: Api) -> bool:
 
 def _described(folder: str | None, *, explicit: bool) -> str:
     if folder is None:
-        return "a new, empty folder"
+        return sentence("a new, empty folder")
     if not in_repository(Path(folder)):
-        return f"{folder}, edited in place"
-    hint = "" if explicit else "; use --fresh for an empty folder"
-    return f"a worktree of the repository at {folder}{hint}"
+        return sentence("{folder}, edited in place", folder=folder)
+    hint = "" if explicit else sentence("; use --fresh for an empty folder")
+    return sentence("a worktree of the repository at {folder}{hint}", folder=folder, hint=hint)
 
 
 def _same_machine(server: str) -> bool:
@@ -198,5 +205,5 @@ def _scenario(named: str | None) -> Json | None:
     except Malformed as error:
         raise Failed(f"--scenario {named}: {error}", code=exits.USAGE) from None
     if not isinstance(value, dict):
-        raise Failed(f"--scenario {named}: expected a JSON object.", code=exits.USAGE)
+        raise Failed(sentence("--scenario {named}: expected a JSON object.", named=named), code=exits.USAGE)
     return dict(value)

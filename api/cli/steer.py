@@ -9,6 +9,7 @@ from api.cli import exits
 from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed
 from api.cli.inbox import votes_missing, whole_digest
+from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Id, Json, Key, TeamFile, Version, Where, micros
 from api.cli.stall import other_workers
 from api.cli.start import AsEnd, say_who_goes_on, say_who_works
@@ -119,7 +120,9 @@ async def extend(
     }
     if all(amount is None for amount in amounts.values()):
         raise Failed(
-            "Give at least one of --iterations, --minutes, --tokens, --cost, or --rounds for an orchestration.",
+            sentence(
+                "Give at least one of --iterations, --minutes, --tokens, --cost, or --rounds for an orchestration."
+            ),
             code=exits.USAGE,
         )
     async with connected(where, "work" if wait else "all", team=team) as api:
@@ -199,7 +202,7 @@ async def decide(
             if json:
                 put_json(answer)
             return exits.OK
-        say(f"Decided: {choice} for {answer['sessionId']}.")
+        say(sentence("Decided: {choice} for {session_id}.", choice=choice, session_id=answer["sessionId"]))
         if parent is None or detach:
             if parent is not None:
                 say_who_works(api)
@@ -208,7 +211,7 @@ async def decide(
             if json:
                 put_json(answer)
             return exits.OK
-    say(f"Session {parent['id']} continues.")
+    say(sentence("Session {id} continues.", id=parent["id"]))
     async with connected(where, "work", team=team) as api:
         await say_who_goes_on(api, str(parent["id"]))
         return await follow_to_end(api, str(parent["id"]), after=int(parent["version"]), json=json)
@@ -251,7 +254,12 @@ async def resume(session: Id, /, *, json: AsEnd = False, where: Where = HERE, te
 
 async def _say_who_works_on(settings: "Settings", session_id: str) -> None:
     if not await _is_served(settings):
-        say(f"No worker is running on this log. To run it here: `hansard resume {session_id}`.")
+        say(
+            sentence(
+                "No worker is running on this log. To run it here: `hansard resume {session_id}`.",
+                session_id=session_id,
+            )
+        )
 
 
 async def _is_served(settings: "Settings") -> bool:

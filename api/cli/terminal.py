@@ -13,7 +13,7 @@ from math import inf
 from time import monotonic
 from typing import Any, Final, NamedTuple, TextIO
 
-from api.cli.labels import label, recorded
+from api.cli.labels import label, recorded, sentence
 from api.node.recent import remember
 
 _LAYOUT: Final = (
@@ -182,7 +182,7 @@ def clock(milliseconds: int) -> str:
 
 def counted(number: int, thing: str) -> str:
     """`1 agent`, `2 agents`."""
-    return f"{number} {thing}{'' if number == 1 else 's'}"
+    return sentence(f"{{n}} {thing}{'' if number == 1 else 's'}", n=number)
 
 
 def _json(value: Any, *, indent: int | None) -> str:

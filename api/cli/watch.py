@@ -99,7 +99,7 @@ class SessionFollower:
     def _say_how_to_answer(self) -> None:
         for name, request in self.permissions:
             self.asked.add(str(request["requestId"]))
-            say(f"To answer: hansard allow {name}     hansard deny {name}")
+            say(sentence("To answer: hansard allow {name}     hansard deny {name}", name=name))
 
     async def _show_turns(self, screen: Screen) -> None:
         """What the agents do, between the events."""
@@ -172,7 +172,12 @@ async def follow_to_end(api: Api, session_id: str, *, after: int = 0, json: bool
             if not asks or not await _decided(api, following.waiting, seen):
                 break
     except asyncio.CancelledError:
-        say(f"Stopped watching; session {session_id} was not cancelled. Watch again: hansard watch {session_id}")
+        say(
+            sentence(
+                "Stopped watching; session {session_id} was not cancelled. Watch again: hansard watch {session_id}",
+                session_id=session_id,
+            )
+        )
         say(f"  hansard watch {session_id}     hansard resume {session_id}     hansard cancel {session_id}")
         raise
     if json:
@@ -219,21 +224,21 @@ async def _put_result(api: Api, session: Json, waiting: list[Json], seen: set[st
 async def _say_what_next(api: Api, session: Json, waiting: list[Json]) -> None:
     """The commands that continue a session that waits for a person."""
     for discussion in waiting:
-        say("Waiting for your decision:")
+        say(sentence("Waiting for your decision:"))
         digest = f" --seen {str(discussion['seen'])[:12]}" if discussion.get("approval") else ""
         say(f"  hansard decide {discussion['id']} {'|'.join(discussion['choices'])}{digest}")
         await _say_steps(api, discussion)
     if waiting:
         return
     if session.get("scopeRequest"):
-        say("Changed files are outside the scope. Next:")
+        say(sentence("Changed files are outside the scope. Next:"))
         say(f"  hansard allow {session['id']}     hansard deny {session['id']}")
         return
     if result := session.get("result"):
         merge, show = "To merge the result: hansard merge", "To see the changes as a patch: hansard changes"
         say(f"{sentence(merge if result['branch'] else show)} {session['id']}")
     if session["status"] == "checkpoint":
-        say("Paused at a checkpoint. Next:")
+        say(sentence("Paused at a checkpoint. Next:"))
     await _say_steps(api, session)
     decision = session.get("decision") or {}
     if session["kind"] == "review" and decision.get("choice") == "apply_fix" and session.get("parent") is None:
@@ -242,7 +247,7 @@ async def _say_what_next(api: Api, session: Json, waiting: list[Json]) -> None:
 
 def say_fix(review: str) -> None:
     """How to have the findings of a review fixed that belongs to no other session."""
-    say("To have its findings fixed on a branch:")
+    say(sentence("To have its findings fixed on a branch:"))
     say(f"  hansard run --fix {review}")
 
 
