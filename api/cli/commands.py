@@ -1,8 +1,10 @@
 """The commands by name, and the page that `hansard --help` prints: made here, because the library that parses the
 arguments takes longer to import than everybody wants to wait for a page that never changes."""
 
+import os
 import shutil
 import textwrap
+import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple
@@ -106,6 +108,7 @@ OPTIONS: Final = (
     ("--install-completion", "Install shell completion for bash, zsh or fish."),
     ("--version", "Display application version."),
 )
+_USAGE: Final = "Usage: hansard COMMAND"
 _MOST: Final = 100
 """Cells that a line takes at most: wider lines are hard to read."""
 _EDGE: Final = 4
@@ -115,11 +118,24 @@ _LEAST: Final = 40
 
 def page() -> str:
     """What the program is, all its commands in groups, and its exit codes, as wide as the terminal."""
-    width = max(_LEAST, min(_MOST, shutil.get_terminal_size().columns))
+    width, say = max(_LEAST, min(_MOST, shutil.get_terminal_size().columns)), _wording()
     groups = [(group, [(each.name, each.help) for each in some]) for group, some in groupby(COMMANDS, _group)]
-    boxes = ("\n".join(_box(name, rows, width)) for name, rows in (*groups, (OTHER, OPTIONS)))
-    parts = ("Usage: hansard COMMAND", _prose(ABOUT, width), "\n".join(boxes), _prose(EPILOGUE, width))
-    return "\n\n".join(parts)
+    boxes = (
+        "\n".join(_box(say.get(title, title), [(name, say.get(name, line)) for name, line in rows], width))
+        for title, rows in (*groups, (OTHER, OPTIONS))
+    )
+    about, epilogue = say.get("about", ABOUT), say.get("epilogue", EPILOGUE)
+    return "\n\n".join((say.get(_USAGE, _USAGE), _prose(about, width), "\n".join(boxes), _prose(epilogue, width)))
+
+
+def _wording() -> dict[str, str]:
+    """The page in the terminal's language, by the name of each command; empty for English, which needs no catalogue."""
+    chosen = next(filter(None, (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
+    if not chosen.lower().startswith("ko"):
+        return {}
+    from domain.values.words import words
+
+    return words("ko", "api.cli").group("help")
 
 
 def _group(verb: CliCommand) -> str:
@@ -129,16 +145,34 @@ def _group(verb: CliCommand) -> str:
 def _prose(text: str, width: int) -> str:
     """Paragraphs, filled; those that are indented are commands and stay as they are."""
     paragraphs = text.replace("`", "").split("\n\n")
-    return "\n\n".join(each if each.startswith(" ") else textwrap.fill(each, width) for each in paragraphs)
+    return "\n\n".join(each if each.startswith(" ") else "\n".join(_lines(each, width)) for each in paragraphs)
+
+
+def _lines(text: str, width: int) -> list[str]:
+    """The text in lines of at most this many cells; a Korean letter takes two."""
+    if text.isascii():
+        return textwrap.wrap(text, width)
+    lines: list[str] = [""]
+    for word in text.split():
+        longer = f"{lines[-1]} {word}".strip()
+        if _cells(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
+
+
+def _cells(text: str) -> int:
+    return len(text) + sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
 
 
 def _box(title: str, rows: Sequence[tuple[str, str]], width: int) -> Iterable[str]:
     """The rows in two columns, with a frame and a title."""
     names = max(len(name) for name, _ in rows)
     room = width - _EDGE - names - 2
-    yield f"╭─ {title} {'─' * (width - len(title) - 5)}╮"
+    yield f"╭─ {title} {'─' * (width - _cells(title) - 5)}╮"
     for name, text in rows:
-        for number, line in enumerate(textwrap.wrap(text, room)):
+        for number, line in enumerate(_lines(text, room)):
             shown = paint(name.ljust(names), "cyan") if number == 0 else " " * names
-            yield f"│ {shown}  {line.ljust(room)} │"
+            yield f"│ {shown}  {line}{' ' * (room - _cells(line))} │"
     yield f"╰{'─' * (width - 2)}╯"

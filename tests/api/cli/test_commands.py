@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 
 from api.cli.client import option_of
-from api.cli.commands import COMMANDS
+from api.cli.commands import ABOUT, COMMANDS, EPILOGUE, OPTIONS, page
+from domain.values.words import words
 from tests.api.cli.conftest import Hansard, Said, git, review
 
 Scenario = Callable[..., str]
@@ -38,6 +40,24 @@ def test_every_command_explains_itself(hansard: Hansard, command: str) -> None:
     said = hansard(command, "--help")
     assert (said.code, said.err) == (0, "")
     assert said.out.startswith(f"Usage: hansard {command} ")
+
+
+def test_the_help_is_korean_where_the_terminal_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "ko_KR.UTF-8")
+    monkeypatch.setenv("COLUMNS", "90")
+    korean = words("ko", "api.cli").group("help")
+    shown = page()
+    assert [verb.name for verb in COMMANDS if korean[verb.name] not in shown] == []
+    assert "Deliver" not in shown and "사용법" in shown
+    assert {cell_len(line) for line in shown.splitlines() if line[:1] in "╭│╰" and line} == {90}
+    monkeypatch.setenv("LC_ALL", "C")
+    assert page().startswith("Usage: hansard COMMAND")
+
+
+def test_the_english_help_of_the_catalogue_is_that_of_the_commands() -> None:
+    english = words("en", "api.cli").group("help")
+    known = {verb.name: verb.help for verb in COMMANDS} | dict(OPTIONS) | {"about": ABOUT, "epilogue": EPILOGUE}
+    assert {name: english.get(name) for name in known} == known
 
 
 @pytest.mark.parametrize(
