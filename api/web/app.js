@@ -5,6 +5,7 @@ import { following } from "./following.js";
 import { going } from "./going.js";
 import { clocked, living } from "./living.js";
 import { noticing } from "./noticing.js";
+import { pacing } from "./pacing.js";
 import { palette } from "./palette.js";
 import { renewKey, sent } from "./sending.js";
 import { session } from "./session.js";
@@ -122,21 +123,21 @@ function tick() {
 
 // -- following -------------------------------------------------------------------------------------------------------
 
-const SHORTEST_MS = 400;
+const AGAIN_MS = 400;
 const RETRY_MS = 3000;
 const TRY_MS = 120;
 const page = document.body.dataset;
-let planned = null;
 let busy = false;
 let again = false;
 let renew = fetchPage;
+const { plan, soon } = pacing({ refresh, seldom: () => page.follows === "*" });
 const stream = following({
-  heard(session) {
+  heard(session, type) {
     const followed = page.follows.split(" ");
-    if (session === "*" || followed.includes("*") || followed.includes(session)) plan(SHORTEST_MS);
+    if (session === "*" || followed.includes("*") || followed.includes(session)) soon(type);
   },
   stirred() {
-    if (!document.hidden && document.querySelector("[data-since]")) plan(SHORTEST_MS);
+    if (!document.hidden && document.querySelector("[data-since]")) soon();
   },
   tell(state) {
     if (page.follows) tell(state);
@@ -159,12 +160,7 @@ function follow() {
   else stream.stop();
 }
 
-function plan(milliseconds) {
-  planned ??= setTimeout(refresh, milliseconds);
-}
-
 async function refresh() {
-  planned = null;
   if (busy) {
     again = true;
     return;
@@ -181,7 +177,7 @@ async function refresh() {
     busy = false;
     if (again) {
       again = false;
-      plan(SHORTEST_MS);
+      plan(AGAIN_MS);
     }
   }
 }

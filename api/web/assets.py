@@ -28,6 +28,7 @@ SCRIPTS: Final = (
     "taking",
     "going",
     "noticing",
+    "pacing",
     "palette",
     "events",
     "replay",

@@ -5,8 +5,9 @@ const LOCK = "hansard-stream";
 const ANY = "*";
 const RETRY_MS = 3000;
 
-/** `heard` is called with the session that has a new event, or "*" where any may have; `stirred` while agents are
-    active; `tell` with the state of the stream. Answers how to start, to stop, and to say which position of the log the page shows already. */
+/** `heard` is called with the session that has a new event and the type of the event, or with "*" where any may have;
+    `stirred` while agents are active; `tell` with the state of the stream. Answers how to start, to stop, and to say
+    which position of the log the page shows already. */
 export function following({ heard, stirred, tell }) {
   const channel = "BroadcastChannel" in globalThis ? new BroadcastChannel(LOCK) : null;
   let position = 0;
@@ -14,13 +15,13 @@ export function following({ heard, stirred, tell }) {
   let waiting = null;
   let retry = null;
 
-  function receive({ hello, at, session, state, active }) {
+  function receive({ hello, at, session, type, state, active }) {
     if (hello && source) return share(here());
     if (state) tell(state);
     if (active && waiting) stirred();
     if (at > position) {
       position = at;
-      if (waiting) heard(session);
+      if (waiting) heard(session, type);
     }
     return undefined;
   }
@@ -38,7 +39,10 @@ export function following({ heard, stirred, tell }) {
   function read() {
     source = new EventSource(`/api/events?after=${position}&activity=1`);
     source.onopen = () => share(here());
-    source.onmessage = ({ data, lastEventId }) => share({ at: Number(lastEventId), session: JSON.parse(data).sessionId });
+    source.onmessage = ({ data, lastEventId }) => {
+      const { sessionId, type } = JSON.parse(data);
+      share({ at: Number(lastEventId), session: sessionId, type });
+    };
     source.addEventListener("activity", () => share({ active: true }));
     source.onerror = () => {
       share({ state: "lost" });

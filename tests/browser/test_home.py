@@ -1,6 +1,7 @@
 """The ways in: the list that stays current, the form that starts a session, the inbox, the reports."""
 
 import re
+import time
 
 from playwright.sync_api import Page, expect
 
@@ -164,3 +165,24 @@ def test_a_running_row_says_what_its_agent_does_without_a_further_stream(site: B
     assert row.evaluate("(row) => row.offsetHeight") <= 45
     server.client.post(f"/api/sessions/{name}/cancel", json={"reason": "seen enough"})
     expect(line).to_contain_text("“seen enough”", timeout=PATIENCE_MS)
+
+
+def test_a_list_is_renewed_seldom_while_agents_work_and_at_once_for_what_waits(site: Browsing, server: Server) -> None:
+    step = {"kind": "tool", "tool": "edit", "title": "src/calc.py", "status": "completed", "afterMs": 100}
+    steps = [{**step, "id": f"c{number}"} for number in range(300)]
+    body = delivery({"planner": [{"text": "x", "activity": steps, "delayMs": 60_000}]}, title="Busy for long")
+    name = start(server.client, body)
+    page = site.tab("/")
+    live(page)
+    renewed: list[float] = []
+    page.on("request", lambda request: renewed.append(time.monotonic()) if request.url == page.url else None)
+    row = page.locator("li.session", has=page.get_by_role("link", name="Busy for long", exact=True))
+    expect(row).to_contain_text("Edit calc.py", timeout=PATIENCE_MS)
+    del renewed[:]
+    page.wait_for_timeout(8_000)
+    assert 2 <= len(renewed) <= 4
+    began = time.monotonic()
+    waiting_review(server.client, "waits among others")
+    expect(page.locator("section.needs")).to_contain_text("waits among others", timeout=PATIENCE_MS)
+    assert time.monotonic() - began < 2.5
+    server.client.post(f"/api/sessions/{name}/cancel", json={"reason": "seen enough"})
