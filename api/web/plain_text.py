@@ -113,6 +113,20 @@ def _parser() -> MarkdownIt:
 
 _MARKDOWN = _parser()
 
+_ESCAPED = re.compile(
+    r"^([ \t]*>(?:[ \t]*(?:>|[-+*](?=[ \t])|\d{1,9}[.)](?=[ \t])))*[ \t]*)\\(?=\#|`{3}|~{3}|\||[-=*_:])", re.MULTILINE
+)
+
+_TAGGED = re.compile(r"\\<(?=[A-Za-z/!?])")
+
+
+def with_blocks(worklog: str) -> str:
+    """A worklog whose quotes have their headings, fences and tables again: on the page, none reaches beyond its
+    quote."""
+    lines = _ESCAPED.sub(r"\1", worklog).split("\n")
+    return "\n".join(_TAGGED.sub("<", line) if line.lstrip().startswith(">") else line for line in lines)
+
+
 _ENTRY = re.compile(r"\n(?=### )")
 NEWEST = 16_000
 """Characters of a worklog's newest entries."""

@@ -242,6 +242,38 @@ def test_the_worklog_has_its_times_in_the_reader_s_time(client: TestClient) -> N
     assert re.search(r'Created: <time datetime="([^"]+Z)" data-local>[0-9-]+ [0-9:]+ UTC</time>', html)
 
 
+WRITTEN = """# Plan
+
+```python
+def f() -> list[int]:
+    return a<b
+```
+<script>alert(1)</script>
+
+| file | why |
+|---|---|
+| a.py | x |
+
+## Final Summary
+```
+never closed
+[Decided]: https://evil.example"""
+
+
+def test_what_agents_wrote_as_markdown_is_whole_in_the_worklog_and_stays_in_its_quote(client: TestClient) -> None:
+    session_id = reached(client, begun(client, delivery({"planner": [WRITTEN]})), "success")
+    html = panel(client, session_id, "worklog")
+    quotes = re.findall(r"<blockquote>(.*?)</blockquote>", html, re.DOTALL)
+    assert len(quotes) == html.count("<blockquote>") > 0
+    for quote in quotes:
+        assert "<pre" in quote and "return a&lt;b" in quote
+        assert re.search(r"<td>a.py</td>", quote) and "```" not in quote
+        assert "never closed" in quote and "&lt;script&gt;" in quote
+    outside = re.sub(r"<blockquote>.*?</blockquote>", "", html, flags=re.DOTALL)
+    assert outside.count("Final Summary") == 1 and "evil" not in outside
+    assert "success" in words_of(outside).lower()
+
+
 def test_of_decisions_at_nearly_the_same_time_one_is_drawn_and_each_has_a_name(client: TestClient) -> None:
     session_id = begun(client, delivery({"planner": [{"text": "late", "delayMs": 60_000}]}))
     for _ in range(60):

@@ -207,6 +207,20 @@ def test_with_a_used_up_budget_the_event_that_says_why_is_on_the_first_screen(
         assert page.evaluate("scrollY") == 0
 
 
+@pytest.mark.parametrize("width", [1440, 1000, 390])
+def test_the_words_of_the_lab_s_drawing_are_as_large_as_others(
+    browser: Browser, server: Server, pages: dict[str, str], width: int
+) -> None:
+    with browsing(browser, server.url, viewport={"width": width, "height": 900}) as site:
+        page = site.tab(f"/lab?session={pages['review'].rpartition('/')[2]}")
+        drawing = page.locator(".lab .chart")
+        sizes = drawing.evaluate(
+            """(drawing) => [...drawing.querySelectorAll("text")].map((words) =>
+              parseFloat(getComputedStyle(words).fontSize) * drawing.getScreenCTM().a)"""
+        )
+        assert sizes and min(sizes) > 5 and max(sizes) < 17, sizes
+
+
 @pytest.mark.parametrize("width", [1440, 390])
 def test_the_list_opens_at_the_event_that_stopped_the_session(
     browser: Browser, server: Server, pages: dict[str, str], width: int

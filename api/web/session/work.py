@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import orjson
 
-from api.web.plain_text import cut, newest_of, rendered
+from api.web.plain_text import cut, newest_of, rendered, with_blocks
 from api.web.session.context import LONG, SENTENCE, PanelContext, tame
 from api.web.session.validation_report import in_lines, report
 from domain.values.base import Text
@@ -163,7 +163,7 @@ def worklog(context: PanelContext) -> dict[str, Any]:
     language = context.language
     whole = log.render(context.record.worklog, context.session, newest=ENTRIES, language=language)
     text, shortened = newest_of(whole, language)
-    return {"html": _local_times(rendered(text)), "cut": shortened}
+    return {"html": _local_times(rendered(with_blocks(text))), "cut": shortened}
 
 
 def _local_times(html: str) -> str:
