@@ -18,7 +18,7 @@ from api.http.commands import Intent
 from api.http.idempotency import ApiCall
 from api.http.problems import Problem
 from api.http.requests import read
-from api.node.allowed import allowed, waiting_child
+from api.node.marking import allowed, waiting_child
 from api.system import System
 from domain.channel import ContinueLatest, ReceiveMessage, ResetLatest, channel_id
 from domain.delivery.commands import ExtendBudget

@@ -92,7 +92,7 @@ COMMANDS: Final = (
     CliCommand("mcp", "mcp:mcp", CARE, "Serve Hansard's actions to another agent (MCP, stdio)."),
     CliCommand("init", "project:init", CARE, "Create hansard.toml and team.toml for a repository."),
     CliCommand("trust", "project:trust", CARE, "Trust the settings in a repository's hansard.toml."),
-    CliCommand("team", "team:team", CARE, "List presets, installed programs and your team's agents."),
+    CliCommand("team", "project:team", CARE, "List presets, installed programs and your team's agents."),
     CliCommand("doctor", "doctor:doctor", CARE, "Check that everything Hansard needs is in place."),
     CliCommand("key", "keys:key", CARE, "Create, list and revoke API keys."),
     CliCommand("backup", "log:backup", CARE, "Copy the log while it is in use."),

@@ -58,7 +58,7 @@ def doctor(
     """
     settings = Where(database=database).settings(team=team)
     if try_:
-        from api.cli.team import try_agents
+        from api.cli.project import try_agents
 
         return try_agents(settings, json=json)
     findings = list(_examine(settings))

@@ -1,8 +1,11 @@
-"""The settings of a repository: `init` writes `hansard.toml`, `trust` lets what it sets up take effect."""
+"""Setting up a repository and its team: `init` writes `hansard.toml`, `trust` lets what it sets up take effect, and
+`team` lists the presets, what is installed, and the agents of this team. `doctor --try` asks each of them."""
 
+import asyncio
 import os
+import shutil
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 from cyclopts.types import ExistingDirectory
@@ -11,8 +14,8 @@ from api.cli import exits
 from api.cli.client import connected
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-from api.cli.options import HERE, AsJson, Where
-from api.cli.terminal import put, put_json, say
+from api.cli.options import HERE, TEAM, AsJson, Where
+from api.cli.terminal import paint, put, put_json, say, visible
 
 
 async def trust(path: ExistingDirectory = Path(), /, *, json: AsJson = False, where: Where = HERE) -> int:
@@ -84,3 +87,101 @@ def _write(path: Path, text: str) -> bool:
         raise Failed(f"{path}: {error.strerror}.") from None
     say(sentence("Wrote {path}", path=path))
     return True
+
+
+# `hansard team`: the presets, what is installed, and the agents of this team. `doctor --try` asks each of them.
+
+
+if TYPE_CHECKING:
+    from adapters.agents.team import Member
+    from adapters.agents.trying import Trial
+    from adapters.fence import Sandbox
+    from api.node.settings import Settings
+
+
+def team(
+    *,
+    team: Annotated[Path | None, Parameter(help=TEAM)] = None,
+    json: Annotated[bool, Parameter(help="Print the lists as JSON.")] = False,
+) -> int:
+    """List the presets, which of their programs are installed, and the agents of the team. Calls no agent."""
+    from adapters.agents.presets import presets
+    from adapters.agents.team import load
+
+    settings = Where().settings(team=team)
+    preset_rows = [
+        {
+            "preset": preset.name,
+            "title": preset.title,
+            "program": preset.program,
+            "installed": shutil.which(preset.program),
+            "versions": list(preset.versions),
+            "install": preset.install,
+        }
+        for preset in presets()
+    ]
+    config = load(settings.team)
+    agents = [_agent(member) for member in config.agents]
+    if json:
+        put_json({"presets": preset_rows, "agents": agents, "example": config.example})
+    else:
+        _print(preset_rows, agents, example=config.example)
+    return exits.OK
+
+
+def _agent(member: "Member") -> dict[str, Any]:
+    return {
+        "name": member.name,
+        "roles": list(member.roles),
+        "adapter": member.adapter,
+        "preset": member.preset,
+        "model": member.model,
+        "conversation": member.conversation,
+    }
+
+
+def _print(presets: list[dict[str, Any]], agents: list[dict[str, Any]], *, example: bool) -> None:
+    put("Presets")
+    for row in presets:
+        state = paint("installed", "green") if row["installed"] else f"install with: {row['install']}"
+        put(f"  {row['preset']:<10} {row['title']:<20} {state}")
+    put("Team" + (" (scripted example; set yours with --team or HANSARD_TEAM)" if example else ""))
+    for row in agents:
+        how = row["preset"] or row["adapter"]
+        model = f", {row['model']}" if row["model"] else ""
+        put(visible(f"  {row['name']:<20} {how}{model}: {', '.join(row['roles'])}"))
+
+
+def try_agents(settings: "Settings", *, json: bool) -> int:
+    """Ask each agent of the team one tiny question; exit code 1 where one fails."""
+    from adapters.agents.team import load
+
+    team = load(settings.team)
+    trials = asyncio.run(_trials(team.agents, settings.sandbox or team.sandbox or "auto", quiet=json))
+    if json:
+        put_json({"agents": [trial.model_dump(mode="json", by_alias=True) for trial in trials]})
+    return exits.OK if all(trial.ok for trial in trials) else exits.FAILURE
+
+
+async def _trials(members: "tuple[Member, ...]", sandbox: "Sandbox", *, quiet: bool) -> "list[Trial]":
+    from adapters.agents.trying import attempt
+
+    trials = []
+    for member in members:
+        trial = await attempt(member, sandbox)
+        trials.append(trial)
+        if not quiet:
+            _tell(trial)
+    return trials
+
+
+def _tell(trial: "Trial") -> None:
+    mark = paint("ok  ", "green") if trial.ok else paint("fail", "red")
+    words = [trial.answer if trial.ok and trial.answer else trial.problem or ""]
+    if trial.version:
+        words.append(f"({trial.version})")
+    if trial.usage.tokens is not None:
+        words.append(f"{trial.usage.tokens} tokens")
+    if trial.resumed:
+        words.append("resumes")
+    put(visible(f"{mark}  {trial.name:<20} {'  '.join(words)}"))

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from adapters.agents.team import Team, load
-from api.node.allowed import allowed
 from api.node.answers import ANSWER, code
-from api.node.marking import marked
+from api.node.marking import allowed, marked
 from domain.kinds import KINDS
 from domain.session.record import Recorded, kind_of
 from domain.session.redaction import TextRedacted

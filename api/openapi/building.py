@@ -11,9 +11,8 @@ from api.http.problems import TITLES
 from api.openapi import shapes
 from api.openapi.components import COMPOSED, PLACE, PROBLEMS, Wanted, composed, schemas, used
 from api.openapi.examples import EXAMPLES
-from api.openapi.operation import ANY_OBJECT, HTML, JSON, Operation
 from api.openapi.operations import OPERATIONS, TAGS
-from api.openapi.parameters import NAME, header, header_parameters, in_path, query
+from api.openapi.parameters import ANY_OBJECT, HTML, JSON, NAME, Operation, header, header_parameters, in_path, query
 
 Route = tuple[str, Callable[..., Any]]
 STREAM = {

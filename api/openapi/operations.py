@@ -4,7 +4,7 @@ from functools import partial
 
 from api.actions import command_bodies
 from api.openapi import shapes
-from api.openapi.operation import ANY_OBJECT, CSV, HTML, MARKDOWN, PLAIN, Operation
+from api.openapi.parameters import ANY_OBJECT, CSV, HTML, MARKDOWN, PLAIN, Operation
 from api.routes import turns as turn_bodies
 from api.routes.policies import POLICIES, lab
 from projections import reports

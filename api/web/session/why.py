@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.http.requests import number, only
-from api.node.allowed import allowed
+from api.node.marking import allowed
 from api.system import System
 from api.web.plain_text import cut
 from api.web.rendering import language_of, page, render
