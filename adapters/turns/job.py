@@ -28,7 +28,7 @@ ENDED: Final = ("success", "cancelled", "done", "reset", "decided")
 LATEST: Final = 2**53
 """No session has as many events."""
 LANE = 1_000
-"""More folders than a lane ever leaves behind."""
+"""More folders than a lane ever leaves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def checkout(job: Job, workspaces: Workspaces, tree: str | None = None) -> Path:
 
 def has_ended(load: Load, session_id: str) -> bool:
     """Whether a session has ended well, or for good, so that its folders are not needed: another may have them. Should
-    somebody go on with it after all, a folder is made again from what is recorded."""
+    somebody continue it after all, a folder is made again from the record."""
     try:
         session = load(session_id)
     except (HansardError, ValueError):  # what cannot be read may still be wanted

@@ -212,7 +212,7 @@ class NearWorkspaces:
         """Whether another machine should run the turn, for now."""
         try:
             session, name, keeper = self._look(turn.session_id)
-        except (HansardError, ValueError):  # whoever takes it gets the error
+        except (HansardError, ValueError):  # the caller that uses it gets the error
             return False
         young = self._clock() - turn.requested_at < self._grace_ms
         if session is None or (keeper is None and self._sharing.is_here(name)):

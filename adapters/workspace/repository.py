@@ -127,7 +127,7 @@ class Repository:
     @contextmanager
     def index(self, name: str) -> "Iterator[Index]":
         """The index of that name, as a copy that replaces it on success: a process killed meanwhile
-        leaves no lock behind. Its time is kept, git needs it to notice a change within the same tick."""
+        leaves no lock. Its time is kept: git needs it to notice a change within the same tick."""
         saved = self.path / f"index-{name}"
         with tempfile.TemporaryDirectory(prefix="index-", dir=self.path) as private:
             index = Index(self, Path(private) / "index")

@@ -23,7 +23,7 @@ from domain.session.workspace import WorkspaceChanges
 from domain.values.sentences import Sentence
 
 _SETTLING: Final = 2.0
-"""Seconds after which an index is younger than the files it tells of, as git counts."""
+"""Seconds after which an index is younger than the files that it lists, as git counts."""
 _TRIES: Final = 5
 """How often a folder is read while others write to it."""
 SLOT: Final = re.compile(r"tree-[0-9]+")

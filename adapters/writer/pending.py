@@ -48,7 +48,7 @@ class Pending:
         return self.answer is not None or self.error is not None
 
     def wanted(self) -> bool:
-        """Whether somebody still waits for it; from now on the caller cannot leave."""
+        """Whether the caller still waits for it; from now on it cannot leave."""
         if isinstance(self.future, Future):
             return self.future.set_running_or_notify_cancel()
         return not self.future.cancelled()

@@ -142,7 +142,7 @@ def start_next(channel: Channel, command: NoteSession) -> Events:
         return
     head = channel.queue[0]
     yield MessageStarted(
-        message="A message that waited goes on.",
+        message="A waiting message continues.",
         session_id=head.session_id,
         opening=in_conversation(channel, head.opening),
         sender=head.sender,

@@ -248,11 +248,11 @@ def record_package(now: Now[Delivery], command: RecordPackage) -> Events:
     if command.patch is not None:
         yield artifact(now, "packaging", "text/x-diff", command.patch)
     branch, commit = command.branch, command.commit
-    stands = f"The work stands on branch {branch}." if branch else command.problem or ""
+    place = f"The work is on branch {branch}." if branch else command.problem or ""
     if branch is not None and commit is not None:
-        yield BranchPublished(message=stands, branch=branch, commit=commit, **about(now, "packaging"))
+        yield BranchPublished(message=place, branch=branch, commit=commit, **about(now, "packaging"))
     yield from succeed(
-        now, f"{stands} Nothing is packaged (packaging is a no-op).".strip(), command.sentence or command.problem
+        now, f"{place} Nothing is packaged (packaging is a no-op).".strip(), command.sentence or command.problem
     )
 
 

@@ -62,7 +62,7 @@ def decide_scope(now: Now[Delivery], command: DecideScope) -> Events:
 
 
 def exceed(now: Now[Delivery], paths: tuple[str, ...]) -> Events:
-    """The iteration fails, and the developer is told why."""
+    """The iteration fails, and the developer reads why."""
     words = _feedback(now.state.iteration, paths)
     same = repeated(now.state, failing(words.partition("\n")[2]))
     yield ScopeExceeded(

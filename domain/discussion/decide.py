@@ -201,7 +201,7 @@ def synthesize(now: Talk, words: str) -> Events:
     yield now.move(
         "synthesize",
         voice(now, Synthesized),
-        message="Synthesis failed: the rounds stand in for it." if fallback else "Synthesis.",
+        message="Synthesis failed: the rounds take its place." if fallback else "Synthesis.",
         role="synthesizer",
         round=len(state.rounds),
         synthesis=now.text(findings.joined(state) if fallback else words),

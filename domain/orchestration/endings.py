@@ -17,7 +17,7 @@ from domain.values.phases import AgentPhases, phase_name
 
 Run = Now[Orchestration]
 
-PAUSED = "Checkpoint: a person decides how it goes on."
+PAUSED = "Checkpoint: a person decides what happens next."
 OUTSIDE = "These changes are outside the scope; continuing allows them:"
 HINT = '다음: "리뷰해봐", "이어서 해줘", "리셋해"'
 TO_CONTINUE = '이어서 진행하려면 "이어서 해줘"라고 말씀하세요.'

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from domain.provenance.patches import PatchHunk, hunks
 
-# What a line tells about its author: its text without blanks, and how distinctive it is.
+# What a line shows about its author: its text without blanks, and how distinctive it is.
 
 FAINT: Final = 4
 """Below this weight, a line says nothing about its author: `}`, `return None`, an import."""

@@ -122,7 +122,7 @@ def _diverge(now: Now[S], command: Diverge) -> Events:
 def _release(now: Now[S], command: Release) -> Events:
     if not now.state.held:
         raise Refused(Sentence("not_held"))
-    yield SessionReleased(message="The fork goes on live.")
+    yield SessionReleased(message="The fork continues live.")
     for request in command.requests:
         yield request.model_copy(update={"turn_id": f"{now.state.id}.t{now.state.turns + 1}"})
 

@@ -96,7 +96,7 @@ def named(paths: Sequence[str]) -> list[str]:
 
 
 def undo(paths: Sequence[str]) -> str:
-    """What an agent that changed these paths outside the scope is told."""
+    """What an agent reads that changed these paths outside the scope."""
     first, last = "You may not change these paths:", "Undo every change to them, and do the task without them."
     return "\n".join([first, *named(paths), last])
 

@@ -62,7 +62,7 @@ class PostgresRows(SqlRows):
                 connection.raw.patience = PATIENCE
 
     def integrity(self, *, quick: bool = False) -> list[str]:
-        """What the database itself finds wrong: it tells when a page is read, so here nothing."""
+        """What the database itself finds wrong: it reports that when a page is read, so nothing is checked here."""
         return []
 
     def last_given(self) -> int:

@@ -160,7 +160,7 @@ class PostgresShares:
             return _remove(connection, unused)
 
     def _tidy(self) -> None:
-        """Remove what uploads that never ended have left behind."""
+        """Remove the remains of uploads that never ended."""
         with self._writers.lent() as connection:
             connection.execute(
                 "DELETE FROM pack_parts WHERE made < now() - interval '1 day'"

@@ -178,7 +178,7 @@ class PostgresStore(SqlRecorder):
 
     def _was_committed(self, batch: AppendBatch, receipts: Sequence[StoredReceipt]) -> bool:
         """Whether a commit that nobody confirmed took place. Raises StoreError where that cannot be said now: then the
-        receipts say it to whoever asks again."""
+        receipts say so when the caller asks again."""
         until = time.monotonic() + _SETTLING_SECONDS
         while True:
             try:

@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 
 class ViewsUnavailable(StoreError, OSError):
-    """The views do not answer. An OSError, so that a fold can tell the world's failures from its own."""
+    """The views do not answer. An OSError, so that a fold can distinguish the world's failures from its own."""
 
 
 class ViewsBroken(ViewsUnavailable, Broken):
