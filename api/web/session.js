@@ -77,6 +77,11 @@ export function session({ pieces, fill, announce }) {
   /** Everything that says where we are. */
   function place() {
     for (const found of document.querySelectorAll("[data-shown]")) found.textContent = String(where.shown);
+    for (const found of document.querySelectorAll("[data-fork-otherwise]")) {
+      const address = new URL(found.href);
+      address.searchParams.set("atA", where.shown);
+      found.href = address.href;
+    }
     for (const found of document.querySelectorAll("[data-newest-shown]")) found.textContent = String(where.newest);
     const past = where.at !== null;
     if (past) page.replay = "";

@@ -1,9 +1,12 @@
 """What happens elsewhere, at the command line or on another page, appears without a reload; what is late is told so."""
 
+import re
+from typing import Any
+
 from playwright.sync_api import expect
 
-from tests.api.scenes import exhausted, held_fork, two_iterations, waiting_review
-from tests.api.server import Server, session
+from tests.api.scenes import exhausted, held_fork, reached, two_iterations, waiting_review
+from tests.api.server import Server, session, until
 from tests.browser.browsing import PATIENCE_MS, Browsing, badge, button, hide, live
 
 
@@ -64,3 +67,51 @@ def test_a_decision_that_the_inbox_shows_too_late_is_told_and_not_made(site: Bro
     expect(card).to_have_count(0)
     assert session(server.client, session_id)["decision"]["choice"] == "skip"
     site.forgive("status of 412")
+
+
+def forked_otherwise(site: Browsing, server: Server, source: str, at: int, field: str, value: str) -> dict[str, Any]:
+    """The fork from an event with one thing changed, made by clicking from the page of its source."""
+    page = site.tab(f"/sessions/{source}?at={at}")
+    page.get_by_text("Fork from here").click()
+    page.get_by_role("link", name="With another decision, answer, budget or profile").click()
+    page.wait_for_url(re.compile(rf"/compare\?a={source}&atA={at}#fork"))
+    form = page.locator("#fork form")
+    expect(form.locator("[name=atVersion]")).to_have_value(str(at))
+    control = form.locator(f'[name="substitute.{field}"]')
+    if control.evaluate("(one) => one.tagName") == "SELECT":
+        control.select_option(value)
+    else:
+        control.fill(value)
+    form.get_by_role("button", name="Create fork").click()
+    page.wait_for_url(lambda url: "/sessions/" in url and source not in url)
+    fork: dict[str, Any] = session(server.client, page.url.partition("?")[0].rpartition("/")[2])
+    assert fork["forkedFrom"] == source
+    return fork
+
+
+def test_a_fork_has_another_answer_or_budget_by_clicking(site: Browsing, server: Server) -> None:
+    source = two_iterations(server.client)
+    events = server.client.get(f"/api/sessions/{source}/events?limit=500").json()["items"]
+    at = next(one["version"] for one in events if one["type"] == "turn.requested" and one["data"]["role"] == "reviewer")
+    fine = '{"blockingIssues": [], "nonBlockingIssues": [], "score": 95}'
+    fork = forked_otherwise(site, server, source, at, "answer.text", fine)
+    assert reached(server.client, fork["id"], "success") and session(server.client, fork["id"])["iteration"] == 1
+    spent = exhausted(server.client)
+    more = forked_otherwise(site, server, spent, session(server.client, spent)["version"], "budget.addIterations", "1")
+    again = session(server.client, spent)["iteration"] + 1
+    until(lambda: session(server.client, more["id"])["iteration"] == again, what="one more iteration")
+
+
+def test_a_fork_has_another_decision_or_profile_by_clicking(site: Browsing, server: Server) -> None:
+    source = waiting_review(server.client, "forked otherwise")
+    version = session(server.client, source)["version"]
+    server.client.post(f"/api/sessions/{source}/decision", json={"decision": "skip", "rationale": "later"})
+    fork = forked_otherwise(site, server, source, version, "decision", "apply_fix")
+    assert reached(server.client, fork["id"], "decided")
+    assert session(server.client, fork["id"])["decision"]["choice"] == "apply_fix"
+    assert session(server.client, source)["decision"]["choice"] == "skip"
+    other = forked_otherwise(site, server, source, 2, "profile", "mysti")
+    page = site.tab(f"/compare?a={source}&b={fork['id']}")
+    family = page.locator("ul.family")
+    for one in (source, fork["id"], other["id"]):
+        expect(family).to_contain_text(one)
