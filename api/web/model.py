@@ -187,6 +187,14 @@ def clock(milliseconds: int) -> str:
     return f"{hours}:{minutes % 60:02d}:{seconds % 60:02d}" if hours else f"{minutes}:{seconds % 60:02d}"
 
 
+_SHORT_MS: Final = 10_000
+
+
+def seconds_or_clock(milliseconds: int) -> str:
+    """How long something took: `0.2 s` below ten seconds, then as `clock` says it."""
+    return f"{max(0, milliseconds) / 1000:.1f} s" if milliseconds < _SHORT_MS else clock(milliseconds)
+
+
 def _item(item: SessionItem) -> dict[str, Any]:
     return item.wire() | {
         "badge": badge(item.status, exhausted=item.waiting == "budget"),

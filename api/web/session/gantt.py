@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from api.web.model import clock
+from api.web.model import clock, seconds_or_clock
 from api.web.plain_text import cut
 from api.web.session.context import PanelContext
 from api.web.session.turns import TurnCard, report_of, turns_of
@@ -68,6 +68,8 @@ def gantt(context: PanelContext) -> dict[str, Any]:
     if not lanes or whole <= 0:
         return {}
 
+    name = seconds_or_clock if whole < 10_000 else clock
+
     def x(at: int) -> float:
         return round(NAMES + (min(max(at, begin), end) - begin) / whole * (WIDTH - NAMES), 1)
 
@@ -75,8 +77,8 @@ def gantt(context: PanelContext) -> dict[str, Any]:
         "width": WIDTH,
         "height": HEAD + LANE * len(lanes),
         "names": NAMES,
-        "time": clock(whole),
-        "ticks": [(x(at), clock(at - begin)) for at in (begin + whole * step // TICKS for step in range(TICKS))],
+        "time": seconds_or_clock(whole),
+        "ticks": [(x(at), name(at - begin)) for at in (begin + whole * step // TICKS for step in range(TICKS))],
         "lanes": [
             {
                 "y": HEAD + LANE * place,
@@ -101,7 +103,7 @@ def _drawn(bar: GanttBar, begin: float, end: float) -> dict[str, Any]:
         "kind": bar.kind,
         "turn": bar.turn,
         "label": bar.label if width >= ROOM else "",
-        "words": f"{bar.words} {clock(bar.end - bar.begin)}".strip(),
+        "words": f"{bar.words} {seconds_or_clock(bar.end - bar.begin)}".strip(),
     }
 
 

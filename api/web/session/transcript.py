@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from adapters.agents.activity import Activity
 from adapters.agents.transcripts import steps
-from api.web.model import clock, owner
+from api.web.model import clock, owner, seconds_or_clock
 from api.web.plain_text import cut
 from api.web.session.context import LONG, SENTENCE, PanelContext, tame
 from api.web.session.stored import event_of, whole
@@ -137,7 +137,7 @@ def _failed(context: PanelContext, attempt: Attempt) -> Row:
         "version": attempt.version,
         "failure": attempt.failure,
         "detail": cut(context.worded(attempt.detail), SENTENCE),
-        "seconds": clock(round(attempt.seconds * 1000)),
+        "seconds": seconds_or_clock(round(attempt.seconds * 1000)),
         "until": (tried and tried.retry_at) or "",
         "next": tried.next if tried else "",
         "agent": cut((tried and tried.fallback_agent) or "", 60),

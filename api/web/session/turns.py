@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from api.web.model import clock, money
+from api.web.model import money, seconds_or_clock
 from api.web.plain_text import cut
 from api.web.session import prompts
 from api.web.session.context import LONG, SENTENCE, PanelContext, tame
@@ -109,7 +109,7 @@ def _line(context: PanelContext, turn: TurnCard) -> dict[str, Any]:
         "work": entry.work,
         "state": state,
         "icon": ICONS[state],
-        "seconds": clock(round(attempt.seconds * 1000)) if attempt else "",
+        "seconds": seconds_or_clock(round(attempt.seconds * 1000)) if attempt else "",
         "cost": money(attempt.usage.cost_micros) if attempt else "",
         "files": len(attempt.files) if attempt else 0,
         "ran": _came_to(ran) if ran else None,
