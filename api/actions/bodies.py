@@ -107,9 +107,9 @@ class Start(Body):
     scenario: dict[str, Any] | None = Field(
         default=None, description="scripted agents for this session: {replies: {name or role: […]}, delayMs}"
     )
-    workspace: Annotated[str, Field(min_length=1, max_length=4_096)] | None = Field(
-        default=None, description="absolute path of an existing folder; of a git repository a worktree is used"
-    )
+    workspace: (
+        Annotated[str, Field(min_length=1, max_length=4_096, json_schema_extra={"pattern": r"^/[^\x00]*$"})] | None
+    ) = Field(default=None, description="absolute path of an existing folder; of a git repository a worktree is used")
     retry: RetryBody | None = None
 
 
@@ -168,7 +168,7 @@ class EmployeeBody(Body):
 class Conversation(Start):
     """The start request of an orchestration, through either endpoint (S1, S3)."""
 
-    prompt: Annotated[str, Field(max_length=65_536)]
+    prompt: Annotated[str, Field(max_length=65_536, json_schema_extra={"pattern": r"\S"})]
     employees: Annotated[list[EmployeeBody], Field(max_length=100)] | None = Field(
         default=None, description="who takes subtasks; the team's own when absent"
     )

@@ -116,8 +116,8 @@ class ScopeAnswer(Body):
 class Land(Body):
     """Merge the result into a branch, once it is validated there."""
 
-    onto: Annotated[str, Field(min_length=1, max_length=250, pattern=r"^[^\s\x00-\x1f~^:?*\[\\]+$")] | None = Field(
-        default=None, description="the branch; without it the one that the session began with"
+    onto: Annotated[str, Field(min_length=1, max_length=250, pattern=r"^[^\s\x00-\x1f\x7f-\x9f~^:?*\[\\]+$")] | None = (
+        Field(default=None, description="the branch; without it the one that the session began with")
     )
 
 

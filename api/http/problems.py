@@ -54,7 +54,7 @@ PATTERNS = {
     r"^\S([^\x00-\x1f\x7f]*\S)?$": "not_one_line",
     r"^/[^\x00]*$": "path_not_absolute",
     r"^[0-9a-f]{64}$": "not_a_digest",
-    r"^[^\s\x00-\x1f~^:?*\[\\]+$": "not_a_branch",
+    r"^[^\s\x00-\x1f\x7f-\x9f~^:?*\[\\]+$": "not_a_branch",
 }
 """What the patterns of our bodies mean."""
 

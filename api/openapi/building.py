@@ -27,7 +27,8 @@ The official record of what a team of coding agents does.
 Commands (POST) answer with `version` and `position` after their events are stored. `Idempotency-Key` makes a POST safe
 to repeat, `If-Match` binds a command to a version, `Read-After` makes a GET wait until the views have reached a
 position. Errors are problems (RFC 9457). Names are camelCase; unknown fields are rejected, and null in an optional
-field is the same as leaving it out.
+field is the same as leaving it out. JSON is read strictly: no name twice in an object, no U+0000, no integer beyond
+±2^53.
 
 Every GET also accepts HEAD: same status and headers, no body. Paths have no trailing slash."""
 

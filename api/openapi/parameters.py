@@ -2,11 +2,12 @@
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from domain.kinds import KINDS, STATUSES
+from domain.kinds import KINDS, STATUSES, TOPICS
+from projections.views.sessions import WaitsFor
 
 JSON = "application/json"
 MARKDOWN = "text/markdown"
@@ -46,7 +47,10 @@ class Operation:
 NAME = re.compile(r"\{([a-z_]+)(?::[a-z]+)?\}")
 Schema = dict[str, Any]
 _WHOLE: Schema = {"type": "integer", "minimum": 0, "maximum": 2**53}
-_WORDS: Schema = {"type": "string"}
+_VERSION: Schema = {"type": "integer", "minimum": 1, "maximum": 2**53}
+_WORDS: Schema = {"type": "string", "pattern": "^[^\\x00]*$"}
+_NEEDS = "|".join(get_args(WaitsFor))
+_INSTANT: Schema = {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "string", "format": "date"}]}
 _STATUSES = list(STATUSES)
 
 QUERY: dict[str, tuple[str, Schema]] = {
@@ -62,28 +66,31 @@ QUERY: dict[str, tuple[str, Schema]] = {
         "maximum number of entries",
         {"type": "integer", "minimum": 1, "maximum": 200, "default": 50},
     ),
-    "cursor": ("`nextCursor` of the previous page", _WORDS),
+    "cursor": ("`nextCursor` of the previous page", {"type": "string", "pattern": "^[^\\x00]+$"}),
     "needs": (
         "only items that wait for this; comma-separated",
-        {"type": "string", "example": "decision,budget"},
+        {"type": "string", "pattern": f"^({_NEEDS})(,({_NEEDS}))*$", "example": "decision,budget"},
     ),
-    "version": ("as of this version", {"type": "integer", "minimum": 1}),
+    "version": ("as of this version", _VERSION),
     "after": ("only events after this position", _WHOLE),
     "repository": ("the folder of a git repository", _WORDS),
     "revision": ("a branch or commit; the one that is checked out by default", _WORDS),
     "path": ("a file, as a path within the repository", _WORDS),
     "turnId": ("only the changes of this turn", _WORDS),
     "wish": ("a state to reach: `whyNot` says what is missing", _WORDS),
-    "atA": ("the first session as of this version", {"type": "integer", "minimum": 1}),
-    "atB": ("the second session as of this version", {"type": "integer", "minimum": 1}),
+    "atA": ("the first session as of this version", _VERSION),
+    "atB": ("the second session as of this version", _VERSION),
     "include": ("`events`: the newest events too", {"type": "string", "enum": ["events"]}),
-    "type": ("only events of this type, such as `delivery.review_approved`", _WORDS),
+    "type": (
+        "only events of this type, such as `delivery.review_approved`",
+        {"type": "string", "enum": sorted(TOPICS)},
+    ),
     "activity": (
         "`1`: a stream also has `event: activity`, at most once a second, while agents of this process are active",
         {"type": "string", "enum": ["1"]},
     ),
-    "from": ("from this date or time on (ISO 8601, UTC unless it has an offset)", _WORDS),
-    "to": ("before this time, or until the end of this date", _WORDS),
+    "from": ("from this date or time on (ISO 8601, UTC unless it has an offset)", _INSTANT),
+    "to": ("before this time, or until the end of this date", _INSTANT),
     "asOf": ("as of this position in the log", _WHOLE),
     "format": ("`csv` instead of JSON", {"type": "string", "enum": ["json", "csv"], "default": "json"}),
 }
@@ -91,11 +98,19 @@ _EVENTS_LIMIT: tuple[str, Schema] = (
     "maximum number of events",
     {"type": "integer", "minimum": 1, "maximum": 500, "default": 200},
 )
+_NUMBERED: tuple[str, Schema] = (
+    "`nextCursor` of the previous page",
+    {"type": "string", "pattern": "^(0|[1-9][0-9]{0,15})$"},
+)
 AT_ENDPOINTS: dict[tuple[str, str], tuple[str, Schema]] = {
     ("list_events", "after"): ("only events after this version of the session", _WHOLE),
     ("show_activity", "after"): ("only frames after this number", _WHOLE),
     ("list_events", "limit"): _EVENTS_LIMIT,
     ("list_log", "limit"): _EVENTS_LIMIT,
+    ("list_events", "cursor"): _NUMBERED,
+    ("list_log", "cursor"): _NUMBERED,
+    ("list_turns", "cursor"): _NUMBERED,
+    ("show_report", "label"): ("only sessions with this label", {"type": "string", "minLength": 1, "maxLength": 64}),
     ("show_report", "limit"): (
         "maximum number of rows; all rows if neither this nor `cursor` is given",
         {"type": "integer", "minimum": 1, "maximum": 200},

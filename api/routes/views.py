@@ -101,6 +101,7 @@ def _one_of(request: Request, name: str, choices: Collection[str]) -> None:
 @endpoint("version", "include")
 def show_session(request: Request) -> Response:
     """GET /api/sessions/{id}"""
+    _one_of(request, "include", ("events",))
     session = session_of(request)
     machine = system(request).missing_machine(session)
     tag = f'"{session.version}{"" if machine is None else ".away"}"'

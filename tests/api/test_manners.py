@@ -979,6 +979,7 @@ def test_the_whole_log_is_read_by_position_and_filtered(client: TestClient, wait
         ("/api/events", {"type": "delivery.nothing"}, "/type"),
         ("/api/events", {"kind": "seance"}, "/kind"),
         ("/api/events", {"session": "1"}, "/session"),
+        ("/api/sessions/{}", {"include": "event"}, "/include"),
     ],
     ids=str,
 )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator
+from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
 
 from api.actions.bodies import Body
 from api.routes.spans import Instant, instant
@@ -13,7 +13,7 @@ from domain.replies import KINDS
 from domain.triage import DEFAULT_POLICY, POLICIES, Intent
 from domain.values.base import Value
 from domain.values.budget import Reason
-from domain.values.phases import Role, Subtask
+from domain.values.phases import Bound, OnlyTrue, Role, Subtask
 from domain.values.sentences import Sentence
 from projections.views.session import PlannedAgent, PlannedCommand, PlannedVerification
 
@@ -81,12 +81,20 @@ class GivenVerification(PlannedVerification):
     affected_files: Annotated[tuple[Passage, ...], Field(max_length=MOST_ENTRIES)] | None = None
 
 
+_AnyBound = Annotated[Bound, WithJsonSchema({"description": "a number of a phase; anything else is as if left out"})]
+_AnyWish = Annotated[OnlyTrue, WithJsonSchema({"description": "only the boolean true asks for it"})]
+
+
 class GivenSubtask(Subtask):
     """A subtask as a caller may send it: a name, and every amount within its limits."""
 
     agent: Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
     role: Annotated[Role, Field(max_length=200)] = "custom"
     task: Annotated[Passage, BeforeValidator(_none_is_blank)] = ""
+    start_phase: _AnyBound = None
+    end_phase: _AnyBound = None
+    checkpoint: _AnyWish = False
+    parallel: _AnyWish = False
     verification: GivenVerification | None = None
 
 
