@@ -45,7 +45,11 @@ def _figures(inside: System, failure: str | None) -> dict[str, Any]:
     except HansardError as error:
         return {"status": "not ready", "store": kind, "problems": [f"the store does not answer: {error}"]}
     position = inside.follower.position
-    stopped = (*inside.follower.problems(), *inside.search.problems())
+    try:
+        stopped = (*inside.follower.problems(), *inside.search.problems())
+        lags = inside.follower.lags()
+    except HansardError as error:
+        return {"status": "not ready", "store": kind, "problems": [str(error)]}
     problems = list(dict.fromkeys(f"{each.subject} at position {each.position}: {each.error}" for each in stopped))
     if failure is not None:
         problems.insert(0, f"the last write failed: {failure}")
@@ -60,7 +64,7 @@ def _figures(inside: System, failure: str | None) -> dict[str, Any]:
         "position": position,
         "lag": max(0, head - position),
         "lagLimit": inside.settings.lag_events,
-        "views": inside.follower.lags(),
+        "views": lags,
         "waitingCommands": inside.writer.waiting(),
         "exampleTeam": inside.team.example,
         "problems": problems,

@@ -81,6 +81,23 @@ def test_damaged_views_are_replaced_at_start_with_one_warning(tmp_path: Path, ca
     assert views.with_name("views.db.damaged").stat().st_size == size
 
 
+def test_a_server_with_damaged_views_is_not_ready_and_says_why(client: TestClient, finished: str) -> None:
+    """The balancer takes it out; its next start builds them again."""
+
+    @contextmanager
+    def malformed() -> Iterator[None]:
+        raise ViewsUnavailable("database disk image is malformed")
+        yield
+
+    views = system(client).views
+    views.reading, kept = malformed, views.reading  # type: ignore[method-assign, assignment]
+    found = client.get("/readyz")
+    views.reading = kept  # type: ignore[method-assign]
+    assert (found.status_code, found.headers["Retry-After"], found.json()["status"]) == (503, "1", "not ready")
+    assert "malformed" in found.json()["problems"][0]
+    until(lambda: client.get("/readyz").status_code == 200, what="the views again")
+
+
 def test_reading_goes_on_while_the_views_cannot_be_written(client: TestClient, finished: str) -> None:
     """A full disk: what is asked without a position is answered from what the views have."""
 
