@@ -16,12 +16,12 @@ HOOKS = Path(__file__).parent / "schemathesis" / "hooks.py"
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_document_says_what_is_taken_and_answered(tmp_path: Path, seed: int) -> None:
-    """Needs the package index. Nobody works on the sessions: their commands are invented."""
+    """Needs the package index. The scripted team works on what is started, within the fence."""
     venv.create(tmp_path / "tool", with_pip=True)
     program = tmp_path / "tool" / "bin"
     install = [program / "python", "-m", "pip", "install", "--quiet", f"schemathesis=={VERSION}"]
     subprocess.run(install, check=True, timeout=600)
-    with serving(tmp_path, team="example", worker_slots=1) as server:
+    with serving(tmp_path, worker_slots=1) as server:
         found = subprocess.run(
             [
                 *(program / "schemathesis", "run", f"{server.url}/openapi.json", "--seed", str(seed)),
