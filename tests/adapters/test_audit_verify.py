@@ -128,9 +128,9 @@ def test_a_time_that_is_none_any_more_is_found_at_its_position(log: Path, harm: 
     [(place,)] = rows(
         log,
         "SELECT min(position) FROM events WHERE topic = 'turn.requested'"
-        " AND json_extract(CAST(state AS TEXT), '$.data.deadline') IS NOT NULL",
+        " AND json_extract(CAST(plain(state) AS TEXT), '$.data.deadline') IS NOT NULL",
     )
-    changed = "json_set(CAST(state AS TEXT), '$.data.deadline', '2026-11-21T!2:45:06.000Z')"
+    changed = "json_set(CAST(plain(state) AS TEXT), '$.data.deadline', '2026-11-21T!2:45:06.000Z')"
     found = verified(harm(f"UPDATE events SET state = CAST({changed} AS BLOB) WHERE position = {place}"))
     assert (found.sound, found.first_bad) == (False, place)
     assert any("Invalid isoformat string" in str(fault) for fault in found.faults)
