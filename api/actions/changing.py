@@ -102,6 +102,7 @@ async def redact(system: System, digest: str, *, reason: str, actor: str) -> dic
         command = RedactText(digest=digest, reason=reason, events=events)
         await system.writer.do(CommandEnvelope(stream, command, actor, command_id=str(uuid4())))
     await asyncio.to_thread(system.follower.rebuild)
+    await asyncio.to_thread(system.search.scrub)
     shared = await asyncio.to_thread(_still_shared, system, list(quoting))
     return {"digest": digest, "sessions": list(quoting), "events": sum(map(len, quoting.values())), "shared": shared}
 

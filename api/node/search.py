@@ -58,9 +58,11 @@ class SearchIndex:
         """What keeps the index from following; empty while it is not open."""
         return [] if self._open is None else self._open[1].problems()
 
-    def empty(self) -> None:
-        """Empty the index, so that it is built again."""
-        self._opened()[1].empty()
+    def scrub(self) -> None:
+        """Leave nothing on disk of what was removed from the log."""
+        views, follower = self._opened()
+        follower.catch_up(self._log.head())
+        views.scrub()
 
     def close(self) -> None:
         if self._open is not None:

@@ -143,6 +143,13 @@ class SqliteViews:
                 connection.execute("ROLLBACK")
             self._give_back(connection)
 
+    def scrub(self) -> None:
+        """Leave no bytes of deleted rows in the file or its log. Raises ViewsUnavailable."""
+        with self._lock:
+            statements = Statements(self._writer, self.path)
+            statements.execute("VACUUM")
+            statements.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
     def _give_back(self, connection: sqlite3.Connection) -> None:
         self._readers.put(connection)
         if self._closed:
