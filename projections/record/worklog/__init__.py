@@ -11,7 +11,8 @@ from projections.record.session import view
 from projections.record.turns import Turns
 from projections.record.worklog import delivery, discussion, orchestration
 from projections.record.worklog.log import Row, Worklog
-from projections.record.worklog.parts import permissions, wording
+from projections.record.worklog.parts import permissions
+from projections.record.worklog.wording import worded, wording
 
 __all__ = ["Worklog", "render", "write"]
 
@@ -45,4 +46,5 @@ def render(log: Worklog, session: Session, *, newest: int | None = None, languag
     latest = log.latest(session.version)
     if language and latest.get("summary"):
         latest["summary"] = outcome(view(session).wire(), language)
-    return _SHAPES[session.kind].text(session, latest, log.rows(session.version, newest), wording(language))
+    say = wording(language)
+    return worded(_SHAPES[session.kind].text(session, latest, log.rows(session.version, newest), say), say)

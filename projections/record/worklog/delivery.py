@@ -52,6 +52,7 @@ from projections.record.worklog.parts import (
     table,
     title,
 )
+from projections.record.worklog.wording import mark, name, recorded
 
 _SKIPPED = '["skipped"'
 
@@ -64,7 +65,7 @@ def rows(log: Worklog, turns: Turns, recorded: Recorded) -> Iterator[Row]:
         case Settled() as event:
             yield from _settled(turns, event)
         case ChildRequested() as event:
-            yield child_begins(event, "the delivery")
+            yield child_begins(event, mark("the_delivery"))
         case ChildClosed() as event:
             yield child_ends(event)
         case SessionForked() as event:
@@ -102,7 +103,14 @@ def _delivery(event: DeliveryEvent) -> Iterator[Row]:
             yield _mark(phase, "skipped", event.iteration)
         case PhaseFailed(phase=phase) if phase:
             yield _mark(phase, "failed", event.iteration)
-            yield "log", point(f"Phase {phase} failed ({cell(event.error_type)})", event.error_message)
+            yield (
+                "log",
+                point(
+                    mark("phase_failed", name("phase", phase), cell(event.error_type)),
+                    event.error_message,
+                    event.sentence,
+                ),
+            )
         case AttemptStarted():
             yield "iterations", f"{event.iteration}/{event.iteration + max(0, event.remaining_iterations - 1)}"
         case ArtifactCreated(phase="planning"):
@@ -111,11 +119,11 @@ def _delivery(event: DeliveryEvent) -> Iterator[Row]:
             for line in _commands(event.content):
                 yield "log", line
         case TestsPassed():
-            yield "log", point("Validation", "passed")
+            yield "log", f"- {mark('validation_passed')}"
         case ValidationFailed(phase=phase):
             if phase:
                 yield _mark(phase, "failed", event.iteration)
-            yield "log", point(f"Validation: failed ({cell(event.classification)})", event.summary)
+            yield "log", point(mark("validation_failed", cell(event.classification)), event.summary, event.sentence)
         case _:
             yield from _outcome(event)
 
@@ -123,31 +131,35 @@ def _delivery(event: DeliveryEvent) -> Iterator[Row]:
 def _outcome(event: DeliveryEvent) -> Iterator[Row]:
     match event:
         case ReviewApproved():
-            yield "log", f"- Review: approved{_score(event.score)}"
+            yield "log", f"- {mark('review_approved')}{_score(event.score)}"
         case ReviewBlockingDetected():
-            yield "log", f"- Review: blocked{_score(event.score)}"
+            yield "log", f"- {mark('review_blocked')}{_score(event.score)}"
             for number, issue in enumerate(event.blocking_issues, start=1):
-                yield "log", point(f"Blocking issue {number}", f"{issue.title}: {issue.detail}")
+                yield "log", point(mark("blocking_issue", number), f"{issue.title}: {issue.detail}")
             for number, step in enumerate(event.fix_plan, start=1):
-                yield "log", point(f"Fix {number}", step)
+                yield "log", point(mark("fix", number), step)
         case BudgetExhausted():
-            yield "log", f"### Budget exhausted by {event.reason}\n\n- Message: {neutral(event.message)}"
+            why = name("reason", str(event.reason), neutral(event.message))
+            yield "log", f"### {mark('exhausted', name('budget', str(event.reason)))}\n\n- {mark('message')}: {why}"
         case BranchPublished():
-            yield "log", f"- Branch: {code(event.branch)} at {code(event.commit)}"
+            yield "log", f"- {mark('branch', code(event.branch), code(event.commit))}"
         case ScopeExceeded(phase=phase):
             if phase:
                 yield _mark(phase, "failed", event.iteration)
-            yield "log", point("Outside the scope", "\n".join(event.paths))
+            yield "log", point(mark("outside"), "\n".join(event.paths))
         case ScopeDecided():
-            yield "log", point(f"Outside the scope: {event.decision} by {cell(event.by)}", "\n".join(event.paths))
+            yield (
+                "log",
+                point(mark("outside_decided", name("choice", event.decision), cell(event.by)), "\n".join(event.paths)),
+            )
         case FixRequested():
-            yield "log", point("Fix wanted", event.feedback.head)
+            yield "log", point(mark("fix_wanted"), event.feedback.head)
         case SessionFinished():
             yield "summary", event.final_summary
 
 
 def _score(score: int | None) -> str:
-    return "" if score is None else f" (score {score})"
+    return "" if score is None else mark("score", score)
 
 
 def _extended(log: Worklog, event: BudgetExtended) -> Iterator[Row]:
@@ -156,16 +168,16 @@ def _extended(log: Worklog, event: BudgetExtended) -> Iterator[Row]:
         "iterations": event.add_iterations,
         "minutes": event.add_minutes,
         "tokens": event.add_tokens,
-        "cost (millionths)": event.add_cost_micros,
+        "cost": event.add_cost_micros,
     }
-    words = ", ".join(f"{amount} {name}" for name, amount in amounts.items() if amount)
-    yield "log", f"### Budget extended by {words}\n\n{point('Reason', event.why)}"
+    words = ", ".join(mark(f"amount.{unit}", amount) for unit, amount in amounts.items() if amount)
+    yield "log", f"### {mark('extended', words)}\n\n{point(mark('reason'), event.why)}"
     yield "iterations", f"{event.iteration}/{event.limits.max_iterations}"
     yield "summary", ""
     for phase in PHASES:
-        mark = log.newest(f"phase:{phase}") or ""
-        if mark.startswith(_SKIPPED):
-            yield _mark(phase, "pending", json.loads(mark)[1])
+        latest = log.newest(f"phase:{phase}") or ""
+        if latest.startswith(_SKIPPED):
+            yield _mark(phase, "pending", json.loads(latest)[1])
 
 
 def _commands(report: Text) -> Iterator[str]:
@@ -176,13 +188,13 @@ def _commands(report: Text) -> Iterator[str]:
     except (ValueError, LookupError, TypeError):
         return
     for command, exit_code in codes:
-        yield f"- Command: {code(command)} → exit code {exit_code}"
+        yield f"- {mark('command', code(command), exit_code)}"
 
 
 def _settled(turns: Turns, event: Settled) -> Iterator[Row]:
     turn = turns.get(event.turn_id)
     number, phase = (turn.number, turn.phase) if turn else (0, None)
-    first = heading(f"Iteration {number}", event.agent, event.role, phase)
+    first = heading(mark("iteration", number), event.agent, event.role, phase and name("phase", phase))
     yield "log", "\n".join([first, "", *result(event)])
 
 
@@ -205,5 +217,7 @@ def _matrix(latest: Mapping[str, str], say: Words) -> str:
     lines = table(say, "phase", "status", "iteration")
     for phase in PHASES:
         word, iteration = json.loads(latest[f"phase:{phase}"])
-        lines.append(f"| {phase} | {word} | {iteration or '-'} |")
+        lines.append(
+            f"| {recorded(say, 'phase', phase)} | {recorded(say, 'worklog.phase_state', word)} | {iteration or '-'} |"
+        )
     return "\n".join(lines)

@@ -26,7 +26,7 @@ from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.values.time import iso
 from domain.values.words import Words
-from projections.record.markdown import cell
+from projections.record.markdown import cell, neutral
 from projections.record.turns import Turns
 from projections.record.worklog.log import Row, Worklog
 from projections.record.worklog.parts import (
@@ -40,10 +40,12 @@ from projections.record.worklog.parts import (
     link,
     point,
     quotation,
+    status,
     title,
 )
+from projections.record.worklog.wording import mark, name
 
-_LISTS = {"concerns": "Concern", "suggestions": "Suggestion"}
+_LISTS = {"concerns": "concern", "suggestions": "suggestion"}
 _MOST = 20
 """How many points of one kind an entry shows; the events have all of them."""
 
@@ -83,43 +85,51 @@ def _spoken(event: DiscussionEvent) -> Iterator[Row]:
     match event:
         case RoundAdded():
             yield "round", str(event.round)
-            first = heading(f"Round {event.round}", event.agent, event.role)
-            lines = [first, "", "- Status: done", *quotation("Result", event.content), *_feedback(event.feedback or {})]
+            first = heading(mark("round", event.round), event.agent, event.role)
+            lines = [
+                first,
+                "",
+                status("done"),
+                *quotation(mark("result"), event.content),
+                *_feedback(event.feedback or {}),
+            ]
             if event.problem:
-                lines.append(point("Unreadable", event.problem))
+                lines.append(point(mark("unreadable"), event.problem, event.sentence))
             yield "log", "\n".join(lines)
         case Assessed():
             metrics = event.metrics
-            shares = f"agreement {metrics.agreement_ratio:.2f}, stability {metrics.avg_stability:.2f}"
-            yield "log", f"- Convergence: {metrics.overall_score:.2f} ({shares}, {metrics.recommendation})"
+            shares = (metrics.agreement_ratio, metrics.avg_stability)
+            figures = (f"{figure:.2f}" for figure in (metrics.overall_score, *shares))
+            yield "log", f"- {mark('convergence', *figures, metrics.recommendation)}"
 
 
 def _feedback(feedback: dict[str, Any]) -> Iterator[str]:
     """The parsed part of a contribution (S2, behaviour §2.2)."""
     if feedback.get("verdict"):
-        yield point("Verdict", str(feedback["verdict"]))
+        yield point(mark("verdict"), str(feedback["verdict"]))
     if feedback.get("summary"):
-        yield point("Summary", str(feedback["summary"]))
+        yield point(mark("summary"), str(feedback["summary"]))
     for issue in list(feedback.get("issues") or ())[:_MOST]:
-        yield point(f"Issue ({cell(str(issue.get('severity', '')))})", str(issue.get("description", "")))
-    for name, label in _LISTS.items():
-        for words in list(feedback.get(name) or ())[:_MOST]:
-            yield point(label, str(words))
+        yield point(mark("issue", cell(str(issue.get("severity", "")))), str(issue.get("description", "")))
+    for field, label in _LISTS.items():
+        for words in list(feedback.get(field) or ())[:_MOST]:
+            yield point(mark(label), str(words))
     if feedback.get("error"):
-        yield point("Error", str(feedback["error"]))
+        yield point(mark("error"), str(feedback["error"]))
 
 
 def _closed(event: DiscussionEvent) -> Iterator[Row]:
     match event:
         case Converged() | Stalled() | LimitReached():
-            yield "log", point("Stopped", event.message)
+            how = name("worklog.stopped", event.TOPIC.rpartition(".")[2], neutral(event.message))
+            yield "log", f"- {mark('stopped')}: {how}"
         case AgentFailed():
-            yield "log", f"### Failed after round {event.round}\n\n{point('Error', event.error)}"
+            yield "log", f"### {mark('failed', event.round)}\n\n{point(mark('error'), event.error, event.sentence)}"
         case DiscussionRetried():
-            lines = [point("Reason", event.why)] if event.why.strip() else []
-            yield "log", "\n\n".join(["### Asked again", *lines])
+            lines = [point(mark("reason"), event.why)] if event.why.strip() else []
+            yield "log", "\n\n".join([f"### {mark('asked_again')}", *lines])
         case Synthesized():
-            note = "The synthesis failed; the rounds stand in for it.\n\n" if event.fallback else ""
+            note = f"{mark('no_synthesis')}\n\n" if event.fallback else ""
             yield "synthesis", note + block(event.synthesis.head)
 
 
@@ -131,27 +141,38 @@ def _decided(recorded: Recorded, event: DiscussionEvent) -> Iterator[Row]:
         case DecisionRequested():
             yield "decision", "\n".join(_request(event))
         case DecisionVoted():
-            head = f"### {cell(event.actor)} voted {cell(event.choice)}"
-            yield "log", "\n".join([head, "", f"- At: {iso(recorded.at)}", *_reason("Rationale", event.rationale)])
+            head = f"### {mark('voted', cell(event.actor), name('choice', cell(event.choice)))}"
+            yield (
+                "log",
+                "\n".join(
+                    [head, "", f"- {mark('at')}: {iso(recorded.at)}", *_reason(mark("rationale"), event.rationale)]
+                ),
+            )
         case Decided():
-            lines = [f"- Choice: {cell(event.choice)}", point("By", event.actor or "a person")]
-            lines += [f"- At: {iso(recorded.at)}", *_reason("Rationale", event.rationale)]
+            by = point(mark("by"), event.actor) if event.actor else f"- {mark('by')}: {mark('a_person')}"
+            lines = [_chosen(event.choice), by, f"- {mark('at')}: {iso(recorded.at)}"]
+            lines += _reason(mark("rationale"), event.rationale)
             yield "decision", "\n".join(lines)
         case Expired():
-            by = "nobody decided in time; the default stands in"
-            yield "decision", f"- Choice: {cell(event.choice)}\n- By: {by}\n- At: {iso(recorded.at)}"
+            lines = [_chosen(event.choice), f"- {mark('by')}: {mark('nobody')}", f"- {mark('at')}: {iso(recorded.at)}"]
+            yield "decision", "\n".join(lines)
         case Cancelled():
-            lines = [f"- Choice: {cell(event.choice)}", "- By: cancelled", f"- At: {iso(recorded.at)}"]
-            yield "decision", "\n".join([*lines, *_reason("Reason", event.reason)])
+            by = f"- {mark('by')}: {mark('by.cancelled')}"
+            lines = [_chosen(event.choice), by, f"- {mark('at')}: {iso(recorded.at)}"]
+            yield "decision", "\n".join([*lines, *_reason(mark("reason"), event.reason)])
+
+
+def _chosen(choice: str) -> str:
+    return f"- {mark('choice')}: {name('choice', cell(choice))}"
 
 
 def _request(event: DecisionRequested) -> Iterator[str]:
-    yield f"- Waits for a person: {' or '.join(cell(choice) for choice in event.choices)}"
+    yield f"- {mark('waits', mark('or').join(name('choice', cell(choice)) for choice in event.choices))}"
     if event.expires_at:
-        yield f"- Expires: {event.expires_at}"
+        yield f"- {mark('expires')}: {event.expires_at}"
     yield from _feedback(event.feedback)
     for words in event.dissent[:_MOST]:
-        yield point("Not agreed", words)
+        yield point(mark("not_agreed"), words)
 
 
 def _reason(label: str, words: str) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The worklog of an orchestration: the sections, columns and words of the seeds (behaviour §1.12; K-16, K-20)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 
 from domain.orchestration.chart import status
 from domain.orchestration.events import (
@@ -30,6 +31,7 @@ from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.session.turns import Settled, TurnAnswered, TurnCancelled
 from domain.values.phases import PHASES, AgentPhases, phase_name
+from domain.values.sentences import Sentence
 from domain.values.words import Words
 from projections.record.markdown import cell, inline
 from projections.record.session import agent_status
@@ -53,6 +55,8 @@ from projections.record.worklog.parts import (
     table,
     title,
 )
+from projections.record.worklog.parts import status as ended
+from projections.record.worklog.wording import mark, name
 
 
 def rows(log: Worklog, turns: Turns, recorded: Recorded) -> Iterator[Row]:
@@ -96,15 +100,15 @@ def _settled(turns: Turns, event: Settled) -> Iterator[Row]:
     if isinstance(event, TurnAnswered) or (turn and turn.lane and not isinstance(event, TurnCancelled)):
         return
     phase = _phase(int(turn.phase)) if turn and turn.phase and turn.phase.isdecimal() else None
-    first = heading(f"Round {turn.number if turn else 0}", event.agent, event.role, phase)
+    first = heading(mark("round", turn.number if turn else 0), event.agent, event.role, phase)
     yield "log", "\n".join([first, "", *result(event)])
 
 
 def _subject(log: Worklog, about: str) -> str:
     if not about.startswith(AGENT):
-        return f"the {cell(about)}"
+        return name("subject", cell(about), f"the {cell(about)}")
     place = int(about.removeprefix(AGENT))
-    return f"the work of {cell(log.agents[place])}" if place < len(log.agents) else "the work"
+    return mark("work_of", cell(log.agents[place])) if place < len(log.agents) else mark("the_work")
 
 
 # -- what each event adds ------------------------------------------------------------------------------------------
@@ -113,8 +117,9 @@ def _subject(log: Worklog, about: str) -> str:
 def _planned(log: Worklog, event: OrchestrationEvent) -> Iterator[Row]:
     match event:
         case PlanRefused():
-            reasons = (point("Reason", reason) for reason in event.reasons)
-            yield "log", "\n".join([f"### Plan rejected (attempt {event.attempt})", "", *reasons])
+            pairs = zip_longest(event.reasons, event.sentences or ())
+            reasons = (point(mark("reason"), reason, data) for reason, data in pairs if reason)
+            yield "log", "\n".join([f"### {mark('plan_rejected', event.attempt)}", "", *reasons])
         case PlanMade():
             log.agents = [agent.agent for agent in event.agents]
             yield "plan", _plan(event)
@@ -122,14 +127,18 @@ def _planned(log: Worklog, event: OrchestrationEvent) -> Iterator[Row]:
             if event.last_round:
                 yield "last", str(event.last_round)
         case PlanReturned():
-            yield "log", "\n".join(["### Plan returned", "", *quotation("Synthesis", event.synthesis)])
+            yield "log", "\n".join([f"### {mark('plan_returned')}", "", *quotation(mark("synthesis"), event.synthesis)])
 
 
 def _plan(event: PlanMade) -> str:
-    parts = [f"Version {event.plan_version}"] if event.plan_version > 1 else []
+    parts: list[str] = [mark("version", event.plan_version)] if event.plan_version > 1 else []
     parts.append(block(event.plan.head))
-    parts += ["\n".join(point("Warning", warning) for warning in event.warnings)]
+    parts += ["\n".join(point(mark("warning"), *warning) for warning in _warnings(event))]
     return "\n\n".join(part for part in parts if part)
+
+
+def _warnings(event: PlanMade) -> Iterator[tuple[str, Sentence | None]]:
+    return ((text, data) for text, data in zip_longest(event.warnings, event.sentences or ()) if text)
 
 
 def _criteria(agents: Iterable[AgentPhases]) -> Iterator[str]:
@@ -138,8 +147,8 @@ def _criteria(agents: Iterable[AgentPhases]) -> Iterator[str]:
         if wanted is None:
             continue
         files = ", ".join(wanted.affected_files or ())
-        parts = (("pass", wanted.pass_criteria), ("fail", wanted.fail_criteria), ("files", files))
-        words = "; ".join(f"{label}: {inline(text, RESULT)}" for label, text in parts if text)
+        parts = (("pass_if", wanted.pass_criteria), ("fail_if", wanted.fail_criteria), ("files", files))
+        words = "; ".join(f"{mark(label)}: {inline(text, RESULT)}" for label, text in parts if text)
         if words:
             yield f"- {cell(agent.agent)} ({cell(agent.role)}): {words}"
 
@@ -149,19 +158,19 @@ def _worked(event: OrchestrationEvent) -> Iterator[Row]:
         case RoundStart():
             yield "round", str(event.round)
         case WorkReported():
-            first = heading(f"Round {event.round}", event.agent, event.role, _phase(event.phase))
-            lines = [first, "", f"- Status: {event.result}", *quotation("Result", event.report)]
+            first = heading(mark("round", event.round), event.agent, event.role, _phase(event.phase))
+            lines = [first, "", ended(event.result), *quotation(mark("result"), event.report)]
             yield _place(event), "\n".join(lines)
         case VerdictGiven():
             words = f"PASS — {event.feedback}" if event.passed else f"FAIL — {event.feedback}"
-            yield _place(event), point("Verdict", words.removesuffix(" — "))
+            yield _place(event), point(mark("verdict"), words.removesuffix(" — "))
         case VerdictOverturned():
-            yield _place(event), point("Overturned by a person", event.feedback)
+            yield _place(event), point(mark("overturned"), event.feedback)
         case VerdictRefused():
-            yield "log", point("Verdict refused", f"{event.agent} {event.reason}")
+            yield "log", point(mark("verdict_refused"), f"{event.agent} {event.reason}")
         case VerdictUnreadable():
-            problem = point("Problem", event.problem)
-            yield "log", f"### Round {event.round} — verdict unreadable (attempt {event.attempt})\n\n{problem}"
+            problem = point(mark("problem"), event.problem, event.sentence)
+            yield "log", f"### {mark('unreadable_verdict', event.round, event.attempt)}\n\n{problem}"
 
 
 def _place(event: WorkReported | VerdictGiven | VerdictOverturned) -> str:
@@ -174,20 +183,20 @@ def _ended(event: OrchestrationEvent) -> Iterator[Row]:
         case CheckpointReached() | PartialReached() | Completed():
             yield "summary", event.summary.head
         case Continued():
-            yield "log", f"### Continued after round {event.round}\n\n- Rounds: up to {event.last_round}"
+            yield "log", f"### {mark('continued', event.round)}\n\n- {mark('rounds_up_to', event.last_round)}"
             yield "last", str(event.last_round)
             yield "summary", ""
         case OrchestrationRetried():
-            lines = [point("Reason", event.why)] if event.why.strip() else []
-            yield "log", "\n\n".join(["### Asked again", *lines])
+            lines = [point(mark("reason"), event.why)] if event.why.strip() else []
+            yield "log", "\n\n".join([f"### {mark('asked_again')}", *lines])
             yield "summary", ""
         case RoundsAdded():
-            reason = point("Reason", event.why)
-            yield "log", f"### Rounds extended by {event.add_rounds}\n\n{reason}"
+            reason = point(mark("reason"), event.why)
+            yield "log", f"### {mark('rounds_extended', event.add_rounds)}\n\n{reason}"
             yield "last", str(event.last_round)
         case WasReset():
-            lines = [point("Reason", event.reason)] if event.reason.strip() else []
-            yield "log", "\n\n".join([f"### Reset in round {event.round}", *lines])
+            lines = [point(mark("reason"), event.reason)] if event.reason.strip() else []
+            yield "log", "\n\n".join([f"### {mark('reset', event.round)}", *lines])
             yield "summary", event.summary.head
 
 

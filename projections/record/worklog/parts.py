@@ -1,38 +1,22 @@
 """Parts of all worklogs: rows, entries of the log, children, and the summary at the end."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
-from typing import Final
 
 from domain.session.children import ChildClosed, ChildRequested
 from domain.session.forks import SessionForked
 from domain.session.permissions import PermissionDecided, PermissionRequested
 from domain.session.turns import TurnAnswered, TurnCancelled, TurnFailed
 from domain.values.base import DomainEvent, Text
+from domain.values.sentences import Sentence
 from domain.values.time import iso
-from domain.values.words import Language, Words, words
+from domain.values.words import Words
 from projections.record.markdown import cell, inline, item, neutral, plain, quote, shortened
-from projections.record.outcome import ROOM
-from projections.record.session import GATES
 from projections.record.worklog.log import Row
+from projections.record.worklog.wording import Unworded, mark, name, recorded, sentence
 
 TITLE, RESULT, PLAN = 80, 500, 4_000
 """Characters of the title, of an agent's result, of a plan or a synthesis."""
-_RECORDED: Final = {
-    "worklog.waiting": "(대기 중)",
-    "worklog.unfinished": "(미완료)",
-    **{f"gate.{status}": gate for status, gate in GATES.items()},
-}
-"""Texts that the seeds' worklogs have in Korean, whatever the language (behaviour §1.12)."""
-
-_BY = {"person": "by a person", "policy": "nobody decided in time", "cancelled": "cancelled"}
-
-
-@cache
-def wording(language: Language | None) -> Words:
-    """The headings and marks of a worklog for a reader; without a language, those of the seeds."""
-    say = words(language or "en", ROOM)
-    return say if language else Words("en", {**say.messages, **_RECORDED})
+_BY = ("person", "policy", "cancelled")
 
 
 def begun(task: str, at: int) -> Iterator[Row]:
@@ -43,36 +27,43 @@ def begun(task: str, at: int) -> Iterator[Row]:
 
 def heading(place: str, agent: str, *names: str | None) -> str:
     """The first line of an agent's entry: the round or iteration, who, and as what."""
-    return f"### {place} — {cell(agent)} ({', '.join(cell(name) for name in names if name)})"
+    words = (each if isinstance(each, Unworded) else cell(each) for each in names if each)
+    return f"### {place} — {cell(agent)} ({', '.join(words)})"
 
 
-def point(label: str, words: str) -> str:
-    """An item of an entry."""
-    return item(label, words, limit=RESULT)
+def point(label: str, words: str, data: Sentence | None = None) -> str:
+    """An item of an entry; `data`: the words as a sentence of ours."""
+    ours = sentence(words, data)
+    return f"- {label}: {ours}" if ours else item(label, words, limit=RESULT)
 
 
 def permissions(event: DomainEvent) -> Iterator[Row]:
     """What an agent asked permission for, and a person's answer."""
     match event:
         case PermissionRequested():
-            yield "log", point(f"Permission wanted by {cell(event.agent)} ({cell(event.tool)})", event.title)
+            yield "log", point(mark("permission_wanted", cell(event.agent), cell(event.tool)), event.title)
         case PermissionDecided():
-            yield "log", f"- Permission: {event.decision} by {cell(event.by)}"
+            yield "log", f"- {mark('permission', name('choice', event.decision), cell(event.by))}"
 
 
 def result(event: DomainEvent) -> Iterator[str]:
     """How a turn ended, as items."""
     match event:
         case TurnAnswered():
-            yield "- Status: done"
-            yield from quotation("Result", event.reply)
+            yield status("done")
+            yield from quotation(mark("result"), event.reply)
         case TurnFailed():
-            yield "- Status: error"
-            yield point(f"Error: {event.failure.code}", event.failure.detail)
-            yield from quotation("Result", event.reply)
+            yield status("error")
+            yield point(f"{mark('error')}: {event.failure.code}", event.failure.detail, event.failure.sentence)
+            yield from quotation(mark("result"), event.reply)
         case TurnCancelled():
-            yield "- Status: cancelled"
-            yield point("Reason", event.reason)
+            yield status("cancelled")
+            yield point(mark("reason"), event.reason)
+
+
+def status(word: str) -> str:
+    """How a turn or a piece of work ended."""
+    return f"- {mark('status')}: {name('worklog.ended', word)}"
 
 
 def quotation(label: str, words: Text) -> Iterator[str]:
@@ -101,19 +92,21 @@ def link(session_id: str) -> str:
 
 
 def child_begins(event: ChildRequested, what: str) -> Row:
-    first = f"### {event.child_kind.capitalize()} of {what}"
-    lines = [first, "", f"- Session: {link(event.child_id)}", f"- Strategy: {event.topic.strategy}"]
+    kind = name("kind", event.child_kind, event.child_kind.capitalize())
+    first = f"### {mark('child', kind, what)}"
+    lines = [first, "", f"- {mark('session')}: {link(event.child_id)}", f"- {mark('strategy')}: {event.topic.strategy}"]
     return f"log:{event.child_id}", "\n".join(lines)
 
 
 def child_ends(event: ChildClosed) -> Row:
-    lines = [f"- Decision: {cell(event.choice)} ({_BY.get(event.by, cell(event.by))}, {event.rounds} rounds)"]
-    lines += quotation("Synthesis", event.synthesis)
+    by = mark(f"by.{event.by}") if event.by in _BY else cell(event.by)
+    lines = [f"- {mark('child_decision', name('choice', cell(event.choice)), by, event.rounds)}"]
+    lines += quotation(mark("synthesis"), event.synthesis)
     return f"log:{event.child_id}", "\n".join(lines)
 
 
 def forked(event: SessionForked) -> Row:
-    return "log", f"### Forked from {link(event.source)} at version {event.source_version}"
+    return "log", f"### {mark('forked', link(event.source), event.source_version)}"
 
 
 # -- the text ------------------------------------------------------------------------------------------------------
@@ -121,7 +114,7 @@ def forked(event: SessionForked) -> Row:
 
 def title(latest: Mapping[str, str], say: Words, **facts: str) -> str:
     """The head: the task, when it was created, the status, and what the kind adds."""
-    lines = {"created": latest["created"], "status": latest["status"], **facts}
+    lines = {"created": latest["created"], "status": recorded(say, "status", latest["status"]), **facts}
     head = f"# {say('worklog.title')}: {latest['task']}"
     return "\n".join((head, *(f"- {say(f'worklog.{name}')}: {fact}" for name, fact in lines.items())))
 

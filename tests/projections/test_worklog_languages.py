@@ -1,0 +1,54 @@
+"""The worklog in the reader's language: rows keep marks, which become words when it is rendered."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from domain.values.words import catalogue
+from projections.record import worklog
+from projections.record.markdown import plain
+from projections.record.outcome import ROOM
+from projections.record.state import Records
+from projections.record.worklog.wording import mark, worded, wording
+from tests.projections.stage import wander
+
+_LABEL = re.compile(r"^(?:- |### )([A-Z][A-Za-z ]+?)(?=:| \d|$)", re.MULTILINE)
+_ROWS = "worklog.row."
+
+
+@pytest.fixture(scope="module")
+def rendered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """The worklogs of sessions of every kind, by language."""
+    stage = wander(Path(tmp_path_factory.mktemp("stage")), 3, 250)
+    records = Records(stage.store)
+    logs = [(records.of(session.id, session.version).worklog, session) for session in stage.sessions()]
+    return {
+        "ko": [worklog.render(log, session, language="ko") for log, session in logs],
+        "en": [worklog.render(log, session, language="en") for log, session in logs],
+        "recorded": [worklog.render(log, session) for log, session in logs],
+    }
+
+
+def test_no_label_of_ours_is_english_on_a_korean_page(rendered: dict[str, list[str]]) -> None:
+    english = {both["en"].partition("{")[0].strip(" :(") for key, both in catalogue(ROOM).items() if _ROWS in key}
+    labels = {label for text in rendered["en"] for label in _LABEL.findall(text)}
+    assert len(labels & english) > 15, "the English worklogs use the labels"
+    assert {label for text in rendered["ko"] for label in _LABEL.findall(text)} & english == set()
+
+
+def test_no_mark_is_left(rendered: dict[str, list[str]]) -> None:
+    for texts in rendered.values():
+        assert not any(re.search("[\x02\x03\x1f]", text) for text in texts)
+
+
+def test_nobody_else_can_write_a_mark() -> None:
+    forged = mark("status")
+    assert worded(plain(f"a {forged} b"), wording("ko")) == "a status b"
+    assert worded("\x02 not closed", wording("ko")) == "\x02 not closed"
+
+
+def test_marks_are_worded_inside_out() -> None:
+    text = mark("child_decision", mark("by.cancelled"), mark("by.person"), 3)
+    assert worded(text, wording("ko")) == "결정: 취소됨 (사람이 결정, 3라운드)"
+    assert worded(text, wording(None)) == "Decision: cancelled (by a person, 3 rounds)"
