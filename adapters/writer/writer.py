@@ -149,10 +149,11 @@ class Writer:
                 break
         self.batches += 1
         self.commands += len(batch)
-        for listener in self.on_commit:
-            listener([each for events in recorded for each in events])
         for (pending, _), events in zip(writes, recorded, strict=True):
             self._accept(pending, events)
+        page = [each for events in recorded for each in events]
+        for listener in self.on_commit:  # who is woken finds the sessions as they are now
+            listener(page)
         for pending in batch:
             pending.repeat()
 
