@@ -1,6 +1,6 @@
 """The public view of a session (contract §2, Views), now or at any version."""
 
-from typing import Any, Final
+from typing import Any
 
 from domain.delivery.chart import PHASES
 from domain.delivery.state import Delivery
@@ -16,6 +16,7 @@ from projections.record.markdown import one_line
 from projections.record.result import result_of
 from projections.views.base import ApprovalView, PermissionRequestView, approval_view, vote_views
 from projections.views.session import (
+    GATES,
     AgentStatus,
     AgentView,
     BudgetView,
@@ -174,10 +175,6 @@ def _orchestration(session: Orchestration) -> OrchestrationView:
         warning_sentences=tuple(map(coded, session.warnings)),
         result=result_of(session, session.affected_files, session.scope),
     )
-
-
-GATES: Final = {"completed": "✅ 완료", "paused": "⏸ checkpoint", "active": "⏳ 진행 중", "stopped": "⏹ 중단"}
-"""The seeds' words for an agent's status; the last one is ours, for an agent whose run was reset."""
 
 
 def agent_status(session: Orchestration, agent: AgentPhases) -> AgentStatus:

@@ -1,6 +1,6 @@
 """What a session says of itself, kind by kind (contract §2, Views)."""
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field
 
@@ -194,6 +194,8 @@ class PlannedAgent(AgentPhases):
 
 
 AgentStatus = Literal["active", "paused", "completed", "stopped"]
+GATES: Final = {"completed": "✅ 완료", "paused": "⏸ checkpoint", "active": "⏳ 진행 중", "stopped": "⏹ 중단"}
+"""The seeds' words for an agent's status; the last one is ours, for an agent whose run was reset."""
 
 
 class AgentView(AgentPhases):

@@ -12,7 +12,7 @@ from domain.values.sentences import Sentence, in_language, of_data, packed
 from domain.values.words import Language, Words, words
 from projections.record.markdown import neutral
 from projections.record.outcome import ROOM
-from projections.record.session import GATES
+from projections.views.session import GATES
 
 _MARK: Final = re.compile("\x02([^\x02\x03]*)\x03")
 _BETWEEN: Final = "\x1f"
