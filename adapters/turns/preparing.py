@@ -132,7 +132,9 @@ async def _baseline(
         return finished.stdout if finished.exit_code == 0 else ""
 
     whole = processes.clean_environment(place.env, home=place.home)
-    inspection = await inspect(place.folder, steps, whole, probe, fenced=place.fence().level != "none")
+    inspection = await inspect(
+        place.folder, steps, whole, probe, checkout=place.checkout, fenced=place.fence().level != "none"
+    )
     env = {name: relative(value, place.top) for name, value in inspection.env}
     ran = [await _run(step, place.also(dict(inspection.env)), settings) for step in steps]
     return Baseline(commands=tuple(ran), setup=setup, escapes=inspection.escapes, env=env)

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from adapters.processes import run
-from adapters.project.escapes import Inspection, inspect, packages
+from adapters.project.escapes import Inspection, inspect
+from adapters.project.python_escapes import packages
 from domain.session.validation import ValidationStep
 
 
@@ -108,6 +109,19 @@ def test_npm_links_that_lead_outside_are_escapes(tmp_path: Path) -> None:
     ]
 
 
+def test_npm_links_of_any_workspace_that_lead_outside_are_escapes(tmp_path: Path) -> None:
+    workspace = write(tmp_path / "w", **{"package.json": "{}", "apps/web/package.json": "{}"})
+    outside = write(tmp_path / "checkout/libs/b", **{"package.json": "{}"})
+    (workspace / "apps/web/node_modules").mkdir()
+    (workspace / "apps/web/node_modules/b").symlink_to(outside)
+    (workspace / "libs").mkdir()
+    (workspace / "libs/node_modules").symlink_to(outside)
+    assert [(escape.what, escape.path) for escape in look(workspace, "npm", "test").escapes] == [
+        ("libs/node_modules", str(outside)),
+        ("npm package b", str(outside)),
+    ]
+
+
 def test_go_modules_outside_are_escapes(tmp_path: Path) -> None:
     workspace = write(
         tmp_path / "w",
@@ -130,6 +144,18 @@ def test_cargo_path_dependencies_outside_are_escapes(tmp_path: Path) -> None:
     patch = '[patch.crates-io]\nc = { path = "/elsewhere/c" }\n[lib]\npath = "src/lib.rs"\n'
     workspace = write(tmp_path / "w", **{"Cargo.toml": manifest + patch})
     assert [escape.what for escape in look(workspace, "cargo", "test").escapes] == ["crate a", "crate c"]
+
+
+def test_cargo_overrides_outside_are_escapes_in_any_folder(tmp_path: Path) -> None:
+    files = {
+        "core/Cargo.toml": '[dependencies]\na = { path = "../../a" }\n',
+        ".cargo/config.toml": 'paths = ["../b"]\n',
+    }
+    workspace = write(tmp_path / "w", **files)
+    assert [(escape.what, escape.path) for escape in look(workspace, "cargo", "test").escapes] == [
+        ("crate b", str(tmp_path / "b")),
+        ("crate a", str(tmp_path / "a")),
+    ]
 
 
 def test_a_plain_folder_has_no_escapes(tmp_path: Path) -> None:

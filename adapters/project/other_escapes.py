@@ -1,0 +1,124 @@
+"""What tests in JavaScript, Go and Rust would load from outside the workspace, read from the files that name it.
+
+npm: an entry of node_modules that leads outside. Go: a module or `go.work` outside. Cargo: a path dependency or an
+override outside.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from adapters.project.layout import Layout
+from domain.delivery.baseline import Escape
+
+_LARGEST = 1_048_576
+
+
+def other_escapes(workspace: Path, projects: Layout, env: Mapping[str, str]) -> Iterator[Escape]:
+    yield from _node(workspace, projects)
+    yield from _go(workspace, projects, env)
+    yield from _cargo(workspace, projects)
+
+
+def inside(path: Path, folder: Path) -> bool:
+    """Whether the path is in the folder, wherever links lead."""
+    return path.resolve().is_relative_to(folder.resolve())
+
+
+# -- npm ---------------------------------------------------------------------------------------------------------------
+
+
+def _node(workspace: Path, projects: Layout) -> Iterator[Escape]:
+    for modules in projects.node:
+        if not inside(modules, workspace):
+            yield Escape(what=str(modules.relative_to(workspace)), path=str(modules.resolve()))
+            continue
+        for entry in _packages(modules):
+            if entry.is_symlink() and not inside(entry, workspace):
+                yield Escape(what=f"npm package {entry.relative_to(modules)}", path=str(entry.resolve()))
+
+
+def _packages(modules: Path) -> Iterator[Path]:
+    """The packages in a node_modules, including those in scopes."""
+    if not modules.is_dir():
+        return
+    for entry in sorted(modules.iterdir()):
+        if entry.name.startswith("@") and entry.is_dir() and not entry.is_symlink():
+            yield from sorted(entry.iterdir())
+        elif not entry.name.startswith("."):
+            yield entry
+
+
+# -- Go ----------------------------------------------------------------------------------------------------------------
+
+
+def _go(workspace: Path, projects: Layout, env: Mapping[str, str]) -> Iterator[Escape]:
+    work = env.get("GOWORK", "")
+    if projects.go and work not in ("", "off") and not inside(Path(work), workspace):
+        yield Escape(what="go.work", path=work)
+    for file in projects.go:
+        for path in _go_paths(_text(file), file.name):
+            if not inside(file.parent / path, workspace):
+                yield Escape(
+                    what=f"Go module in {file.relative_to(workspace)}", path=str((file.parent / path).resolve())
+                )
+
+
+def _go_paths(text: str, name: str) -> Iterator[str]:
+    """The folders that a go.mod replaces modules with, or that a go.work uses."""
+    block = ""
+    for raw in text.splitlines():
+        line = raw.split("//")[0].strip()
+        if line == ")":
+            block = ""
+            continue
+        if opened := re.fullmatch(r"(\w+)\s*\(", line):
+            block = opened[1]
+            continue
+        word, _, rest = (block, "", line) if block else line.partition(" ")
+        target = rest.split("=>")[-1].split()[:1] if word == "replace" and "=>" in rest else []
+        if word == "use" and name == "go.work":
+            target = rest.split()[:1]
+        yield from (path.strip('"') for path in target if path.strip('"').startswith((".", "/")))
+
+
+# -- Cargo -------------------------------------------------------------------------------------------------------------
+
+
+def _cargo(workspace: Path, projects: Layout) -> Iterator[Escape]:
+    for file in projects.cargo:
+        try:
+            manifest = tomllib.loads(_text(file))
+        except ValueError:
+            continue
+        folder = file.parent.parent if file.parent.name == ".cargo" else file.parent
+        for name, path in (*_cargo_paths(manifest), *_overrides(manifest)):
+            if not inside(folder / path, workspace):
+                yield Escape(what=f"crate {name}", path=str((folder / path).resolve()))
+
+
+def _cargo_paths(table: Mapping[str, object], name: str = "") -> Iterator[tuple[str, str]]:
+    """Every `path = "…"` of a dependency, replacement or patch, at any depth."""
+    for key, value in table.items():
+        if not isinstance(value, dict):
+            continue
+        if isinstance(path := value.get("path"), str) and key not in ("lib", "package"):
+            yield key, path
+        yield from _cargo_paths(value, key)
+
+
+def _overrides(settings: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """`paths = ["…"]` of a `.cargo/config.toml`."""
+    paths = settings.get("paths")
+    for path in paths if isinstance(paths, list) else ():
+        if isinstance(path, str):
+            yield Path(path).name, path
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return file.read(_LARGEST)
+    except OSError:
+        return ""
