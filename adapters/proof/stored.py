@@ -15,7 +15,7 @@ from adapters.store import StoreError
 from adapters.store.mapper import decode
 from adapters.store.port import PAGE, DamagedEvent, StoredReceipt
 from adapters.store.rows import Row, Rows, chained
-from adapters.store.vault import StoredKey
+from adapters.store.vault import CHECK, LOGIN, REVOKED, StoredKey, revocation_check
 from domain.session.redaction import REDACTED, TextRedacted
 
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
@@ -180,7 +180,7 @@ def check_receipts(rows: Rows, verdict: Verification) -> None:
 def check_keys(rows: Rows, verdict: Verification) -> None:
     """Nobody can check who was given a key, but an invalid digest was not written by us, and each key must match its
     check, except those of versions that wrote none."""
-    checks = rows.key_checks()
+    checks = _checks(rows, verdict)
     for name, digest, scope, expires in rows.api_keys():
         check = checks.pop(name, None)
         if not (isinstance(digest, str) and _DIGEST.fullmatch(digest)):
@@ -191,3 +191,17 @@ def check_keys(rows: Rows, verdict: Verification) -> None:
             verdict.blame(None, f"the key of {name} has been changed")
     for name in checks:
         verdict.blame(None, f"the key of {name} is missing")
+
+
+def _checks(rows: Rows, verdict: Verification) -> dict[str, bytes]:
+    """The `check` of each key, by name. Keys that were revoked must be known as before."""
+    checks: dict[str, bytes] = {}
+    for name, value in rows.secrets():
+        if name.startswith(CHECK):
+            checks[name.removeprefix(CHECK)] = value
+        elif name.startswith(REVOKED):
+            if value not in (b"", revocation_check(name)):
+                verdict.blame(None, f"the revocation of the key {name.removeprefix(REVOKED)} has been changed")
+        elif name != LOGIN:
+            verdict.blame(None, f"the table of secrets has an entry that is not ours: {name}")
+    return checks

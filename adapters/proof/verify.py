@@ -68,7 +68,7 @@ def _views(verdict: Verification, views: Callable[[], str | None]) -> None:
 
 def _integrity(rows: Rows, verdict: Verification) -> None:
     for problem in rows.integrity():
-        verdict.blame(None, f"SQLite: {problem}")
+        verdict.blame(None, f"{rows.engine}: {problem}")
 
 
 # A quick look at a log and its views, without reading all of it.

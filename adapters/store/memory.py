@@ -221,11 +221,8 @@ class MemoryRows:
     def api_keys(self) -> Iterator[Sequence[Any]]:
         return iter(())
 
-    def revoked_keys(self) -> Iterator[str]:
+    def secrets(self) -> Iterator[tuple[str, bytes]]:
         return iter(())
-
-    def key_checks(self) -> dict[str, bytes]:
-        return {}
 
     def known_texts(self, digests: Sequence[str]) -> set[str]:
         return self._log.texts.keys() & set(digests)
@@ -239,6 +236,8 @@ class MemoryRows:
                 continue
             *request, _, deadline, requested = turn.request
             yield (*request, turn.state, turn.attempt, turn.worker, turn.until, deadline, requested)
+
+    engine = "memory"
 
     def integrity(self, *, quick: bool = False) -> list[str]:
         return []

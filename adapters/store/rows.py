@@ -86,11 +86,12 @@ class Rows(Protocol):
     def api_keys(self) -> Iterator[Sequence[Any]]:
         """Name, digest, scope and end of every API key, by name."""
 
-    def revoked_keys(self) -> Iterator[str]:
-        """The digests of keys that were revoked."""
+    def secrets(self) -> Iterator[tuple[str, bytes]]:
+        """Name and value of every secret, by name."""
 
-    def key_checks(self) -> dict[str, bytes]:
-        """The `check` of each key, by name; keys of an older version have none."""
+    @property
+    def engine(self) -> str:
+        """The name of what stores them."""
 
     def integrity(self, *, quick: bool = False) -> list[str]:
         """What the storage itself finds wrong; `quick` does not compare the indexes with their tables."""

@@ -3,12 +3,18 @@
 from hashlib import sha256
 from typing import Final, NamedTuple, Protocol
 
+LOGIN: Final = "login"
+"""The secret that signs sign-ins."""
 REVOKED: Final = "revoked:"
-"""Prefix for the digest of a key that must not come back from a file: in the table of secrets, which every log has."""
-
-
+"""Prefix for the digest of a key that must not come back from a file: in the table of secrets, which every log has. The
+value is the `revocation_check`; an older version left it empty."""
 CHECK: Final = "check:"
 """Prefix for the name of a key: there is its `check`, with which `verify` finds damage."""
+
+
+def revocation_check(name: str) -> bytes:
+    """The value beside such a name, with which `verify` finds damage."""
+    return sha256(name.encode()).digest()
 
 
 class StoredKey(NamedTuple):

@@ -70,14 +70,15 @@ def _keep_keys(old: "Settings", new: "Settings") -> None:
             theirs.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             shutil.copy2(ours, theirs)
     from adapters.store import open_store, reading
-    from adapters.store.vault import StoredKey
+    from adapters.store.vault import REVOKED, StoredKey
     from api.node.keys import keys_in
     from api.node.shared_keys import stored
 
     with reading(old.database) as log, closing(open_store(new.database)) as store:
         assert store.vault is not None, "every store on disk has keys"
-        for digest in log.rows.revoked_keys():
-            store.vault.bar(digest)
+        for secret, _ in log.rows.secrets():
+            if secret.startswith(REVOKED):
+                store.vault.bar(secret.removeprefix(REVOKED))
         for row in log.rows.api_keys():
             store.vault.add(StoredKey(*row))
         for key in keys_in(old.node_dir / "keys" / "keys"):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from adapters.store.port import StoreError
-from adapters.store.vault import StoredKey, Vault
+from adapters.store.vault import LOGIN, StoredKey, Vault
 from api.node.keys import SCOPES, Key, Keys, Scope, keys_in
 from api.node.logins import Logins
 from api.node.settings import Settings
@@ -79,7 +79,7 @@ class SharedLogins(Logins):
 
     def __init__(self, vault: Vault, keys: SharedKeys, settings: Settings) -> None:
         self._vault = vault
-        secret = vault.secret("login", _former(settings) or secrets.token_bytes(32))
+        secret = vault.secret(LOGIN, _former(settings) or secrets.token_bytes(32))
         super().__init__(keys, secret, seconds=settings.login_seconds, now=time.time)
 
     def link(self, name: str) -> str:

@@ -13,7 +13,7 @@ from adapters.store import Store, StoredReceipt, Write
 from adapters.store.sql.packing import unpack
 from adapters.store.sqlite.sealed import sealed
 from adapters.store.sqlite.store import SqliteStore
-from adapters.store.vault import StoredKey
+from adapters.store.vault import LOGIN, StoredKey
 from tests.projections.given import NOON
 from tests.projections.stage import wander
 
@@ -34,6 +34,9 @@ def _add_receipts_and_keys(store: Store) -> None:
     assert store.vault is not None
     for number in range(5):
         store.vault.add(StoredKey(f"person-{number}", f"{number:064x}", "operate", NOON + number))
+    store.vault.remove("person-4")
+    store.vault.bar("f" * 64)
+    store.vault.secret(LOGIN, b"signs")
 
 
 @contextmanager

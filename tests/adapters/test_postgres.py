@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from adapters.store import Broken, StoreError, open_store
+from adapters.proof.verify import verify
+from adapters.store import Broken, StoreError, open_store, reading
 from tests.adapters.stores_under_test import Database, told, write
 from tests.kit.postgres import Cluster, cluster, require
 
@@ -72,6 +73,31 @@ def test_another_programs_schema_is_refused_and_not_changed(database: Database) 
         database.open()
     tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'hansard'"
     assert cluster().sql(tables, database=name) == [("events",)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "problem"),
+    [
+        ("CREATE TABLE hansard.more (n int)", "it has a table that is not ours: more"),
+        ("CREATE VIEW hansard.seen AS SELECT 1", "it has a view that is not ours: seen"),
+        ("CREATE RULE quiet AS ON DELETE TO hansard.texts DO INSTEAD NOTHING", "it has a rule that is not ours: quiet"),
+        ("CREATE POLICY hidden ON hansard.events USING (false)", "it has a policy that is not ours: hidden"),
+        (
+            "CREATE TRIGGER swift BEFORE UPDATE ON hansard.turns FOR EACH ROW"
+            " EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+            "it has a trigger that is not ours: swift",
+        ),
+        ("DROP TABLE hansard.turns", "the table turns is missing"),
+    ],
+)
+def test_what_is_not_of_our_schema_is_found(database: Database, statement: str, problem: str) -> None:
+    database.open().append([write(told().begun)])
+    url = cluster().database(database.path)
+    with reading(url) as log:
+        assert verify(log).faults == []
+    cluster().sql(statement, database=name_of(database))
+    with reading(url) as log:
+        assert f"PostgreSQL: {problem}" in [fault.problem for fault in verify(log).faults]
 
 
 def test_a_database_that_may_lose_what_it_confirmed_is_refused(database: Database) -> None:

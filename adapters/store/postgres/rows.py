@@ -7,6 +7,7 @@ from typing import Final
 
 from adapters.store.port import StoreError
 from adapters.store.postgres.connection import PATIENCE, Connections, PostgresConnection
+from adapters.store.postgres.schema import faults
 from adapters.store.sql.connection import Access
 from adapters.store.sql.rows import SqlRows
 from adapters.store.sql.turns import SqlTurns
@@ -38,6 +39,7 @@ _LONG: Final = 600.0
 class PostgresRows(SqlRows):
     """The rows of a store."""
 
+    engine = "PostgreSQL"
     elements = "SELECT json_array_elements_text(?::json)"
 
     def __init__(self, connections: Connections, reading: Access | None = None) -> None:
@@ -62,8 +64,10 @@ class PostgresRows(SqlRows):
                 connection.raw.patience = PATIENCE
 
     def integrity(self, *, quick: bool = False) -> list[str]:
-        """What the database itself finds wrong: it reports that when a page is read, so nothing is checked here."""
-        return []
+        """What is wrong with the schema: something else in it could change or hide rows. The database itself reports
+        damaged pages when they are read."""
+        with self._reading() as connection:
+            return faults(connection)
 
     def last_given(self) -> int:
         """The newest position that was ever given, whether or not its event still exists."""

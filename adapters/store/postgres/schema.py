@@ -1,11 +1,13 @@
 """The tables of the log on PostgreSQL, and what a database has to promise before it may hold one."""
 
 import os
+import re
 from typing import Final
 
 from adapters.store.port import Broken
 from adapters.store.postgres import shares
 from adapters.store.postgres.connection import Connections, PostgresConnection
+from adapters.store.sql.connection import SqlConnection
 from domain.values.sentences import Sentence
 
 FORMAT: Final = 1
@@ -57,6 +59,27 @@ CREATE INDEX IF NOT EXISTS turns_ranked ON turns (state, rank, turn_id) WHERE st
 CREATE INDEX IF NOT EXISTS turns_owned ON turns (owner, stream) WHERE state IN ('queued', 'running');
 """
 _DIGESTS: Final = "ALTER TABLE receipts ADD COLUMN IF NOT EXISTS digest bytea"
+_NOTIFICATIONS: Final = """
+CREATE TABLE IF NOT EXISTS bookmark (one integer PRIMARY KEY CHECK (one = 1), position bigint NOT NULL);
+CREATE TABLE IF NOT EXISTS notifications (
+  id text NOT NULL, position bigint NOT NULL, receiver text NOT NULL, body bytea NOT NULL, since bigint NOT NULL,
+  tries bigint NOT NULL DEFAULT 0, due bigint NOT NULL, PRIMARY KEY (id, receiver)
+);
+"""
+_LATER: Final = {"pack_parts": shares.SCHEMA, "notifications": _NOTIFICATIONS}
+_MADE: Final = re.compile(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)")
+_OURS: Final = {("table", name) for schema in (SCHEMA, *_LATER.values()) for name in _MADE.findall(schema)}
+_NEEDED: Final = {("table", name) for name in ("log", "events", "texts", "receipts", "turns")}
+_OBJECTS: Final = """
+WITH ours AS (SELECT oid, relname, relkind FROM pg_catalog.pg_class
+  WHERE relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = 'hansard'))
+SELECT CASE relkind WHEN 'r' THEN 'table' WHEN 'f' THEN 'foreign table' WHEN 'p' THEN 'partitioned table'
+  ELSE 'view' END, relname FROM ours WHERE relkind IN ('r', 'p', 'v', 'm', 'f')
+UNION SELECT 'trigger', tgname FROM pg_catalog.pg_trigger JOIN ours ON ours.oid = tgrelid WHERE NOT tgisinternal
+UNION SELECT 'rule', rulename FROM pg_catalog.pg_rewrite JOIN ours ON ours.oid = ev_class WHERE relkind = 'r'
+UNION SELECT 'policy', polname FROM pg_catalog.pg_policy JOIN ours ON ours.oid = polrelid
+"""
+"""What could change or hide rows."""
 
 
 def prepare(connections: Connections) -> None:
@@ -78,9 +101,10 @@ def prepare(connections: Connections) -> None:
 def _add(connections: Connections) -> None:
     """Make the tables that came later, of which the first versions know nothing."""
     with connections.transaction() as connection:
-        if "pack_parts" not in _tables(connection):
-            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('hansard', 0))")
-            connection.raw.execute(shares.SCHEMA.encode())
+        for table, schema in _LATER.items():
+            if table not in _tables(connection):
+                connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('hansard', 0))")
+                connection.raw.execute(schema.encode())
         ranked = "SELECT 1 FROM pg_catalog.pg_indexes WHERE schemaname = 'hansard' AND indexname = 'turns_ranked'"
         if connection.execute(ranked).fetchone() is None:
             connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('hansard', 0))")
@@ -126,6 +150,14 @@ def check_promises(connection: PostgresConnection, name: str) -> None:
 def has_log(connection: PostgresConnection) -> bool:
     """Whether the tables of a log are there."""
     return "log" in _tables(connection)
+
+
+def faults(connection: SqlConnection) -> list[str]:
+    """What is in our schema and not ours, and what is missing."""
+    there = {(str(kind), str(name)) for kind, name in connection.execute(_OBJECTS).fetchall()}
+    strange = (f"it has a {kind} that is not ours: {name}" for kind, name in sorted(there - _OURS))
+    missing = (f"the {kind} {name} is missing" for kind, name in sorted(_NEEDED - there))
+    return [*strange, *missing]
 
 
 def _make(connection: PostgresConnection, name: str) -> None:

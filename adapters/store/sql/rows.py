@@ -11,7 +11,6 @@ from adapters.store.rows import Row
 from adapters.store.sql.connection import Access
 from adapters.store.sql.log import as_text, hash_of
 from adapters.store.sql.packing import plain
-from adapters.store.vault import CHECK, REVOKED
 
 PAGE = 1_000
 _EVENT = "position, stream, version, topic, state, hash"
@@ -22,6 +21,7 @@ _TURN = "turn_id, stream, version, work, agent, role, state, attempt, worker, le
 class SqlRows:
     """What the rows of all SQL stores have in common."""
 
+    engine: ClassVar[str]
     elements: ClassVar[str]
     """The elements of a JSON array."""
 
@@ -135,16 +135,12 @@ class SqlRows:
         """Name, digest, scope and end of every API key, by name."""
         return self._by_key("name, digest, scope, expires", "keys", "name")
 
-    def revoked_keys(self) -> Iterator[str]:
-        """The digests of keys that were revoked."""
-        names = (str(name) for name, _ in self._by_key("name, length(value)", "secrets", "name"))
-        return (name.removeprefix(REVOKED) for name in names if name.startswith(REVOKED))
-
-    def key_checks(self) -> dict[str, bytes]:
-        """The `check` of each key, by name; keys of an older version have none."""
-        with self._reading() as connection:
-            rows = connection.execute("SELECT name, value FROM secrets WHERE name LIKE ?", (f"{CHECK}%",)).fetchall()
-        return {str(name).removeprefix(CHECK): bytes(value) for name, value in rows}
+    def secrets(self) -> Iterator[tuple[str, bytes]]:
+        """Name and value of every secret, by name. Raises StoreError."""
+        for name, value in self._by_key("name, value", "secrets", "name"):
+            if not isinstance(value, bytes):
+                raise StoreError(f"The secret {name} has a value of a wrong type.")
+            yield name, value
 
     def _by_key(self, columns: str, table: str, key: str) -> Iterator[Sequence[Any]]:
         """All rows of a table, the key first in each. Raises StoreError."""

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from adapters.store.sql.connection import Access
-from adapters.store.vault import CHECK, REVOKED, StoredKey
+from adapters.store.sql.connection import Access, SqlConnection
+from adapters.store.vault import CHECK, REVOKED, StoredKey, revocation_check
 
 _KEEP: Final = "INSERT INTO secrets VALUES (?, ?) ON CONFLICT DO NOTHING"
 
@@ -33,12 +33,12 @@ class SqlVault:
                 return False
             connection.execute("DELETE FROM keys WHERE name = ?", [name])
             connection.execute("DELETE FROM secrets WHERE name = ?", [f"{CHECK}{name}"])
-            connection.execute(_KEEP, (f"{REVOKED}{digest}", b""))
+            _bar(connection, digest)
             return True
 
     def bar(self, digest: str) -> None:
         with self._writing() as connection:
-            connection.execute(_KEEP, (f"{REVOKED}{digest}", b""))
+            _bar(connection, digest)
 
     def was_revoked(self, digest: str) -> bool:
         return self._secret(f"{REVOKED}{digest}") is not None
@@ -65,3 +65,8 @@ class SqlVault:
         with self._writing() as connection:
             row = connection.execute("DELETE FROM links WHERE digest = ? RETURNING name", [digest]).fetchone()
         return None if row is None else str(row[0])
+
+
+def _bar(connection: SqlConnection, digest: str) -> None:
+    name = f"{REVOKED}{digest}"
+    connection.execute(_KEEP, (name, revocation_check(name)))

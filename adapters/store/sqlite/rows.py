@@ -93,6 +93,7 @@ Access = Callable[[], AbstractContextManager[sqlite3.Connection]]
 class SqliteRows(SqlRows):
     """The rows of a store."""
 
+    engine = "SQLite"
     elements = "SELECT value FROM json_each(?)"
 
     def __init__(self, path: Path, reading: Access) -> None:
@@ -137,11 +138,8 @@ class SqliteRows(SqlRows):
     def api_keys(self) -> Iterator[Sequence[Any]]:
         return super().api_keys() if self._has_keys() else iter(())
 
-    def revoked_keys(self) -> Iterator[str]:
-        return super().revoked_keys() if self._has_keys() else iter(())
-
-    def key_checks(self) -> dict[str, bytes]:
-        return super().key_checks() if self._has_keys() else {}
+    def secrets(self) -> Iterator[tuple[str, bytes]]:
+        return super().secrets() if self._has_keys() else iter(())
 
     def _has_keys(self) -> bool:
         """Older logs had keys in files only."""
