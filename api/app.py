@@ -80,13 +80,17 @@ FORMS: Final[tuple[PathHandler, ...]] = (
 )
 
 
-def create_app(settings: Settings, *, work: bool = True, actor: str | None = None) -> Starlette:
-    """The ASGI application. With `work`, this process runs turns. `actor` is who acts where nobody else can
-    reach the application. Raises HansardError: it cannot start."""
+def create_app(
+    settings: Settings, *, work: bool = True, notify: bool | None = None, actor: str | None = None
+) -> Starlette:
+    """The ASGI application. With `work`, this process runs turns; with `notify` (default: as `work`), it sends
+    notifications and checkpoints. `actor` is who acts where nobody else can reach the application. Raises HansardError:
+    it cannot start."""
     app = application(
         System(settings, actor=actor),
         routes((*VIEWS, *PAGES), (*COMMANDS, *FORMS)),
         work=work,
+        notify=work if notify is None else notify,
         on_error=errors.on_error,
         on_http_exception=errors.on_http_exception,
     )

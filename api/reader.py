@@ -51,6 +51,7 @@ def reader(settings: Settings, *, actor: str) -> Starlette:
         System(settings, actor=actor),
         routes((*READS, ("/api/reports/{name}", _show_report)), ()),
         work=False,
+        notify=False,
         on_error=problems.on_error,
         on_http_exception=problems.on_http_exception,
     )

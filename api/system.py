@@ -134,8 +134,8 @@ class System(Core):
         self._mirror = self._worklog_files(settings.worklog_folder)
 
     @contextlib.asynccontextmanager
-    async def running(self, *, work: bool) -> AsyncIterator[None]:
-        """Run writer, follower and, with `work`, a worker; stop and close everything at the end."""
+    async def running(self, *, work: bool, notify: bool) -> AsyncIterator[None]:
+        """Run writer, follower and, with `work`, a worker; with `notify`, send notifications and checkpoints."""
         worker = self.worker() if work else None
         if worker:
             self.follower.listeners.append(worker.seen)
@@ -151,10 +151,10 @@ class System(Core):
         self.follower.listen(self.live.seen)
         self.follower.listen(self.snapshots.seen)
         self.follower.start()
-        readers = asyncio.create_task(self._begin_readers(work=work))
+        readers = asyncio.create_task(self._begin_readers(notify=notify))
         if not self.follower.behind_start:
             await readers
-        checkpointer = await self._checkpointer() if work else None
+        checkpointer = await self._checkpointer() if notify else None
         task = asyncio.create_task(worker.run()) if worker else None
         try:
             async with self.node.attending():
@@ -175,7 +175,7 @@ class System(Core):
                 await asyncio.to_thread(self._traces.stop)
             await asyncio.to_thread(self._close)
 
-    async def _begin_readers(self, *, work: bool) -> "Notifier | None":
+    async def _begin_readers(self, *, notify: bool) -> "Notifier | None":
         """Start everything that reads all of the views, once these are complete."""
         await self.follower.has_begun()
         if self._mirror:
@@ -184,7 +184,7 @@ class System(Core):
         self.snapshots.start()
         await asyncio.to_thread(self.search.start)
         self._traces = self._telemetry()
-        return await self._notifier() if work else None
+        return await self._notifier() if notify else None
 
     def reading(self) -> "AbstractContextManager[Database]":
         """The views, to be read. Raises StoreError while they lack events from before the start: half a list would pass
@@ -247,11 +247,11 @@ class System(Core):
         """The notifier; None if the team file names no receiver."""
         if self.team.notify is None:
             return None
-        from adapters.notify import Outbox, Receivers
+        from adapters.notify import Receivers, open_outbox
         from api.node.notifier import Notifier
 
         receivers = Receivers(self.team.notify)
-        outbox = await asyncio.to_thread(Outbox, self.settings.node_dir / "notify.db")
+        outbox = await asyncio.to_thread(open_outbox, self.store, self.settings.node_dir / "notify.db")
         head, scale = self.store.head(), self.settings.retry_seconds
         notifier = Notifier(receivers, outbox, self.views, self.clock, head=head, scale=scale)
         self.follower.listen(notifier.seen)

@@ -1,10 +1,14 @@
-"""Unsent notifications, kept in a file, so that they survive restarts and unreachable receivers."""
+"""Unsent notifications, kept where restarts and unreachable receivers do not lose them: in a file of the machine, or in
+the database that several servers share. Each is sent once, whichever process sends it."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from adapters.store import Store
+from adapters.store.sql.connection import Access, SqlConnection
 
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS bookmark (one INTEGER PRIMARY KEY CHECK (one = 1), position INTEGER NOT NULL);
@@ -31,30 +35,31 @@ class Notification(NamedTuple):
 
 
 class Outbox:
-    """The notifications of one machine; processes on it may share the file. Raises sqlite3.Error."""
+    """The tables `bookmark` and `notifications`. `alone` lends a connection in a transaction beside which no other
+    process changes them. Raises what it raises."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        with self._transaction() as db:
-            db.executescript(_TABLES)
+    def __init__(self, alone: Access) -> None:
+        self._alone = alone
 
     def begin(self, head: int) -> int:
         """Up to which position of the log this is complete; on first use, everything so far counts as done."""
-        with self._transaction() as db:
-            db.execute("INSERT OR IGNORE INTO bookmark VALUES (1, ?)", [head])
+        with self._alone() as db:
+            db.execute("INSERT INTO bookmark VALUES (1, ?) ON CONFLICT DO NOTHING", [head])
             return _bookmark(db)
 
     def add(self, notifications: Iterable[Notification], *, upto: int, now: int) -> None:
         """Add new items, only once even with several processes, and remember how far the log was read."""
-        with self._transaction() as db:
+        with self._alone() as db:
             bookmark = _bookmark(db)
-            rows = [(*one[:-1], max(one.due, now)) for one in notifications if one.position > bookmark]
-            db.executemany("INSERT OR IGNORE INTO notifications VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-            db.execute("UPDATE bookmark SET position = max(position, ?)", [upto])
+            for one in notifications:
+                if one.position > bookmark:
+                    row = (*one[:-1], max(one.due, now))
+                    db.execute("INSERT INTO notifications VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", row)
+            db.execute("UPDATE bookmark SET position = ? WHERE position < ?", [upto, upto])
 
     def take(self, receiver: str, now: int, *, lease: int) -> Notification | None:
         """The receiver's next due item; nobody else gets it for `lease` milliseconds."""
-        with self._transaction() as db:
+        with self._alone() as db:
             row = db.execute(
                 f"SELECT {', '.join(Notification._fields)} FROM notifications"
                 " WHERE receiver = ? AND due <= ? ORDER BY due, position LIMIT 1",
@@ -71,16 +76,16 @@ class Outbox:
 
     def done(self, one: Notification) -> None:
         """It was delivered, or given up."""
-        with self._transaction() as db:
+        with self._alone() as db:
             db.execute("DELETE FROM notifications WHERE id = ? AND receiver = ?", [one.id, one.receiver])
 
     def later(self, one: Notification, due: int) -> None:
-        with self._transaction() as db:
+        with self._alone() as db:
             db.execute("UPDATE notifications SET due = ? WHERE id = ? AND receiver = ?", [due, one.id, one.receiver])
 
     def hurry(self, receiver: str, now: int, *, lease: int) -> None:
         """The receiver is back: what failed before is due now, except for what somebody may be sending."""
-        with self._transaction() as db:
+        with self._alone() as db:
             db.execute(
                 "UPDATE notifications SET due = ? WHERE receiver = ? AND tries > 0 AND due > ?",
                 [now, receiver, now + lease],
@@ -88,13 +93,26 @@ class Outbox:
 
     def next_due(self, receiver: str) -> int | None:
         """When the receiver's next item is due; None if everything has been sent."""
-        with self._transaction() as db:
-            [(due,)] = db.execute("SELECT min(due) FROM notifications WHERE receiver = ?", [receiver]).fetchall()
+        with self._alone() as db:
+            [due] = db.execute("SELECT min(due) FROM notifications WHERE receiver = ?", [receiver]).fetchone()
         return None if due is None else int(due)
 
+
+def _bookmark(db: SqlConnection) -> int:
+    [position] = db.execute("SELECT position FROM bookmark").fetchone()
+    return int(position)
+
+
+def open_outbox(store: Store, path: Path) -> Outbox:
+    """The outbox in the database that machines share; without one in this file, which processes of the machine may
+    share. Raises sqlite3.Error or StoreError."""
+    return Outbox(store.outbox or _in_file(path))
+
+
+def _in_file(path: Path) -> Access:
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)
+    def alone() -> Iterator[sqlite3.Connection]:
+        connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
         try:
             connection.execute("BEGIN IMMEDIATE")
             yield connection
@@ -103,7 +121,6 @@ class Outbox:
         finally:
             connection.close()
 
-
-def _bookmark(db: sqlite3.Connection) -> int:
-    [(position,)] = db.execute("SELECT position FROM bookmark").fetchall()
-    return int(position)
+    with alone() as connection:
+        connection.executescript(_TABLES)
+    return alone

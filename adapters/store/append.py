@@ -18,6 +18,7 @@ from adapters.store.mapper import decode, encode
 from adapters.store.port import Conflict, Node, StoredReceipt, Write
 from adapters.store.rows import Row
 from adapters.store.shares import Shares
+from adapters.store.sql.connection import Access
 from adapters.store.turns import TurnChange, change_of
 from adapters.store.vault import Vault
 from domain.session.record import Recorded
@@ -154,6 +155,11 @@ class EventRecorder(ApplicationRecorder, ABC):
     @property
     def shares(self) -> Shares | None:
         """None: all workspaces are on this machine."""
+        return None
+
+    @property
+    def outbox(self) -> Access | None:
+        """None: all who notify are on this machine."""
         return None
 
     @property

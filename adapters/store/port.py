@@ -18,6 +18,7 @@ from eventsourcing.persistence import IntegrityError, StoredEvent
 
 from adapters.store.rows import SIZE, Row, Rows
 from adapters.store.shares import Shares
+from adapters.store.sql.connection import Access
 from adapters.store.turns import Turns
 from adapters.store.vault import Vault
 from domain.session.record import Causation, Omitted, Recorded
@@ -163,6 +164,11 @@ class Store(Log, Protocol):
     @property
     def shares(self) -> Shares | None:
         """None if all workspaces are on the single machine."""
+
+    @property
+    def outbox(self) -> Access | None:
+        """Lends the tables of unsent notifications, to one process at a time; None if a file on the single machine is
+        enough."""
 
     def listen(self, woken: Callable[[], None]) -> None:
         """Call this soon after another process has written, if the store can tell. Only a hint: it may get lost."""

@@ -83,7 +83,7 @@ async def _served(settings: "Settings", *, example: bool, no_work: bool) -> int:
         from api.http.protocol import HttpProtocol
         from api.node.owner import noted
 
-        app = create_app(settings, work=not no_work)
+        app = create_app(settings, work=not no_work, notify=True)
         app.state.system.catch_up_seconds = _CATCH_UP_SECONDS
         app.state.system.search.patience = _SEARCH_SECONDS
         config = uvicorn.Config(

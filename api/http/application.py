@@ -134,13 +134,20 @@ def _answer_keeper(system: System) -> "AnswerKeeper | None":
 
 
 def application(
-    system: System, places: list[Route], *, work: bool, on_error: OnError, on_http_exception: OnError
+    system: System,
+    places: list[Route],
+    *,
+    work: bool,
+    notify: bool,
+    on_error: OnError,
+    on_http_exception: OnError,
 ) -> Starlette:
-    """The ASGI application. With `work`, this process runs turns."""
+    """The ASGI application. With `work`, this process runs turns; with `notify`, it sends notifications and
+    checkpoints."""
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with system.running(work=work):
+        async with system.running(work=work, notify=notify):
             keeper = _answer_keeper(system)
             try:
                 yield

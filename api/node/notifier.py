@@ -9,7 +9,8 @@ from typing import Final
 import orjson
 
 from adapters.notify import Notification, Outbox, Receivers
-from api.node.sending import NotificationSender
+from adapters.store import StoreError
+from api.node.sending import AWAY_SECONDS, NotificationSender
 from domain.session.record import Recorded
 from domain.values.time import iso, milliseconds
 from projections.engine.ports import Views
@@ -69,23 +70,33 @@ class Notifier:
             await self._woken.wait()
             self._woken.clear()
             try:
-                await asyncio.to_thread(self._collect)
+                has_new = await asyncio.to_thread(self._collect)
+            except StoreError as error:  # the database is away
+                _log.warning("what waits for a person is noted for its notification later: %s", error)
+                self._woken.set()
+                await asyncio.sleep(AWAY_SECONDS)
+                continue
             except Exception:  # outermost handler: views or an outbox that cannot be used now are tried again
                 _log.exception("what waits for a person could not be noted for its notification")
                 self._woken.set()
                 await asyncio.sleep(AGAIN_SECONDS)
-            for sender in self._senders:
-                sender.wake()
+                continue
+            if has_new:
+                for sender in self._senders:
+                    sender.wake()
 
-    def _collect(self) -> None:
+    def _collect(self) -> bool:
+        """Whether something began to wait."""
+        has_new = False
         while True:
             with self._views.reading() as db:
                 waiting = inbox.begun_after(db, self._read, inbox.MOST)
             if not waiting:
-                return
-            self._read = waiting[-1][0]
+                return has_new
+            has_new = True
             new = [one for position, item in waiting for one in self._notifications(position, item)]
-            self._outbox.add(new, upto=self._read, now=self._clock())
+            self._outbox.add(new, upto=waiting[-1][0], now=self._clock())
+            self._read = waiting[-1][0]
 
     def _notifications(self, position: int, item: WaitingItem) -> list[Notification]:
         data = item.model_dump(mode="json", by_alias=True)

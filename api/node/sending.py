@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Final
 
 from adapters.notify import Notification, Outbox
+from adapters.store import StoreError
 
 KEPT_MS: Final = 7 * 24 * 3_600_000
 """How long a receiver may be unreachable."""
@@ -17,6 +18,10 @@ PAUSES: Final = (0, 5, 30, 120)
 LEASE_MS: Final = 120_000
 AGAIN_SECONDS: Final = 30.0
 """Seconds until the next try after an error of our own."""
+AWAY_SECONDS: Final = 5.0
+"""Seconds until the next try while the database is away."""
+LOOK_SECONDS: Final = 30.0
+"""How often a sender looks for what another server has left."""
 
 Send = Callable[[Notification], Awaitable[str | None]]
 """Returns why it failed, or None."""
@@ -51,14 +56,18 @@ class NotificationSender:
             try:
                 await self._round()
                 due = await asyncio.to_thread(self._outbox.next_due, self._receiver)
+            except StoreError as error:  # the database is away
+                _log.warning("notifications of the %s are sent later: %s", self._receiver, error)
+                await self._pause(AWAY_SECONDS)
+                continue
             except Exception:  # outermost handler: an outbox that cannot be used now is tried again
                 _log.exception("notifications of the %s could not be sent", self._receiver)
                 await self._pause(AGAIN_SECONDS)
                 continue
             if not last:
-                seconds = None if due is None else max(0.0, (due - self._clock()) / 1_000)
+                seconds = LOOK_SECONDS if due is None else max(0.0, (due - self._clock()) / 1_000)
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(seconds):
+                    async with asyncio.timeout(min(seconds, LOOK_SECONDS)):
                         await self._woken.wait()
 
     async def _round(self) -> None:

@@ -41,11 +41,13 @@ def until(found: Callable[[], T | None], *, what: str, seconds: float = PATIENCE
 
 class Server:
     """`hansard serve` as a process, on one port and one log through all its lives. `within` is a command that starts
-    it elsewhere, such as in a network namespace."""
+    it elsewhere, such as in a network namespace; `words` are its options."""
 
-    def __init__(self, folder: Path, *, within: Sequence[str] = (), **settings: object) -> None:
+    def __init__(
+        self, folder: Path, *, within: Sequence[str] = (), words: Sequence[str] = (), **settings: object
+    ) -> None:
         self.folder, self.port = folder, free_port()
-        self.host, self._within = str(settings.get("host", "127.0.0.1")), within
+        self.host, self._within, self._words = str(settings.get("host", "127.0.0.1")), within, words
         self.database = folder / "hansard.db"
         self.data = folder / "node"
         self.url = f"http://{self.host}:{self.port}"
@@ -64,7 +66,7 @@ class Server:
         assert self._process is None, "one life after the other"
         began = time.monotonic()
         with self.log.open("ab") as log:
-            command = [*self._within, sys.executable, "-m", "api", "serve", "--port", str(self.port)]
+            command = [*self._within, sys.executable, "-m", "api", "serve", "--port", str(self.port), *self._words]
             self._process = subprocess.Popen(command, cwd=ROOT, env=self._environment(), stdout=log, stderr=log)
         until(self._ready, what="/readyz", seconds=patience, pause=0.005)
         return time.monotonic() - began

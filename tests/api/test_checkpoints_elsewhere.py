@@ -53,6 +53,17 @@ def test_a_file_holds_the_newest_and_a_command_gets_it_on_standard_input(tmp_pat
         assert size_of(kept.read_text(), server) >= 10
 
 
+def test_a_server_that_runs_no_turns_sends_them_too(tmp_path: Path) -> None:
+    file = tmp_path / "newest.txt"
+    server = Server(tmp_path, words=["--no-work"], checkpoint_to=file, checkpoint_every=3)
+    try:
+        server.start()
+        start(server.client)
+        until(lambda: file.exists() and size_of(file.read_text(), server) >= 3, what="the file")
+    finally:
+        server.leave()
+
+
 def test_what_is_damaged_is_not_signed(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
         ended(server.client, start(server.client))

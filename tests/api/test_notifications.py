@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,7 +19,8 @@ import pytest
 
 from adapters.agents.parsing import BadTeam
 from adapters.agents.team import load
-from tests.api.server import Json, Server, delivery, ended, free_port, serving, start, until
+from tests.api.server import Json, Server, delivery, ended, free_port, inside, serving, start, until
+from tests.kit.postgres import cluster, require
 
 KEY = b"0123456789abcdef01234567"
 SECRET = "whsec_" + base64.b64encode(KEY).decode()
@@ -179,6 +180,53 @@ def test_twenty_outages_and_a_restart_lose_and_repeat_nothing(tmp_path: Path) ->
     assert len({headers["webhook-id"] for headers, _ in receiver.got}) == len(waits)
     assert [json.loads(body)["data"]["sessionId"] for _, body in receiver.got] == waits
     assert [json.loads(line)["data"]["sessionId"] for line in told.read_text().splitlines()] == waits
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[str]:
+    require()
+    yield cluster().database(tmp_path)
+    cluster().free(tmp_path)
+
+
+def test_servers_that_leave_the_work_to_others_notify_each_thing_once(database: str, tmp_path: Path) -> None:
+    """Both have the same team file; one dies while the receiver is away, and the other one sends what it has noted."""
+    receiver = Receiver(port=free_port())
+    file = hook(tmp_path, f"http://127.0.0.1:{receiver.port}/hook")
+    plain = tmp_path / "plain.toml"
+    plain.write_text(AGENTS)
+    places = [tmp_path / name for name in ("one", "two", "worker")]
+    for place in places:
+        place.mkdir()
+    settings = {"database": database, "team": file, "retry_seconds": 0.01, "poll_seconds": 0.05}
+    servers = [Server(place, words=["--no-work"], **settings) for place in places[:2]]
+    with ExitStack() as left, inside(places[2], database=database, team=plain, poll_seconds=0.05):
+        for server in servers:
+            left.callback(server.leave)
+            server.start()
+        with receiver.listening():
+            waits = [exhausted(server) for server in servers]
+            until(lambda: len(receiver.got) == 2 and not unsent(database), what="both things")
+        waits.append(exhausted(servers[0]))
+        until(lambda: failed(database), what="a try that failed")
+        servers[0].kill()
+        with receiver.listening():
+            waits.append(exhausted(servers[1]))
+            until(lambda: len(receiver.got) == 4 and not unsent(database), what="the third and the fourth")
+    assert sorted(json.loads(body)["data"]["sessionId"] for _, body in receiver.got) == sorted(waits)
+
+
+def unsent(database: str) -> int:
+    name = database.partition("?")[0].rpartition("/")[2]
+    [(count,)] = cluster().sql("SELECT count(*) FROM hansard.notifications", database=name)
+    return int(count)
+
+
+def failed(database: str) -> bool:
+    """Whether something could not be sent, and is not being sent now."""
+    name, soon = database.partition("?")[0].rpartition("/")[2], int(time.time() * 1_000) + 60_000
+    tries = f"SELECT 1 FROM hansard.notifications WHERE tries > 0 AND due < {soon}"
+    return bool(cluster().sql(tries, database=name))
 
 
 def test_a_webhook_that_hangs_delays_no_command(tmp_path: Path) -> None:

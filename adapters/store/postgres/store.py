@@ -24,6 +24,7 @@ from adapters.store.postgres.listening import CHANNEL, Listening
 from adapters.store.postgres.rows import DatabaseClock, PostgresRows, PostgresTurns
 from adapters.store.postgres.schema import prepare, refuse_newer
 from adapters.store.postgres.shares import PostgresShares
+from adapters.store.sql.connection import Access
 from adapters.store.sql.log import SqlRecorder, check_empty, hash_of, receipts_of, redact, rows_of
 from adapters.store.sql.turns import apply, check_held
 from adapters.store.sql.vault import SqlVault
@@ -75,6 +76,16 @@ class PostgresStore(SqlRecorder):
     @property
     def shares(self) -> PostgresShares:
         return PostgresShares(self._readers, self._writers)
+
+    @property
+    def outbox(self) -> Access:
+        return self._notifying
+
+    @contextmanager
+    def _notifying(self) -> Iterator[PostgresConnection]:
+        with self._transaction() as connection:
+            connection.execute("SELECT position FROM bookmark FOR UPDATE")
+            yield connection
 
     def attend(self, name: str, role: Literal["server", "worker"]) -> None:
         with self._transaction() as connection:
