@@ -5,6 +5,7 @@ set -eu
 umask 077
 name="$1/hansard-$(date -u +%Y%m%dT%H%M%SZ)"
 hansard checkpoint > "$name.checkpoint" # first, so that the dump has all that it covers
+hansard checkpoint --public-key > "$name.key"
 pg_dump --format=custom --schema=hansard --file="$name.part" --dbname="$HANSARD_DATABASE"
 pg_restore --list "$name.part" > /dev/null
 mv "$name.part" "$name.dump"

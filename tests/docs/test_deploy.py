@@ -17,7 +17,9 @@ import pytest
 from adapters.store.address import address_of
 from api.cli.main import COMMANDS
 from api.http.guards import OPEN
+from api.node.logins import GUESSES
 from api.node.settings import Settings
+from tests.api.server import Server, serving
 from tests.kit.postgres import Cluster, require
 
 ROOT = Path(__file__).parents[2]
@@ -79,6 +81,15 @@ def test_the_image_serves_on_its_port_with_a_log_in_postgresql() -> None:
     assert takes(*json.loads(of("CMD")[0]))
 
 
+def test_the_image_can_back_up_the_database_of_compose() -> None:
+    """pg_dump refuses a server that is newer than itself."""
+    clients = {"bookworm": 15, "trixie": 17}
+    distribution = of("FROM")[0].rpartition("-")[2]
+    assert any("postgresql-client" in words.split() for words in of("RUN"))
+    assert int(compose()["services"]["db"]["image"].partition(":")[2]) <= clients[distribution]
+    assert {"docs/deploy/backup.sh", "docs/deploy/restore.sh"} <= set(of("COPY")[-1].split())
+
+
 # -- compose -------------------------------------------------------------------------------------------------------
 
 
@@ -110,12 +121,30 @@ def test_compose_has_two_servers_and_two_workers_on_one_database() -> None:
 
 def test_what_compose_names_exists() -> None:
     for each in compose()["services"].values():
-        if "build" in each:
-            context = (DEPLOY / each["build"]["context"]).resolve()
-            assert context == ROOT and (context / each["build"]["dockerfile"]).is_file()
         for volume in each["volumes"]:
             source = volume.split(":")[0]
             assert (DEPLOY / source).is_file() if source.startswith(".") else source in compose()["volumes"]
+
+
+def test_the_page_builds_the_image_that_compose_starts() -> None:
+    [built] = re.findall(r"^docker build -f (\S+) -t (\S+) \.$", (DEPLOY / "README.md").read_text(), re.MULTILINE)
+    assert (ROOT / built[0]).is_file()
+    for each in (services("serve") | services("worker")).values():
+        assert (each["image"], each["pull_policy"]) == (f"${{IMAGE:-{built[1]}}}", "never")
+
+
+def test_repositories_are_in_one_place_that_all_may_write_to() -> None:
+    [place] = {each["environment"]["HANSARD_ROOTS"] for each in (services("serve") | services("worker")).values()}
+    for each in (services("serve") | services("worker")).values():
+        assert f"repositories:{place}" in each["volumes"]
+    assert any(f"install -d -o hansard {place}" in words for words in of("RUN"))
+
+
+def test_files_with_secrets_are_not_committed() -> None:
+    files = {each["path"] for one in services("worker").values() for each in one["env_file"]} | {".env"}
+    for name in files:
+        ignored = subprocess.run(["git", "check-ignore", "-q", DEPLOY / name], cwd=ROOT, check=False)
+        assert ignored.returncode == 0, name
 
 
 def test_every_node_has_a_folder_of_its_own() -> None:
@@ -138,6 +167,30 @@ def test_the_proxy_asks_both_servers_on_their_port() -> None:
     for each in services("serve").values():
         [asked] = re.findall(r"127\.0\.0\.1:(\d+)(/\w+)", each["healthcheck"]["test"][-1])
         assert asked[0] in of("EXPOSE") and asked[1] in OPEN
+
+
+def test_a_server_behind_the_proxy_knows_who_asks_and_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The proxy's health check names the host that people use, as the server knows no other; and people are told
+    apart by their own addresses, if the server believes the proxy."""
+    [block] = re.findall(r"health_headers \{\s+Host (\S+)", (DEPLOY / "Caddyfile").read_text())
+    [server, _] = services("serve").values()
+    assert (block, server["environment"]["HANSARD_ALLOWED_HOSTS"]) == ("{$HANSARD_NAME}", "${HANSARD_NAME:?}")
+    through = {"Host": "hansard.example", "X-Forwarded-Proto": "https", "X-Forwarded-For": "192.0.2.1"}
+    sent = through | {"Origin": "https://hansard.example"}
+
+    def tried(at: Server, **headers: str) -> int:
+        return at.client.post("/login", data={"apiKey": "wrong"}, headers=sent | headers).status_code
+
+    for believed in ("192.0.2.9", server["environment"]["FORWARDED_ALLOW_IPS"]):
+        monkeypatch.setenv("FORWARDED_ALLOW_IPS", believed)
+        with serving(tmp_path, auth="key", allowed_hosts="hansard.example") as at:
+            assert at.client.get("/readyz", headers={"Host": "server-1:8000"}).status_code == 421
+            assert at.client.get("/readyz", headers=through).status_code == 200
+            if believed != "*":
+                assert tried(at) == 403  # an origin with TLS, and a server without
+                continue
+            assert [tried(at) for _ in range(GUESSES + 1)] == [401] * GUESSES + [429]
+            assert tried(at, **{"X-Forwarded-For": "192.0.2.2"}) == 401
 
 
 # -- systemd -------------------------------------------------------------------------------------------------------
@@ -211,7 +264,7 @@ def test_a_backup_is_restored_and_verified(tmp_path: Path) -> None:
         assert Path(dump).stat().st_mode & 0o077 == 0
         before = done("hansard", "export")
         cluster.sql("CREATE DATABASE restored")
-        env["HANSARD_DATABASE"] = cluster.url("restored")
+        env |= {"HANSARD_DATABASE": cluster.url("restored"), "HANSARD_DATA_DIR": str(tmp_path / "elsewhere")}
         done(str(DEPLOY / "restore.sh"), dump)
         assert done("hansard", "export") == before != ""
     finally:
