@@ -15,8 +15,8 @@ from api.cli.terminal import paint, say
 LABELS: Final = {
     "apply_fix": "Apply fix",
     "skip": "Skip",
-    "revise": "Revise the plan",
-    "accept": "Accept as it is",
+    "revise": "Revise plan",
+    "accept": "Accept as-is",
     "allow": "Allow",
     "deny": "Deny",
     "remember": "Allow for the whole session",
@@ -76,7 +76,8 @@ async def allowed(api: Api, session: Json) -> bool:
 
 async def permitted(api: Api, session_id: str, request: Json) -> bool:
     """Ask whether an agent may use a tool, and record the answer; False: it was left open."""
-    lines = [f"{request['agent']} asks for permission ({request['tool']}):", f"  {request['title']}"]
+    asks = sentence("{agent} asks for permission ({tool}):", agent=request["agent"], tool=request["tool"])
+    lines = [asks, f"  {request['title']}"]
     say("\n".join([*lines, *(f"  {path}" for path in request["paths"])]))
     answer = await _ask(["allow", "deny", "remember"])
     if answer is None:

@@ -126,15 +126,21 @@ def _views(store: "Log", path: Path) -> str | None:
             with closing(SqliteViews(copy)) as views:
                 follower = Follower(log, views)
                 follower.catch_up()
-                problems = [f"the views: {problem}" for problem in follower.problems()]
+                problems = [sentence("the views: {problem}", problem=each) for each in follower.problems()]
                 before = dump(views)
                 follower.rebuild()
                 if before != dump(views):
-                    problems.append(f"the views {path} differ from the log: keep a copy before you replace them")
+                    problems.append(
+                        sentence("the views {path} differ from the log: keep a copy before you replace them", path=path)
+                    )
     except (OSError, *UNREADABLE) as error:
         cause = error.__cause__ or error  # of what `SqliteViews` says
         if is_damaged(cause) or not (isinstance(cause, OSError) or is_unavailable(cause)):
-            return f"the views {path} cannot be read ({cause}): delete the file, and they are rebuilt"
+            return sentence(
+                "the views {path} cannot be read ({cause}): delete the file, and they are rebuilt",
+                path=path,
+                cause=cause,
+            )
         raise Unchecked(f"{path}: {cause}.") from error
     return "; ".join(problems) or None
 
@@ -166,16 +172,32 @@ def _tell(verdict: "Verification", name: str, *, json: bool) -> int:
         put_json({"sound": verdict.sound, **figures, **details})
     else:
         for fault in verdict.faults:
-            put(f"position {fault.position}: {fault.problem}" if fault.position else fault.problem)
+            put(fault_words(fault.position, fault.problem))
         for text in verdict.redacted:
-            put(f"position {text.position}: {text.actor} redacted {text.digest} in {text.session_id}: {text.reason}")
+            put(
+                sentence(
+                    "position {position}: {actor} redacted {digest} in {session}: {reason}",
+                    position=text.position,
+                    actor=text.actor,
+                    digest=text.digest,
+                    session=text.session_id,
+                    reason=text.reason,
+                )
+            )
         if verdict.unchecked is not None:
             say(sentence("The views could not be checked: {unchecked}", unchecked=verdict.unchecked))
-        word = "is complete and unchanged" if verdict.sound else "is damaged or was changed"
-        size = f"{counted(verdict.events, 'event')} of {counted(verdict.sessions, 'stream')}"
-        at = f"; the first bad position is {verdict.first_bad}" if verdict.first_bad else ""
-        say(f"{name} {word}: {size}, root {verdict.root[:16]}…{at}")
+        summary = "{log} is complete and unchanged: {events} of {streams}, root {root}…"
+        if not verdict.sound:
+            summary = "{log} is damaged or was changed: {events} of {streams}, root {root}…"
+        events, streams = counted(verdict.events, "event"), counted(verdict.sessions, "stream")
+        at = sentence("; the first bad position is {position}", position=verdict.first_bad) if verdict.first_bad else ""
+        say(sentence(summary, log=name, events=events, streams=streams, root=verdict.root[:16]) + at)
     return exits.OK if verdict.sound else exits.NOT_VERIFIED
+
+
+def fault_words(position: int | None, problem: str) -> str:
+    """A fault of the log in a line; without a position it is one of the whole log."""
+    return sentence("position {position}: {problem}", position=position, problem=problem) if position else problem
 
 
 def _check_proof(path: Path, key: str | None) -> int:
@@ -236,7 +258,13 @@ def prove(
     json: Anyway = False,
     database: Database = None,
 ) -> int:
-    """Print a proof that one event is in the log. Anyone can check it with only the public key."""
+    """Print a proof that one event is in the log. Anyone can check it with only the public key.
+
+    Parameters
+    ----------
+    session
+        The session: an id, a unique prefix, or `latest`.
+    """
     from adapters.proof import checkpoints
 
     settings = settings_of(database)

@@ -189,7 +189,7 @@ def require_log(settings: "Settings") -> None:
 
 
 async def resolve(api: Api, name: str) -> str:
-    """The one session that `name` means: an id, a unique beginning of one (with or without its kind), or `latest`."""
+    """The one session that `name` means: an id, a unique prefix of one (with or without its kind), or `latest`."""
     if name == "latest":
         newest = (await api.get("/api/sessions", limit=1))["items"]
         if not newest:
@@ -258,7 +258,12 @@ def _problem(answer: "Response") -> Failed:
         sentences = (f"{option_of(str(e['pointer']))}: {_in_options(_worded(e))}" for e in errors)
         return Failed(f"{body.get('title')}:", *sentences, code=code, problem=body)
     wait = answer.headers.get("Retry-After")
-    return Failed(_in_options(_worded(body)), *([f"Try again in {wait} s."] if wait else []), code=code, problem=body)
+    return Failed(
+        _in_options(_worded(body)),
+        *([sentence("Try again in {wait} s.", wait=wait)] if wait else []),
+        code=code,
+        problem=body,
+    )
 
 
 def _worded(problem: Mapping[str, Any]) -> str:
@@ -277,6 +282,7 @@ def option_of(pointer: str) -> str:
         parts = parts[1:]
     name, *within = parts
     option = _OPTIONS.get(name) or "--" + re.sub("(?=[A-Z])", "-", name).lower()
+    option = sentence(option) if " " in option else option
     if within and within[0].isdecimal():
         option, within = f"{option} (no. {int(within[0]) + 1})", within[1:]
     return " /".join([option, "/".join(within)] if within else [option])

@@ -99,7 +99,7 @@ COMMANDS: Final = (
     CliCommand("migrate", "migrate:migrate", CARE, "Copy the log to PostgreSQL, or back to a file."),
     CliCommand("redact", "log:redact", CARE, "Remove a leaked text from the log."),
     CliCommand("rebuild", "rebuild:rebuild", CARE, "Rebuild the views from the log."),
-    CliCommand("clean", "log:clean", CARE, "Delete working folders that are no longer needed."),
+    CliCommand("clean", "clean:clean", CARE, "Delete working folders that are no longer needed."),
 )
 
 
@@ -118,24 +118,26 @@ _LEAST: Final = 40
 
 def page() -> str:
     """What the program is, all its commands in groups, and its exit codes, as wide as the terminal."""
-    width, say = max(_LEAST, min(_MOST, shutil.get_terminal_size().columns)), _wording()
+    width, say = max(_LEAST, min(_MOST, shutil.get_terminal_size().columns)), korean()
     groups = [(group, [(each.name, each.help) for each in some]) for group, some in groupby(COMMANDS, _group)]
     boxes = (
-        "\n".join(_box(say.get(title, title), [(name, say.get(name, line)) for name, line in rows], width))
+        "\n".join(
+            _box(say.get(f"help.{title}", title), [(name, say.get(f"help.{name}", line)) for name, line in rows], width)
+        )
         for title, rows in (*groups, (OTHER, OPTIONS))
     )
-    about, epilogue = say.get("about", ABOUT), say.get("epilogue", EPILOGUE)
-    return "\n\n".join((say.get(_USAGE, _USAGE), _prose(about, width), "\n".join(boxes), _prose(epilogue, width)))
+    usage, about, epilogue = say.get("usage", _USAGE), say.get("about", ABOUT), say.get("epilogue", EPILOGUE)
+    return "\n\n".join((usage, _prose(about, width), "\n".join(boxes), _prose(epilogue, width)))
 
 
-def _wording() -> dict[str, str]:
-    """The page in the terminal's language, by the name of each command; empty for English, which needs no catalogue."""
+def korean() -> dict[str, str]:
+    """The help at a Korean terminal, by key; empty at an English one, which needs no catalogue."""
     chosen = next(filter(None, (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
     if not chosen.lower().startswith("ko"):
         return {}
     from domain.values.words import words
 
-    return words("ko", "api.cli").group("help")
+    return dict(words("ko", "api.cli.help").messages)
 
 
 def _group(verb: CliCommand) -> str:

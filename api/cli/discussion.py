@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
+from api.cli.labels import recorded, sentence
 from api.cli.options import Json
 from api.cli.terminal import columns, counted, local_time, shortened
 from domain.provenance.patches import hunks
@@ -60,12 +61,13 @@ def changes_in(subject: str) -> str:
 
 def _planned(subtask: Json) -> list[str]:
     phases = list(dict.fromkeys(str(subtask.get(name, "?")) for name in ("start_phase", "end_phase")))
-    name = "phase" if len(phases) == 1 else "phases"
-    more = [each for each in ("parallel", "checkpoint") if subtask.get(each) is True]
+    name = "phase {phases}" if len(phases) == 1 else "phases {phases}"
+    more = [sentence("in parallel")] if subtask.get("parallel") is True else []
+    more += [sentence("then a checkpoint")] if subtask.get("checkpoint") is True else []
     words = [
         str(subtask.get("agent", "?")),
         str(subtask.get("role", "")),
-        ", ".join([f"{name} {'-'.join(phases)}", *more]),
+        ", ".join([sentence(name, phases="-".join(phases)), *more]),
     ]
     return [*(shortened(word, _FOLDED) for word in words), shortened(str(subtask.get("task", "")), _FOLDED)]
 
@@ -95,26 +97,35 @@ def in_full(session: Json) -> Pairs:
 def stopped(session: Json) -> str:
     """Why the talk ended, and after how many rounds."""
     reason = session["stopReason"]
-    words = {
-        "converged": "they agree",
-        "stalled": "nothing improves any more",
-        "limit": "the rounds are used up",
-        "error": "an agent failed",
-        "cancelled": "it was cancelled",
-    }
-    return f"{reason} after {counted(len(session['rounds']), 'round')}: {words.get(reason, '')}" if reason else ""
+    if not reason:
+        return ""
+    why = sentence(_WHY_STOPPED[reason]) if reason in _WHY_STOPPED else reason
+    return sentence("after {rounds}: {why}", rounds=counted(len(session["rounds"]), "round"), why=why)
+
+
+_WHY_STOPPED: Final = {
+    "converged": "they agree",
+    "stalled": "nothing improves any more",
+    "limit": "the rounds are used up",
+    "error": "an agent failed",
+    "cancelled": "it was cancelled",
+}
 
 
 def convergence(session: Json) -> str:
     """A line for each round."""
     rows = [
-        [f"round {number}", *(f"{metrics[name]:.2f}" for name in _SHARES), str(metrics["recommendation"])]
+        [
+            sentence("round {n}", n=number),
+            *(f"{metrics[name]:.2f}" for name in _SHARES.values()),
+            str(metrics["recommendation"]),
+        ]
         for number, metrics in enumerate(session["convergenceHistory"], 1)
     ]
-    return columns([["", "agreement", "stability", "score", ""], *rows]) if rows else ""
+    return columns([["", *(sentence(share) for share in _SHARES), ""], *rows]) if rows else ""
 
 
-_SHARES: Final = ("agreementRatio", "avgStability", "overallScore")
+_SHARES: Final = {"agreement": "agreementRatio", "stability": "avgStability", "score": "overallScore"}
 
 
 def feedback(answer: Json) -> str:
@@ -131,7 +142,7 @@ def synthesis(session: Json) -> str:
     if not summary:
         return ""
     if summary["fallback"]:
-        return f"(The synthesis failed; these are the rounds themselves.)\n{summary['text'].rstrip()}"
+        return f"({sentence('The synthesis failed; these are the rounds themselves.')})\n{summary['text'].rstrip()}"
     if not summary["counts"]:
         return str(summary["text"]).rstrip()
     return f"{_VERDICT_AT_THE_END.sub('', summary['text']).rstrip()}\n{_counted(summary['counts'])}".strip()
@@ -141,10 +152,12 @@ def decision(session: Json) -> str:
     choice = session["decision"]
     if not choice:
         return ""
-    who = "by default: no decision in time" if choice.get("expired") else f"by {choice['actor'] or 'someone'}"
-    why = f": {choice['rationale']}" if choice["rationale"] else ""
+    named, why = recorded("choice", choice["choice"]), f": {choice['rationale']}" if choice["rationale"] else ""
+    by = sentence("{choice} by {actor}", choice=named, actor=choice["actor"] or sentence("someone"))
+    if choice.get("expired"):
+        by = sentence("{choice} by default: no decision in time", choice=named)
     votes = f"\n{columns(_vote(vote) for vote in choice['votes'])}" if choice.get("votes") else ""
-    return f"{choice['choice']} {who}, {local_time(choice['at'])}{why}{votes}"
+    return f"{by}, {local_time(choice['at'])}{why}{votes}"
 
 
 def approval(item: Json) -> str:
@@ -152,8 +165,9 @@ def approval(item: Json) -> str:
     policy = item.get("approval")
     if not policy:
         return ""
-    lines = [f"by {names}" if (names := ", ".join(policy["who"])) else ""]
-    lines += [f"not by {', '.join(policy['authors'])}, who started it"] if policy["notAuthor"] else []
+    lines = [sentence("by {names}", names=", ".join(policy["who"])) if policy["who"] else ""]
+    if policy["notAuthor"]:
+        lines.append(sentence("not by {names}, who started it", names=", ".join(policy["authors"])))
     return "\n".join(filter(None, [*lines, *(" ".join(_vote(vote)) for vote in policy["votes"]), progress(policy)]))
 
 
@@ -162,19 +176,29 @@ def progress(policy: Json) -> str:
     if policy["approvers"] == 1:
         return ""
     votes_by_choice = {choice: policy["approvers"] - more for choice, more in policy["missing"].items()}
-    return ", ".join(f"{choice}: {votes} of {policy['approvers']} votes" for choice, votes in votes_by_choice.items())
+    every = policy["approvers"]
+    return ", ".join(
+        sentence("{choice}: {votes} of {every} votes", choice=recorded("choice", choice), votes=votes, every=every)
+        for choice, votes in votes_by_choice.items()
+    )
 
 
 def _vote(vote: Json) -> list[str]:
     why = f": {vote['rationale']}" if vote["rationale"] else ""
-    return [f"{vote['actor']} voted {vote['choice']}{why}", local_time(vote["at"])]
+    voted = sentence("{actor} voted {choice}", actor=vote["actor"], choice=recorded("choice", vote["choice"]))
+    return [f"{voted}{why}", local_time(vote["at"])]
 
 
 def _counted(counts: Json) -> str:
     """`NEEDS_FIX: mostly agreed (resolved 1, remaining 2)`"""
-    numbers = [f"{name.removesuffix('Count')} {number}" for name, number in counts.items() if name.endswith("Count")]
+    numbers = [f"{_counted_name(name)} {number}" for name, number in counts.items() if name.endswith("Count")]
     head = ": ".join(str(words) for words in (counts.get("verdict"), counts.get("summary")) if words)
     return f"{head} ({', '.join(numbers)})"
+
+
+def _counted_name(name: str) -> str:
+    word = name.removesuffix("Count")
+    return recorded("counted", word)
 
 
 def _dissent(session: Json) -> str:
@@ -185,12 +209,12 @@ def _dissent(session: Json) -> str:
 
 
 def _folded(entry: Json) -> list[str]:
-    verdict = (entry["feedback"] or {}).get("verdict") or ("unreadable" if entry["problem"] else "")
+    verdict = (entry["feedback"] or {}).get("verdict") or (sentence("unreadable") if entry["problem"] else "")
     issues = len((entry["feedback"] or {}).get("issues") or ())
-    verdict_text = f"{verdict}, {issues} issue{'' if issues == 1 else 's'}" if issues else verdict
+    verdict_text = f"{verdict}, {counted(issues, 'issue')}" if issues else verdict
     return [
         str(entry["round"]),
-        str(entry["role"]),
+        recorded("role", str(entry["role"])),
         str(entry["agent"]),
         verdict_text,
         shortened(_opening(entry), _FOLDED),
@@ -204,14 +228,18 @@ def _opening(entry: Json) -> str:
 
 
 def _spelt(entry: Json) -> str:
-    cut = "" if len(entry["content"].encode()) >= entry["length"] else "\n(cut; the worklog has more)"
+    whole = len(entry["content"].encode()) >= entry["length"]
+    cut = "" if whole else f"\n({sentence('cut; the worklog has more')})"
     problem = f"\n({entry['problem']})" if entry["problem"] else ""
-    return f"[Round {entry['round']}: {entry['role']} by {entry['agent']}]\n{entry['content'].rstrip()}{cut}{problem}"
+    head = sentence(
+        "Round {n}: {role} by {agent}", n=entry["round"], role=recorded("role", entry["role"]), agent=entry["agent"]
+    )
+    return f"[{head}]\n{entry['content'].rstrip()}{cut}{problem}"
 
 
 def _assessed(metrics: Json) -> str:
-    shares = zip(("agreement", "stability", "score"), _SHARES, strict=True)
-    return ", ".join([*(f"{word} {metrics[name]:.2f}" for word, name in shares), f"profile {metrics['profile']}"])
+    shares = [f"{sentence(word)} {metrics[name]:.2f}" for word, name in _SHARES.items()]
+    return ", ".join([*shares, sentence("profile {profile}", profile=metrics["profile"])])
 
 
 def _issues(answer: Json) -> Iterator[str]:
@@ -229,7 +257,7 @@ def _rank(issue: Json) -> int:
 def _others(answer: Json) -> Iterator[str]:
     for name, word in _LISTS:
         for entry in answer.get(name) or ():
-            yield f"[{word}] {shortened(_words(entry), _LONG)}"
+            yield f"[{sentence(word)}] {shortened(_words(entry), _LONG)}"
 
 
 def _words(entry: object) -> str:

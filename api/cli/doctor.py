@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 from cyclopts import Parameter
 
 from api.cli import exits
+from api.cli.exits import words_of
 from api.cli.health import Finding, check_team, histories
+from api.cli.labels import recorded, sentence
 from api.cli.options import TEAM, Where
 from api.cli.terminal import paint, put, put_json, visible
 from domain.values.base import HansardError
@@ -72,10 +74,13 @@ def doctor(
 
 
 def _print(findings: list[Finding]) -> None:
-    width = max(len(finding.name) for finding in findings)
+    from rich.cells import cell_len, set_cell_size
+
+    width = max(cell_len(recorded("check", finding.name)) for finding in findings)
     for finding in findings:
         mark = paint(finding.mark.ljust(4), _STYLES[finding.mark])
-        put(f"{mark}  {finding.name.ljust(width)}  {visible(finding.found)}")
+        name = set_cell_size(recorded("check", finding.name), width)
+        put(f"{mark}  {name}  {visible(finding.found)}")
         if finding.advice:
             put(f"{' ' * (width + 8)}{visible(finding.advice)}")
 
@@ -122,13 +127,16 @@ def database(url: str) -> Finding:
         server = inspect(url)
         version = f"PostgreSQL {server.version}"
         if server.head is None:
-            return Finding("ok", name, f"{version}, no log yet (created at first use)")
+            return Finding("ok", name, sentence("{log}, no log yet (created at first use)", log=version))
         if lets_in_without_password(url):
-            advice = "Programs that agents run can use it, too. Let the database ask for a password (scram-sha-256)."
-            return Finding("warn", name, f"{version} lets this account in without a password", advice)
+            advice = sentence(
+                "Programs that agents run can use it, too. Let the database ask for a password (scram-sha-256)."
+            )
+            problem = sentence("{log} lets this account in without a password", log=version)
+            return Finding("warn", name, problem, advice)
     except HansardError as error:
-        return Finding("fail", name, str(error), "Check HANSARD_DATABASE and the server.")
-    return Finding("ok", name, f"{version}, {server.head} positions")
+        return Finding("fail", name, words_of(error), sentence("Check HANSARD_DATABASE and the server."))
+    return Finding("ok", name, sentence("{log}, {n} positions", log=version, n=server.head))
 
 
 def python() -> Finding:
@@ -140,15 +148,21 @@ def sqlite(version: tuple[int, int, int] | None = None) -> Finding:
     numbers = version or sqlite3.sqlite_version_info
     spelt = ".".join(map(str, numbers))
     if numbers < (3, 37, 0):
-        return Finding("fail", "SQLite", spelt, "The log's tables need 3.37 or newer (STRICT).")
-    mended = numbers >= (3, 51, 3) or (3, 44, 6) <= numbers < (3, 45, 0) or (3, 50, 7) <= numbers < (3, 51, 0)
-    if not mended:
+        return Finding("fail", "SQLite", spelt, sentence("The log's tables need 3.37 or newer (STRICT)."))
+    is_fixed = numbers >= (3, 51, 3) or (3, 44, 6) <= numbers < (3, 45, 0) or (3, 50, 7) <= numbers < (3, 51, 0)
+    if not is_fixed:
         return Finding(
             "warn",
             "SQLite",
-            f"{spelt} has the WAL-reset defect: in rare cases, processes that write at the same moment damage the log.",
-            "Use 3.51.3 or newer (also fixed in 3.44.6 and 3.50.7). Until then one process for each log"
-            " is safe; with more, keep backups, and `hansard verify` now and then.",
+            sentence(
+                "{version} has the WAL-reset defect: in rare cases, processes that write at the same moment damage"
+                " the log.",
+                version=spelt,
+            ),
+            sentence(
+                "Use 3.51.3 or newer (also fixed in 3.44.6 and 3.50.7). Until then one process for each log is safe;"
+                " with more, keep backups, and `hansard verify` now and then."
+            ),
         )
     return Finding("ok", "SQLite", spelt)
 
@@ -160,17 +174,21 @@ def place(path: Path) -> Finding:
     name = "log"
     if path.exists():
         if not path.is_file():
-            return Finding("fail", name, f"{path} is not a file", "Name a file with HANSARD_DATABASE.")
+            problem = sentence("{path} is not a file", path=path)
+            return Finding("fail", name, problem, sentence("Name a file with HANSARD_DATABASE."))
         if not os.access(path, os.R_OK | os.W_OK) or not os.access(path.parent, os.W_OK | os.X_OK):
-            return Finding("fail", name, f"{path} cannot be written", "Make it writable for this user.")
+            problem = sentence("{path} cannot be written", path=path)
+            return Finding("fail", name, problem, sentence("Make it writable for this user."))
         if open_to_others(path):
-            advice = "It contains prompts, replies and source code: `chmod 600` it unless they may read it."
-            return Finding("warn", name, f"{path} is readable by other users of this machine", advice)
+            advice = sentence("It contains prompts, replies and source code: `chmod 600` it unless they may read it.")
+            problem = sentence("{path} is readable by other users of this machine", path=path)
+            return Finding("warn", name, problem, advice)
         return Finding("ok", name, str(path))
     folder = _existing(path.parent)
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        return Finding("fail", name, f"{path} cannot be created: {folder} is not writable", "Set HANSARD_DATABASE.")
-    return Finding("ok", name, f"{path} (created at first use)")
+        problem = sentence("{path} cannot be created: {folder} is not writable", path=path, folder=folder)
+        return Finding("fail", name, problem, sentence("Set HANSARD_DATABASE."))
+    return Finding("ok", name, sentence("{path} (created at first use)", path=path))
 
 
 def durability(path: Path) -> Finding:
@@ -180,16 +198,19 @@ def durability(path: Path) -> Finding:
         with tempfile.TemporaryDirectory(prefix=".hansard-doctor-", dir=_existing(path.parent)) as folder:
             mode, synchronous = _probe(Path(folder) / "probe.db")
     except (OSError, sqlite3.Error) as error:
-        return Finding("fail", name, f"could not be tested: {error}", "Put the log on a local disk.")
+        problem = sentence("could not be tested: {error}", error=error)
+        return Finding("fail", name, problem, sentence("Put the log on a local disk."))
     try:
         there = _mode_of(path) if path.is_file() and path.stat().st_size else "wal"
     except sqlite3.Error as error:
-        return Finding("fail", name, f"{path}: {error}", "Name another file with HANSARD_DATABASE.")
+        return Finding("fail", name, f"{path}: {error}", sentence("Name another file with HANSARD_DATABASE."))
     if (mode, synchronous) != ("wal", 2):
-        mode_text = f"journal_mode={mode}, synchronous={synchronous} instead of WAL and FULL (2)"
-        return Finding("fail", name, mode_text, "Put the log on a local disk; network folders do not support WAL.")
+        problem = "journal_mode={mode}, synchronous={synchronous} instead of WAL and FULL (2)"
+        advice = sentence("Put the log on a local disk; network folders do not support WAL.")
+        return Finding("fail", name, sentence(problem, mode=mode, synchronous=synchronous), advice)
     if there != "wal":
-        return Finding("warn", name, f"the log has journal_mode={there}", "It becomes WAL when Hansard opens it.")
+        problem = sentence("the log has journal_mode={mode}", mode=there)
+        return Finding("warn", name, problem, sentence("It becomes WAL when Hansard opens it."))
     return Finding("ok", name, "journal_mode=wal, synchronous=FULL")
 
 
@@ -213,18 +234,19 @@ def record(log: str, views: Path) -> Finding:
 
     faults = glance(log, views)
     if faults:
-        more = f" (and {len(faults) - 1} more)" if faults[1:] else ""
-        advice = "`hansard verify` checks the whole log; `hansard rebuild` repairs views that have stopped."
+        more = sentence(" and {n} more", n=len(faults) - 1) if faults[1:] else ""
+        advice = sentence("`hansard verify` checks the whole log; `hansard rebuild` repairs views that have stopped.")
         return Finding("fail", "record", f"{faults[0]}{more}", advice)
-    return Finding("ok", "record", f"the newest {NEWEST} events can be read, and every view is up to date")
+    every = "the newest {n} events can be read, and every view is up to date"
+    return Finding("ok", "record", sentence(every, n=NEWEST))
 
 
 def git() -> Finding:
-    advice = "Install git 2.38 or newer; workspaces need it."
+    advice = sentence("Install git 2.38 or newer; workspaces need it.")
     words = asyncio.run(_git_version())
     digits = words.removeprefix("git version ").split(".")[:2]
     if not words.startswith("git version ") or not all(part.isdecimal() for part in digits):
-        return Finding("fail", "git", words.strip() or "not found", advice)
+        return Finding("fail", "git", words.strip() or sentence("not found"), advice)
     if tuple(map(int, digits)) < _LEAST_GIT:
         return Finding("fail", "git", words.strip(), advice)
     return Finding("ok", "git", words.strip().removeprefix("git version "))
@@ -239,11 +261,11 @@ async def _git_version() -> str:
 
 def disk(path: Path) -> Finding:
     free = shutil.disk_usage(_existing(path.parent)).free
-    space = f"{free / 1e9:.1f} GB free"
+    space = sentence("{size} GB free", size=f"{free / 1e9:.1f}")
     if free < _NO_SPACE:
-        return Finding("fail", "disk", space, "Free some space: commands fail once the log cannot grow.")
+        return Finding("fail", "disk", space, sentence("Free some space: commands fail once the log cannot grow."))
     if free < _LITTLE_SPACE:
-        return Finding("warn", "disk", space, "Workspaces and the log grow; free some space soon.")
+        return Finding("warn", "disk", space, sentence("Workspaces and the log grow; free some space soon."))
     return Finding("ok", "disk", space)
 
 
@@ -252,7 +274,8 @@ def clock(path: Path, *, now: float) -> Finding:
     spelt = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
     changed_at = path.stat().st_mtime if path.exists() else 0.0
     if now < _WRITTEN or now + _AHEAD_SECONDS < changed_at:
-        return Finding("warn", "clock", f"{spelt} cannot be right", "Set the clock: events carry its time.")
+        problem = sentence("{time} cannot be right", time=spelt)
+        return Finding("warn", "clock", problem, sentence("Set the clock: events carry its time."))
     return Finding("ok", "clock", spelt)
 
 

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from api.cli.client import Api, path_of
 from api.cli.exits import Failed
+from api.cli.labels import sentence
 from api.cli.options import Json
 from api.cli.terminal import minutes, one_line, shortened
 
@@ -59,7 +60,8 @@ class RunningTurn:
         now = monotonic()
         parts = [*self._steps.values(), minutes(round((now - self._began + self._waited) * 1000))]
         if now - self._latest > _QUIET_SECONDS:
-            parts.append(f"last sign of life {minutes(round((now - self._latest) * 1000))} ago")
+            silent = minutes(round((now - self._latest) * 1000))
+            parts.append(sentence("last sign of life {silent} ago", silent=silent))
         return f"{self.agent}: {' · '.join(parts)}"
 
 
@@ -95,15 +97,16 @@ def step(frame: Json) -> str:
     tool, title = str(frame.get("tool")), one_line(str(frame.get("title") or ""))
     if tool in ("read", "edit") and ", " not in title:
         title = PurePosixPath(title).name or title
-    return f"{_LABELS.get(tool, '')} {shortened(title, _WIDTH)}".strip() + _result(frame)
+    named = sentence(_LABELS[tool]) if tool in _LABELS else ""
+    return f"{named} {shortened(title, _WIDTH)}".strip() + _result(frame)
 
 
 def _result(frame: Json) -> str:
     match frame.get("status"):
         case "denied":
-            return " → denied"
+            return f" → {sentence('denied')}"
         case "failed":
-            code = f"exit {frame['exitCode']}" if frame.get("exitCode") else "failed"
+            code = sentence("exit {code}", code=frame["exitCode"]) if frame.get("exitCode") else sentence("failed")
             return f" → {shortened(_last_line(frame.get('text')), _WIDTH) or code}"
         case _:
             return ""

@@ -62,6 +62,13 @@ def in_words(text: str) -> str:
     return sentences.in_words(words(of_environment(os.environ)), text)
 
 
+def words_of(error: Exception) -> str:
+    """What an error says, in the terminal's language where it is a sentence of ours."""
+    from domain.values.sentences import sentence_of
+
+    return in_words(sentence_of(error))
+
+
 def worded(session: Mapping[str, Any], name: str) -> str:
     """A text of a session's view, such as `lastError`, in the terminal's language where Hansard wrote it."""
     text, data = str(session.get(name) or ""), session.get(f"{name}Sentence")

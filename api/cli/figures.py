@@ -57,14 +57,14 @@ def round_of(session: Json) -> list[str]:
 
 def _convergence(session: Json) -> list[str]:
     metrics = session.get("convergence")
-    return [f"convergence {metrics['overallScore']:.2f}"] if metrics else []
+    return [sentence("score {score}", score=f"{metrics['overallScore']:.2f}")] if metrics else []
 
 
 # Agents and warnings.
 
 MARKS: Final = {"completed": "✓", "running": "▶", "failed": "✗", "skipped": "–", "pending": "·"}
 _VERDICTS: Final = {True: "PASS", False: "FAIL"}
-_GATES: Final = {"completed": "✅ done", "paused": "⏸ checkpoint", "active": "⏳ in progress", "stopped": "⏹ stopped"}
+_GATES: Final = {"completed": "✅ done", "paused": "⏸ checkpoint", "active": "⏳ active", "stopped": "⏹ stopped"}
 _FEEDBACK: Final = 80  # characters of a verdict's feedback beside its agent; all of it is in the history
 
 
@@ -88,9 +88,9 @@ def history(session: Json) -> str:
     judged.sort(key=lambda pair: int(pair[0]["round"]))
     return columns(
         [
-            f"round {verdict['round']}",
+            sentence("round {n}", n=verdict["round"]),
             str(agent["agent"]),
-            f"phase {verdict['phase']}",
+            sentence("phase {n}", n=verdict["phase"]),
             _VERDICTS.get(verdict["pass"], "FAIL"),
             str(verdict["feedback"]),
         ]

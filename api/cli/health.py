@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
+from api.cli.exits import words_of
+from api.cli.labels import gap, sentence
 from api.cli.terminal import counted
 from domain.values.base import HansardError
 
@@ -33,7 +35,7 @@ class Finding:
 
 _LOAD: Final = "`hansard verify` says whether the log was changed; if not, this version cannot read the event."
 _STAYS: Final = "The record does not change."
-_DIFFER: Final = "The record does not change; `hansard replay {} --assert` shows both sides."
+_DIFFER: Final = "The record does not change; `hansard replay {name} --assert` shows both sides."
 
 
 def histories(settings: "Settings") -> Iterator[Finding]:
@@ -41,13 +43,15 @@ def histories(settings: "Settings") -> Iterator[Finding]:
     from adapters.store import reading
 
     if settings.log_file is not None and not settings.log_file.exists():
-        yield Finding("ok", "histories", "no log yet")
+        yield Finding("ok", "histories", sentence("no log yet"))
         return
     try:
         with reading(settings.database) as store:
             yield from _examined(store)
     except HansardError as error:
-        yield Finding("fail", "histories", str(error), "`hansard verify` shows what is wrong with the file.")
+        yield Finding(
+            "fail", "histories", words_of(error), sentence("`hansard verify` shows what is wrong with the file.")
+        )
 
 
 def _examined(store: "Log") -> Iterator[Finding]:
@@ -58,7 +62,11 @@ def _examined(store: "Log") -> Iterator[Finding]:
             troubled += 1
             yield finding
     if not troubled:
-        yield Finding("ok", "histories", f"{len(names)} can be loaded and would be decided the same way today")
+        yield Finding(
+            "ok",
+            "histories",
+            sentence("{n} can be loaded and would be decided the same way today", n=len(names)),
+        )
 
 
 def _trouble(store: "Log", name: str) -> Finding | None:
@@ -72,9 +80,9 @@ def _trouble(store: "Log", name: str) -> Finding | None:
             recorded = decode(row.stored(), row.position)
             session = fold(kind_of(name), [(recorded.event, recorded.metadata)], session)
         except Exception as error:  # whatever it is that an old event does to today's rules
-            return Finding(
-                "fail", name, f"version {row.version}, {row.topic}, does not load: {_error_words(error)}", _LOAD
-            )
+            problem = "version {version}, {topic}, does not load: {error}"
+            words = sentence(problem, version=row.version, topic=row.topic, error=_error_words(error))
+            return Finding("fail", name, words, sentence(_LOAD))
         history.append(recorded)
     return _difference(store, name, history)
 
@@ -85,14 +93,15 @@ def _difference(store: "Log", name: str, history: "list[Recorded]") -> Finding |
     from domain.replay import first_difference
     from domain.session.record import kind_of
 
-    advice = _DIFFER.format(name) if kind_of(name) in KINDS else _STAYS
+    advice = sentence(_DIFFER, name=name) if kind_of(name) in KINDS else sentence(_STAYS)
     try:
         difference = first_difference(history, partial(whole, store), lambda event_id: _event(store, event_id))
     except Exception as error:  # as above
-        return Finding("fail", name, f"cannot be decided again: {_error_words(error)}", advice)
+        return Finding("fail", name, sentence("cannot be decided again: {error}", error=_error_words(error)), advice)
     if difference is None:
         return None
-    return Finding("fail", name, f"version {difference.version} would differ today: {_words(difference)}", advice)
+    problem = "version {version} would differ today: {difference}"
+    return Finding("fail", name, sentence(problem, version=difference.version, difference=_words(difference)), advice)
 
 
 def _event(store: "Log", event_id: str) -> "Recorded | None":
@@ -108,9 +117,9 @@ def _words(difference: "Difference") -> str:
         case "refused:" | "not":
             return f"{difference.command} {difference.actual}".strip()
         case "nothing":
-            return f"{difference.command} records nothing there"
+            return sentence("{command} records nothing there", command=difference.command)
         case topic:
-            return f"{difference.command} records a different {topic}"
+            return sentence("{command} records a different {topic}", command=difference.command, topic=topic)
 
 
 def _error_words(error: Exception) -> str:
@@ -118,8 +127,8 @@ def _error_words(error: Exception) -> str:
 
 
 _POSTS: Final = {
-    "a delivery": ("planner", "architect", "designer", "dev", "reviewer"),
-    "an orchestration": ("planner", "judge", "assistant"),
+    "for a delivery: {roles}": ("planner", "architect", "designer", "dev", "reviewer"),
+    "for an orchestration: {roles}": ("planner", "judge", "assistant"),
 }
 """The roles that sessions of a kind need. In reviews and debates the first agent of the team is the fallback."""
 
@@ -131,12 +140,13 @@ def check_team(settings: "Settings") -> Iterator[Finding]:
     try:
         team = load(settings.team)
     except HansardError as error:
-        yield Finding("fail", "team", str(error), "Fix the file, or unset HANSARD_TEAM to use the example team.")
+        advice = sentence("Fix the file, or unset HANSARD_TEAM to use the example team.")
+        yield Finding("fail", "team", words_of(error), advice)
         return
     yield fence(settings.sandbox or team.sandbox or "auto")
     if team.example:
-        advice = "Set HANSARD_TEAM to your team file."
-        yield Finding("warn", "team", "no team file: the scripted example team does no real work", advice)
+        problem = sentence("no team file: the scripted example team does no real work")
+        yield Finding("warn", "team", problem, sentence("Set HANSARD_TEAM to your team file."))
         return
     yield Finding("ok", "team", f"{settings.team}: {counted(len(team.agents), 'agent')}")
     yield from posts(team)
@@ -147,27 +157,27 @@ def check_team(settings: "Settings") -> Iterator[Finding]:
 def fence(sandbox: "Sandbox") -> Finding:
     """What holds the programs that turns run."""
     from adapters.fence import available, fenced_by, gaps_of
-    from api.cli.labels import gap
 
     try:
         gaps = gaps_of(sandbox)
     except HansardError as error:
-        return Finding("fail", "fence", "none", str(error))
-    description = "; ".join((fenced_by(sandbox), *map(gap, gaps)))
+        return Finding("fail", "fence", sentence("none"), words_of(error))
+    description = "; ".join((sentence(fenced_by(sandbox)), *map(gap, gaps)))
     if sandbox == "off":
-        return Finding("warn", "fence", description, 'Set sandbox = "auto" (HANSARD_SANDBOX, or the team file).')
+        advice = sentence('Set sandbox = "auto" (HANSARD_SANDBOX, or the team file).')
+        return Finding("warn", "fence", description, advice)
     if available() == "bwrap":
         return Finding("ok", "fence", description)
-    return Finding("warn", "fence", description, "Install bubblewrap (`bwrap`).")
+    return Finding("warn", "fence", description, sentence("Install bubblewrap (`bwrap`)."))
 
 
 def posts(team: "Team") -> Iterator[Finding]:
     """The roles that sessions of a kind need, that no agent has, and that have no fallback."""
     missing = {kind: [role for role in roles if team.agent_for(role) is None] for kind, roles in _POSTS.items()}
-    lacking = "; ".join(f"for {kind}: {', '.join(roles)}" for kind, roles in missing.items() if roles)
+    lacking = "; ".join(sentence(kind, roles=", ".join(roles)) for kind, roles in missing.items() if roles)
     if lacking:
-        advice = "Give these roles to agents if you need such sessions; otherwise they wait."
-        yield Finding("warn", "roles", f"missing {lacking}", advice)
+        advice = sentence("Give these roles to agents if you need such sessions; otherwise they wait.")
+        yield Finding("warn", "roles", sentence("missing {roles}", roles=lacking), advice)
 
 
 def programs(team: "Team") -> Iterator[Finding]:
@@ -188,13 +198,14 @@ def programs(team: "Team") -> Iterator[Finding]:
         try:
             own = resolve_secrets({**settings.env, **login(settings)}).get("PATH", path)
         except ValueError as error:
-            yield Finding("fail", f"agent {member.name}", str(error), "Set it in Hansard's environment.")
+            advice = sentence("Set it in Hansard's environment.")
+            yield Finding("fail", sentence("agent {name}", name=member.name), words_of(error), advice)
             continue
         location = shutil.which(program, path=own)
-        name = f"agent {member.name}"
+        name = sentence("agent {name}", name=member.name)
         if location is None:
-            advice = "Install it, or give its absolute path in the team file."
-            yield Finding("fail", name, f"{program} is not found", advice)
+            advice = sentence("Install it, or give its absolute path in the team file.")
+            yield Finding("fail", name, sentence("{program} is not found", program=program), advice)
         else:
             yield Finding("ok", name, location)
 
@@ -203,11 +214,12 @@ def _endpoint(agent: str, settings: "ModelSettings") -> Finding:
     """Whether the key that a model needs is there."""
     from adapters.processes import resolve_secrets
 
+    name = sentence("agent {name}", name=agent)
     try:
         resolve_secrets({"api_key": settings.api_key or ""})
     except ValueError as error:
-        return Finding("fail", f"agent {agent}", str(error), "Set it where Hansard runs.")
-    return Finding("ok", f"agent {agent}", f"{settings.model} at {settings.base_url}")
+        return Finding("fail", name, words_of(error), sentence("Set it in Hansard's environment."))
+    return Finding("ok", name, f"{settings.model}, {settings.base_url}")
 
 
 def externals(team: "Team", settings: "Settings") -> Iterator[Finding]:
@@ -217,12 +229,15 @@ def externals(team: "Team", settings: "Settings") -> Iterator[Finding]:
             continue
         turns = _turns_of(member.name, settings)
         waiting, held = turns.get("queued", 0), turns.get("running", 0)
-        load = f"external; turns waiting: {waiting}, claimed by its worker: {held}"
+        load = sentence("external; turns waiting: {n}, claimed by its worker: {claimed}", n=waiting, claimed=held)
+        name = sentence("agent {name}", name=member.name)
         if waiting and not held:
-            advice = "Start its worker: it claims turns with POST /api/turns/claim from `hansard serve` on this log."
-            yield Finding("warn", f"agent {member.name}", load, advice)
+            advice = sentence(
+                "Start its worker: it claims turns with POST /api/turns/claim from `hansard serve` on this log."
+            )
+            yield Finding("warn", name, load, advice)
         else:
-            yield Finding("ok", f"agent {member.name}", load)
+            yield Finding("ok", name, load)
 
 
 def _turns_of(agent: str, settings: "Settings") -> dict[str, int]:

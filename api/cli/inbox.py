@@ -48,7 +48,7 @@ def inbox(*, limit: PositiveInt = 50, json: AsJson = False, where: Where = HERE)
     Parameters
     ----------
     limit
-        Maximum number of items (50).
+        Maximum number of items [default: 50].
     """
     oldest = None if json or limit >= _MOST else read_directly(where, lambda log, db: _oldest(log, db, limit + 1))
     if oldest is not None:

@@ -155,7 +155,8 @@ def _shown(key: Key) -> str:
     if key.expires is None:
         return f"{key.name}  {key.scope}"
     when = datetime.fromtimestamp(key.expires, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    return f"{key.name}  {key.scope}  {'expired' if key.expired(time.time()) else 'until'} {when}"
+    until = sentence("expired {when}" if key.expired(time.time()) else "until {when}", when=when)
+    return f"{key.name}  {key.scope}  {until}"
 
 
 class FileBook:
@@ -172,7 +173,7 @@ class FileBook:
 
     def revoke(self, name: str) -> str:
         _remove(self._path, name)
-        return f"Removed the key of {name} from {self._path}."
+        return sentence("Removed the key of {name} from {path}.", name=name, path=self._path)
 
 
 class SharedBook:
@@ -201,9 +202,9 @@ class SharedBook:
             )
         time.sleep(KNOWN_AFTER)  # then it holds on every server
         if name != account() or self._settings.log_file is None:
-            return f"Revoked the key of {name}."
+            return sentence("Revoked the key of {name}.", name=name)
         owner_file(self._settings).unlink(missing_ok=True)
-        return "The owner's key is revoked; `hansard key owner` or the next server start creates a new one."
+        return sentence("The owner's key is revoked; `hansard key owner` or the next server start creates a new one.")
 
 
 def _remove(path: Path, name: str) -> None:

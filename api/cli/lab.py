@@ -10,7 +10,7 @@ from api.cli.client import connected, resolve
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Json, Where
-from api.cli.terminal import put, put_json, put_table, say
+from api.cli.terminal import counted, put, put_json, put_table, say
 
 _TOTALS = ("discussions", "earlier", "same", "later", "unknown", "converged", "upheld", "overruled")
 
@@ -39,11 +39,11 @@ async def lab(
     label
         Only sessions with this label.
     since
-        Started on or after this date or time.
+        Only sessions that started at this date or time, or later.
     until
-        Started before this time, or by the end of this date.
+        Only sessions that started before this time, or until the end of this date.
     limit
-        Maximum number of sessions (100).
+        Maximum number of sessions [default: 100].
     """
     query = {"kind": kind, "label": label, "from": since, "to": until}
     filters = {name: value for name, value in query.items() if value is not None}
@@ -79,7 +79,7 @@ def _show(answer: Json) -> None:
         return
     for item in answer["items"]:
         recorded = item["recorded"]
-        ended = f"{recorded['stopReason'] or 'still open'} after {recorded['rounds']}"
+        ended = _after(recorded["stopReason"] or sentence("still open"), recorded["rounds"])
         chosen = f", {recorded['decidedBy']}: {recorded['choice']}" if recorded["choice"] else ""
         put(f"{item['sessionId']}  {ended}{chosen}")
         for outcome in item["outcomes"]:
@@ -93,6 +93,10 @@ def _show(answer: Json) -> None:
 
 def _outcome_words(outcome: Json) -> str:
     if outcome["round"] is None:
-        return f"{outcome['against']}: continues past the recorded end; outcome unknown"
-    overruled = {True: ", overruled", False: ", upheld", None: ""}[outcome["overruled"]]
-    return f"{outcome['against']}: {outcome['reason']} after {outcome['round']}{overruled}"
+        return f"{outcome['against']}: {sentence('continues past the recorded end; outcome unknown')}"
+    overruled = {True: f", {sentence('overruled')}", False: f", {sentence('upheld')}", None: ""}[outcome["overruled"]]
+    return f"{outcome['against']}: {_after(outcome['reason'], outcome['round'])}{overruled}"
+
+
+def _after(reason: str, rounds: int) -> str:
+    return sentence("{reason} after {rounds}", reason=reason, rounds=counted(rounds, "round"))

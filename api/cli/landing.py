@@ -14,7 +14,7 @@ from api.cli.stall import StallWatch
 from api.cli.terminal import put, put_json, say
 
 _WHY: Final = {
-    "conflict": "conflicts in",
+    "conflict": "conflicts",
     "validation": "the validation fails on the merge",
     "checkout": "uncommitted changes in the checkout are in the way",
 }
@@ -28,15 +28,15 @@ async def land(
 ) -> int:
     """Merge finished branches into one branch, one by one, each validated on top of those before it.
 
-    What conflicts or fails is sent back: the branch does not move, the reason is recorded with the session, and the
-    others go on.
+    A session whose branch conflicts or fails its validation is sent back: the target branch does not move, the reason
+    goes on record with the session, and the others continue.
 
     Exit code: 0 all landed, 4 something was sent back.
 
     Parameters
     ----------
     onto
-        The branch. Default: the one that each session began with.
+        The branch to land on. Default: the one that each session started from.
     """
     if not sessions:
         raise Failed(sentence("Name the sessions to land."), code=exits.USAGE)
@@ -95,9 +95,11 @@ def _words(outcome: Json) -> str:
     """One session's line, with the reasons below it."""
     name = outcome["session"]
     if "commit" in outcome:
-        return f"{name}  landed on {outcome['onto']} as {outcome['commit'][:10]}"
-    why = _WHY.get(outcome["reason"], outcome["detail"])
+        landed = sentence("landed on {branch} as {commit}", branch=outcome["onto"], commit=outcome["commit"][:10])
+        return f"{name}  {landed}"
+    why = sentence(_WHY[outcome["reason"]]) if outcome["reason"] in _WHY else outcome["detail"]
     paths, author = ", ".join(outcome.get("paths") or ()), outcome.get("author")
-    head = f"{name}  sent back{f' to {author}' if author else ''}: {why}{f' {paths}' if paths else ''}"
+    back = sentence("sent back to {author}" if author else "sent back", author=author)
+    head = f"{name}  {back}: {': '.join(filter(None, (why, paths)))}"
     reasons = outcome.get("reasons") or (outcome["detail"].splitlines() if outcome["reason"] == "validation" else ())
     return "\n".join([head, *(f"    {reason}" for reason in reasons)])

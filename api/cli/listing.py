@@ -40,9 +40,9 @@ def list_sessions(
     Parameters
     ----------
     kind
-        Only this kind: delivery, orchestration, review or debate.
+        Only sessions of this kind: delivery, orchestration, review or debate.
     status
-        Only this status, as in running, success, checkpoint, waiting_for_decision.
+        Only sessions with this status, such as running, success, checkpoint or waiting_for_decision.
     q
         Only sessions with these words in their title, task or id, in what agents said, or in findings, errors and the
         reasons of decisions.
@@ -81,7 +81,11 @@ def list_sessions(
 
 def _status(item: Json) -> str:
     machine = next((turn["machine"] for turn in item["outstandingTurns"] if turn.get("machine")), None)
-    return str(item["status"]) if machine is None else f"{item['status']}, waits for the machine {one_line(machine)}"
+    return (
+        str(item["status"])
+        if machine is None
+        else f"{item['status']}, {sentence('waiting for the machine {machine}', machine=one_line(machine))}"
+    )
 
 
 async def _fetch(where: Where, filters: Json, limit: int, cursor: str | None) -> tuple[list[Json], str | None]:

@@ -1,29 +1,25 @@
-"""The log as a file: `export`, `import`, `backup`, `clean`, `rebuild`; `redact` a text in it."""
+"""The log as a file: `export`, `import`, `backup`; `redact` a text in it."""
 
 import os
 import secrets
 import sys
-import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 
 from api.cli import exits
+from api.cli.client import connected
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-from api.cli.options import WHERE, Where
-from api.cli.terminal import counted, put, put_json, say
+from api.cli.options import HERE, WHERE, AsJson, Where
+from api.cli.terminal import counted, put_json, say
 
 if TYPE_CHECKING:
     from adapters.store import Log
-    from adapters.workspace import Workspaces
     from api.node.settings import Settings
-from api.cli.client import connected
-from api.cli.options import HERE, AsJson
 
 Database = Annotated[
     str | None,
@@ -48,7 +44,7 @@ def open_log(settings: "Settings") -> Iterator["Log"]:
 
 
 def find_stream(store: "Log", name: str) -> str:
-    """The session that is meant: its id, a unique beginning of it, or `latest`."""
+    """The session that is meant: its id, a unique prefix, or `latest`."""
     names = store.rows.streams()
     if name == "latest":
         name = next((matches for matches in reversed(names) if not matches.startswith("channel-")), name)
@@ -64,6 +60,11 @@ def export(session: str | None = None, /, *, json: Anyway = False, database: Dat
     """Write the whole log, or a session with its reviews and debates, to stdout as JSON Lines.
 
     A manifest at the end has counts and hashes for everything before it.
+
+    Parameters
+    ----------
+    session
+        Only this session, with its reviews and debates: an id, a unique prefix, or `latest`.
     """
     from adapters.proof.transfer import export as lines
 
@@ -115,7 +116,13 @@ def _taken_in(lines: Iterable[bytes], settings: "Settings") -> int:
 
 
 def backup(target: Path, /, *, database: Database = None) -> int:
-    """Copy the log to a new file while it is in use. The copy has the same positions, and is verified."""
+    """Copy the log to a new file while it is in use. The copy has the same positions, and is verified.
+
+    Parameters
+    ----------
+    target
+        The new file.
+    """
     if target.exists():
         raise Failed(sentence("{target} already exists.", target=target), code=exits.REFUSED)
     if not target.absolute().parent.is_dir():
@@ -153,101 +160,9 @@ def _checked(copy: Path) -> int:
     except (NotProved, StoreError) as error:
         problems = [str(error)]
     if problems:
-        why = ("The log is damaged, so nothing was copied:", *problems[:3], "`hansard verify` says more.")
-        raise Failed(*why, code=exits.NOT_VERIFIED)
+        why = sentence("The log is damaged, so nothing was copied:")
+        raise Failed(why, *problems[:3], sentence("`hansard verify` says more."), code=exits.NOT_VERIFIED)
     return size
-
-
-_DAY_MS: Final = 86_400_000
-
-
-def clean(
-    *,
-    days: Annotated[
-        float,
-        Parameter(validator=Number(gte=0), help="Only sessions idle for at least this many days [default: 30]."),
-    ] = 30,
-    dry_run: Annotated[bool, Parameter(help="Show what would be deleted without deleting it.")] = False,
-    json: Annotated[bool, Parameter(help="Print what was deleted as JSON.")] = False,
-    database: Database = None,
-) -> int:
-    """Delete the working folders of idle sessions. The record stays.
-
-    Replay, patches, branches and artifacts need no folder; forking, extending and continuing recreate it from the
-    record. Only ignored files (.gitignore) are lost: installed dependencies, build output.
-
-    With PostgreSQL, this also removes the commits of ended sessions from the database, if this machine has their
-    workspace. It keeps them, and later forks of these sessions start on this machine.
-    """
-    from adapters.workspace import Workspaces
-
-    settings = settings_of(database)
-    workspaces = Workspaces(settings.node_dir / "workspaces")
-    before = time.time() * 1000 - days * _DAY_MS
-    with open_log(settings) as store:
-        idle = {name: status for name in workspaces.sessions() if (status := _idle(store, name, before)) is not None}
-    sizes = {name: workspaces.size(name) for name in workspaces.names() if name in idle}
-    freed = 0 if dry_run else _withdraw(settings, workspaces, idle)
-    for name in sizes:
-        if not dry_run:
-            workspaces.put_away(name)
-        if not json:
-            put(f"{name}  {_size_words(sizes[name])}")
-    if json:
-        put_json(
-            {
-                "items": [{"sessionId": name, "bytes": size} for name, size in sizes.items()],
-                "deleted": not dry_run,
-                "databaseBytes": freed,
-            }
-        )
-    done = "Would delete" if dry_run else "Deleted"
-    folders, room = counted(len(sizes), "session"), _size_words(sum(sizes.values()))
-    say(sentence(done + " the working folders of {sessions}, {size}.", sessions=folders, size=room))
-    if freed:
-        say(sentence("Removed {freed} of commits from the database.", freed=_size_words(freed)))
-    return exits.OK
-
-
-def _withdraw(settings: "Settings", workspaces: "Workspaces", idle: Mapping[str, str]) -> int:
-    """Remove the commits of those sessions that have ended from the database; the number of bytes. `idle`: statuses."""
-    from adapters.store import is_shared, open_store
-    from adapters.turns.job import ENDED
-    from adapters.turns.sharing import Sharing
-
-    if not is_shared(settings.database):
-        return 0
-    with closing(open_store(settings.database)) as store:
-        if store.shares is None:
-            return 0
-        sharing = Sharing(store, store.shares, workspaces, limit=settings.share_bytes)
-        return sum(sharing.withdraw(name) for name, status in idle.items() if status in ENDED) + sharing.tidy()
-
-
-def _idle(store: "Log", name: str, before: float) -> str | None:
-    """Its status, if it and the discussions about its work are idle. Folders that are not ours are left alone."""
-    from domain.kinds import KINDS, fold
-    from domain.session.record import kind_of
-    from domain.values.base import HansardError
-
-    if kind_of(name) not in KINDS:
-        return None
-    try:
-        history = store.history(name)
-        session = fold(kind_of(name), ((recorded.event, recorded.metadata) for recorded in history))
-    except (HansardError, ValueError):  # what cannot be read may still be wanted
-        return None
-    if session is None or session.updated_at >= before or session.outstanding or session.open_children:
-        return None
-    return session.status
-
-
-def _size_words(size: float) -> str:
-    for unit in ("bytes", "kB", "MB"):
-        if size < 1_000:
-            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
-        size /= 1_000
-    return f"{size:.1f} GB"
 
 
 async def redact(
@@ -260,8 +175,8 @@ async def redact(
 ) -> int:
     """Remove a text that leaked a secret: from the log, from the events that quote it, and from the views.
 
-    It cannot be undone. Every session that mentions the text records who removed it and why; `hansard verify` stays
-    green and names it. Backups, exports and working folders are not touched: revoke the secret first.
+    It cannot be undone. Every session that mentions the text records who removed it and why; `hansard verify` still
+    passes and names the removal. Backups, exports and working folders are not touched: revoke the secret first.
 
     Parameters
     ----------

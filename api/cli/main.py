@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from api.cli import exits
-from api.cli.commands import ABOUT, COMMANDS, EPILOGUE, GROUPS, OPTIONS, OTHER, page
+from api.cli.commands import ABOUT, COMMANDS, EPILOGUE, GROUPS, OPTIONS, OTHER, korean, page
+from api.cli.labels import sentence
 from api.cli.terminal import Full, OneLine, log_to_stderr, put, say
 
 if TYPE_CHECKING:  # `--help` comes without them
@@ -17,32 +18,38 @@ if TYPE_CHECKING:  # `--help` comes without them
 FLAGS_WITH_STRATEGY: Final = ("--review", "--plan-review", "--work-review")
 """Options that take a strategy or nothing: `--review`, `--review=red-team`."""
 _COMPLETION: Final = "--install-completion"
+_HELP: Final = frozenset({"--help", "-h"})
 _ASKS_FOR_THE_PAGE: Final[tuple[list[str], ...]] = ([], ["--help"], ["-h"])
 
 
-def program(called: str = "") -> "App":
-    """The command line, with nothing imported that it may not need; the command that is `called` tells more itself."""
+def program(words: Sequence[str] = ()) -> "App":
+    """The command line for these words, with nothing imported that it may not need."""
     from cyclopts import App, Group, Parameter
 
+    called = next(iter(words), "")
     groups = {name: Group(name, sort_key=place) for place, name in enumerate((*GROUPS, OTHER))}
+    wording = korean() if not _HELP.isdisjoint(words) else {}
     app = App(
         name="hansard",
         help=ABOUT,
-        help_epilogue=EPILOGUE,
+        help_epilogue=wording.get("epilogue", EPILOGUE),
         help_format="markdown",
         version=_version,
         suppress_keyboard_interrupt=False,
         default_parameter=Parameter(negative=(), show_default=False),
     )
     for place, verb in enumerate(COMMANDS):
-        line = None if verb.name == called else verb.help
-        group = groups[verb.group]
-        app.command(f"api.cli.{verb.place}", name=verb.name, group=group, help=line, sort_key=place)
+        line = wording.get(f"page.{verb.name}") if verb.name == called else verb.help
+        app.command(f"api.cli.{verb.place}", name=verb.name, group=groups[verb.group], help=line, sort_key=place)
     if not called or called.startswith("-"):
         help_line = dict(OPTIONS)[_COMPLETION]
         app.register_install_completion_command(name=_COMPLETION, help=help_line, group=groups[OTHER])
     for flag in ("--help", "--version"):
         app[flag].group = groups[OTHER]
+    if wording:
+        from api.cli.help import KoreanHelp
+
+        app.help_formatter = KoreanHelp(wording)
     return app
 
 
@@ -76,8 +83,8 @@ def carry_out(argv: Sequence[str]) -> int:
             return code
         if os.environ.get("HANSARD_DEBUG"):
             raise
-        sentence = f"Unexpected {type(error).__name__}: {error}"
-        return _complain(sentence, "Set HANSARD_DEBUG=1 for a traceback.", code=exits.FAILURE)
+        problem = sentence("Unexpected error ({type}): {error}", type=type(error).__name__, error=error)
+        return _complain(problem, sentence("Set HANSARD_DEBUG=1 for a traceback."), code=exits.FAILURE)
 
 
 def _report(error: Exception, words: Sequence[str]) -> int | None:
@@ -85,17 +92,19 @@ def _report(error: Exception, words: Sequence[str]) -> int | None:
     from cyclopts import CycloptsError
 
     if isinstance(error, CycloptsError):
-        return _complain(str(error), f"`hansard {_named(words)}--help` shows the usage.", code=exits.USAGE)
+        from api.cli.misuse import misuse
+
+        usage = sentence("`hansard {command}--help` shows the usage.", command=_named(words))
+        return _complain(misuse(error, [verb.name for verb in COMMANDS]), usage, code=exits.USAGE)
     if isinstance(error, exits.Failed):
         return _complain(*str(error).splitlines(), code=error.code)
     from domain.values.base import HansardError, Invalid
-    from domain.values.sentences import sentence_of
 
     if isinstance(error, Invalid):
         places = ((at, exits.in_words(detail)) for at, detail in error.errors.items())
         return _complain(*(f"{at}: {detail}" if at else detail for at, detail in places), code=exits.USAGE)
     if isinstance(error, HansardError):
-        return _complain(*exits.in_words(sentence_of(error)).splitlines(), code=exits.of_error(error))
+        return _complain(*exits.words_of(error).splitlines(), code=exits.of_error(error))
     if isinstance(error, OSError) and error.strerror:
         return _complain(": ".join(str(part) for part in (error.filename, error.strerror) if part), code=exits.FAILURE)
     return None
@@ -105,8 +114,8 @@ def _call(words: list[str]) -> int:
     try:
         words = [os.fsencode(word).decode() for word in words]  # people type UTF-8, whatever the locale calls it
     except UnicodeError:
-        return _complain("The arguments are not valid UTF-8.", code=exits.USAGE)
-    answer = program(next(iter(words), ""))(
+        return _complain(sentence("The arguments are not valid UTF-8."), code=exits.USAGE)
+    answer = program(words)(
         _explicit_flags(words), exit_on_error=False, print_error=False, result_action="return_value"
     )
     return answer if isinstance(answer, int) else exits.OK
@@ -154,11 +163,11 @@ def _named(words: Sequence[str]) -> str:
 
 
 def _complain(*sentences: str, code: int) -> int:
-    for number, sentence in enumerate(sentences):
+    for number, line in enumerate(sentences):
         if number == 0:
-            say(sentence, label="hansard:")
+            say(line, label="hansard:")
         else:
-            say(f"  {sentence.strip()}")
+            say(f"  {line.strip()}")
     return code
 
 

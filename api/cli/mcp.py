@@ -13,6 +13,7 @@ from adapters.extras import install_extra
 from api.cli import exits
 from api.cli.client import Api, connected
 from api.cli.exits import Failed
+from api.cli.labels import sentence
 from api.cli.options import HERE, Json, TeamFile, Where
 from api.cli.tools import TOOLS, AgentTool, schema_of
 
@@ -51,7 +52,9 @@ async def mcp(
     try:
         from mcp.server.stdio import stdio_server
     except ImportError:
-        raise Failed(f"`hansard mcp` needs more packages: {install_extra('mcp')}", code=exits.USAGE) from None
+        raise Failed(
+            sentence("`hansard mcp` needs more packages: {command}", command=install_extra("mcp")), code=exits.USAGE
+        ) from None
     own = _own_key(where)
     async with connected(where, "work", team=team, actor=own and f"person:{own[0]}") as api:
         most = scope or (own[1] if own else "decide" if os.environ.get("HANSARD_API_KEY") else "operate")
@@ -77,7 +80,7 @@ def _own_key(where: Where) -> tuple[str, AgentScope] | None:
         name = keys.name_of(key)
         match = keys.named(name) if name else None
     if match is None or match.scope == "turns":
-        raise Failed("HANSARD_API_KEY is not a key of this log that may read it.", code=exits.NOT_ALLOWED)
+        raise Failed(sentence("HANSARD_API_KEY is not a key of this log that may read it."), code=exits.NOT_ALLOWED)
     return match.name, next((each for each in _ORDER if each == match.scope), "decide")
 
 

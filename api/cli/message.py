@@ -70,15 +70,19 @@ async def message(
 def _received(answer: Json) -> str:
     name = answer["sessionId"]
     if answer["action"] == "queued":
-        return f"Queued: {name} starts when the current run ends or pauses; {answer['pending']} waiting."
+        return sentence(
+            "Queued: {name} starts when the current run ends or pauses; {n} waiting.", name=name, n=answer["pending"]
+        )
     if answer.get("continued"):
-        return f"Continued session {name}."
-    return f"Reset session {name}." if answer.get("reset") else f"Started session {name}"
+        return sentence("Continued session {name}.", name=name)
+    return sentence("Reset session {session_id}." if answer.get("reset") else "Session {session_id}", session_id=name)
 
 
 def _rejected(answer: Json, *, json: bool) -> int:
     reason = str(answer.get("reason"))
-    first = f" It started session {answer['sessionId']}." if answer.get("sessionId") else ""
+    first = ""
+    if answer.get("sessionId"):
+        first = " " + sentence("It started session {name}.", name=answer["sessionId"])
     say(sentence("Rejected: {rejected}{first}", rejected=sentence(_REJECTED.get(reason, reason)), first=first))
     put_answer(answer, json=json)
     return exits.REFUSED

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from api.cli import exits
+from api.cli.audit import fault_words
 from api.cli.client import require_log
 from api.cli.exits import Failed
 from api.cli.labels import sentence
@@ -59,7 +60,7 @@ def _moved(old: "Settings", new: "Settings") -> "Migrated":
         try:
             return migrate(log, store)
         except (NotEmpty, Moving) as error:
-            raise Failed(str(error), code=exits.REFUSED) from None
+            raise Failed(exits.words_of(error), code=exits.REFUSED) from None
 
 
 def _keep_keys(old: "Settings", new: "Settings") -> None:
@@ -93,7 +94,7 @@ def _verified(new: "Settings") -> int:
     with reading(new.database) as log:
         verdict = verify(log)
     for fault in verdict.faults:
-        put(f"position {fault.position}: {fault.problem}" if fault.position else fault.problem)
+        put(fault_words(fault.position, fault.problem))
     if not verdict.sound:
         raise Failed(
             sentence("The copy does not verify, so the source may be damaged: do not use it."), code=exits.NOT_VERIFIED

@@ -82,7 +82,7 @@ HERE: Final = Where()
 
 AsJson = Annotated[bool, Parameter(help="Print the API's answer as JSON.")]
 Id = Annotated[str, Parameter(help="The session: an id, a unique prefix, or `latest`.")]
-At = Annotated[PositiveInt | None, Parameter(help="As of its N-th event.")]
+At = Annotated[PositiveInt | None, Parameter(help="As it was after its N-th event.")]
 Key = Annotated[str | None, Parameter(help="Repeating a command with the same key has no further effect.")]
 Version = Annotated[int | None, Parameter(help="Only if the session is still at this version; else exit code 4.")]
 ReviewStrategy = Literal["review", "red-team"]
@@ -203,7 +203,7 @@ def _read(file: Path, option: str) -> str:
             sentence("{option} {file}: {strerror}.", option=option, file=file, strerror=error.strerror),
             code=exits.USAGE,
         ) from None
-    return _checked(_decoded(raw, str(file)), f"text in {file}")
+    return _checked(_decoded(raw, str(file)), sentence("text in {file}", file=file))
 
 
 def _decoded(raw: bytes, name: str) -> str:

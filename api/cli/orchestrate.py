@@ -43,7 +43,7 @@ class Talk:
     """Who takes subtasks, as name:role, comma-separated or repeated; default: the team's own. Roles: frontend, backend,
     data, docs, custom."""
     max_rounds: int | None = None
-    """Rounds before it stops for your go-ahead, 1 to 50 (3)."""
+    """Rounds before it stops for your go-ahead, 1 to 50 [default: 3]."""
     triage: Literal["auto", "direct", "orchestrate"] | None = None
     """Answer directly, or plan and distribute; auto decides by the text. Default: orchestrate (messages: auto)."""
     plan_review: DebateOption = False
@@ -209,7 +209,7 @@ def _other_kind(answer: Json, verb: str) -> Failed:
         "cancel": f"hansard cancel {name}",
     }
     fit = [f"`{command}`" for action, command in instead.items() if action in answer["availableCommands"]]
-    hint = f"Use {' or '.join(fit)}." if fit else "It has ended."
+    hint = sentence("Use {commands}.", commands=", ".join(fit)) if fit else sentence("It has ended.")
     return Failed(
         sentence(
             "Session {name} is a {kind}; only an orchestration can {verb}. {hint}",

@@ -1,20 +1,22 @@
 """`hansard replay`, `fork`, `diff`, `explain`: what a record is for, once it is history."""
 
 import asyncio
-from typing import Annotated, Any, Literal
+from textwrap import indent
+from typing import Annotated, Any, Final, Literal
 
 from cyclopts import Parameter
 from cyclopts.types import PositiveInt
 
 from api.cli import exits
 from api.cli.client import Api, connected, path_of, resolve
+from api.cli.discussion import Pairs
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, At, Id, Json, TeamFile, Where
 from api.cli.progress import describe
-from api.cli.session import put_divergence, put_sides, why_stopped
+from api.cli.session import details, more_lines, why_stopped
 from api.cli.start import say_who_goes_on
-from api.cli.terminal import one_line, put, put_json, put_json_line, put_pairs, say
+from api.cli.terminal import columns, one_line, put, put_json, put_json_line, put_pairs, say, shortened
 from api.cli.watch import follow_to_end
 
 Speed = Annotated[float, Parameter(help="Speed factor; 0 prints everything at once.")]
@@ -76,9 +78,9 @@ def _asserted(session_id: str, answer: Json, *, json: bool) -> int:
             )
         )
     else:
-        put(f"version {difference['version']} ({difference['command']})")
-        put(f"  recorded: {one_line(difference['expected'])}")
-        put(f"  today:    {one_line(difference['actual'])}")
+        put(sentence("version {version} ({command})", version=difference["version"], command=difference["command"]))
+        sides = columns([[sentence("recorded:"), difference["expected"]], [sentence("today:"), difference["actual"]]])
+        put(indent(sides, "  "))
     return exits.OK if difference is None else exits.NOT_VERIFIED
 
 
@@ -174,8 +176,8 @@ async def diff(
     if json:
         put_json(answer)
         return exits.OK
-    put_divergence(answer["firstDivergence"])
-    put_sides(ours["session"], theirs["session"], answer["cost"])
+    _put_divergence(answer["firstDivergence"])
+    _put_sides(ours["session"], theirs["session"], answer["cost"])
     return exits.OK
 
 
@@ -184,7 +186,7 @@ async def explain(
     /,
     *,
     at: At = None,
-    wish: Annotated[str | None, Parameter(help="Explain what is missing to reach this state.")] = None,
+    wish: Annotated[str | None, Parameter(help="Also explain what is missing to reach this state.")] = None,
     json: AsJson = False,
     where: Where = HERE,
 ) -> int:
@@ -198,7 +200,7 @@ async def explain(
         put_json(answer | {"causedBy": before})
         return exits.OK
     for cause in before:
-        put(f"{cause['sessionId']}, version {cause['version']}:")
+        put(sentence("{session}, version {version}:", session=cause["sessionId"], version=cause["version"]))
         put("\n".join(f"  {line}" for line in cause["text"].splitlines()))
     if before:
         put(f"{session_id}:")
@@ -227,3 +229,46 @@ async def _causes(api: Api, link: Json) -> list[Json]:
             break
         causes.insert(0, link)
     return causes
+
+
+# Two sessions beside each other.
+
+
+_WIDTH: Final = 100
+"""Cells of a terminal that a line of a field takes at most; `hansard show` has the whole."""
+_DIFF_LINES: Final = 6
+_OWN: Final = frozenset({"session", "parent", "discussed in", "workspace", "created", "updated", "version", "can now"})
+"""What any two sessions have of their own."""
+
+
+def _put_divergence(divergence: Json | None) -> None:
+    """The first event of each that the other does not have."""
+    if divergence is None:
+        put(sentence("Both have the same events."))
+        return
+    for name in ("a", "b"):
+        event = divergence[name]
+        words = sentence("nothing more")
+        if event:
+            words = f"{sentence('version {n}', n=event['version'])}, {event['type']}: {event['message']}"
+        put(f"{name}: {shortened(words, _WIDTH)}")
+
+
+def _put_sides(one: Json, other: Json, cost: Json) -> None:
+    """Every field of which they say different things, that of `a` above that of `b`."""
+    sides = dict(details(one, [])), dict(details(other, []))
+    tokens = [cost[name]["tokens"] for name in ("a", "b")]
+    spent: Pairs = [("tokens", _beside(*("" if used is None else f"{used:,}" for used in tokens)))]
+    names = [name for name in dict.fromkeys((*sides[0], *sides[1])) if name not in _OWN]
+    rows = [(name, _beside(sides[0].get(name, ""), sides[1].get(name, ""))) for name in names]
+    put_pairs([("session", _beside(one["id"], other["id"])), *rows, *spent])
+
+
+def _beside(one: str, other: str) -> str:
+    return "" if one == other else f"a  {_cut(one)}\nb  {_cut(other)}"
+
+
+def _cut(text: str) -> str:
+    lines = text.rstrip().splitlines() or ["-"]
+    more = [more_lines(len(lines) - _DIFF_LINES)] if len(lines) > _DIFF_LINES else []
+    return "\n   ".join([*(shortened(line, _WIDTH) for line in lines[:_DIFF_LINES]), *more])

@@ -17,8 +17,8 @@ from api.cli.watch import follow_to_end
 NEEDS: Final = ("permission", "scope")
 """What is answered in this way, by its name in the inbox and in the address."""
 Answer = Literal["allow", "deny"]
-Request = Annotated[str | None, Parameter(help="Which request, where several wait.")]
-Detach = Annotated[bool, Parameter(help="After a question about the scope, do not see the session through.")]
+Request = Annotated[str | None, Parameter(help="Which request, if several wait.")]
+Detach = Annotated[bool, Parameter(help="Do not wait for the session that continues.")]
 Remember = Annotated[
     bool, Parameter(help="Also answer the same tool and title of the same agent for the rest of the session.")
 ]

@@ -195,7 +195,10 @@ def _at_work(session: Json) -> list[str]:
     turns = [turn for turn in turns if turn not in away]
     groups = (
         (sentence("at work"), [turn for turn in turns if not (turn.get("external") or turn.get("elsewhere"))]),
-        (f"waiting for the machine {one_line(str(away[0]['machine'])) if away else ''}", away),
+        (
+            sentence("waiting for the machine {machine}", machine=one_line(str(away[0]["machine"])) if away else ""),
+            away,
+        ),
         (sentence("waiting for an external worker"), [turn for turn in turns if turn.get("external")]),
         (sentence("waiting: not in this team"), [turn for turn in turns if turn.get("elsewhere")]),
     )

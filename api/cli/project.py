@@ -41,10 +41,10 @@ async def trust(path: ExistingDirectory = Path(), /, *, json: AsJson = False, wh
 
 def _trusted(granted: dict[str, Any]) -> list[str]:
     """What takes effect, a line each."""
-    lines = [f"set-up: {command}" for command in granted["setup"]]
-    lines += [f"env: {name}={value}" for name, value in granted["env"].items()]
-    lines += ["network: validation commands may use it"] if granted["network"] == "all" else []
-    return lines + ([f"team: {granted['team']}"] if granted["team"] else [])
+    lines = [sentence("set-up: {command}", command=command) for command in granted["setup"]]
+    lines += [sentence("env: {name}={value}", name=name, value=value) for name, value in granted["env"].items()]
+    lines += [sentence("network: validation commands may use it")] if granted["network"] == "all" else []
+    return lines + ([sentence("team: {team}", team=granted["team"])] if granted["team"] else [])
 
 
 def init(
@@ -141,11 +141,13 @@ def _agent(member: "Member") -> dict[str, Any]:
 
 
 def _print(presets: list[dict[str, Any]], agents: list[dict[str, Any]], *, example: bool) -> None:
-    put("Presets")
+    put(sentence("Presets"))
     for row in presets:
-        state = paint("installed", "green") if row["installed"] else f"install with: {row['install']}"
+        state = paint(sentence("installed"), "green")
+        if not row["installed"]:
+            state = sentence("install with: {command}", command=row["install"])
         put(f"  {row['preset']:<10} {row['title']:<20} {state}")
-    put("Team" + (" (scripted example; set yours with --team or HANSARD_TEAM)" if example else ""))
+    put(sentence("Team (scripted example; set yours with --team or HANSARD_TEAM)" if example else "Team"))
     for row in agents:
         how = row["preset"] or row["adapter"]
         model = f", {row['model']}" if row["model"] else ""
@@ -181,7 +183,7 @@ def _tell(trial: "Trial") -> None:
     if trial.version:
         words.append(f"({trial.version})")
     if trial.usage.tokens is not None:
-        words.append(f"{trial.usage.tokens} tokens")
+        words.append(sentence("{n} tokens", n=trial.usage.tokens))
     if trial.resumed:
-        words.append("resumes")
+        words.append(sentence("resumes"))
     put(visible(f"{mark}  {trial.name:<20} {'  '.join(words)}"))

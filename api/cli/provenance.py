@@ -27,7 +27,7 @@ _TRACES: Final = uuid.UUID("6f1c6a55-5a0b-4f0e-9d5e-0d1f2f3a4b5c")
 
 
 def attest(
-    session: Annotated[str | None, Parameter(help="A session's id, a unique beginning of it, or latest.")] = None,
+    session: Annotated[str | None, Parameter(help="The session: an id, a unique prefix, or `latest`.")] = None,
     /,
     *,
     public_key: Annotated[bool, Parameter(help="Print the public key instead, as openssl reads it.")] = False,

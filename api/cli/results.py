@@ -18,7 +18,7 @@ from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Id, Json, Where
-from api.cli.terminal import paint, put, put_document, put_json, say, visible
+from api.cli.terminal import counted, paint, put, put_document, put_json, say, visible
 
 _QUIET: Final = {"LC_ALL": "C.UTF-8", "GIT_EDITOR": "true", "GIT_TERMINAL_PROMPT": "0"}
 _COLOURS: Final = {"+": "green", "-": "red", "@": "cyan"}
@@ -48,9 +48,10 @@ async def changes(
     if json:
         put_json(answer)
     elif stat:
+        unnamed = sentence("not named")
         for file in answer["files"]:
-            lines = "binary" if file["added"] is None else f"+{file['added']} -{file['removed']}"
-            put(f"{file['status']:<9} {lines:>12}  {file['path']}{'' if file['named'] else '  (not named)'}")
+            lines = sentence("binary") if file["added"] is None else f"+{file['added']} -{file['removed']}"
+            put(f"{file['status']:<9} {lines:>12}  {file['path']}{'' if file['named'] else f'  ({unnamed})'}")
     elif answer["patch"]:
         await asyncio.to_thread(_show, answer["patch"])
     if not answer["files"] and not answer["patch"]:
@@ -84,7 +85,7 @@ async def apply(session: Id, /, *, where: Where = HERE) -> int:
     async with connected(where) as api:
         result = await _result(api, session)
     paths = [file["path"] for file in result.changes["files"]]
-    _refuse("These files have uncommitted changes", _dirty(result.top, paths))
+    _refuse(sentence("These files have uncommitted changes:"), _dirty(result.top, paths))
     patch = result.changes["patch"]
     if result.commit is not None:
         tree = _merged(result.top, *_apart(result.top, result.changes["base"]["commit"], result.commit))
@@ -95,8 +96,10 @@ async def apply(session: Id, /, *, where: Where = HERE) -> int:
             raise Failed(
                 sentence("The changes do not apply to your checkout."), *done.stderr.splitlines(), code=exits.REFUSED
             )
-    applied = f"Applied {len(paths)} changed files to {result.top}, uncommitted."
-    say(applied if patch else "Your checkout already has all changes.")
+    applied = sentence(
+        "Applied to {top}, uncommitted: {files}.", top=result.top, files=counted(len(paths), "changed file")
+    )
+    say(applied if patch else sentence("Your checkout already has all changes."))
     return exits.OK
 
 
@@ -122,7 +125,7 @@ async def merge(
         )
     _merged(result.top, "HEAD", result.commit)
     paths = [file["path"] for file in result.changes["files"]]
-    _refuse("These files have uncommitted changes", _dirty(result.top, paths))
+    _refuse(sentence("These files have uncommitted changes:"), _dirty(result.top, paths))
     if squash:
         if _squash(result, result.commit):
             remaining = [file["path"] for file in result.changes["files"] if file["status"] != "deleted"]
@@ -138,7 +141,7 @@ async def merge(
 def _squash(result: Result, commit: str) -> bool:
     """One commit with the trailers of all; False where there was nothing to commit."""
     staged = _git(result.top, "diff", "--cached", "--name-only", "-z").stdout.split("\0")
-    _refuse("These changes are staged already", filter(None, staged))
+    _refuse(sentence("These changes are staged already:"), filter(None, staged))
     own = ["log", "--reverse", "--format=%(trailers:only,unfold)", f"HEAD..{commit}"]
     lines = [line for line in _git(result.top, *own).stdout.splitlines() if line.startswith("Hansard-")]
     _tried(result.top, "merge", "--squash", commit)
@@ -155,7 +158,7 @@ async def pr(session: Id, /, *, where: Where = HERE) -> int:
         result = await _result(api, session)
     branch = result.changes["branch"]
     if branch is None or result.commit is None:
-        hint = "`hansard changes` shows its changes."
+        hint = sentence("`hansard changes` shows its changes.")
         raise Failed(sentence("This session has no branch in this repository."), hint, code=exits.REFUSED)
     if _git(result.top, "show-ref", "--verify", "--quiet", "refs/notes/ai", codes=(0, 1, 128)).returncode == 0:
         say(sentence("To share the notes on which lines the agents wrote: git push origin refs/notes/ai"))
@@ -213,7 +216,7 @@ def _merged(top: Path, ours: str, theirs: str) -> str:
     words = ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs]
     done = _git(top, *words, codes=(0, 1))
     tree, *conflicts = done.stdout.rstrip("\0").split("\0")
-    _refuse("Both sides changed the same lines", conflicts if done.returncode else ())
+    _refuse(sentence("Both sides changed the same lines:"), conflicts if done.returncode else ())
     return tree
 
 
@@ -233,7 +236,7 @@ def _dirty(top: Path, paths: Sequence[str]) -> list[str]:
 
 def _refuse(why: str, paths: Iterable[str]) -> None:
     if named := sorted(set(paths)):
-        raise Failed(f"{why}:", *named, code=exits.REFUSED)
+        raise Failed(why, *named, code=exits.REFUSED)
 
 
 def _title(session: Json) -> str:
@@ -245,7 +248,7 @@ def _tried(top: Path, *words: str, stdin: str = "") -> None:
     done = _git(top, *words, stdin=stdin, codes=(0, 1, 2, 128))
     if done.returncode:
         lines = (done.stderr or done.stdout).splitlines()
-        raise Failed(f"git {words[0]} refused.", *lines[:20], code=exits.REFUSED)
+        raise Failed(sentence("git {command} refused.", command=words[0]), *lines[:20], code=exits.REFUSED)
 
 
 def _git(

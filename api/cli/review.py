@@ -43,11 +43,15 @@ async def changes(folder: Path, *, base: str | None) -> RepositoryChanges | None
         whole = await _git(top, "diff", *_PLAIN, since, "--", index=index)
         statistics = await _git(top, "diff", *_PLAIN, "--stat=100", since, "--", index=index)
     if not whole.strip():
-        say(sentence("Nothing to review: {top} has no changes since {named}.", top=top, named=named))
+        if base is None:
+            say(sentence("Nothing to review: {top} has no uncommitted changes.", top=top))
+        else:
+            say(sentence("Nothing to review: {top} has no changes since {base}.", top=top, base=base))
         return None
-    return RepositoryChanges(
-        top, f"Changes in {top.name} since {named}", _text(top, named, statistics=statistics, diff=whole)
-    )
+    title = sentence("Uncommitted changes in {name}", name=top.name)
+    if base is not None:
+        title = sentence("Changes in {name} since {base}", name=top.name, base=base)
+    return RepositoryChanges(top, title, _text(top, named, statistics=statistics, diff=whole))
 
 
 async def _index_with_untracked(top: Path, index: Path) -> Path:
@@ -112,7 +116,7 @@ async def _git(folder: Path, *words: str, codes: tuple[int, ...] = (0,), index: 
     done = await run(command, cwd=folder, env=env, wall_seconds=_SECONDS, output_bytes=_KEPT_BYTES)
     if done.ended == "output" or done.exit_code in codes:
         return done.stdout
-    complaint = " ".join(done.stderr.split())[-500:] or done.detail or f"exit code {done.exit_code}"
+    complaint = " ".join(done.stderr.split())[-500:] or done.detail or sentence("exit {code}", code=done.exit_code)
     if "not a git repository" in complaint:
         raise Failed(sentence("{folder} is not in a git repository.", folder=folder), code=exits.USAGE)
     raise Failed(f"git {words[0]}: {complaint}")
@@ -171,7 +175,7 @@ async def review(
     strategy
         review weighs strengths and weaknesses; red-team attacks it.
     max_rounds
-        Maximum number of rounds, 1 to 20 (3).
+        Maximum number of rounds, 1 to 20 [default: 3].
     """
     if diff or base is not None or repo is not None:
         if subject is not None or file is not None:
@@ -219,7 +223,7 @@ async def debate(
     strategy
         debate challenges and defends; perspectives looks at risks, then at opportunities, then weighs both.
     max_rounds
-        Maximum number of rounds, up to 20 (2), and at least as many as the strategy needs.
+        Maximum number of rounds, up to 20, and at least as many as the strategy needs [default: 2].
     """
     body: Json = {"kind": "debate", "plan": text_or_file(plan, file, what="plan"), "strategy": strategy}
     body |= {"maxRounds": max_rounds, "profile": profile, "origin": "cli"}

@@ -74,15 +74,15 @@ async def run(
     validation_commands
         Commands that must pass, in this order, comma-separated or repeated; commas inside quotes are kept.
     max_iterations
-        Rounds of implementation, validation and review, 1 to 20 (6).
+        Rounds of implementation, validation and review, 1 to 20 [default: 6].
     max_minutes
-        Minutes from the start, 1 to 180 (45).
+        Minutes from the start, 1 to 180 [default: 45].
     max_attempts
         Old name of --max-iterations.
     max_tokens
-        Tokens over all turns.
+        Token limit over all turns.
     max_cost
-        US dollars over all turns, such as 2.50.
+        Cost limit over all turns in US dollars, such as 2.50.
     max_cost_micros
         The same in millionths of a dollar.
     review

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import errno
 import gc
 import logging
 import signal
@@ -18,8 +17,8 @@ from cyclopts import Parameter, validators
 from uvicorn.loops.auto import auto_loop_factory
 
 from api.cli import exits
-from api.cli.exits import Failed
 from api.cli.labels import sentence
+from api.cli.listener import listener_of, refuse_an_open_database, refuse_an_open_server
 from api.cli.options import TEAM, Where
 from api.cli.terminal import Full, counted, log_to_stderr, say
 
@@ -39,7 +38,6 @@ _TICK_SECONDS = 1.0  # how often the Date of the answers is renewed
 _FIRST_GUESTS_SECONDS = 2.0
 _ALLOCATIONS = 2_000
 """New objects between garbage collections: one takes a few milliseconds, during which no request is answered."""
-_BACKLOG = 2_048
 _EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with, not listened on
 
 log = logging.getLogger(__name__)
@@ -70,15 +68,15 @@ def serve(
         Run no turns here; leave them to `hansard worker` processes and external agents.
     """
     settings = Where(database=database).settings(team=team, host=host, port=port)
-    _refuse_an_open_server(settings)
-    _refuse_an_open_database(settings)
+    refuse_an_open_server(settings)
+    refuse_an_open_database(settings)
     log_to_stderr(Full())
     with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
         return runner.run(_served(settings, example=example, no_work=no_work))
 
 
 async def _served(settings: "Settings", *, example: bool, no_work: bool) -> int:
-    with _listener(settings) as listener:
+    with listener_of(settings) as listener:
         from api.app import create_app
         from api.http.protocol import HttpProtocol
         from api.node.owner import noted
@@ -163,86 +161,39 @@ def _warm() -> None:
     warm()
 
 
-def _refuse_an_open_server(settings: "Settings") -> None:
-    """This service runs commands, so other machines need a key."""
-    if settings.auth == "off" and not settings.loopback:
-        raise Failed(
-            f"Other machines can reach {settings.host}, so keys are required: unset HANSARD_AUTH=off.",
-            code=exits.NOT_ALLOWED,
-        )
-
-
-def _refuse_an_open_database(settings: "Settings") -> None:
-    """An agent with a network could write the record itself where the database asks nobody for a password."""
-    from adapters.agents.team import load
-    from adapters.fence import available
-    from adapters.store import check_driver
-
-    if settings.log_file is not None or settings.database_trusted:
-        return
-    team = load(settings.team)
-    if not team.has_network(fenced=(settings.sandbox or team.sandbox) != "off" and available() != "none"):
-        return
-    check_driver()
-    from adapters.store.postgres.read_only import lets_in_without_password
-
-    if lets_in_without_password(settings.database):
-        raise Failed(
-            f"{settings.log_name} lets this account in without a password, and so every program that an agent runs."
-            " Let the database ask for one (scram-sha-256), or set HANSARD_DATABASE_TRUSTED=1.",
-            code=exits.NOT_ALLOWED,
-        )
-
-
-def _listener(settings: "Settings") -> socket.socket:
-    """The listening socket. Raises Failed with a sentence: the port is taken, the address is not ours."""
-    host, port = settings.host, settings.port
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        listener = socket.socket(family, kind, protocol)
-    except OSError as error:
-        raise Failed(f"Cannot listen on {host}: {error.strerror}.") from None
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(_BACKLOG)
-    except OSError as error:
-        listener.close()
-        if error.errno == errno.EADDRINUSE:
-            raise Failed(f"Port {port} on {host} is in use; choose another with --port (0 picks a free one).") from None
-        raise Failed(f"Cannot listen on {host} port {port}: {error.strerror}.") from None
-    return listener
-
-
 def _announce(system: "System", settings: "Settings", sockets: list[socket.socket]) -> None:
     from api.node.owner import account
 
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     for listener in sockets:
-        say(f"Hansard is serving on http://{host}:{listener.getsockname()[1]}")
+        say(sentence("Hansard is serving on {address}", address=f"http://{host}:{listener.getsockname()[1]}"))
     if system.logins is None:
         say(sentence("  keys  off (HANSARD_AUTH=off): everyone on this machine may do everything"))
     elif sockets:
         name = "127.0.0.1" if settings.host in _EVERY_ADDRESS else host
         token = system.logins.link(account())
-        say(f"  open  http://{name}:{sockets[0].getsockname()[1]}/login?once={token}  (one-time sign-in link)")
+        link = f"http://{name}:{sockets[0].getsockname()[1]}/login?once={token}"
+        say(sentence("  open  {link}  (one-time sign-in link)", link=link))
     _announce_work(system, settings)
     if settings.host in _EVERY_ADDRESS and not settings.allowed_hosts:
-        say("  names  only this machine's own host names are accepted; add others with HANSARD_ALLOWED_HOSTS")
+        say(sentence("  names  only this machine's own host names are accepted; add others with HANSARD_ALLOWED_HOSTS"))
     say(sentence("Press Ctrl-C to stop."))
 
 
 def _announce_work(process: "System | WorkerProcess", settings: "Settings") -> None:
     from adapters.fence import fenced_by
 
-    say(f"  log   {settings.log_name}")
+    say(sentence("  log   {log}", log=settings.log_name))
     if process.team.example:
-        say("  team  the scripted example team, which does no real work; set yours with HANSARD_TEAM or --team")
+        say(
+            sentence(
+                "  team  the scripted example team, which does no real work; set yours with HANSARD_TEAM or --team"
+            )
+        )
     else:
-        say(f"  team  {settings.team} ({counted(len(process.team.agents), 'agent')})")
-    say(f"  fence {fenced_by(process.sandbox)}")
+        agents = counted(len(process.team.agents), "agent")
+        say(sentence("  team  {file} ({agents})", file=settings.team, agents=agents))
+    say(sentence("  fence {fence}", fence=sentence(fenced_by(process.sandbox))))
 
 
 async def _begin_example(system: "System") -> None:
@@ -250,7 +201,7 @@ async def _begin_example(system: "System") -> None:
     from domain.values.base import HansardError
 
     try:
-        say(f"  example delivery: {await run_example(system)}")
+        say(sentence("  example delivery: {session}", session=await run_example(system)))
     except HansardError as error:
         log.warning("the example delivery failed to start: %s", error)
     except Exception:  # the server continues without it
@@ -276,7 +227,7 @@ async def worker(
         The log: a file, or a postgresql:// URL. HANSARD_DATABASE; default: a file in your data directory.
     """
     settings = Where(database=database).settings(team=team, worker_slots=slots)
-    _refuse_an_open_database(settings)
+    refuse_an_open_database(settings)
     log_to_stderr(Full())
     from api.worker import WorkerProcess
 
@@ -295,6 +246,7 @@ async def worker(
 
 
 def _announce_worker(process: "WorkerProcess", settings: "Settings") -> None:
-    say(f"Hansard is running turns, up to {settings.worker_slots} at once, as {process.name}")
+    running = "Hansard is running turns, up to {slots} at once, as {name}"
+    say(sentence(running, slots=settings.worker_slots, name=process.name))
     _announce_work(process, settings)
     say(sentence("Press Ctrl-C to stop."))

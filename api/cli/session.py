@@ -8,9 +8,9 @@ from api.cli import discussion
 from api.cli.discussion import Pairs
 from api.cli.exits import worded
 from api.cli.figures import MARKS, figures, history, matrix, warnings
-from api.cli.labels import NAMES, gap, recorded
+from api.cli.labels import NAMES, gap, recorded, sentence
 from api.cli.options import Json
-from api.cli.terminal import counted, local_time, put, put_pairs, shortened
+from api.cli.terminal import counted, local_time, shortened
 from domain.values.words import of_environment
 
 _STEPS: Final = {
@@ -26,7 +26,7 @@ _EVIDENCE: Final = 5
 _TASK: Final = 300
 """Characters of each agent's task in the plan."""
 _SUBJECT: Final = 100
-"""Cells of a terminal that say again what was discussion."""
+"""Cells of a terminal that repeat what was discussed."""
 _FILES: Final = 50
 """Changed files that are listed; `hansard changes` shows all."""
 _LINES: Final = 20
@@ -73,11 +73,15 @@ def _waits(turn: Json) -> bool:
 
 def _doing(turn: Json) -> str:
     """What is waited for; of an external agent its worker, who may not have come for the turn yet."""
-    what = str(turn["phase"] or turn["work"])
+    what = recorded("phase", str(turn["phase"])) if turn["phase"] else recorded("work", str(turn["work"]))
+    how = ""
     if turn.get("machine"):
-        return f"{turn['agent']} ({what}, on the machine {turn['machine']}, which has the workspace)"
-    how = ", by an external worker" if turn.get("external") else ", not in this team" if turn.get("elsewhere") else ""
-    return f"{turn['agent']} ({what}{how})"
+        how = sentence("on the machine {machine}, which has the workspace", machine=turn["machine"])
+    elif turn.get("external"):
+        how = sentence("by an external worker")
+    elif turn.get("elsewhere"):
+        how = sentence("not in this team")
+    return f"{turn['agent']} ({', '.join(filter(None, (what, how)))})"
 
 
 def changed(session: Json) -> Pairs:
@@ -87,7 +91,7 @@ def changed(session: Json) -> Pairs:
         return []
     base = result["base"]
     return [
-        ("base", f"{base['branch'] or 'detached'} at {base['commit'][:10]}" if result["repository"] else ""),
+        ("base", f"{base['branch'] or sentence('detached')} ({base['commit'][:10]})" if result["repository"] else ""),
         ("branch", result["branch"] or ""),
         ("changed", "\n".join(_file(file) for file in result["files"][:_FILES])),
         ("out of scope", ", ".join(result["outside"][:_FILES])),
@@ -95,9 +99,12 @@ def changed(session: Json) -> Pairs:
 
 
 def _file(file: Json) -> str:
-    lines = "binary" if file["added"] is None else f"+{file['added']} -{file['removed']}"
-    status = "" if file["status"] == "modified" else f", {file['status']}"
-    return f"{file['path']} ({lines}{status}{'' if file['named'] else ', not named'})"
+    words = [
+        sentence("binary") if file["added"] is None else f"+{file['added']} -{file['removed']}",
+        *([] if file["status"] == "modified" else [recorded("file", file["status"])]),
+        *([] if file["named"] else [sentence("not named")]),
+    ]
+    return f"{file['path']} ({', '.join(words)})"
 
 
 def outcome(session: Json) -> Pairs:
@@ -125,7 +132,7 @@ def _result(session: Json) -> Pairs:
     match session["kind"]:
         case "orchestration":
             return [
-                ("mode", str(session["mode"])),
+                ("mode", recorded("mode", str(session["mode"]))),
                 ("reason", reason_of(session)),
                 ("agents", matrix(session)),
                 ("warnings", warnings(session)),
@@ -165,10 +172,11 @@ def _delivery(session: Json) -> Pairs:
 
 def _orchestration(session: Json) -> Pairs:
     triage = session["triage"]
-    seen = ", ".join(triage["signals"]) or "nothing"
+    signals = ", ".join(triage["signals"])
+    why = f" ({sentence('because of: {signals}', signals=signals)})" if signals else ""
     return [
         ("prompt", session["prompt"]),
-        ("mode", f"{session['mode']} (triage saw {seen})"),
+        ("mode", f"{recorded('mode', session['mode'])}{why}"),
         ("employees", ", ".join(f"{employee['name']} ({employee['role']})" for employee in session["employees"])),
         ("plan", _plan(session)),
         ("rounds", ", ".join(figures(session))),
@@ -184,14 +192,16 @@ def _plan(session: Json) -> str:
     """Version N: who does what in which phases."""
     if not session["planVersion"]:
         return ""
-    return "\n".join([f"version {session['planVersion']}", *(_subtask(agent) for agent in session["agents"])])
+    return "\n".join(
+        [sentence("version {n}", n=session["planVersion"]), *(_subtask(agent) for agent in session["agents"])]
+    )
 
 
 def _subtask(agent: Json) -> str:
     words = [
-        f"phases {', '.join(map(str, agent['phaseProfile']))}",
-        *(["in parallel"] if agent["parallel"] else []),
-        *(["then a checkpoint"] if agent["checkpoint"] else []),
+        sentence("phases {phases}", phases=", ".join(map(str, agent["phaseProfile"]))),
+        *([sentence("in parallel")] if agent["parallel"] else []),
+        *([sentence("then a checkpoint")] if agent["checkpoint"] else []),
     ]
     return f"- {agent['agent']} ({agent['role']}; {'; '.join(words)}): {' '.join(agent['task'].split())[:_TASK]}"
 
@@ -202,23 +212,33 @@ def _discussion(session: Json) -> Pairs:
         (_about(session), discussion.plan_in(subject) or _beginning(subject)),
         (
             "strategy",
-            f"{session['strategy']}, at most {counted(session['maxRounds'], 'round')}, profile {session['profile']}",
+            sentence(
+                "{strategy}, at most {rounds}, profile {profile}",
+                strategy=recorded("strategy", session["strategy"]),
+                rounds=counted(session["maxRounds"], "round"),
+                profile=session["profile"],
+            ),
         ),
         *discussion.in_full(session),
-        ("choices", " or ".join(session["choices"])),
+        ("choices", sentence(" or ").join(session["choices"])),
         ("decide until", local_time(session["expiresAt"]) if session.get("expiresAt") else ""),
     ]
 
 
 def _about(session: Json) -> str:
-    """The name of what is discussion."""
+    """The name of what is discussed."""
     return "subject" if session["kind"] == "review" else "plan"
 
 
 def _beginning(text: str) -> str:
     lines = text.rstrip().splitlines()
     left = len(lines) - _LINES
-    return "\n".join([*lines[:_LINES], *([f"(and {left} more lines)"] if left > 0 else [])])
+    return "\n".join([*lines[:_LINES], *([more_lines(left)] if left > 0 else [])])
+
+
+def more_lines(number: int) -> str:
+    """How much is left out."""
+    return sentence("(and {n} more line)" if number == 1 else "(and {n} more lines)", n=number)
 
 
 def _command(step: Json) -> str:
@@ -226,47 +246,9 @@ def _command(step: Json) -> str:
     return f"{command if isinstance(command, str) else ' '.join(command)}  ({step['stage']})"
 
 
-_WIDTH: Final = 100
-"""Cells of a terminal that a line of a field takes at most; `hansard show` has the whole."""
-_DIFF_LINES: Final = 6
-_OWN: Final = frozenset({"session", "parent", "discussed in", "workspace", "created", "updated", "version", "can now"})
-"""What any two sessions have of their own."""
-
-
-def put_divergence(divergence: Json | None) -> None:
-    """The first event of each that the other does not have."""
-    if divergence is None:
-        put("Both have the same events.")
-        return
-    for name in ("a", "b"):
-        event = divergence[name]
-        words = f"version {event['version']}, {event['type']}: {event['message']}" if event else "nothing more"
-        put(f"{name}: {shortened(words, _WIDTH)}")
-
-
-def put_sides(one: Json, other: Json, cost: Json) -> None:
-    """Every field of which they say different things, that of `a` above that of `b`."""
-    sides = dict(details(one, [])), dict(details(other, []))
-    tokens = [cost[name]["tokens"] for name in ("a", "b")]
-    spent: Pairs = [("tokens", _beside(*("" if used is None else f"{used:,}" for used in tokens)))]
-    names = [name for name in dict.fromkeys((*sides[0], *sides[1])) if name not in _OWN]
-    rows = [(name, _beside(sides[0].get(name, ""), sides[1].get(name, ""))) for name in names]
-    put_pairs([("session", _beside(one["id"], other["id"])), *rows, *spent])
-
-
-def _beside(one: str, other: str) -> str:
-    return "" if one == other else f"a  {_cut(one)}\nb  {_cut(other)}"
-
-
-def _cut(text: str) -> str:
-    lines = text.rstrip().splitlines() or ["-"]
-    more = [f"(and {len(lines) - _DIFF_LINES} more lines)"] if len(lines) > _DIFF_LINES else []
-    return "\n   ".join([*(shortened(line, _WIDTH) for line in lines[:_DIFF_LINES]), *more])
-
-
 def why_stopped(session: Json, commands: Sequence[str], event: Json | None) -> Pairs:
     """The cause, the evidence and the next command of a session that stopped before it was done; else nothing.
-    `found` is the event that says what went wrong."""
+    `event` says what went wrong."""
     cause = reason_of(session)
     if not cause and not event:
         return []

@@ -143,7 +143,7 @@ async def report(
     Parameters
     ----------
     name
-        Which report (summary).
+        Which report [default: summary].
     since
         From this date or time on (UTC unless it has an offset).
     until

@@ -54,7 +54,7 @@ class StallWatch:
         if self._failed < FAILING:
             return
         raise Failed(
-            f"Could not write to the log for a minute. {self._why}".rstrip(),
+            sentence("Could not write to the log for a minute. {why}", why=self._why).rstrip(),
             sentence(
                 "The record is safe. Once that is fixed, `hansard worker` (or `serve`) continues {session_id}.",
                 session_id=session_id,

@@ -201,7 +201,10 @@ def _scenario(named: str | None) -> Json | None:
         raw = sys.stdin.buffer.read() if named == "-" else Path(named).expanduser().read_bytes()
         value = decode(raw)
     except OSError as error:
-        raise Failed(f"--scenario {named}: {error.strerror}.", code=exits.USAGE) from None
+        raise Failed(
+            sentence("{option} {file}: {strerror}.", option="--scenario", file=named, strerror=error.strerror),
+            code=exits.USAGE,
+        ) from None
     except Malformed as error:
         raise Failed(f"--scenario {named}: {error}", code=exits.USAGE) from None
     if not isinstance(value, dict):

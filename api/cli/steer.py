@@ -1,7 +1,7 @@
 """`decide`, `extend`, `cancel`: what waits for a person, and what a person changes."""
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from cyclopts import Parameter
 
@@ -19,14 +19,12 @@ from api.cli.watch import follow_to_end, say_fix
 if TYPE_CHECKING:
     from api.node.settings import Settings
 
-_REASON: Final = "A person asked for it on the command line."
-
 
 async def cancel(
     session: Id,
     /,
     *,
-    reason: Annotated[str, Parameter(allow_leading_hyphen=True)] = _REASON,
+    reason: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     idempotency_key: Key = None,
     if_version: Version = None,
     json: AsJson = False,
@@ -39,11 +37,12 @@ async def cancel(
     reason
         Why; goes on record.
     """
+    body = {"reason": sentence("A person asked for it on the command line.") if reason is None else reason}
     async with connected(where, "all") as api:
         session_id = await resolve(api, session)
         path = f"{path_of(session_id)}/cancel"
-        answer = await api.post(path, {"reason": reason}, key=idempotency_key, version=if_version)
-    return _answered(answer, f"Cancelled session {session_id}.", json=json)
+        answer = await api.post(path, body, key=idempotency_key, version=if_version)
+    return _answered(answer, sentence("Cancelled session {session_id}.", session_id=session_id), json=json)
 
 
 async def retry(
@@ -69,7 +68,8 @@ async def retry(
     """
     async with connected(where, "work" if wait else "all", team=team) as api:
         posted = await _post(api, session, "retry", {"reason": reason}, key=idempotency_key, version=if_version)
-        return await _follow(api, posted, "Retrying session {}.", wait=wait, json=json)
+        done = sentence("Retrying session {session_id}.", session_id=posted.session_id)
+        return await _follow(api, posted, done, wait=wait, json=json)
 
 
 async def extend(
@@ -129,7 +129,8 @@ async def extend(
         posted = await _post(
             api, session, "budget", amounts | {"reason": reason}, key=idempotency_key, version=if_version
         )
-        return await _follow(api, posted, "Added budget to session {}.", wait=wait, json=json)
+        done = sentence("Added budget to session {session_id}.", session_id=posted.session_id)
+        return await _follow(api, posted, done, wait=wait, json=json)
 
 
 class _Posted(NamedTuple):
@@ -147,16 +148,16 @@ async def _post(api: Api, session: str, action: str, body: Json, *, key: str | N
     return _Posted(session_id, before, answer)
 
 
-async def _follow(api: Api, posted: _Posted, sentence: str, *, wait: bool, json: bool) -> int:
+async def _follow(api: Api, posted: _Posted, done: str, *, wait: bool, json: bool) -> int:
     """Follow the session to its end if `wait`; else only say what was done."""
     if not wait:
-        return _answered(posted.answer, sentence.format(posted.session_id), json=json)
+        return _answered(posted.answer, done, json=json)
     await say_who_goes_on(api, posted.session_id)
     return await follow_to_end(api, posted.session_id, after=posted.before, json=json)
 
 
-def _answered(answer: Json, sentence: str, *, json: bool) -> int:
-    say(sentence)
+def _answered(answer: Json, done: str, *, json: bool) -> int:
+    say(done)
     if json:
         put_json(answer)
     return exits.OK

@@ -19,7 +19,7 @@ _POLL_SECONDS: Final = 0.5
 
 
 class NamedSession(bodies.Body):
-    session: bodies.Short = Field(description="its id, a unique beginning of it, or `latest`")
+    session: bodies.Short = Field(description="its id, a unique prefix, or `latest`")
 
 
 class ListSessions(bodies.Body):

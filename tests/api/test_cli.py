@@ -70,7 +70,7 @@ def test_help_is_a_newcomers_first_page(hansard: Program) -> None:
 def test_help_needs_nothing_heavy() -> None:
     """What `--help` and completion import is what everybody waits for at every prompt."""
     program = (
-        "import sys, api.cli.main as a; a.program(); "
+        "import sys, api.cli.main as a; a.program([]); "
         "print([m for m in ('httpx2', 'starlette', 'uvicorn', 'statemachine', 'eventsourcing') if m in sys.modules])"
     )
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=_ROOT, timeout=LONGEST)
@@ -110,7 +110,7 @@ def test_what_nobody_expected_is_one_line_and_a_hint_and_the_traceback_only_on_r
         )
         assert said.returncode == 1
         assert ("Traceback" in said.stderr) is traceback
-        assert ("hansard: Unexpected RuntimeError: odd\n" in said.stderr) is not traceback
+        assert ("hansard: Unexpected error (RuntimeError): odd\n" in said.stderr) is not traceback
 
 
 # --- streams --------------------------------------------------------------------------------------------------------

@@ -163,7 +163,7 @@ def test_enter_or_the_end_of_input_leaves_it_waiting(
         terminal.until(QUESTION)
         terminal.type(typed)
         assert terminal.end() == 6
-    assert "[r] Revise the plan   [a] Accept as it is" in terminal.shown
+    assert "[r] Revise plan   [a] Accept as-is" in terminal.shown
     (session_id,) = waiting(hansard)
     assert f"hansard decide {session_id} revise|accept" in terminal.shown
 
@@ -198,7 +198,7 @@ def test_an_orchestration_goes_on_with_each_decision_at_the_terminal(
 ) -> None:
     words = ["orchestrate", "x", "--triage", "orchestrate", "-e", "A:custom", "--plan-review", "--work-review"]
     with on_a_terminal([*words, "--scenario", "scenario.json"], environment, tmp_path) as terminal:
-        terminal.until("[r] Revise the plan")
+        terminal.until("[r] Revise plan")
         terminal.until(QUESTION)
         terminal.type(b"a\n")
         terminal.until("[s] Skip")

@@ -14,8 +14,8 @@ from starlette.testclient import TestClient
 
 from adapters.proof.verify import verify
 from adapters.store import reading
+from api.cli.clean import clean
 from api.cli.listing import list_sessions
-from api.cli.log import clean
 from api.cli.options import Where
 from api.cli.session import details
 from tests.api.seen import BROWSER

@@ -39,8 +39,8 @@ def test_a_plan_that_is_debated_is_a_list_of_subtasks() -> None:
     plan = f"As asked.\n```json\n{json.dumps({'subtasks': subtasks})}\n```"
     assert plan_in(f"Request:\nBuild it\n\nPlan:\n{plan}").splitlines() == [
         "Build it",
-        "Backend  backend  phases 3-5         Build the API",
-        "Docs     docs     phase 3, parallel  Write it",
+        "Backend  backend  phases 3-5            Build the API",
+        "Docs     docs     phase 3, in parallel  Write it",
     ]
 
 

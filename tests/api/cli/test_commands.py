@@ -9,7 +9,7 @@ import pytest
 from rich.cells import cell_len
 
 from api.cli.client import option_of
-from api.cli.commands import ABOUT, COMMANDS, EPILOGUE, OPTIONS, page
+from api.cli.commands import ABOUT, COMMANDS, EPILOGUE, GROUPS, OPTIONS, OTHER, page
 from domain.values.words import words
 from tests.api.cli.conftest import Hansard, Said, git, review
 
@@ -45,7 +45,7 @@ def test_every_command_explains_itself(hansard: Hansard, command: str) -> None:
 def test_the_help_is_korean_where_the_terminal_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LC_ALL", "ko_KR.UTF-8")
     monkeypatch.setenv("COLUMNS", "90")
-    korean = words("ko", "api.cli").group("help")
+    korean = words("ko", "api.cli.help").group("help")
     shown = page()
     assert [verb.name for verb in COMMANDS if korean[verb.name] not in shown] == []
     assert "Deliver" not in shown and "사용법" in shown
@@ -55,22 +55,34 @@ def test_the_help_is_korean_where_the_terminal_is(monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_english_help_of_the_catalogue_is_that_of_the_commands() -> None:
-    english = words("en", "api.cli").group("help")
-    known = {verb.name: verb.help for verb in COMMANDS} | dict(OPTIONS) | {"about": ABOUT, "epilogue": EPILOGUE}
-    assert {name: english.get(name) for name in known} == known
+    english = words("en", "api.cli.help")
+    lines = {verb.name: verb.help for verb in COMMANDS} | dict(OPTIONS) | {group: group for group in (*GROUPS, OTHER)}
+    assert english.group("help") == lines
+    assert (english("about"), english("epilogue")) == (ABOUT, EPILOGUE)
 
 
 @pytest.mark.parametrize(
     ("words", "complaint", "hint"),
     [
-        (["nope"], 'Unknown command "nope"', "`hansard --help` shows the usage."),
-        (["lst"], 'Did you mean "list"?', "`hansard --help` shows the usage."),
+        (["nope"], "Unknown command: nope.", "`hansard --help` shows the usage."),
+        (["lst"], "Did you mean list?", "`hansard --help` shows the usage."),
         (["list", "--nope"], "Unknown option: --nope", "`hansard list --help` shows the usage."),
-        (["show"], '"show" parameter SESSION', "`hansard show --help` shows the usage."),
-        (["list", "--limit", "many"], 'unable to convert "many" into int', "`hansard list --help`"),
-        (["list", "--limit", "0"], "Must be > 0", "`hansard list --help`"),
-        (["events", "x", "--after", "-1"], "Must be >= 0", "`hansard events --help`"),
-        (["show", "a", "b"], "Unused Tokens: ['b']", "`hansard show --help`"),
+        (["show"], "SESSION is missing.", "`hansard show --help` shows the usage."),
+        (["run", "--test"], "--test needs a value.", "`hansard run --help` shows the usage."),
+        (["run", "--title", "a", "--title", "b"], "--title is given more than once.", "`hansard run --help`"),
+        (
+            ["decide", "x", "apply-fix"],
+            "CHOICE: 'apply-fix' is not one of apply_fix, skip, revise, accept.",
+            "`hansard",
+        ),
+        (["report", "sumary"], "Did you mean summary?", "`hansard report --help`"),
+        (["list", "--limit", "many"], "--limit: 'many' is not a whole number.", "`hansard list --help`"),
+        (["list", "--limit", "0"], "--limit: 0 is too small; the minimum is 1.", "`hansard list --help`"),
+        (["events", "x", "--after", "-1"], "--after: -1 is too small; the minimum is 0.", "`hansard events --help`"),
+        (["clean", "--days", "soon"], "--days: 'soon' is not a number.", "`hansard clean --help`"),
+        (["run", "--workspace", "/no/such"], "--workspace: /no/such does not exist.", "`hansard run --help`"),
+        (["init", __file__], "is not a folder.", "`hansard init --help`"),
+        (["show", "a", "b"], "Not expected: b.", "`hansard show --help`"),
     ],
 )
 def test_wrong_usage_is_a_sentence_and_a_hint(hansard: Hansard, words: list[str], complaint: str, hint: str) -> None:

@@ -49,7 +49,7 @@ def test_staged_and_unstaged_changes_and_untracked_files_are_reviewed(hansard: H
     assert "ignored" not in subject
     assert '?? "새 파일.txt"' in git(mine, "-c", "core.quotePath=false", "status", "--porcelain")
     session = hansard("show", said.out.strip(), "--json").json["session"]
-    assert session["title"] == f"Changes in mine since the last commit ({head})"
+    assert session["title"] == "Uncommitted changes in mine"
     assert session["workspace"] == str(mine)
 
 
@@ -93,9 +93,10 @@ def test_before_the_first_commit_everything_staged_is_new(hansard: Hansard, tmp_
 
 
 def test_nothing_changed_is_nothing_to_review(hansard: Hansard, mine: Path) -> None:
-    head = git(mine, "rev-parse", "HEAD")[:10]
     said = hansard("review", "--diff")
-    assert said == Said(0, "", f"Nothing to review: {mine} has no changes since the last commit ({head}).\n")
+    assert said == Said(0, "", f"Nothing to review: {mine} has no uncommitted changes.\n")
+    said = hansard("review", "--base", "HEAD")
+    assert said == Said(0, "", f"Nothing to review: {mine} has no changes since HEAD.\n")
     assert hansard("list", "--json").json["items"] == []
 
 

@@ -46,7 +46,7 @@ def test_a_review_in_a_pipe_prints_its_result_and_waits(review: Callable[..., Sa
         "rounds       1  critique  reviewer  NEEDS_FIX, 2 issues  This is what I think.",
         "             2  rebuttal  coder                          I see.",
         "             3  critique  reviewer  NEEDS_FIX, 2 issues  This is what I think.",
-        "stopped      limit after 3 rounds: the rounds are used up",
+        "stopped      after 3 rounds: the rounds are used up",
         said.out.splitlines()[7],
         "feedback     NEEDS_FIX: 요약",
         "             [critical] 자료를 잃는다 ⟦U+001B⟧[2J → mend it",
@@ -111,7 +111,7 @@ def test_a_review_whose_agent_fails_waits_with_the_error(review: Callable[..., S
     """K-32"""
     said = review(replies={"reviewer": [{"error": "crash"}]})
     assert said.code == 6
-    assert "stopped   error after 0 rounds: an agent failed\n" in said.out
+    assert "stopped   after 0 rounds: an agent failed\n" in said.out
     assert "feedback  NEEDS_FIX: " in said.out
     assert "error     reviewer: crash: The scenario answers reviewer with crash.\n" in said.out
     assert said.err.splitlines()[-2:] == [
@@ -131,7 +131,7 @@ def test_a_subject_comes_through_a_pipe_and_only_one_is_taken(
         (("x", "--diff"), "Give only one of: a text, --file, --diff."),
         (("--file", "x", "--base", "main"), "Give only one of: a text, --file, --diff."),
         (("x" * 500_001,), "The subject has 500,001 characters; the limit is 500,000."),
-        (("x", "--strategy", "debate"), 'Choose from: "review", "red-team"'),
+        (("x", "--strategy", "debate"), "--strategy: 'debate' is not one of review, red-team."),
         (("x", "--profile", "odd"), "--profile: "),
     ):
         said = hansard("review", *words)
@@ -173,7 +173,10 @@ def test_a_plan_is_debated_from_its_perspectives_and_accepted(hansard: Hansard, 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
-    [((), "Give the plan: as text"), (("x", "--strategy", "review"), 'Choose from: "debate", "perspectives"')],
+    [
+        ((), "Give the plan: as text"),
+        (("x", "--strategy", "review"), "--strategy: 'review' is not one of debate, perspectives."),
+    ],
 )
 def test_a_debate_needs_a_plan_and_a_strategy_of_its_own(
     hansard: Hansard, words: tuple[str, ...], sentence: str

@@ -1,18 +1,27 @@
 """What the command line says, in English and Korean."""
 
 import ast
+import re
 import string
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cyclopts import Group
+from cyclopts.argument import Argument
+from cyclopts.help.help import docstring_parse
+from rich.cells import cell_len
 
 import api.cli
-from domain.values.words import catalogue
+from api.cli.commands import COMMANDS
+from api.cli.help import key_of
+from api.cli.main import program
+from domain.values.words import catalogue, words
 from tests.api.cli.conftest import Hansard
 
 _ROOM = "api.cli"
 _FOLDER = Path(api.cli.__file__).parent
+_HANGUL = re.compile("[가-힣]")
 
 
 def sentences() -> Iterator[str]:
@@ -40,6 +49,102 @@ def test_both_languages_have_the_same_places() -> None:
     for key, both in catalogue(_ROOM).items():
         assert places(both["en"]) == places(both["ko"]), key
         assert not key.startswith("say.") or key == f"say.{both['en']}"
+
+
+_PROSE = re.compile(r"[A-Za-z]{2,},? [a-z]{2,}")
+_OTHERS = re.compile(
+    r"SELECT |PRAGMA |CREATE |INSERT |journal_mode=wal,|\s*`?(hansard|git|gh) |bold |Value error, |"
+    r".* has keys$|only what is worked on here|No commits yet|not a git repository|\n\nChanges in this iteration:|"
+    r"changed file$"
+)
+"""What programs read or say, assertions, commands to type, and a word of `counted`."""
+_FOR_AGENTS = ("mcp.py", "tools.py", "review.py")
+"""What agents read is English."""
+
+
+def prose() -> Iterator[tuple[str, str]]:
+    """Every English text in the code of the command line, with its file; not docstrings, help, and logged messages."""
+    for file in sorted(_FOLDER.glob("*.py")):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        skipped = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            name = getattr(node.func, "attr", getattr(node.func, "id", "")) if isinstance(node, ast.Call) else ""
+            if name in ("Parameter", "Group", "warning", "exception") or isinstance(node, ast.arguments):
+                skipped |= {id(part) for part in ast.walk(node)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:
+                yield file.name, node.value
+
+
+def test_no_text_of_the_command_line_is_in_english_only() -> None:
+    """A text with two English words in a row has its Korean, whatever way it takes to the terminal."""
+    rooms = ("api.cli", "api.cli.help", "api.web", "projections.record")
+    ours = {text.casefold() for room in rooms for text in english_of(room)}
+    only = [
+        f"{name}: {text}"
+        for name, text in prose()
+        if _PROSE.search(text) and not _OTHERS.match(text) and text.casefold() not in ours and name not in _FOR_AGENTS
+    ]
+    assert only == []
+
+
+def english_of(room: str) -> Iterator[str]:
+    for key, both in catalogue(room).items():
+        yield both["en"]
+        if key.startswith("label."):
+            yield key.removeprefix("label.")
+
+
+HELP = "api.cli.help"
+CALLED = [verb.name for verb in COMMANDS]
+
+
+def texts_of(argument: Argument) -> list[str]:
+    """What its help says, and the titles above it."""
+    groups = argument.parameter.group
+    titles = [group.name for group in groups if isinstance(group, Group)] if isinstance(groups, tuple) else []
+    return [argument.parameter.help or "", *titles]
+
+
+@pytest.mark.parametrize("command", CALLED)
+def test_the_page_of_every_command_is_in_both_languages(command: str) -> None:
+    """What the command does, each of its options, and the titles of their groups."""
+    app = program([command])[command]
+    english, korean = words("en", HELP), words("ko", HELP)
+    documented = docstring_parse(app.help, "markdown")
+    parts = [documented.short_description, documented.long_description]
+    assert english(f"page.{command}") == "\n\n".join(part for part in parts if part)
+    for argument in app.assemble_argument_collection(parse_docstring=True):
+        if argument.show:
+            assert argument.parameter.help, argument.name
+            for text in texts_of(argument):
+                key = key_of(text)
+                assert english(key) == key.removeprefix("text."), argument.name
+                assert _HANGUL.search(korean(key)), argument.name
+
+
+def test_the_catalogue_of_the_help_has_nothing_else() -> None:
+    shown = {"text.Usage:", "text.choices", "text.required"}
+    for command in CALLED:
+        for argument in program([command])[command].assemble_argument_collection(parse_docstring=True):
+            shown |= {key_of(text) for text in texts_of(argument)}
+    others = {"usage", "about", "epilogue", *(f"page.{command}" for command in CALLED)}
+    assert {key for key in catalogue(HELP) if not key.startswith("help.")} - shown - others == set()
+
+
+@pytest.mark.parametrize("columns", ["40", "60", "100"])
+@pytest.mark.parametrize("command", ["run", "fork", "key"])
+def test_the_help_of_a_command_is_korean_where_the_terminal_is(
+    hansard: Hansard, monkeypatch: pytest.MonkeyPatch, command: str, columns: str
+) -> None:
+    monkeypatch.setenv("LC_ALL", "ko_KR.UTF-8")
+    monkeypatch.setenv("COLUMNS", columns)
+    shown = hansard(command, "--help").out
+    assert shown.startswith(f"사용법: hansard {command}")
+    assert "종료 코드: 0 정상" in shown
+    assert "─ 옵션 ─" in shown
+    assert not re.search(r"\b(the|of|Usage|choices|required|Parameters)\b", shown)
+    assert max(cell_len(line) for line in shown.splitlines()) <= int(columns)
 
 
 @pytest.mark.parametrize(

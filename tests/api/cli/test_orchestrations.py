@@ -136,8 +136,8 @@ def test_the_prompt_comes_from_a_file_or_through_a_pipe(hansard: Hansard, monkey
         (("x", "-e", ":backend"), "--employee :backend: expected name:role, such as Backend:backend."),
         (("x", "-e", "A:backend,a:docs"), "--employee (no. 2) /name: another employee has this name"),
         (("x", "--max-rounds", "51"), "--max-rounds: Input should be less than or equal to 50"),
-        (("x", "--triage", "maybe"), 'Choose from: "auto", "direct", "orchestrate"'),
-        (("x", "--plan-review=red-team"), 'Invalid value "red-team" for --plan-review.'),
+        (("x", "--triage", "maybe"), "--triage: 'maybe' is not one of auto, direct, orchestrate."),
+        (("x", "--plan-review=red-team"), "--plan-review: 'red-team' is not one of debate, perspectives."),
     ],
 )
 def test_what_is_wrong_with_a_request_is_said(hansard: Hansard, words: tuple[str, ...], sentence: str) -> None:
@@ -209,7 +209,7 @@ def test_messages_start_continue_and_reset_what_belongs_to_their_origin(hansard:
     first = hansard("message", WORK, *TEAM, "--origin", "방", "--scenario", file)
     session_id = id_of(first)
     assert first.code == 6
-    assert first.err.splitlines()[0] == f"Started session {session_id}"
+    assert first.err.splitlines()[0] == f"Session {session_id}"
     elsewhere = hansard("message", "리셋해", "--origin", "other")
     assert (elsewhere.code, elsewhere.err) == (4, "Rejected: there is nothing to reset.\n")
     unclear = hansard("message", "리셋해줘", "--origin", "방")
@@ -226,7 +226,7 @@ def test_messages_start_continue_and_reset_what_belongs_to_their_origin(hansard:
 
 def test_a_message_waits_for_its_turn_and_the_same_one_counts_once(hansard: Hansard, scenario: Scenario) -> None:
     first = hansard("message", "하나", "--detach", "--scenario", scenario(delay_ms=800))
-    assert (first.code, first.err.splitlines()[0]) == (0, f"Started session {first.out.strip()}")
+    assert (first.code, first.err.splitlines()[0]) == (0, f"Session {first.out.strip()}")
     second = hansard("message", "둘", "--scenario", scenario())
     assert second.code == 0
     assert second.err.splitlines()[0].startswith("Queued: orchestration-")

@@ -77,8 +77,8 @@ def test_the_first_difference_is_shown_and_the_code_is_8(hansard: Hansard, block
     said = hansard("replay", blocked_once, "--assert")
     first, recorded, today = said.out.splitlines()
     assert (said.code, first) == (8, "version 1 (StartDelivery)")
-    assert recorded.startswith("  recorded: delivery.session_started {") and '"remainingIterations":1' in recorded
-    assert today.startswith("  today:    delivery.session_started {") and '"remainingIterations":1' not in today
+    assert recorded.startswith("  recorded:  delivery.session_started {") and '"remainingIterations":1' in recorded
+    assert today.startswith("  today:     delivery.session_started {") and '"remainingIterations":1' not in today
 
 
 # -- fork ------------------------------------------------------------------------------------------------------------

@@ -105,7 +105,7 @@ TALK: dict[str, Any] = {
 def test_an_orchestration_stands_as_a_matrix_of_agents_and_phases() -> None:
     assert summary(RUN).plain.splitlines() == [
         "API  active",
-        "백엔드  backend  ✓3 ▶4 ·5  ⏳ in progress  PASS ok",
+        "백엔드  backend  ✓3 ▶4 ·5  ⏳ active     PASS ok",
         "Docs    docs     ⏸3        ⏸ checkpoint    PASS fine",
         "round 2/3  ·  백엔드 at work",
     ]
@@ -114,7 +114,7 @@ def test_an_orchestration_stands_as_a_matrix_of_agents_and_phases() -> None:
 def test_a_discussion_stands_as_its_round_and_how_near_it_is() -> None:
     assert summary(TALK).plain.splitlines() == [
         "review-1  reviewing",
-        "round 2/3  ·  convergence 0.42  ·  reviewer at work",
+        "round 2/3  ·  score 0.42  ·  reviewer at work",
     ]
 
 

@@ -155,7 +155,7 @@ def test_a_version_that_cannot_be_is_told_by_the_name_of_its_option(
 ) -> None:
     said = hansard(*words)
     assert (said.code, said.out) == (2, "")
-    assert f" for {option}. Must be > 0." in said.err
+    assert f"{option}: {words[-1]} is too small; the minimum is 1." in said.err
     assert "/version" not in said.err
 
 

@@ -98,7 +98,7 @@ def test_apply_brings_nothing_but_the_sessions_changes(hansard: Hansard, here: P
     git(here, "commit", "--quiet", "-m", "Elsewhere")
     (here / "other.txt").unlink()
     said = hansard("apply", delivered)
-    assert (said.code, "Applied 2 changed files" in said.err) == (0, True), said.err
+    assert (said.code, ", uncommitted: 2 changed files." in said.err) == (0, True), said.err
     assert git(here, "status", "--porcelain").split() == ["M", "a.txt", "??", "new/"]
 
 

@@ -154,7 +154,7 @@ def started(server: Idle) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--slots", "0"), 'Invalid value "0" for --slots'),
+        (("--slots", "0"), "--slots: 0 is too small; the minimum is 1."),
         (("--database", "postgresql://x:y/z"), "the port should be a number"),
     ],
 )

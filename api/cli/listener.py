@@ -1,0 +1,74 @@
+"""Where `serve` listens, and what it refuses to open to others."""
+
+import errno
+import socket
+from typing import TYPE_CHECKING
+
+from api.cli import exits
+from api.cli.exits import Failed
+from api.cli.labels import sentence
+
+if TYPE_CHECKING:
+    from api.node.settings import Settings
+
+_BACKLOG = 2_048
+
+
+def refuse_an_open_server(settings: "Settings") -> None:
+    """This service runs commands, so other machines need a key."""
+    if settings.auth == "off" and not settings.loopback:
+        raise Failed(
+            sentence(
+                "Other machines can reach {host}, so keys are required: unset HANSARD_AUTH=off.", host=settings.host
+            ),
+            code=exits.NOT_ALLOWED,
+        )
+
+
+def refuse_an_open_database(settings: "Settings") -> None:
+    """An agent with a network could write the record itself where the database asks nobody for a password."""
+    from adapters.agents.team import load
+    from adapters.fence import available
+    from adapters.store import check_driver
+
+    if settings.log_file is not None or settings.database_trusted:
+        return
+    team = load(settings.team)
+    if not team.has_network(fenced=(settings.sandbox or team.sandbox) != "off" and available() != "none"):
+        return
+    check_driver()
+    from adapters.store.postgres.read_only import lets_in_without_password
+
+    if lets_in_without_password(settings.database):
+        raise Failed(
+            sentence(
+                "{log} lets this account in without a password, and so every program that an agent runs. Let the"
+                " database ask for one (scram-sha-256), or set HANSARD_DATABASE_TRUSTED=1.",
+                log=settings.log_name,
+            ),
+            code=exits.NOT_ALLOWED,
+        )
+
+
+def listener_of(settings: "Settings") -> socket.socket:
+    """The listening socket. Raises Failed with a sentence: the port is taken, the address is not ours."""
+    host, port = settings.host, settings.port
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise Failed(sentence("Cannot listen on {host}: {strerror}.", host=host, strerror=error.strerror)) from None
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            taken = "Port {port} on {host} is in use; choose another with --port (0 picks a free one)."
+            raise Failed(sentence(taken, port=port, host=host)) from None
+        problem = "Cannot listen on {host} port {port}: {strerror}."
+        raise Failed(sentence(problem, host=host, port=port, strerror=error.strerror)) from None
+    return listener
