@@ -23,7 +23,6 @@ from api.node.search import SearchIndex
 from api.node.settings import Settings, exports_telemetry
 from domain.values.base import HansardError
 from domain.values.sentences import Sentence
-from projections.catalogue import PROJECTIONS
 from projections.engine.snapshots import Snapshots
 from projections.follow import Follower
 from projections.record.state import Records
@@ -116,7 +115,8 @@ class System(Core):
         self.logins = self._logins() if actor is None and settings.auth == "key" else None
         workers = None if is_shared(settings.database) else settings.node_dir / "workers"
         self.node = ThisNode(self.store, server_name(), "server", workers)
-        self.follower = Follower(self.store, self.views, PROJECTIONS, poll_seconds=settings.poll_seconds)
+        self.follower = Follower(self.store, self.views, poll_seconds=settings.poll_seconds)
+        self.follower.newest = self.writer.newest
         self.follower.is_busy = lambda: self.writer.waiting() > 0
         self.catch_up_seconds: float | None = None
         """How long the start waits for views that are behind; without limit unless a server sets one."""

@@ -61,6 +61,8 @@ class Follower:
         poll_seconds: float = LONGEST_POLL,
     ) -> None:
         self._source, self._views, self._folding = log, views, Folding(projections, omitted)
+        self.newest = log
+        """Where new events are read: the same log, perhaps with the latest events at hand."""
         self._page, self._poll = page, min(poll_seconds, LONGEST_POLL)
         self._rounds, self._waiting = threading.Lock(), threading.Lock()
         self._woken, self._stopped = threading.Event(), threading.Event()
@@ -149,7 +151,7 @@ class Follower:
                 with self._views.transaction() as db:
                     self._folding.fold(db, page)
             if page.end < self._published:  # the views are behind: others hear meanwhile what happens
-                self._announce(read(self._source, after=self._published, limit=self._page))
+                self._announce(read(self.newest, after=self._published, limit=self._page))
             self._publish(page)
             return page.end > start
 
@@ -157,7 +159,7 @@ class Follower:
         """The next page; what only the views read comes without what they do not use."""
         old = self._published - start
         if old <= 0:
-            return read(self._source, after=start, limit=self._page)
+            return read(self.newest, after=start, limit=self._page)
         return read(self._source, after=start, limit=min(old, self._page), omitted=self._folding.omitted)
 
     def _announce(self, page: LogPage) -> None:

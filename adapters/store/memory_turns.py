@@ -138,7 +138,7 @@ class MemoryTurns:
         with self._lock:
             return list(self._turns.unsettled.values())
 
-    def take(self, turn_id: str, worker: str, *, now: int, lease_ms: int, flushed: bool = True) -> Lease | None:
+    def take(self, turn_id: str, worker: str, *, now: int, lease_ms: int) -> Lease | None:
         with self._lock:
             turn = self._turns.get(turn_id)
             if turn is None or turn.state not in ("queued", "running") or not turn.free(now):
@@ -146,6 +146,10 @@ class MemoryTurns:
             taken = replace(turn, state="running", attempt=turn.attempt + 1, worker=worker, until=now + lease_ms)
             self._turns[turn_id] = taken
         return taken.lease()
+
+    def take_all(self, turn_ids: Sequence[str], worker: str, *, now: int, lease_ms: int) -> list[Lease]:
+        leases = (self.take(turn_id, worker, now=now, lease_ms=lease_ms) for turn_id in turn_ids)
+        return [lease for lease in leases if lease is not None]
 
     def waiting(self, now: int) -> bool:
         with self._lock:

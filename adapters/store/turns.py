@@ -208,9 +208,12 @@ class TurnStatus(NamedTuple):
 class Turns(Protocol):
     """The turns of a store. Times are milliseconds."""
 
-    def take(self, turn_id: str, worker: str, *, now: int, lease_ms: int, flushed: bool = True) -> Lease | None:
-        """Lease this turn; None if somebody else was faster, or it no longer waits. Without a flush a power cut may
-        undo the lease: enough where the worker ends with the log's machine."""
+    def take(self, turn_id: str, worker: str, *, now: int, lease_ms: int) -> Lease | None:
+        """Lease this turn; None if somebody else was faster, or it no longer waits."""
+
+    def take_all(self, turn_ids: Sequence[str], worker: str, *, now: int, lease_ms: int) -> list[Lease]:
+        """Lease those of these turns that still wait, in their order. Nothing is flushed, so a power cut may undo the
+        leases: enough where the worker ends with the log's machine."""
 
     def waiting(self, now: int) -> bool:
         """Whether any turn may be claimed; cheap, and takes no lock."""

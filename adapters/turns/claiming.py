@@ -1,9 +1,9 @@
 """Claiming turns for this worker, holding them, and taking back what dead workers of this machine held."""
 
-import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
 from adapters import processes
 from adapters.store import Lease, StoreError, Turns
@@ -21,7 +21,7 @@ LOOK = 100
 
 
 class Claiming:
-    """The turns that a worker may take. Everything except `hold` blocks: call it from a thread, one at a time."""
+    """The turns that a worker may take. All of it blocks: call it from a thread; take turns in one at a time."""
 
     def __init__(
         self,
@@ -42,43 +42,36 @@ class Claiming:
 
     def next(self) -> Lease | None:
         """A lease on the first turn in the queue that this worker can do."""
-        return next(self.take(), None)
+        return next(self.take(1), None)
 
-    def take(self) -> Iterator[Lease]:
+    def take(self, most: int) -> Iterator[Lease]:
         """Leases on the turns that this worker can do, in the order of the queue. If the machine fails, the worker
         ends, too, so these leases need not survive a power cut."""
         now = self._clock()
         if not self._turns.waiting(now):
             return
         looks = 0
-        while not self.stopped:
-            has_taken = False
-            for turn in self._scan.look(now):
-                if self._routing.place(turn) != "here":
-                    continue
-                lease = self._turns.take(
-                    turn.turn_id, self._presence.name, now=now, lease_ms=self._lease_ms, flushed=False
-                )
-                if lease is not None:
-                    has_taken = True
-                    yield lease
+        while most > 0 and not self.stopped:
+            fitting = (turn.turn_id for turn in self._scan.look(now) if self._routing.place(turn) == "here")
+            wanted = list(islice(fitting, most))
+            taken = self._turns.take_all(wanted, self._presence.name, now=now, lease_ms=self._lease_ms)
+            yield from taken
             looks += 1
+            seen_all, most = len(wanted) < most, most - len(taken)
             # A turn that waits for its next attempt is in the part already read: the second look begins there.
-            if self._scan.complete or (self._scan.ended and looks > 1 and not has_taken):
+            if seen_all and (self._scan.complete or (self._scan.ended and looks > 1 and not taken)):
                 return
 
-    async def hold(self, lease: Lease, task: "asyncio.Task[None] | None", seconds: float) -> None:
-        """Renew the lease at this interval, until this is cancelled. Cancels the task when the lease is lost."""
-        while True:
-            await asyncio.sleep(seconds)
-            try:
-                held = await asyncio.to_thread(self._turns.heartbeat, lease, until=self._clock() + self._lease_ms)
-            except StoreError:
-                log.exception("no heartbeat for %s", lease.turn_id)
-                continue
-            if not held and task is not None:
-                task.cancel()
-                return
+    def lost(self, leases: Iterable[Lease]) -> list[Lease]:
+        """Renew these leases; those that are lost."""
+        return [lease for lease in leases if not self._renewed(lease)]
+
+    def _renewed(self, lease: Lease) -> bool:
+        try:
+            return self._turns.heartbeat(lease, until=self._clock() + self._lease_ms)
+        except StoreError:
+            log.exception("no heartbeat for %s", lease.turn_id)
+            return True
 
     def take_back(self) -> None:
         """Release the turns of workers that are no longer alive on this machine (such as our previous process), after

@@ -1,6 +1,6 @@
 """A turn in progress: its folder, and the commands that record how it ended."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,8 @@ ENDED: Final = ("success", "cancelled", "done", "reset", "decided")
 """Statuses in which nobody has to continue the session. A failed one may be retried."""
 LATEST: Final = 2**53
 """No session has as many events."""
+Find = Callable[[str, int], Recorded | None]
+"""Finds one event of a session by its version."""
 LANE = 1_000
 """More folders than a lane ever leaves."""
 
@@ -83,16 +85,18 @@ class Job:
         return self.request.lane * LANE + self.slot
 
 
-def requested(store: Store, lease: Lease) -> Recorded:
+def requested(store: Store, lease: Lease, newest: Find = lambda _, __: None) -> Recorded:
     """The request of a leased turn. A damaged lease says wrongly where it is; then it is looked for in the history."""
-    for history in _histories(store, lease):
+    for history in _histories(store, lease, newest):
         for recorded in history:
             if isinstance(recorded.event, TurnRequested) and recorded.event.turn_id == lease.turn_id:
                 return recorded
     raise Unknown(Sentence("no_such_turn", id=lease.turn_id))
 
 
-def _histories(store: Store, lease: Lease) -> Iterator[Sequence[Recorded]]:
+def _histories(store: Store, lease: Lease, newest: Find) -> Iterator[Sequence[Recorded]]:
+    if recorded := newest(lease.session_id, lease.version):
+        yield [recorded]
     if 0 < lease.version < LATEST:
         yield store.history(lease.session_id, after=lease.version - 1, upto=lease.version)
     yield store.history(lease.session_id)

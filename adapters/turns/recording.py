@@ -58,7 +58,7 @@ async def record(
     started = now()
     while now() - started < settings.lease:
         try:
-            recording = asyncio.ensure_future(writer.do(outcome_of(job, command, by)))
+            recording = writer.begin(outcome_of(job, command, by))
             recording.add_done_callback(_mark_retrieved)
             await asyncio.shield(recording)
             return
@@ -76,7 +76,7 @@ async def record(
     log.error("the answer of %s is lost: it could not be recorded while the turn was ours", lease.turn_id)
 
 
-def _mark_retrieved(recording: "asyncio.Task[CommandAnswer]") -> None:
+def _mark_retrieved(recording: "asyncio.Future[CommandAnswer]") -> None:
     """If the caller was cancelled, nothing else reads the result, and asyncio would warn about it."""
     if not recording.cancelled():
         recording.exception()

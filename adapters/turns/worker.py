@@ -9,17 +9,16 @@ import contextlib
 import logging
 import math
 from collections.abc import Callable, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from adapters import processes
 from adapters.agents.team import Team
 from adapters.store import DamagedEvent, Lease, Store
-from adapters.turns import Job, TurnRunner, ancestors, deadline_of
+from adapters.turns import Job, TurnRunner, deadline_of
 from adapters.turns.claiming import Claiming, asks
 from adapters.turns.fencing import WorkerSettings
-from adapters.turns.job import of_record, requested
+from adapters.turns.jobs import Jobs
 from adapters.turns.live import Live
 from adapters.turns.permitting import Questions
 from adapters.turns.presence import Peers, Presence
@@ -30,12 +29,7 @@ from adapters.workspace import Workspaces
 from adapters.writer.writer import Busy, Writer
 from domain.session.forks import Diverge
 from domain.session.record import Recorded
-from domain.session.turns import (
-    AgentSessionsCleared,
-    Settled,
-    TurnAttemptFailed,
-    TurnRequested,
-)
+from domain.session.turns import AgentSessionsCleared, Settled, TurnAttemptFailed
 from domain.values.base import Command, Refused, Unknown
 from domain.values.time import milliseconds
 
@@ -74,6 +68,7 @@ class Worker:
             lease_ms=round(settings.lease * 1000),
             sharing=sharing,
         )
+        self._jobs = Jobs(store, writer)
         self._questions = Questions(team.permissions, writer)
         self.runner = runner or TurnRunner(
             store=store,
@@ -86,6 +81,8 @@ class Worker:
             sharing=sharing,
         )
         self._running: dict[str, asyncio.Task[None]] = {}
+        self._leases: dict[asyncio.Task[None], Lease] = {}
+        """Of the turns that run."""
         self._woken = asyncio.Event()
         self._woken_for = 0
         """The position up to which commits of this process have woken it."""
@@ -107,6 +104,7 @@ class Worker:
         processes.own(self.name)
         processes.keep_free(self._settings.disk_reserve)
         self._writer.on_commit.append(self._committed)
+        beating = asyncio.create_task(self._beat())
         while not self._stopping:
             self._woken.clear()
             try:
@@ -115,19 +113,21 @@ class Worker:
                 log.exception("the worker could not take turns; trying again")
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._woken.wait(), timeout=self._settings.poll)
-        await self._leave()
+        await self._leave(beating)
 
     def stop(self) -> None:
         """Let `run` finish: it stops the agents and gives the turns back. In the worker's own loop."""
         self._stopping = self._claiming.stopped = True
         self._woken.set()
 
-    async def _leave(self) -> None:
+    async def _leave(self, beating: "asyncio.Task[None]") -> None:
         self._writer.on_commit.remove(self._committed)
         tasks = list(self._running.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        beating.cancel()
+        await asyncio.gather(beating, return_exceptions=True)
         await asyncio.to_thread(self._claiming.leave)
 
     def wake(self) -> None:
@@ -193,9 +193,9 @@ class Worker:
         """Turns to run, each with its job, or why it cannot be run. Blocks."""
         claimed: list[tuple[Lease, Job | Exception]] = []
         try:
-            for lease in islice(self._claiming.take(), most):
+            for lease in self._claiming.take(most):
                 try:
-                    claimed.append((lease, self.runner.with_question(self._job(lease))))
+                    claimed.append((lease, self.runner.with_question(self._jobs.first(lease))))
                 except Exception as error:  # its own task raises it: one damaged session does not stop others
                     claimed.append((lease, error))
         except Exception:
@@ -207,16 +207,25 @@ class Worker:
     def _begin(self, lease: Lease, job: Job | Exception) -> None:
         self._let_go([lease.turn_id])  # it was lost to another attempt of ours: its heartbeat was late
         task = asyncio.create_task(self._work(lease, job), name=lease.turn_id)
-        self._running[lease.turn_id] = task
+        self._running[lease.turn_id], self._leases[task] = task, lease
         task.add_done_callback(self._done)
 
     def _done(self, task: "asyncio.Task[None]") -> None:
+        del self._leases[task]
         if self._running.get(task.get_name()) is task:
             del self._running[task.get_name()]
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("turn %s was left to its lease", task.get_name(), exc_info=error)
         if self._full:
             self._woken.set()
+
+    async def _beat(self) -> None:
+        """Renew the leases from time to time. A turn whose lease is lost is stopped."""
+        while True:
+            await asyncio.sleep(self._settings.heartbeat)
+            held = {lease: task for task, lease in self._leases.items()}
+            for lease in await asyncio.to_thread(self._claiming.lost, held):
+                held[lease].cancel()
 
     async def _expire(self) -> None:
         """Deadlines apply whether the turn waits, runs, or the service was down when they passed."""
@@ -234,25 +243,21 @@ class Worker:
     # -- one turn --------------------------------------------------------------------------------------------------
 
     async def _work(self, lease: Lease, job: Job | Exception) -> None:
-        beat = asyncio.create_task(self._claiming.hold(lease, asyncio.current_task(), self._settings.heartbeat))
-        try:
-            while True:
-                if isinstance(job, Exception):
-                    raise job
-                if lease.turn_id not in job.session.outstanding:
-                    return
-                await self._questions.withdraw(job)
-                if self._is_theirs(job):
-                    await asyncio.to_thread(self._store.turns.give_back, lease)
-                    return
-                command = await self._bounded(job)
-                if command is not None:
-                    await self._record(job, command)
-                if not isinstance(command, Diverge):
-                    return
-                job = await asyncio.to_thread(self._job, lease)
-        finally:
-            beat.cancel()
+        while True:
+            if isinstance(job, Exception):
+                raise job
+            if lease.turn_id not in job.session.outstanding:
+                return
+            await self._questions.withdraw(job)
+            if self._is_theirs(job):
+                await asyncio.to_thread(self._store.turns.give_back, lease)
+                return
+            command = await self._bounded(job)
+            if command is not None:
+                await self._record(job, command)
+            if not isinstance(command, Diverge):
+                return
+            job = await asyncio.to_thread(self._jobs.now, lease)
 
     def _is_theirs(self, job: Job) -> bool:
         """Whether others have to ask the question, for example because a fork has no more answers to reuse."""
@@ -274,7 +279,7 @@ class Worker:
                     continue
                 if await self._expired(lease.session_id, lease.turn_id):
                     return None
-                deadline = (await asyncio.to_thread(self._job, lease)).deadline
+                deadline = (await asyncio.to_thread(self._jobs.now, lease)).deadline
                 if deadline is not None:  # the deadline has not moved yet while a person is asked
                     deadline = max(deadline, self._clock() + round(self._settings.poll * 1000))
         finally:
@@ -287,13 +292,6 @@ class Worker:
         if deadline is None:
             return None
         return min(self._settings.poll, max(0.001, (deadline + 1 - self._clock()) / 1000))
-
-    def _job(self, lease: Lease) -> Job:
-        session = self._writer.load(lease.session_id)
-        request = requested(self._store, lease)
-        assert session is not None and isinstance(request.event, TurnRequested), "each lease has a request"
-        lease = of_record(lease, request, session)
-        return Job(lease, request.event, session, self._writer.load, ancestors(self._store, session))
 
     async def _record(self, job: Job, command: Command) -> None:
         merge, settings = self.runner.merge, self._settings

@@ -13,6 +13,7 @@ from queue import Empty, SimpleQueue
 
 from adapters.store import Conflict, Fenced, Store, StoredReceipt, Write
 from adapters.writer.answers import Busy, CommandAnswer, KeyReused, answer_to, fingerprint, refusal_of
+from adapters.writer.newest import NewestEvents
 from adapters.writer.pending import Pending, tell
 from adapters.writer.unit_of_work import CommandEnvelope, UnitOfWork
 from domain.kinds import fold
@@ -44,6 +45,7 @@ class Writer:
         self.so_far: SoFar = nothing
         """What the attempts have done that run in this process."""
         self.nearest: Nearest = lambda _, __: None
+        self.newest = NewestEvents(store)
         self._queue: SimpleQueue[Pending | object] = SimpleQueue()
         self._cache: OrderedDict[str, Session] = OrderedDict()
         self._thread: threading.Thread | None = None
@@ -76,10 +78,14 @@ class Writer:
 
     async def do(self, envelope: CommandEnvelope) -> CommandAnswer:
         """The answer, after its commit. Raises what `do_now` raises."""
+        return await self.begin(envelope)
+
+    def begin(self, envelope: CommandEnvelope) -> "asyncio.Future[CommandAnswer]":
+        """The answer to come, for the running loop. Raises Busy when the queue is full."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[CommandAnswer] = loop.create_future()
         self._take_in(Pending(envelope, future, loop))
-        return await future
+        return future
 
     def do_now(self, envelope: CommandEnvelope) -> CommandAnswer:
         """The answer, after its commit, for callers without a loop. Raises HansardErrors of all kinds."""
@@ -152,6 +158,7 @@ class Writer:
         for (pending, _), events in zip(writes, recorded, strict=True):
             self._accept(pending, events)
         page = [each for events in recorded for each in events]
+        self.newest.keep(page)
         for listener in self.on_commit:  # who is woken finds the sessions as they are now
             listener(page)
         for pending in batch:

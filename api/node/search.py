@@ -35,7 +35,9 @@ class SearchIndex:
             if self._open is None:
                 views = open_views(search_of(self._settings.node_dir))
                 poll = self._settings.poll_seconds
-                self._open = views, Follower(self._log, views, [SEARCH], omitted=SEARCH_OMITS, poll_seconds=poll)
+                follower = Follower(self._log, views, [SEARCH], omitted=SEARCH_OMITS, poll_seconds=poll)
+                follower.newest = self._others.newest
+                self._open = views, follower
             return self._open
 
     @contextmanager

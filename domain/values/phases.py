@@ -161,13 +161,14 @@ def plan_agents(subtasks: Iterable[Subtask]) -> PhasePlan:
 
 def _planned(subtask: Subtask) -> tuple[AgentPhases, Sentence | None]:
     chosen = phase_range(role=subtask.role, start_phase=subtask.start_phase, end_phase=subtask.end_phase)
+    criteria = subtask.verification
     agent = AgentPhases(
         agent=subtask.agent,
         task=subtask.task,
         role=subtask.role,
         parallel=subtask.parallel,
         checkpoint=subtask.checkpoint,
-        verification=subtask.verification,
+        verification=None if criteria is None else PhaseVerification(**dict(criteria)),  # as the log has it
         phase_profile=chosen.profile,
         current_phase=chosen.profile[0],
     )

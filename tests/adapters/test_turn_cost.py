@@ -74,8 +74,8 @@ def test_a_workers_lease_is_not_flushed_and_an_external_agents_is(store: SqliteS
     begin(store, "delivery-1", "delivery-2")
     said: list[str] = []
     store._writer.set_trace_callback(said.append)
-    lease = store.turns.take("delivery-1.t1", "me", now=START, lease_ms=LEASE, flushed=False)
-    assert lease is not None
+    [lease] = store.turns.take_all(["delivery-1.t1"], "me", now=START, lease_ms=LEASE)
+    assert lease.attempt == 1
     [begun, ended] = [said.index(f"PRAGMA synchronous={mode}") for mode in ("NORMAL", "FULL")]
     assert begun < said.index("COMMIT") < ended
     said.clear()

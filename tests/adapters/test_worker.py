@@ -403,14 +403,14 @@ def test_a_turn_that_is_claimed_while_the_worker_stops_is_given_back(
         scenario, _ = Text.of('{"replies": {"planner": [{"text": "late", "delayMs": 86400000}]}}')
         found.begin("delivery-1", scenario=scenario)
         claiming, go_on = threading.Event(), threading.Event()
-        claim = found.worker._store.turns.take
+        claim = found.worker._store.turns.take_all
 
-        def slow_claim(*args: Any, **named: Any) -> Lease | None:
+        def slow_claim(*args: Any, **named: Any) -> list[Lease]:
             claiming.set()
             assert go_on.wait(PATIENCE)
             return claim(*args, **named)
 
-        monkeypatch.setattr(found.worker._store.turns, "take", slow_claim)
+        monkeypatch.setattr(found.worker._store.turns, "take_all", slow_claim)
 
         async def stop_meanwhile() -> None:
             running_worker = asyncio.create_task(found.worker.run())
@@ -460,7 +460,7 @@ def test_a_refusal_that_nobody_waits_for_any_more_is_no_error(tmp_path: Path, ca
         found.begin("delivery-1", scenario=Text.of('{"replies": {}}')[0])
         lease = claim(found.writer.store, "w", now=0, lease_ms=60_000)
         assert lease is not None
-        job = found.worker._job(lease)
+        job = found.worker._jobs.now(lease)
         found.writer.do_now(CommandEnvelope("delivery-1", CancelDelivery(), actor="test", command_id="cancel"))
         found.writer.start()
         command = RecordReply(turn_id=lease.turn_id, attempt=1, reply=Text(), prompt=Text())
@@ -471,11 +471,10 @@ def test_a_refusal_that_nobody_waits_for_any_more_is_no_error(tmp_path: Path, ca
             recording.cancel()
             await asyncio.gather(recording, return_exceptions=True)
             assert recording.cancelled()
-            while others := [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]:
-                await asyncio.wait(others)
+            await asyncio.to_thread(found.writer.stop)
+            await asyncio.sleep(0)  # the refusal arrives
 
         asyncio.run(let_go())
-        found.writer.stop()
         found.worker._presence.leave()
         gc.collect()
         assert "never retrieved" not in caplog.text
@@ -512,14 +511,14 @@ def test_a_worker_survives_whatever_goes_wrong_when_it_looks_for_work(
     tmp_path: Path, desks: Desks, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with shop(tmp_path, load(desks.team)) as found:
-        claim, broken = found.worker._store.turns.take, [ZeroDivisionError("broken"), OSError("broken too")]
+        claim, broken = found.worker._store.turns.take_all, [ZeroDivisionError("broken"), OSError("broken too")]
 
-        def claim_at_last(*args: Any, **named: Any) -> Lease | None:
+        def claim_at_last(*args: Any, **named: Any) -> list[Lease]:
             if broken:
                 raise broken.pop()
             return claim(*args, **named)
 
-        monkeypatch.setattr(found.worker._store.turns, "take", claim_at_last)
+        monkeypatch.setattr(found.worker._store.turns, "take_all", claim_at_last)
 
         async def work() -> None:
             found.begin(

@@ -107,14 +107,14 @@ def watched(folder: Path) -> Iterator[tuple[TestClient, Watch]]:
     with pytest.MonkeyPatch.context() as patch, inside(folder, worker_slots=1) as client:
         store = system(client).store
         patch.setattr(store, "append", _then(watch.copy, store.append))
-        patch.setattr(store.turns, "take", _then(watch.copy, store.turns.take))
+        patch.setattr(store.turns, "take_all", _then(watch.copy, store.turns.take_all))
         yield client, watch
 
 
 def _then(act: Callable[[], None], call: Callable[..., T]) -> Callable[..., T]:
     def both(*args: Any, **fields: Any) -> T:
         found = call(*args, **fields)
-        if found is not None:
+        if found:
             act()
         return found
 

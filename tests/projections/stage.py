@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters.store.sqlite.store import SqliteStore
-from adapters.writer.writer import CommandEnvelope, Writer
+from adapters.writer.writer import CommandEnvelope, CommitListener, Writer
 from domain.channel import ReceiveMessage, channel_id
 from domain.convergence import named
 from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordValidation, StartDelivery
@@ -144,9 +144,10 @@ def challenge(verdict: str = "CHALLENGE", *concerns: str) -> str:
 # -- anything may happen -------------------------------------------------------------------------------------------
 
 
-def wander(folder: Path, seed: int, steps: int = 80) -> Stage:
-    """Sessions of every kind side by side: whatever is allowed may happen."""
+def wander(folder: Path, seed: int, steps: int = 80, *, hear: CommitListener = lambda _: None) -> Stage:
+    """Sessions of every kind side by side: whatever is allowed may happen. `hear` is told of each commit."""
     chance, stage = random.Random(seed), Stage(folder)  # noqa: S311 - the same story for the same seed
+    stage.writer.on_commit.append(hear)
     for number in range(steps):
         open_now = [session for session in stage.sessions() if allowed_actions(session)]
         if not open_now:

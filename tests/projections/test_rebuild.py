@@ -13,6 +13,7 @@ import pytest
 
 from adapters.store import Store
 from adapters.store.sqlite.views import SqliteViews
+from adapters.writer.newest import NewestEvents
 from domain.session.record import Omitted, Recorded
 from domain.values.base import DomainEvent
 from projections.catalogue import PROJECTIONS, dump
@@ -53,6 +54,19 @@ def test_the_length_of_stretches_makes_no_difference(tmp_path: Path, page: int) 
                 assert follower.problems() == []
                 dumps.append(dump(views))
     assert dumps[0] == dumps[1]
+
+
+def test_views_of_events_as_they_were_committed_are_those_of_the_log(views: SqliteViews, tmp_path: Path) -> None:
+    """A server folds what it has just written without reading it again: nothing in memory differs from the log."""
+    committed: list[Recorded] = []
+    with closing(mixed.wander(tmp_path, 4, 150, hear=committed.extend).store) as store:
+        newest = NewestEvents(store, most=len(committed))
+        newest.keep(committed)
+        assert newest.log(limit=1_000_000) == committed == store.log(limit=1_000_000)
+        Follower(newest, views, page=50).catch_up()
+        live = dump(views)
+        Follower(store, views).rebuild()
+        assert dump(views) == live
 
 
 def test_a_view_misses_nothing_by_what_it_is_about(tmp_path: Path) -> None:

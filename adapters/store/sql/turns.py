@@ -59,14 +59,14 @@ class SqlTurns:
 
     # -- taking ----------------------------------------------------------------------------------------------------
 
-    def take(self, turn_id: str, worker: str, *, now: int, lease_ms: int, flushed: bool = True) -> Lease | None:
-        with self._transaction() if flushed else self._leasing() as connection:
-            row = connection.execute(
-                f"UPDATE turns SET state = 'running', attempt = {_NEXT}, worker = :worker, lease_until = :until"
-                f" WHERE turn_id = :turn_id AND {_UNSETTLED} AND {_FREE} RETURNING {_LEASE}",
-                {"turn_id": turn_id, "worker": worker, "now": now, "until": now + lease_ms},
-            ).fetchone()
-        return None if row is None else _lease(row)
+    def take(self, turn_id: str, worker: str, *, now: int, lease_ms: int) -> Lease | None:
+        with self._transaction() as connection:
+            return _taken(connection, turn_id, worker, now, now + lease_ms)
+
+    def take_all(self, turn_ids: Sequence[str], worker: str, *, now: int, lease_ms: int) -> list[Lease]:
+        with self._leasing() as connection:
+            leases = [_taken(connection, turn_id, worker, now, now + lease_ms) for turn_id in turn_ids]
+        return [lease for lease in leases if lease is not None]
 
     def waiting(self, now: int) -> bool:
         with self._reading() as connection:
@@ -164,6 +164,15 @@ class SqlTurns:
         with self._reading() as connection:
             rows = connection.execute(f"SELECT state, count(*) FROM turns WHERE {_UNSETTLED} GROUP BY state").fetchall()
         return {"queued": 0, "running": 0} | dict(rows)
+
+
+def _taken(connection: SqlConnection, turn_id: str, worker: str, now: int, until: int) -> Lease | None:
+    row = connection.execute(
+        f"UPDATE turns SET state = 'running', attempt = {_NEXT}, worker = :worker, lease_until = :until"
+        f" WHERE turn_id = :turn_id AND {_UNSETTLED} AND {_FREE} RETURNING {_LEASE}",
+        {"turn_id": turn_id, "worker": worker, "now": now, "until": until},
+    ).fetchone()
+    return None if row is None else _lease(row)
 
 
 def _lease(row: Sequence[Any]) -> Lease:

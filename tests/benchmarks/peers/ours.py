@@ -2,13 +2,17 @@
 folder, sessions and callers. Prints what the peers print, and the transactions of a session."""
 
 import asyncio
+import gc
 import json
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from uvicorn.loops.auto import auto_loop_factory
+
 from adapters.writer.writer import CommandEnvelope
+from api.__main__ import ALLOCATIONS
 from api.node.settings import Settings
 from api.system import System
 from domain.convergence import named
@@ -56,7 +60,7 @@ async def measured(folder: Path, count: int, callers: int) -> dict[str, float]:
     """Sessions a second, and of each the seconds of a core and the transactions."""
     settings = Settings(database=f"sqlite:///{folder / 'log.db'}", data_dir=folder, auth="off", sandbox="off")
     system = System(settings, actor="t")
-    async with system.running(work=True):
+    async with system.running(work=True, notify=False):
         reviews = Reviews(system)
 
         async def caller(number: int, each: int) -> None:
@@ -72,5 +76,7 @@ async def measured(folder: Path, count: int, callers: int) -> dict[str, float]:
 
 if __name__ == "__main__":
     place, total = Path(sys.argv[1]), int(sys.argv[2])
-    figures = asyncio.run(measured(place, total, int(sys.argv[3])))
+    gc.set_threshold(ALLOCATIONS)  # this and the loop are what every process of ours has
+    with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
+        figures = runner.run(measured(place, total, int(sys.argv[3])))
     report(place, figures, total + 3)

@@ -1,0 +1,69 @@
+"""The newest events are kept as they were committed: those of the log, and none that may have changed since."""
+
+from collections.abc import Sequence
+
+from adapters.store import Store
+from adapters.writer.newest import NewestEvents
+from domain.session.record import Recorded
+from domain.session.redaction import TextRedacted
+from tests.projections.given import store_events, success
+
+
+class Reading:
+    """A store that counts how often its log is read."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self.times = store, 0
+
+    def log(self, *, after: int = 0, limit: int = 500, omitted: object = None) -> Sequence[Recorded]:
+        self.times += 1
+        return self._store.log(after=after, limit=limit)
+
+
+def newest_of(store: Store, most: int = 1_000) -> tuple[NewestEvents, Reading, list[Recorded]]:
+    """Nothing is kept yet of a log with one session."""
+    store_events(store, success().events)
+    reading = Reading(store)
+    return NewestEvents(reading, most=most), reading, store.log()  # type: ignore[arg-type]
+
+
+def test_what_was_just_committed_is_not_read(store: Store) -> None:
+    newest, reading, events = newest_of(store)
+    newest.keep(events[:30])
+    newest.keep(events[30:])
+    assert newest.log(after=10, limit=40) == events[10:50]
+    assert newest.log() == events
+    assert newest.find(events[7].session_id, events[7].version) == events[7]
+    assert reading.times == 0
+    assert newest.log(after=events[-1].position) == []
+    assert reading.times == 1
+
+
+def test_what_is_not_kept_any_more_is_read(store: Store) -> None:
+    newest, reading, events = newest_of(store, most=20)
+    newest.keep(events)
+    assert newest.log(after=len(events) - 20) == events[-20:]
+    assert newest.find(events[0].session_id, events[0].version) is None
+    assert reading.times == 0
+    assert newest.log() == events
+    assert reading.times == 1
+
+
+def test_where_another_process_wrote_in_between_the_log_is_read(store: Store) -> None:
+    newest, reading, events = newest_of(store)
+    newest.keep(events[:20])
+    newest.keep(events[21:])
+    assert newest.log(after=10) == events[10:]
+    assert newest.log(after=20) == events[20:]
+    assert reading.times == 2
+    assert newest.log(after=21) == events[21:]
+    assert reading.times == 2
+
+
+def test_once_a_text_is_removed_no_event_that_may_quote_it_is_kept(store: Store) -> None:
+    newest, reading, events = newest_of(store)
+    newest.keep(events[:-1])
+    newest.keep([events[-1]._replace(event=TextRedacted(digest="0" * 64, reason="a key"))])
+    assert newest.find(events[0].session_id, events[0].version) is None
+    assert newest.log() == events
+    assert reading.times == 1
