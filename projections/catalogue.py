@@ -26,4 +26,5 @@ def dump(views: Views, projections: Iterable[Projection] = PROJECTIONS) -> bytes
 
 def _rows(db: Database, table: str) -> list[str]:
     rows = db.execute(f"SELECT * FROM {table}").fetchall()
-    return sorted(json.dumps(list(row), ensure_ascii=False, separators=(",", ":")) for row in rows)
+    # No view has bytes, but a damaged one may.
+    return sorted(json.dumps(list(row), ensure_ascii=False, separators=(",", ":"), default=repr) for row in rows)

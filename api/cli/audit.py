@@ -123,6 +123,9 @@ def _views(store: "Log", path: Path) -> str | None:
             if path.exists():
                 with closing(read_only(path)) as source, closing(sqlite3.connect(copy)) as target:
                     source.backup(target)
+                    [report] = target.execute("PRAGMA integrity_check(1)").fetchone()
+                if report != "ok":  # such as a row that an index does not lead to: no list would show it
+                    return f"the views {path} are damaged ({report}): keep a copy before you replace them"
             with closing(SqliteViews(copy)) as views:
                 follower = Follower(log, views)
                 follower.catch_up()
