@@ -53,12 +53,17 @@ def inside(path: Path, folders: Iterable[Path]) -> bool:
 
 def _places(program: str, env: Mapping[str, str]) -> Iterator[Path]:
     """The folders that contain programs."""
-    for entry in filter(Path.is_dir, _entries(env)):
+    for entry in filter(_is_usable, _entries(env)):
         yield from (entry, entry.resolve())
         yield from ((entry / name).resolve().parent for name in INTERPRETERS if (entry / name).is_symlink())
     location = shutil.which(program, path=env.get("PATH")) if program else None
     for place in (Path(location).absolute(), *_interpreter(Path(location))) if location else ():
         yield from (place.parent, place.resolve().parent)  # often a link into a package elsewhere
+
+
+def _is_usable(entry: Path) -> bool:
+    """PATH may name folders that this account must not look into."""
+    return os.access(entry, os.X_OK, effective_ids=True) and entry.is_dir()
 
 
 def _interpreter(program: Path) -> Iterator[Path]:

@@ -216,3 +216,19 @@ def test_a_required_fence_is_refused_where_there_is_none(monkeypatch: pytest.Mon
     assert choose("off") is Unfenced
     with pytest.raises(NoFence, match="Install bubblewrap"):
         choose("required")
+
+
+def test_a_folder_on_the_path_that_this_account_must_not_look_into_is_left_out(tmp_path: Path) -> None:
+    """As where a service was started with the PATH of an administrator."""
+    closed = tmp_path / "closed"
+    (closed / "bin").mkdir(parents=True)
+    closed.chmod(0)
+    account = os.geteuid()
+    try:
+        if account == 0:
+            os.seteuid(65_534)
+        found = programs(["sh"], {"PATH": f"{closed / 'bin'}:/usr/bin:/bin"}, hides=lambda _: False)
+    finally:
+        os.seteuid(account)
+        closed.chmod(0o700)
+    assert not any(path.is_relative_to(closed) for path in found)
