@@ -7,7 +7,7 @@ from typing import Final
 
 from adapters.agents.activity import Activity
 from adapters.turns.live import Live
-from api.web.plain_text import cut
+from api.web.plain_text import cut, in_line
 from domain.values.words import Words
 
 STEPS, FRAMES, TITLE = 2, 20, 60
@@ -54,4 +54,4 @@ def _result(seen: Activity, say: Words) -> str:
 
 def _last_line(text: str | None) -> str:
     lines = [line for line in (text or "").splitlines() if line.strip()]
-    return cut(_RULES.sub("", lines[-1]), TITLE) if lines else ""
+    return cut(in_line(_RULES.sub("", lines[-1])), TITLE) if lines else ""

@@ -131,6 +131,8 @@ def _waiting(db: Database, item: WaitingItem) -> dict[str, Any]:
     parent = overview.item(db, item.parent) if item.parent else None
     failed = overview.item(db, item.session_id) if item.waits_for == "partial" else None
     words = feedback_words(db, item) or (failed and (failed.last_error_sentence or failed.last_error))
+    counted = item.waits_for == "budget" and kind_of(item.session_id) == "orchestration"
+    summary = "" if counted else item.summary_sentence or item.summary or ""
     return answering(db, item) | {
         "id": item.session_id,
         "session": item.session_id,
@@ -143,7 +145,7 @@ def _waiting(db: Database, item: WaitingItem) -> dict[str, Any]:
         "needs": item.waits_for,
         "stop": item.stop_reason,
         "choices": item.choices if item.waits_for == "decision" else (),
-        "words": cut(words or item.summary_sentence or item.summary or "", REASON),
+        "words": cut(words or summary, REASON),
         "since": item.since,
         "cost": money(item.cost_micros),
         "owner": owner(item.owner),

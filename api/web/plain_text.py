@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import nh3
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from markupsafe import Markup
 
 from domain.values.words import Language
 from projections.record.markdown import plain
@@ -45,6 +46,16 @@ def shown(words: str) -> str:
 def cut(words: str, limit: int) -> str:
     """At most `limit` characters and a mark where there was more."""
     return words if len(words) <= limit else f"{words[:limit].rstrip()}…"
+
+
+_MARKS = re.compile(r"^\s*(?:#{1,6}|[-*+]|>|\d+[.)])\s+|[*_]{2}(?=\S)|(?<=\S)[*_]{2}|`+", re.MULTILINE)
+"""What Markdown writes around words: headings, bullets, quotes, bold, code."""
+
+
+def in_line(markdown: str) -> str:
+    """The words of a Markdown text in one line, without its marks; what a template escaped stays escaped."""
+    words = " ".join(_MARKS.sub("", markdown).split())
+    return Markup(words) if isinstance(markdown, Markup) else words  # noqa: S704 - taking marks away adds no markup
 
 
 @lru_cache(maxsize=64)

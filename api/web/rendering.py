@@ -16,7 +16,7 @@ from api.http.problems import of_field
 from api.http.requests import answer_headers, system
 from api.web import model, svg
 from api.web.assets import SCRIPT, SHEET
-from api.web.plain_text import shown
+from api.web.plain_text import in_line, shown
 from api.web.sentences import in_words, words
 from domain.kinds import KINDS
 from domain.values.sentences import Sentence
@@ -129,6 +129,7 @@ def fragment(say: Words, named: Language | None, template: str, **more: Any) -> 
         icons=model.ICONS,
         drawn=svg,
         own=partial(in_words, say),
+        in_line=in_line,
         **more,
     )
 

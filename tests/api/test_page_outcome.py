@@ -31,7 +31,7 @@ def test_what_stopped_a_session_is_named_in_the_head_and_its_list_opens_there(cl
 def test_a_crash_has_a_card_with_its_words(client: TestClient) -> None:
     session_id = reached(client, begun(client, delivery({"planner": [{"error": "crash"}]})), "failed")
     text = words_of(panel(client, session_id, "failure"))
-    assert "Why: a phase failed" in text and "The scenario answers planner with crash." in text
+    assert "Why: exited with an error" in text and "The scenario answers planner with crash." in text
 
 
 def test_the_head_says_once_and_without_a_code_what_stopped_a_session(client: TestClient) -> None:

@@ -32,6 +32,7 @@ PANELS = {
         "gantt",
         "failure",
         "decision",
+        "next",
         "reviews",
         "family",
         "diagram",
@@ -168,7 +169,7 @@ def test_a_delivery_shows_its_reviews_its_budget_and_what_changed(client: TestCl
     assert f'href="/sessions/{session_id}/raw?at=' in artifacts
     budget = panel(client, session_id, "budget")
     assert "Remaining 4" in words_of(budget) and 'class="line is-iterations"' in budget
-    assert words_of(panel(client, session_id, "overview")).startswith("Iteration 2/6")
+    assert "Iteration 2/6 Time used" in words_of(panel(client, session_id, "overview"))
 
 
 def test_the_matrix_keeps_every_verdict_and_links_it_to_its_event(client: TestClient) -> None:

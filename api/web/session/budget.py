@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from api.web import svg
-from api.web.model import clock
+from api.web.model import clock, money
 from api.web.session.context import PanelContext
 from api.web.session.overview import left_over
 from domain.delivery.state import Delivery
@@ -12,7 +12,6 @@ from domain.orchestration.state import Orchestration
 from domain.values.time import iso
 from projections.record.marks import Left
 
-EXACT = 1_000_000
 """Millionths in one of whatever currency it is."""
 NEAR = 4
 """The axis reaches to the deadline once a quarter of the time is used; before that, little beyond now."""
@@ -55,7 +54,7 @@ def _delivery(context: PanelContext, session: Delivery, points: Sequence[Left]) 
         ("deadline", iso(snapshot.deadline_at)),
         ("reason", snapshot.reason or session.code or ""),
         ("tokens", _of(snapshot.tokens, limits.max_tokens)),
-        ("cost", _of(snapshot.cost_micros, limits.max_cost_micros, exact=EXACT)),
+        ("cost", " / ".join(filter(None, (money(snapshot.cost_micros), money(limits.max_cost_micros))))),
         ("unknown", str(session.spent.unknown or "")),
     ]
     return {"rows": [row for row in rows if row[1]], "lines": lines, "end": clock(axis)}
@@ -73,7 +72,7 @@ def _orchestration(context: PanelContext, session: Orchestration, points: Sequen
         ("elapsed", clock(context.trail.clock(context.version))),
         ("reason", session.partial_reason or ""),
         ("tokens", _of(session.spent.tokens, None)),
-        ("cost", _of(session.spent.cost_micros, None, exact=EXACT)),
+        ("cost", money(session.spent.cost_micros)),
         ("unknown", str(session.spent.unknown or "")),
     ]
     return {"rows": [row for row in rows if row[1]], "lines": lines, "end": clock(whole)}
@@ -85,9 +84,7 @@ def _stepped(points: Sequence[Left], whole: int, now: float, most: int) -> list[
     return svg.stepped([*shares, (now, shares[-1][1])]) if shares else [(0.0, 1.0)]
 
 
-def _of(used: int | None, most: int | None, *, exact: int = 1) -> str:
+def _of(used: int | None, most: int | None) -> str:
     if used is None:
         return ""
-    form = "{:,}" if exact == 1 else "${:,.4f}"
-    whole = "" if most is None else " / " + form.format(most / exact if exact != 1 else most)
-    return form.format(used / exact if exact != 1 else used) + whole
+    return f"{used:,}" + ("" if most is None else f" / {most:,}")

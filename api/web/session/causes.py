@@ -6,9 +6,11 @@ from api.web.plain_text import cut
 from api.web.session.context import SENTENCE, PanelContext
 from api.web.session.stored import event_of
 from api.web.session.turns import report_of, turns_of
-from domain.delivery.events import ValidationFailed
+from domain.delivery.events import PhaseFailed, ValidationFailed
 from domain.delivery.state import Delivery
 from domain.orchestration.events import VerdictGiven
+from domain.session.turns import TurnFailed
+from domain.values.base import DomainEvent
 from projections.record.explain import CAUSES, evidence, stopped
 
 LOOKED: Final = 50
@@ -59,10 +61,35 @@ def failure(context: PanelContext) -> dict[str, Any]:
     card |= {"iteration": context.record.entries[cause.version - 1].number}
     if isinstance(event, ValidationFailed):
         card |= {"new": _had_baseline(context) and bool(event.new_failures)} | _output(context, cause)
+    code, detail = _failed(event)
+    card["code"] = code
     if not card["run"]:
-        lines = [line for words in cause.lines for line in context.worded(words).split("\n")]
+        lines = [line for words in ((detail,) if detail else cause.lines) for line in context.worded(words).split("\n")]
         card["lines"] = [(cut(line, SENTENCE), False) for line in lines[:LAST]]
     return card
+
+
+def _failed(event: DomainEvent) -> tuple[str, str]:
+    """The code of a failed turn or phase, which its heading says, and what is known besides."""
+    match event:
+        case TurnFailed(failure=failure):
+            return failure.code, failure.sentence or failure.detail
+        case PhaseFailed():
+            return event.error_type, event.sentence or event.error_message
+        case _:
+            return "", ""
+
+
+def next_steps(context: PanelContext) -> dict[str, Any]:
+    """What a person may do besides what the session takes: fork before the last agent was asked, take the work as it
+    is. Empty where nothing stopped the session."""
+    cause = cause_of(context)
+    if cause is None:
+        return {}
+    requested = [turn.entry.version for turn in turns_of(context) if turn.entry.work == "ask"]
+    before = [version for version in requested if version < cause.version]
+    files = len((context.it.get("result") or {}).get("files") or ())
+    return {"fork_at": before[-1] if before else None, "files": files}
 
 
 def _had_baseline(context: PanelContext) -> bool:

@@ -116,7 +116,7 @@ def _lanes(context: PanelContext, end: int) -> list[GanttLane]:
     for turn in turns_of(context):
         if turn.entry.work == "package":
             continue
-        validates = turn.entry.work == "validate"
+        validates = turn.entry.work in ("validate", "prepare")
         name = "" if validates else turn.entry.agent
         lane = lanes.setdefault(name, GanttLane(name, "" if validates else turn.entry.role))
         lane.bars += _bars(context, turn, end)

@@ -54,7 +54,22 @@ def _agent(
         "cells": [_cell(session, agent, phase, own_verdicts, claimed) for phase in PHASES],
         "criteria": cut((agent.verification.pass_criteria if agent.verification else "") or "", SENTENCE),
         "failed": bool(report and report.result == "error"),
+        "back": None if agent.completed else _sent_back(own_verdicts),
         "feedback": cut(agent.history[-1].feedback if agent.history else "", SENTENCE),
+    }
+
+
+def _sent_back(verdicts: Sequence[Verdict]) -> dict[str, Any] | None:
+    """The last verdict, where it sent the agent back."""
+    last = verdicts[-1] if verdicts else None
+    if last is None or last.passed:
+        return None
+    phase = last.phases[-1]
+    return {
+        "version": last.version,
+        "round": last.round,
+        "phase": phase_name(phase, "en"),
+        "phase_ko": phase_name(phase),
     }
 
 

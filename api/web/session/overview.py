@@ -7,6 +7,7 @@ from api.web.model import clock, money, owner
 from api.web.plain_text import cut
 from api.web.session.causes import CauseShown, asked_by, cause_of
 from api.web.session.context import ICONS, LONG, SENTENCE, PanelContext
+from api.web.session.leading import lead
 from api.web.session.turns import live
 from domain.delivery.state import Delivery
 from domain.discussion.digest import suggested
@@ -47,9 +48,11 @@ def head(context: PanelContext) -> dict[str, Any]:
     error = context.session.last_error if context.badge in ("failed", "partial") and not _unready(context) else ""
     cause, sentence = cause_of(context), error or (why if " " in why else "")
     because = _because(cause, sentence)
+    begins = lead(context, card)
     return {
+        "lead": begins,
         "why": "" if because and because == sentence else cut(context.worded(sentence), SENTENCE),
-        "because": cut(context.worded(because), BECAUSE),
+        "because": "" if begins else cut(context.worded(because), BECAUSE),
         "because_at": cause.version if cause else None,
         "result": _handed_over(context),
         "asked": owner(asked_by(context)),
@@ -86,6 +89,8 @@ def overview(context: PanelContext) -> dict[str, Any]:
     session = context.session
     unexplained = context.badge in ("failed", "partial") and not cause_of(context)
     summary = "" if context.needs_somebody else outcome(context.it, context.language)
+    spent = (context.it.get("budget") or {}).get("costMicros")
+    most = session.budget.limits.max_cost_micros if isinstance(session, Delivery) else None
     return {
         "badge": context.badge,
         "at_work": [
@@ -106,6 +111,9 @@ def overview(context: PanelContext) -> dict[str, Any]:
         "warnings": [cut(context.worded(words), SENTENCE) for words in getattr(session, "warnings", ())[:5]],
         "elapsed": context.elapsed,
         "elapsed_ms": context.elapsed_ms,
+        "cost": money(spent),
+        "cost_micros": spent or 0,
+        "most_cost": money(most),
         "ticks": not context.needs_somebody and not session.ended and context.badge != "partial",
         "gauges": _gauges(session),
         "fence": session.fence,
@@ -115,19 +123,14 @@ def overview(context: PanelContext) -> dict[str, Any]:
 
 
 def _gauges(session: object) -> list[dict[str, Any]]:
-    """What is left of what: `of` is the whole."""
+    """How much of what: `of` is the whole."""
     match session:
         case Delivery():
-            limits = session.budget.limits
-            left = left_over(session)
-            return [{"name": "iterations", "left": left, "of": limits.max_iterations, "now": session.iteration}]
+            return [{"name": "iterations", "of": session.budget.limits.max_iterations, "now": session.iteration}]
         case Orchestration() if session.mode == "orchestrated":
-            left = max(0, session.last_round - session.round)
-            return [{"name": "rounds", "left": left, "of": session.last_round, "now": session.round}]
+            return [{"name": "rounds", "of": session.last_round, "now": session.round}]
         case Discussion():
-            now = len(session.rounds)
-            left = max(0, session.max_rounds - now)
-            return [{"name": "rounds", "left": left, "of": session.max_rounds, "now": now}]
+            return [{"name": "rounds", "of": session.max_rounds, "now": len(session.rounds)}]
         case _:
             return []
 

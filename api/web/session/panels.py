@@ -55,6 +55,7 @@ PANELS: Final = (
     Panel("failure", causes.failure),
     Panel("gantt", gantt.gantt),
     Panel("decision", overview.decision),
+    Panel("next", causes.next_steps, ("delivery",)),
     Panel("discussion", discussion.discussion, TALKS),
     Panel("matrix", matrix.matrix, ("orchestration",)),
     Panel("reviews", work.reviews, ("delivery",)),

@@ -1,0 +1,59 @@
+"""The first words of a session's head: what it does or waits for now, in one sentence."""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from api.web.plain_text import cut
+from api.web.session.context import SENTENCE, PanelContext
+from domain.delivery.state import Delivery
+from domain.discussion.state import Discussion
+from domain.orchestration.state import Orchestration
+
+ASKS: Final = frozenset({"review", "debate", "checkpoint", "scope", "scope_checkpoint", "held"})
+"""What the card asks of a person in a sentence of its own."""
+
+
+class Lead(NamedTuple):
+    """A message with its values, and what follows it in words that were recorded."""
+
+    message: str
+    values: Mapping[str, Any]
+    rest: str = ""
+
+
+def lead(context: PanelContext, card: Mapping[str, Any]) -> Lead | None:
+    """None where the outcome says it all."""
+    session, what = context.session, card["what"]
+    match session:
+        case _ if what == "permission":
+            return Lead("head_lead.permission", {}, card["summary"])
+        case _ if what in ASKS:
+            return Lead(f"session_asks.{what}", {}, card["summary"])
+        case _ if what == "children":
+            return Lead("head_lead.children", {"about": card["children"][0]["about"]})
+        case Orchestration(state="partial", partial_reason="rounds"):
+            return Lead("head_lead.partial", _counted(session), sent_back(session))
+        case Orchestration(state="working" | "judging"):
+            return Lead("head_lead.round", {"n": session.round, "of": session.last_round}, sent_back(session))
+        case Orchestration(state="done", mode="orchestrated"):
+            return Lead("head_lead.done", {"n": session.round, "all": len(session.agents)})
+        case Delivery() if session.outstanding and not session.ended and session.iteration:
+            return Lead("head_lead.iteration", {"n": session.iteration, "of": session.budget.limits.max_iterations})
+        case Discussion() if session.outstanding and not session.ended:
+            return Lead("head_lead.round", {"n": len(session.rounds) + 1, "of": session.max_rounds})
+        case _:
+            return None
+
+
+def _counted(run: Orchestration) -> dict[str, int]:
+    done = sum(agent.completed for agent in run.agents)
+    return {"done": done, "all": len(run.agents), "n": run.round}
+
+
+def sent_back(run: Orchestration) -> str:
+    """The agent whose last verdict was that its work does not pass, and why."""
+    for agent in run.agents:
+        last = agent.history[-1] if agent.history and not agent.completed else None
+        if last is not None and not last.passed:
+            return f"{agent.agent}: {cut(last.feedback, SENTENCE)}" if last.feedback else ""
+    return ""

@@ -1,0 +1,54 @@
+"""What a row of the first page says: words of agents in one line, and why a session waits."""
+
+from starlette.testclient import TestClient
+
+from tests.api.orchestrating import orchestration, plan, subtask, verdicts
+from tests.api.scenes import exhausted
+from tests.api.seen import Seen, page
+from tests.api.server import delivery, session, start, until
+from tests.api.test_home_page import client, row, settled
+
+__all__ = ["client"]
+
+
+def test_markdown_of_agents_is_one_line_of_words_and_a_counted_run_says_its_reason(client: TestClient) -> None:
+    said = start(
+        client, orchestration({"assistant": ["## Done\n\n- A **shop** with `limits.py` & <b>"]}, triage="direct")
+    )
+    assert "Done A shop with limits.py & <b>" in row(settled(client, "/", "limits.py"), said)
+    failing = {"planner": [plan(subtask("Docs"))], "judge": [verdicts(Docs=False)]}
+    stopped = start(client, orchestration(failing, maxRounds=1))
+    waits = row(settled(client, "/", f'data-waits="{stopped}"'), stopped)
+    assert waits.startswith("! Budget Build it") and "The rounds are used up" in waits and "##" not in waits
+
+
+def test_what_now_offers_more_budget_a_fork_and_the_work_as_it_is(client: TestClient) -> None:
+    """And none of them where nothing stopped the session."""
+    wrote = {"text": "Wrote it.", "files": {"src/login.py": "x = 1\n"}}
+    body = delivery({"dev": [wrote]}, maxIterations=1, validationCommands=["false"])
+    session_id = start(client, body)
+    until(lambda: session(client, session_id)["status"] == "failed", what="its end")
+    said = Seen(page(client, f"/sessions/{session_id}"))
+    links = [link["href"] for link in said.all("a") if link.get("href", "").startswith(f"/compare?a={session_id}&at")]
+    assert links and links[0].endswith("#fork")
+    assert "Fork before the last answer" in said.text and "1 file into your checkout, uncommitted" in said.text
+    assert f"hansard apply {session_id}" in said.text
+    done = start(client, delivery({"dev": [wrote]}))
+    until(lambda: session(client, done)["status"] == "success", what="its success")
+    assert "Fork before the last answer" not in page(client, f"/sessions/{done}")
+    assert exhausted(client)
+
+
+def test_the_head_says_what_is_under_way_or_waited_for(client: TestClient) -> None:
+    failing = {"planner": [plan(subtask("Docs"))], "judge": [verdicts(Docs=False)]}
+    stopped = start(client, orchestration(failing, maxRounds=2))
+    until(lambda: session(client, stopped)["status"] == "partial", what="its end")
+    said = " ".join(Seen(page(client, f"/sessions/{stopped}")).text.split())
+    assert "0 of 1 agents done after 2 rounds. Docs: Docs: False" in said
+    assert "Docs, development, Round 2:" in said
+    asks = {"permission": {"title": "rm -rf build"}, "ifDenied": "Without it.", "text": "With it."}
+    held = start(client, delivery({"planner": [asks]}))
+    until(lambda: session(client, held).get("permissionRequests"), what="the question")
+    assert "An agent asks for permission: planner: execute: rm -rf build" in " ".join(
+        Seen(page(client, f"/sessions/{held}")).text.split()
+    )
