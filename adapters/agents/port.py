@@ -1,11 +1,12 @@
 """The agent port: ask a turn, get a reply. Failures are values; cancelling the task stops the agent."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Final, NamedTuple, Protocol
 
-from adapters.agents.activity import Activity
+from adapters.agents.activity import TITLE, Activity, Kind, Tool
 from adapters.agents.permissions import Permit, deny
 from adapters.agents.prompts.history import Exchange
 from adapters.fence import Fence, Grant, Unfenced
@@ -100,7 +101,7 @@ class Agent(Protocol):
         ...
 
 
-# The external agent: Hansard does not call it; its worker claims turns over HTTP (contract §4).
+# -- the external agent, which Hansard does not call: its worker claims turns over HTTP (contract §4) ------------------
 
 
 class ExternalSettings(Value):
@@ -117,3 +118,42 @@ class External:
 
     async def forget(self, handle: str) -> None:
         """Nothing is kept here."""
+
+
+# -- the requests for permission of one turn, from any protocol --------------------------------------------------------
+
+
+QUESTIONS: Final = 20
+"""How many requests for permission may wait at the same time; more are denied."""
+
+
+class Wish(NamedTuple):
+    """A use of a tool that the agent wants permission for, with its full title."""
+
+    tool: Tool
+    title: str
+    paths: tuple[str, ...]
+
+    def denied(self, kind: Kind) -> Activity:
+        return Activity(kind=kind, tool=self.tool, title=self.title[:TITLE], paths=self.paths, status="denied")
+
+
+class PermissionDesk:
+    """Answers the requests. `paused` stops the limits of the turn while a person decides."""
+
+    def __init__(self, turn: Turn, fence: FenceLevel, paused: Callable[[], AbstractContextManager[None]]) -> None:
+        self._turn, self._fence, self._paused = turn, fence, paused
+        self._open = 0
+
+    async def permitted(self, wish: Wish) -> bool:
+        """A read-only role never gets permission to edit. The rules, or a person, decide everything else."""
+        if (self._turn.access != "write" and wish.tool == "edit") or self._open >= QUESTIONS:
+            if self._turn.observe is not None:
+                self._turn.observe(wish.denied("permission"))
+            return False
+        self._open += 1
+        try:
+            with self._paused():
+                return await self._turn.permit(wish.tool, wish.title, wish.paths, fence=self._fence) == "allow"
+        finally:
+            self._open -= 1

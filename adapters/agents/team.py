@@ -18,7 +18,7 @@ from adapters.agents.presets import NAMES, preset
 from adapters.agents.scripted import Scenario, Scripted
 from adapters.fence import Sandbox
 from adapters.files import Unfit, content
-from adapters.notify.settings import NotifySettings
+from adapters.notify import NotifySettings
 from domain.values.base import Value
 
 EmployeeRole = Literal["frontend", "backend", "data", "docs", "custom"]

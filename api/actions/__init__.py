@@ -14,8 +14,7 @@ from api.actions import forks, starting
 from api.actions.bodies import DebateStart, DeliveryStart, OrchestrationStart, ReviewStart
 from api.actions.changing import addressed, fix_task
 from api.actions.command_bodies import AnswerPermission, Cancel, Decision, Empty, Extend, Fork, Message, Origin, Retry
-from api.http.commands import Intent
-from api.http.idempotency import ApiCall
+from api.http.idempotency import ApiCall, Intent
 from api.http.problems import Problem
 from api.http.requests import read
 from api.node.marking import allowed, waiting_child

@@ -12,8 +12,7 @@ from adapters.turns.job import ENDED
 from adapters.writer.writer import CommandEnvelope
 from api.actions.command_bodies import Land, ScopeAnswer
 from api.actions.projects import read_project
-from api.http.commands import Intent
-from api.http.idempotency import ApiCall
+from api.http.idempotency import ApiCall, Intent
 from api.http.requests import read
 from api.system import System
 from domain.delivery.commands import DecideScope

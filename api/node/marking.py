@@ -2,13 +2,17 @@
 or absent machines."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from adapters.agents.team import Team
+from adapters.store import StoreError
 from adapters.turns.routing import place_of
+from api.system import System
 from domain.discussion.state import Discussion
 from domain.kinds import allowed_actions
 from domain.session.state import Session
 from projections.views.session import SessionView, TurnView
+from projections.views.sessions import SessionItem
 
 Read = Callable[[str], Session | None]
 
@@ -29,7 +33,7 @@ def allowed(session: Session, load: Read) -> tuple[str, ...]:
     return ("decision", *endpoints)
 
 
-# Marks outstanding turns with what the log does not know: external workers, and machines that are gone.
+# -- outstanding turns: external workers, and machines that are gone ---------------------------------------------------
 
 
 def marked(view: SessionView, session: Session, team: Team, machine: str | None = None) -> SessionView:
@@ -52,3 +56,39 @@ def _with_place(turn: TurnView, session: Session, team: Team) -> TurnView:
     place = place_of(session, turn.agent, turn.role, team)
     marks = {"outside": {"external": True}, "elsewhere": {"elsewhere": True}, "here": {}}
     return turn.model_copy(update=marks[place])
+
+
+# -- the rows of a list ------------------------------------------------------------------------------------------------
+
+
+def marked_list(system: System, items: tuple[SessionItem, ...]) -> tuple[SessionItem, ...]:
+    """The rows of a list, with the machines that sessions wait for."""
+    machines = _missing_machines(system, items)
+    if not machines:
+        return items
+    return tuple(
+        item.model_copy(
+            update={"outstanding_turns": waiting_for_machine(item.outstanding_turns, machines.get(item.id))}
+        )
+        for item in items
+    )
+
+
+def _missing_machines(system: System, items: tuple[SessionItem, ...]) -> dict[str, str]:
+    """By session, the machine that it cannot continue without. One query, unless workspaces are out of reach."""
+    waiting = [item for item in items if item.outstanding_turns]
+    machines: dict[str, str] = {}
+    if system.sharing is None or not waiting:
+        return machines
+    with suppress(StoreError):  # the database is away, and then everything waits
+        away = system.sharing.away([name for item in waiting for name in _workspaces_of(item)])
+        for item in waiting:
+            session = system.sessions.get(item.id) if away.intersection(_workspaces_of(item)) else None
+            if session is not None and (machine := system.missing_machine(session)) is not None:
+                machines[item.id] = machine
+    return machines
+
+
+def _workspaces_of(item: SessionItem) -> tuple[str, ...]:
+    """Where its work may begin: its own workspace, that of its parent, or that of the source of a fork."""
+    return tuple(filter(None, (item.id, item.parent, item.forked_from)))

@@ -12,8 +12,7 @@ from api.actions import changing
 from api.actions.changing import redact
 from api.actions.command_bodies import Redact, TrustProject
 from api.actions.projects import grant, within_roots
-from api.http.commands import perform
-from api.http.idempotency import call_of, remember_answers
+from api.http.idempotency import call_of, perform, remember_answers
 from api.http.requests import answer_headers, read
 
 

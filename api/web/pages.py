@@ -10,7 +10,7 @@ from starlette.responses import Response
 from api.actions.changing import fix_task
 from api.http.problems import of_field
 from api.http.requests import only, system
-from api.routes.marking import marked_list
+from api.node.marking import marked_list
 from api.web import model
 from api.web.doing import doing
 from api.web.forms.sent import NOTHING

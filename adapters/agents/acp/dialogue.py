@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from adapters.agents.acp.settings import AcpSettings
 from adapters.agents.acp.updates import Permissions, activities, cost_of, described, spoken, usage_of
 from adapters.agents.activity import Activity, Speech, Voice
-from adapters.agents.asking import PermissionDesk
 from adapters.agents.command.call import Call
 from adapters.agents.failures import failure_of
-from adapters.agents.port import Turn
+from adapters.agents.port import PermissionDesk, Turn
 from adapters.agents.rpc import Rejected, Stopwatch, call_off, ignored, introduced, table, words_of
 from domain.session.attempts import Failure, FailureCode
 from domain.session.turns import FenceLevel

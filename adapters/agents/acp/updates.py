@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from adapters.agents.activity import PATHS, TITLE, Activity, Status, Tool, Voice, tail, tool_call
-from adapters.agents.asking import PermissionDesk, Wish
+from adapters.agents.port import PermissionDesk, Wish
 from adapters.agents.streams import exit_code_of, plan_of
 from domain.values.base import Usage
 

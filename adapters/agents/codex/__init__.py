@@ -7,12 +7,11 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
-from adapters.agents.asking import PermissionDesk
 from adapters.agents.codex.dialogue import CodexDialogue
 from adapters.agents.command import CommandAgent
 from adapters.agents.command.call import Call, TurnConversation, program_id
 from adapters.agents.command.reading import cut, explained
-from adapters.agents.port import Reply, Turn
+from adapters.agents.port import PermissionDesk, Reply, Turn
 from adapters.agents.rpc import Program
 from adapters.fence import Fence
 from domain.session.attempts import Failure

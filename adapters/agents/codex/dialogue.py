@@ -4,12 +4,11 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from adapters.agents.activity import Activity, Speech
-from adapters.agents.asking import PermissionDesk
 from adapters.agents.codex.items import activities, failure_in, spoken, usage_in, wish_of
 from adapters.agents.command.call import Call
 from adapters.agents.command.output import LONGEST_NAME, plus
 from adapters.agents.command.settings import CommandSettings
-from adapters.agents.port import Turn
+from adapters.agents.port import PermissionDesk, Turn
 from adapters.agents.rpc import Program, Rejected, call_off, introduced, table, words_of
 from domain.session.attempts import Failure
 from domain.values.base import Usage

@@ -7,9 +7,9 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from adapters.agents.activity import PATHS, Activity, Voice, tail
-from adapters.agents.asking import Wish
 from adapters.agents.command.call import Call
 from adapters.agents.failures import Rule, failure_of, last_lines, of_status, recognised
+from adapters.agents.port import Wish
 from adapters.agents.streams import codex_item, plan_of
 from domain.session.attempts import Failure, FailureCode
 from domain.values.base import Usage

@@ -6,9 +6,8 @@ from typing import Any, Final
 import orjson
 
 from adapters.agents.activity import described
-from adapters.agents.asking import PermissionDesk, Wish
 from adapters.agents.command.call import Call
-from adapters.agents.port import Turn
+from adapters.agents.port import PermissionDesk, Turn, Wish
 from adapters.processes import Input, Pauses
 from domain.session.turns import FenceLevel
 

@@ -14,8 +14,8 @@ from starlette.responses import Response
 
 from api import actions
 from api.actions import changing
-from api.http.commands import Action
 from api.http.guards import check_scope
+from api.http.idempotency import Action
 from api.http.problems import of_field
 from api.http.requests import NUMBER, answer_headers, only, system
 from api.web import inbox_page, pages

@@ -12,8 +12,7 @@ from urllib.parse import parse_qsl
 import orjson
 from starlette.requests import Request
 
-from api.http.commands import Action, perform
-from api.http.idempotency import ApiCall
+from api.http.idempotency import Action, ApiCall, perform
 from api.http.problems import Problem, of, problem
 from api.http.requests import CHARSET, received, system
 from api.system import System

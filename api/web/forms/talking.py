@@ -7,8 +7,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from api import actions
-from api.http.commands import Action
 from api.http.guards import check_scope
+from api.http.idempotency import Action
 from api.http.problems import of_field
 from api.http.requests import only
 from api.web.chat_page import ChatSent, shown

@@ -13,8 +13,8 @@ import pytest
 
 from adapters.fence import Fence, Grant, NoFence, Unfenced, available, choose
 from adapters.fence.bubblewrap import Bubblewrap, bubblewrap_works
-from adapters.fence.folders import programs
 from adapters.fence.landlock import Landlock, filter_program, landlock_version
+from adapters.fence.port import programs
 from adapters.processes import Finished, clean_environment, run
 
 WORKS = {"bwrap": bubblewrap_works(), "landlock": landlock_version() >= 4}
