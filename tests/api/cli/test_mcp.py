@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ pytestmark = pytest.mark.acceptance
 Call = Callable[..., Any]
 READING = {"list_sessions", "show_session", "inbox", "changes", "explain", "wait"}
 DECIDING = {"decide", "add_budget", "answer_permission"}
+ALL = {tool.name for tool in TOOLS}
 
 
 def connected(folder: Path, *words: str, **environment: str) -> Any:
@@ -93,6 +95,33 @@ def test_with_a_server_the_key_says_what_may_be_done(tmp_path: Path) -> None:
         headers = {"Authorization": f"Bearer {owner}"}
         newest = server.client.get("/api/sessions", headers=headers).json()["items"][0]
         assert newest["owner"] == "person:agent"
+
+
+@pytest.mark.parametrize("by_server", [True, False])
+def test_each_scope_sees_its_tools_and_is_refused_the_others(tmp_path: Path, by_server: bool) -> None:
+    """With a server, and without one, where the key is looked up in the log."""
+
+    async def scene(words: list[str], scope: str) -> None:
+        key = await _key(tmp_path, scope, scope)
+        async with connected(tmp_path, *words, HANSARD_API_KEY=key) as client:
+            names = {tool.name for tool in (await client.list_tools()).tools}
+            expected = {"read": READING, "operate": ALL - DECIDING, "decide": ALL}[scope]
+            assert names == expected
+            assert "items" in await told(client, "list_sessions")
+            started = await told(client, "start_review", subject="it reads lines", scenario={"replies": {}})
+            if scope == "read":
+                assert "scope operate" in started
+                return
+            session = str(started["sessionId"])
+            waited = await told(client, "wait", session=session, seconds=30)
+            assert waited["session"]["status"] == "waiting_for_decision"
+            decided = await told(client, "decide", session=session, decision="skip")
+            assert ("scope decide" in decided) == (scope == "operate")
+
+    with ExitStack() as running:
+        words = ["--server", running.enter_context(serving(tmp_path, auth="key")).url] if by_server else []
+        for scope in ("read", "operate", "decide"):
+            asyncio.run(scene(words, scope))
 
 
 async def _key(folder: Path, name: str, scope: str) -> str:
