@@ -144,7 +144,7 @@ def test_what_cannot_be_shared_waits_for_its_machine_and_says_so(
         [listed] = two.get("/api/sessions").json()["items"]
         assert [(turn["waitingFor"], turn["machine"]) for turn in listed["outstandingTurns"]] == [("machine", name)]
         list_sessions(where=Where(database=url))
-        assert f"running, waits for the machine {name}" in capsys.readouterr().out
+        assert f"running, waiting for the machine {name}" in capsys.readouterr().out
         tag = two.get(f"/api/sessions/{session_id}").headers["ETag"]
         page = two.get(f"/sessions/{session_id}").text
         assert f"waiting for the machine that has its workspace: {name}" in page
