@@ -16,7 +16,7 @@ from domain.session.children import ChildClosed
 from domain.session.record import Recorded, kind_of
 from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnCancelled, TurnFailed, is_agent_turn
 from domain.values.base import DomainEvent
-from domain.values.budget import NOTHING, Spent
+from domain.values.budget import Used, used
 
 AT_REST: Final = frozenset({"success", "failed", "cancelled", "partial", "done", "reset", "decided"})
 """Statuses that end a run, for good or until a person starts it again; a checkpoint is a pause within a run."""
@@ -41,17 +41,17 @@ def of_sessions(events: Sequence[Recorded]) -> list[Recorded]:
     return [recorded for recorded in events if recorded.session_id not in others] if others else list(events)
 
 
-def spent_by(event: DomainEvent) -> Spent | None:
+def spent_by(event: DomainEvent) -> Used | None:
     """What the event adds to the cost of its session; None if it is not about costs."""
     if type(event) not in _SPENDING:
         return None
     match event:
         case TurnAnswered() | TurnFailed() | TurnAttemptFailed():
-            return NOTHING.after(event.usage, by_agent=is_agent_turn(event))
+            return used(event.usage, by_agent=is_agent_turn(event))
         case TurnCancelled():
-            return NOTHING.after(event.usage, by_agent=False)
+            return used(event.usage, by_agent=False)
         case ChildClosed(spent=spent):
-            return spent
+            return Used(spent.tokens, spent.cost_micros, spent.unknown)
         case _:
             return None
 

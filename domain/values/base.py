@@ -110,8 +110,9 @@ class Usage(Value):
 
     @property
     def tokens(self) -> int | None:
-        counts = [n for n in (self.input_tokens, self.output_tokens) if n is not None]
-        return sum(counts) if counts else None
+        if self.input_tokens is None or self.output_tokens is None:
+            return self.input_tokens if self.output_tokens is None else self.output_tokens
+        return self.input_tokens + self.output_tokens
 
 
 class DomainEvent(BaseModel):

@@ -43,7 +43,7 @@ class Spent(Value):
     cost_micros: Count | None = None
     unknown: Count = 0
 
-    def __add__(self, more: "Spent") -> "Spent":
+    def __add__(self, more: "Spent | Used") -> "Spent":
         """Both sums in one: what a discussion cost counts for the session that wanted it."""
         return Spent(
             tokens=add(self.tokens, more.tokens),
@@ -52,16 +52,25 @@ class Spent(Value):
         )
 
     def after(self, usage: Usage, *, by_agent: bool) -> "Spent":
-        """The sum after one more turn; for commands (where no agent was asked), nothing counts as unknown."""
-        unknown = int(by_agent and usage.tokens is None and usage.cost_micros is None)
-        return Spent(
-            tokens=add(self.tokens, usage.tokens),
-            cost_micros=add(self.cost_micros, usage.cost_micros),
-            unknown=self.unknown + unknown,
-        )
+        """The sum after one more turn."""
+        return self + used(usage, by_agent=by_agent)
 
 
 NOTHING: Final = Spent()
+
+
+class Used(NamedTuple):
+    """What one turn used, or a discussion for its parent."""
+
+    tokens: int | None
+    cost_micros: int | None
+    unknown: int
+
+
+def used(usage: Usage, *, by_agent: bool) -> Used:
+    """The use of a turn; for commands (where no agent was asked), nothing counts as unknown."""
+    tokens, cost_micros = usage.tokens, usage.cost_micros
+    return Used(tokens, cost_micros, int(by_agent and tokens is None and cost_micros is None))
 
 
 def add(total: int | None, more: int | None) -> int | None:

@@ -152,7 +152,7 @@ class Folding:
             self._advance(db, projection, _behind(page, progress[projection.name].position), page.end)
 
     def _advance(self, db: Database, projection: Projection, events: Sequence[Recorded], end: int) -> None:
-        about = _about(projection, events)
+        about = _about(projection, events, [type(recorded.event) for recorded in events])
         error = _apply(db, projection, about)
         if error is None:
             return _note(db, [projection], end, events)
@@ -213,8 +213,9 @@ def _all_at_once(db: Database, projections: Sequence[Projection], events: Sequen
     and each view is folded separately."""
     db.execute("SAVEPOINT fold")
     try:
+        kinds = list(map(type, map(_EVENT, events)))
         for projection in projections:
-            about = _about(projection, events)
+            about = _about(projection, events, kinds)
             if about:
                 projection.apply(db, about)
     except OSError:
@@ -228,11 +229,10 @@ def _all_at_once(db: Database, projections: Sequence[Projection], events: Sequen
     return True
 
 
-def _about(projection: Projection, events: Sequence[Recorded]) -> Sequence[Recorded]:
-    """The events that the view is about."""
+def _about(projection: Projection, events: Sequence[Recorded], kinds: Sequence[type]) -> Sequence[Recorded]:
+    """The events that the view is about; `kinds` are their classes."""
     if projection.about == (DomainEvent,):
         return events
-    kinds = list(map(type, map(_EVENT, events)))
     wanted = {kind for kind in set(kinds) if issubclass(kind, projection.about)}
     return list(compress(events, map(wanted.__contains__, kinds)))
 

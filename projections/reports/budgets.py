@@ -16,13 +16,14 @@ from domain.orchestration import events as orchestration
 from domain.session.children import ChildClosed
 from domain.session.record import Recorded
 from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnCancelled, TurnFailed
-from domain.values.budget import NOTHING, BudgetLimits
+from domain.values.budget import BudgetLimits, Used
 from projections.engine.ports import Database
 from projections.facts import spent_by
 from projections.reports.figures import ReportRow, ReportTotals, total_of
 from projections.reports.ledger import Fact, Filters, Ledger, Values
 from projections.views.base import View
 
+_NOTHING = Used(None, None, 0)
 _AMOUNTS = ("iterations", "ms", "rounds", "tokens", "cost_micros")
 LEDGER = Ledger("budgets", {**dict.fromkeys(_AMOUNTS, "BIGINT"), "unknown": "BIGINT", "reason": "TEXT"})
 
@@ -48,7 +49,7 @@ def _read(_: Database, recorded: Recorded) -> Values | None:
 def _spent(event: TurnAnswered | TurnFailed | TurnAttemptFailed | TurnCancelled | ChildClosed) -> Values | None:
     """The same count as in the session itself."""
     spent = spent_by(event)
-    if spent is None or (spent == NOTHING and not isinstance(event, ChildClosed)):
+    if spent is None or (spent == _NOTHING and not isinstance(event, ChildClosed)):
         return None
     return {"what": "spent", "tokens": spent.tokens, "cost_micros": spent.cost_micros, "unknown": spent.unknown}
 

@@ -22,7 +22,8 @@ Reader = Callable[[Database, Recorded], Values | None]
 """What a report takes from an event; None: nothing. It may have tables of its own."""
 FORKED = "forked"
 _Beginning = delivery.DeliveryStarted | orchestration.OrchestrationStarted | discussion.DiscussionStarted
-_BEGINNINGS = (delivery.DeliveryStarted, orchestration.OrchestrationStarted, discussion.DiscussionStarted)
+_MARKS = (delivery.DeliveryStarted, orchestration.OrchestrationStarted, discussion.DiscussionStarted, SessionForked)
+"""What every report is about: where sessions begin, or go on as a fork."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ class Ledger:
             ),
             apply=lambda db, events: self.apply(db, events, reader),
             version=version,
-            about=(*_BEGINNINGS, SessionForked, *about),
+            about=(*_MARKS, *about),
         )
 
     def _schema(self) -> tuple[str, ...]:
@@ -105,17 +106,16 @@ class Ledger:
         facts, sessions, labels = list[tuple[object, ...]](), list[tuple[object, ...]](), list[tuple[object, ...]]()
         columns = tuple(self.columns)
         for recorded in of_sessions(events):
-            event = recorded.event
-            if isinstance(event, _BEGINNINGS):
-                session_id = recorded.session_id
-                sessions.append((session_id, recorded.position, recorded.kind, recorded.at))
-                labels += [(label, session_id) for label in dict.fromkeys(_labels(event))]
+            position, session_id, _, at, _, event = recorded
             fact = reader(db, recorded)
-            if isinstance(event, SessionForked):
-                fact = {**(fact or {}), "what": FORKED}
+            if isinstance(event, _MARKS):
+                if isinstance(event, SessionForked):
+                    fact = {**(fact or {}), "what": FORKED}
+                else:
+                    sessions.append((session_id, position, recorded.kind, at))
+                    labels += [(label, session_id) for label in dict.fromkeys(_labels(event))]
             if fact is not None:
-                own = map(fact.get, columns)
-                facts.append((recorded.position, recorded.session_id, recorded.at, fact["what"], *own))
+                facts.append((position, session_id, at, fact["what"], *map(fact.get, columns)))
         db.insert(f"INSERT INTO {self.table}_sessions VALUES (?, ?, ?, ?)", sessions)
         db.insert(f"INSERT INTO {self.table}_labels VALUES (?, ?)", labels)
         db.insert(f"INSERT INTO {self.table} VALUES ({', '.join('?' * (4 + len(columns)))})", facts)

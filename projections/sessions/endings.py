@@ -14,6 +14,17 @@ from projections.sessions.row import SessionRow
 
 CHECKS: Final = 3
 """How many validation commands are kept."""
+ABOUT: Final = (
+    delivery.DeliveryStarted,
+    ResultPublished,
+    delivery.BranchPublished,
+    SessionForked,
+    delivery.SessionFinished,
+    orchestration.WasReset,
+    orchestration.Completed,
+    discussion.Ending,
+)
+"""Other events change nothing here."""
 WORDS: Final = 300
 """How many characters of a reason, an answer or a command are kept; the session has all of it."""
 

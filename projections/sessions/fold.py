@@ -1,8 +1,9 @@
 """What each event changes in the row of its session, and in the session's open turns. Channels have no row."""
 
 import json
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, Final, NamedTuple
 
 from domain.delivery import events as delivery
 from domain.delivery.chart import status as delivery_status
@@ -16,6 +17,7 @@ from domain.session.children import ParentLink
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.session.turns import TurnFailed, TurnRetried
+from domain.values.base import DomainEvent
 from domain.values.budget import add
 from domain.values.sentences import packed
 from projections.engine.ports import Database, Projection
@@ -41,6 +43,7 @@ SCHEMA: Final = (
     open_turns.SCHEMA,
     *questions.SCHEMA,
 )
+Rule = Callable[[SessionRow, Recorded, Any], None]
 HEAD: Final = 2_000
 """How many characters of a synthesis or summary are kept; the session has all of it."""
 
@@ -57,13 +60,35 @@ def apply(db: Database, events: Sequence[Recorded]) -> None:
             if row is None:
                 continue
             rows[recorded.session_id] = row
+        parts = _parts_of(type(recorded.event))
         _evolve(row, recorded)
-        endings.follow(row, recorded)
-        turns.follow(recorded)
-        open_questions.follow(recorded)
+        if parts.rule:
+            parts.rule(row, recorded, recorded.event)
+        if parts.ends:
+            endings.follow(row, recorded)
+        if parts.turn:
+            turns.follow(recorded)
+        if parts.question:
+            open_questions.follow(recorded)
     ROWS.save(db, rows.values())
     turns.save()
     open_questions.save()
+
+
+class _Parts(NamedTuple):
+    """What an event of some class may change besides: the row by a rule, its ending, turns, questions."""
+
+    rule: Rule | None
+    ends: bool
+    turn: bool
+    question: bool
+
+
+@cache
+def _parts_of(kind: type[DomainEvent]) -> _Parts:
+    """Looked up for every event, of which most change little."""
+    rules = (rule for about, rule in _RULES.items() if issubclass(kind, about))
+    return _Parts(next(rules, None), *(issubclass(kind, part.ABOUT) for part in (endings, open_turns, questions)))
 
 
 # -- a session begins ----------------------------------------------------------------------------------------------
@@ -128,28 +153,23 @@ def _labelled(db: Database, row: SessionRow, labels: Sequence[str]) -> SessionRo
 
 
 def _evolve(row: SessionRow, recorded: Recorded) -> None:
-    """The row after one more event."""
-    event = recorded.event
+    """What every event may change in the row."""
     row.version, row.updated_at = recorded.version, recorded.at
-    row.status = status_of(event) or row.status
-    spent = spent_by(event)
+    row.status = status_of(recorded.event) or row.status
+    spent = spent_by(recorded.event)
     if spent is not None:
         row.tokens, row.cost_micros = add(row.tokens, spent.tokens), add(row.cost_micros, spent.cost_micros)
         row.unknown_turns += spent.unknown
-    match event:
-        case SessionForked():  # it has no parent, and belongs to the person who forked it
-            row.forked_from, row.parent, row.about, row.owner = event.source, None, None, recorded.causation.actor
-            row.policy = _with_author(row.policy, event.author)
-        case TurnFailed():
-            row.fail(failure_sentence(event.agent, event.failure))
-        case TurnRetried():
-            row.fail(None)
-        case delivery.DeliveryEvent():
-            _evolve_delivery(row, recorded, event)
-        case orchestration.OrchestrationEvent():
-            _evolve_orchestration(row, recorded, event)
-        case discussion.DiscussionEvent():
-            _evolve_discussion(row, recorded, event)
+
+
+def _evolve_forked(row: SessionRow, recorded: Recorded, event: SessionForked) -> None:
+    """It has no parent, and belongs to the person who forked it."""
+    row.forked_from, row.parent, row.about, row.owner = event.source, None, None, recorded.causation.actor
+    row.policy = _with_author(row.policy, event.author)
+
+
+def _fail(row: SessionRow, _: Recorded, event: TurnFailed | TurnRetried) -> None:
+    row.fail(failure_sentence(event.agent, event.failure) if isinstance(event, TurnFailed) else None)
 
 
 def _evolve_delivery(row: SessionRow, recorded: Recorded, event: delivery.DeliveryEvent) -> None:
@@ -262,6 +282,14 @@ def _in_short(feedback: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+_RULES: Final[dict[type[DomainEvent], Rule]] = {
+    SessionForked: _evolve_forked,
+    TurnFailed: _fail,
+    TurnRetried: _fail,
+    delivery.DeliveryEvent: _evolve_delivery,
+    orchestration.OrchestrationEvent: _evolve_orchestration,
+    discussion.DiscussionEvent: _evolve_discussion,
+}
 OVERVIEW: Final = Projection(
     name="overview",
     tables=("overview", "overview_labels", "overview_turns", "overview_questions"),

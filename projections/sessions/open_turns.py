@@ -13,6 +13,8 @@ SCHEMA: Final = (
     " requested_at BIGINT NOT NULL, attempt BIGINT, waiting_until BIGINT, waiting_for TEXT,"
     " PRIMARY KEY (session_id, turn_id))"
 )
+ABOUT: Final = (TurnRequested, TurnAttemptFailed, TurnRetried, Settled)
+"""Other events change nothing here."""
 _COLUMNS: Final = "session_id, turn_id, version, work, agent, role, phase, round, requested_at, attempt"
 
 

@@ -28,6 +28,8 @@ class QuestionRow:
 
 
 QUESTIONS: Final = Table("overview_questions", QuestionRow)
+ABOUT: Final = (PermissionEvent, SessionForked)
+"""Other events change nothing here."""
 SCHEMA: Final = (
     QUESTIONS.schema,
     "CREATE INDEX IF NOT EXISTS overview_questions_position ON overview_questions (position)",
