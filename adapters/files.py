@@ -69,3 +69,8 @@ def private_file(path: Path) -> None:
 def open_to_others(path: Path) -> bool:
     """Whether other users of the machine have any right to the file itself. Raises OSError."""
     return bool(path.stat().st_mode & _OTHERS)
+
+
+def is_empty(folder: Path) -> bool:
+    """Whether this is a folder with nothing in it."""
+    return folder.is_dir() and next(folder.iterdir(), None) is None

@@ -90,7 +90,8 @@ class Bubblewrap:
             if inside(path, (*SYSTEM, *shown, *readable, *writable)) and path.exists():
                 layers[path] = ("--tmpfs", str(path)) if path.is_dir() else ("--ro-bind", "/dev/null", str(path))
         layers |= {path: ("--ro-bind-try", str(path), str(path)) for path in readable}
-        return layers | {path: ("--bind", str(path), str(path)) for path in writable}
+        layers |= {path: ("--bind", str(path), str(path)) for path in writable}
+        return layers | {place: ("--ro-bind-try", str(path), str(place)) for path, place in self.grant.linked}
 
 
 def _absolute(paths: Iterable[Path]) -> tuple[Path, ...]:

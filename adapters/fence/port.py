@@ -25,12 +25,14 @@ class Grant:
     """What a program may access. Everything else is read-only, or does not exist inside.
 
     `writable`: folders that it may change, including the workspace and its private home. `readable`: more folders that
-    it may read. `hidden`: folders that must not exist inside, even below a readable one, unless granted here.
+    it may read. `hidden`: folders that must not exist inside, even below a readable one, unless granted here. `linked`:
+    folders that it sees, read-only, at a second place; only bubblewrap can do that.
     """
 
     writable: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
+    linked: tuple[tuple[Path, Path], ...] = ()
     network: Network = "none"
 
     @property

@@ -37,9 +37,11 @@ async def inspect(
     probe: Probe,
     *,
     checkout: Path | None = None,
+    linked: Sequence[tuple[Path, Path]] = (),
     fenced: bool = False,
 ) -> Inspection:
-    """Check the workspace as the commands would see it. `env` is their environment, `checkout` the person's folder.
+    """Check the workspace as the commands would see it. `env` is their environment, `checkout` the person's folder,
+    `linked` its folders that commands see in the workspace.
 
     `fenced`: the checkout is hidden.
     """
@@ -52,7 +54,7 @@ async def inspect(
         fenced=fenced,
     )
     outside, path = await python_escapes(question, steps, env)
-    return Inspection(escapes=(*outside, *other_escapes(workspace, projects, env))[:_MOST], env=path)
+    return Inspection(escapes=(*outside, *other_escapes(workspace, projects, env, linked))[:_MOST], env=path)
 
 
 # What a command would have used from the checkout: a workspace does not contain it, and a fence hides it.

@@ -4,9 +4,10 @@ npm: an entry of node_modules that leads outside. Go: a module or `go.work` outs
 override outside.
 """
 
+import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from adapters.project.layout import Layout
@@ -15,8 +16,12 @@ from domain.delivery.baseline import Escape
 _LARGEST = 1_048_576
 
 
-def other_escapes(workspace: Path, projects: Layout, env: Mapping[str, str]) -> Iterator[Escape]:
+def other_escapes(
+    workspace: Path, projects: Layout, env: Mapping[str, str], linked: Iterable[tuple[Path, Path]] = ()
+) -> Iterator[Escape]:
+    """`linked`: folders with the places in the workspace where commands see them."""
     yield from _node(workspace, projects)
+    yield from _shown(workspace, linked)
     yield from _go(workspace, projects, env)
     yield from _cargo(workspace, projects)
 
@@ -37,6 +42,16 @@ def _node(workspace: Path, projects: Layout) -> Iterator[Escape]:
         for entry in _packages(modules):
             if entry.is_symlink() and not inside(entry, workspace):
                 yield Escape(what=f"npm package {entry.relative_to(modules)}", path=str(entry.resolve()))
+
+
+def _shown(workspace: Path, linked: Iterable[tuple[Path, Path]]) -> Iterator[Escape]:
+    """A relative link in such a folder leads where it would from its place in the workspace."""
+    for modules, place in linked:
+        for entry in _packages(modules) if place.name == "node_modules" else ():
+            name = entry.relative_to(modules)
+            target = os.path.normpath((place / name).parent / entry.readlink()) if entry.is_symlink() else ""
+            if target and not Path(target).is_relative_to(workspace.resolve()):
+                yield Escape(what=f"npm package {name}", path=target)
 
 
 def _packages(modules: Path) -> Iterator[Path]:

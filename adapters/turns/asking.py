@@ -171,7 +171,7 @@ class Asking:
     def _grant(self, job: Job, folder: Path | None) -> Grant:
         if folder is None:
             return Grant()
-        return self._fencing.grant(workspace_of(job, self._workspaces), folder)
+        return self._fencing.grant(workspace_of(job, self._workspaces), folder, job.preparation.link)
 
     def _thread(self, job: Job) -> str | None:
         """The conversation to resume: of the agent in this role, or of the agent in any role, depending on the team

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from adapters import processes
 from adapters.fence import Fence, Grant, Sandbox, choose
+from adapters.files import is_empty
 from adapters.workspace import Room, Workspace
 from domain.delivery.command_prefixes import Prefixes
 
@@ -24,14 +25,20 @@ class Fencing:
     def around(self, grant: Grant) -> Fence:
         return self._choose(grant)
 
-    def grant(self, workspace: Workspace, folder: Path) -> Grant:
+    @property
+    def links(self) -> bool:
+        """Whether a folder of the checkout can be shown in the workspace, instead of a copy of it."""
+        return self._choose(Grant()).level == "bwrap"
+
+    def grant(self, workspace: Workspace, folder: Path, link: Iterable[str] = ()) -> Grant:
         """What a program in this folder of the workspace may access: the folder's tree, and the objects of its git. The
-        person's checkout is hidden, unless it is where the agents work."""
+        person's checkout is hidden, unless it is where the agents work, except for the folders to `link`."""
         checkout = Path(workspace.repository) if workspace.repository else None
         return Grant(
             writable=(workspace.tree_of(folder),),
             readable=(workspace.objects,) if workspace.in_place is None else (),
             hidden=(*self._hidden, *(_spellings(checkout) if checkout else ())),
+            linked=tuple(_linked(workspace, folder, link)) if self.links else (),
         )
 
 
@@ -40,6 +47,17 @@ def _spellings(path: Path) -> Iterator[Path]:
     yield path.absolute()
     if path.resolve() != path.absolute():
         yield path.resolve()
+
+
+def _linked(workspace: Workspace, folder: Path, names: Iterable[str]) -> Iterator[tuple[Path, Path]]:
+    """The folders of the checkout with their places in the workspace. A place that has something in it keeps that."""
+    source, top = workspace.source, workspace.tree_of(folder).resolve()
+    if source is None or workspace.in_place is not None:
+        return
+    for name in names:
+        path, place = (source / name).resolve(), top / name
+        if path.is_dir() and path.is_relative_to(source.resolve()) and place.resolve() == place and is_empty(place):
+            yield path, place
 
 
 def _log(log: Path) -> Iterator[Path]:

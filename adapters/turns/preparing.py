@@ -133,7 +133,13 @@ async def _baseline(
 
     whole = processes.clean_environment(place.env, home=place.home)
     inspection = await inspect(
-        place.folder, steps, whole, probe, checkout=place.checkout, fenced=place.fence().level != "none"
+        place.folder,
+        steps,
+        whole,
+        probe,
+        checkout=place.checkout,
+        linked=place.grant.linked,
+        fenced=place.fence().level != "none",
     )
     env = {name: relative(value, place.top) for name, value in inspection.env}
     ran = [await _run(step, place.also(dict(inspection.env)), settings) for step in steps]

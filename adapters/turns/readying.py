@@ -3,11 +3,12 @@
 import asyncio
 import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from adapters.agents.activity import Activity
+from adapters.files import is_empty
 from adapters.turns.fencing import Fencing
 from adapters.turns.job import Job, checkout, workspace_of
 from adapters.turns.validating import CommandPlace, ValidationSettings, output_of, run_step
@@ -36,19 +37,21 @@ async def ready(
     folder = await asyncio.to_thread(checkout, job, workspaces, tree)
     workspace = await asyncio.to_thread(workspace_of, job, workspaces)
     top = workspace.tree_of(folder)
+    if preparation.needs_work and not workspace.is_ready(folder):
+        await asyncio.to_thread(_copy, workspace, folder, preparation.copy_paths)
+        await asyncio.to_thread(_link if fencing.links else _copy, workspace, folder, preparation.link)
     place = CommandPlace(
         folder=folder,
         top=top,
         home=home,
         env=environment(job, top),
         fencing=fencing,
-        grant=replace(fencing.grant(workspace, folder), network=preparation.network),
+        grant=replace(fencing.grant(workspace, folder, preparation.link), network=preparation.network),
         observe=observe,
         checkout=None if workspace.in_place else workspace.source,
     )
     if not preparation.needs_work or workspace.is_ready(folder):
         return place, ()
-    await asyncio.to_thread(_copy, workspace, folder, (*preparation.copy_paths, *preparation.link))
     setup = await _set_up(
         preparation.setup, replace(place, folder=top, grant=replace(place.grant, network="all")), settings
     )
@@ -61,6 +64,8 @@ def left_to_do(job: Job, workspaces: Workspaces, folder: Path) -> tuple[dict[str
     """For an agent that is asked elsewhere: the variables for its programs, and the set-up commands that have not run
     in this folder."""
     workspace = workspace_of(job, workspaces)
+    if workspace.is_ready(folder):  # nothing is shown to a program that Hansard does not start
+        _copy(workspace, folder, job.preparation.link)
     waiting = () if workspace.is_ready(folder) else job.preparation.setup
     return environment(job, workspace.tree_of(folder)), [list(step.argv) for step in waiting]
 
@@ -114,6 +119,26 @@ def relative(value: str, top: Path) -> str:
 
 def _copy(workspace: Workspace, folder: Path, names: Iterable[str]) -> None:
     """Copy ignored files and folders of the checkout. Raises WorkspaceError for one that leads outside."""
+    for origin, target in _places(workspace, folder, names):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if origin.is_dir():
+            shutil.copytree(origin, target, symlinks=True, dirs_exist_ok=True)
+        else:
+            shutil.copy2(origin, target)
+
+
+def _link(workspace: Workspace, folder: Path, names: Iterable[str]) -> None:
+    """Make the places where folders of the checkout are shown; copy what is no folder."""
+    for name in names:
+        for origin, target in _places(workspace, folder, (name,)):
+            if origin.is_dir():
+                target.mkdir(parents=True, exist_ok=True)
+            else:
+                _copy(workspace, folder, (name,))
+
+
+def _places(workspace: Workspace, folder: Path, names: Iterable[str]) -> Iterator[tuple[Path, Path]]:
+    """What the checkout has of these, each with its free place in the workspace. Raises WorkspaceError."""
     source, top = workspace.source, workspace.tree_of(folder)
     if source is None or source.resolve() == top.resolve():
         return
@@ -123,10 +148,5 @@ def _copy(workspace: Workspace, folder: Path, names: Iterable[str]) -> None:
             continue
         if not origin.resolve().is_relative_to(source.resolve()) or not target.parent.resolve().is_relative_to(top):
             raise WorkspaceError(Sentence("copy_leads_outside", path=name))
-        if target.exists() or target.is_symlink():
-            continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if origin.is_dir():
-            shutil.copytree(origin, target, symlinks=True)
-        else:
-            shutil.copy2(origin, target)
+        if is_empty(target) or not (target.exists() or target.is_symlink()):
+            yield origin, target

@@ -17,7 +17,7 @@ class Preparation(Value):
 
     setup: tuple[ValidationStep, ...] = Field(default=(), description="commands that run once in each new workspace")
     copy_paths: tuple[str, ...] = Field(default=(), description="ignored files that are copied from the checkout")
-    link: tuple[str, ...] = Field(default=(), description="ignored folders that are copied from the checkout")
+    link: tuple[str, ...] = Field(default=(), description="ignored folders of the checkout that are shared read-only")
     env: dict[str, str] = Field(default_factory=dict, description="variables; `./` is the top of the workspace")
     network: Literal["none", "all"] = Field(default="none", description="the network access of the validation")
 

@@ -525,3 +525,38 @@ def test_an_agent_works_in_a_folder_that_is_set_up(tmp_path: Path, body: Json) -
         session_id = start(client, fields)
         replies = [answered["reply"]["head"] for answered in reached(client, session_id, "turn.answered")]
     assert any("ready" in reply and "has-home" in reply for reply in replies), replies
+
+
+# -- linked folders ----------------------------------------------------------------------------------------------------
+
+
+def linked(tmp_path: Path) -> Path:
+    """A repository with a folder that is ignored and linked, in which there is a large file."""
+    files = {"hansard.toml": '[workspace]\nlink = ["deps"]\n', ".gitignore": "deps/\n"}
+    folder = repository(tmp_path / "shop", **files)
+    (folder / "deps").mkdir()
+    (folder / "deps" / "large").touch()
+    return folder
+
+
+def trees(tmp_path: Path) -> list[str]:
+    """What the workspaces hold of that folder."""
+    return [path.name for path in (tmp_path / "data").glob("**/tree-*/deps/*")]
+
+
+@needs_bubblewrap
+def test_a_linked_folder_is_shown_read_only_inside_a_fence(fenced: httpx.Client, tmp_path: Path) -> None:
+    folder = linked(tmp_path)
+    found = run(fenced, folder, "sh -c 'test -f deps/large && ! touch deps/new'", {"b.txt": "b"})
+    assert found["status"] == "success", found["finalSummary"]
+    assert trees(tmp_path) == []
+    assert [file["path"] for file in found["result"]["files"]] == ["b.txt"]
+
+
+def test_a_linked_folder_is_copied_without_a_fence(client: httpx.Client, tmp_path: Path) -> None:
+    folder = linked(tmp_path)
+    found = run(client, folder, "sh -c 'test -f deps/large && touch deps/new'", {"b.txt": "b"})
+    assert found["status"] == "success", found["finalSummary"]
+    assert set(trees(tmp_path)) == {"large", "new"}
+    assert [path.name for path in (folder / "deps").iterdir()] == ["large"]
+    assert [file["path"] for file in found["result"]["files"]] == ["b.txt"]
