@@ -92,13 +92,22 @@ def _without(kind: type[DomainEvent], fields: frozenset[str]) -> Read:
             return None
         if envelope.get("v", 1) != 1:
             return None
-        return Recorded(position, stream, version, envelope["at"], causation, envelope["data"])
+        return Recorded(position, stream, version, envelope["at"], causation, _made(kind, envelope["data"][0]))
 
     return read
 
 
+def _made(kind: type[DomainEvent], values: dict[str, Any]) -> DomainEvent:
+    event = kind.__new__(kind)
+    object.__setattr__(event, "__dict__", values)
+    object.__setattr__(event, "__pydantic_fields_set__", set())
+    object.__setattr__(event, "__pydantic_extra__", None)
+    object.__setattr__(event, "__pydantic_private__", None)
+    return event
+
+
 def _validator(kind: type[DomainEvent], omitted: frozenset[str]) -> SchemaValidator:
-    """From a row's bytes to its envelope, with the event and its other fields."""
+    """From a row's bytes to its envelope, and the other fields of the event by name."""
     schema: Any = TypeAdapter(kind).core_schema
     definitions = schema.get("definitions", [])
     model = schema["schema"] if schema["type"] == "definitions" else schema
@@ -113,7 +122,7 @@ def _validator(kind: type[DomainEvent], omitted: frozenset[str]) -> SchemaValida
             "actor": text,
             **dict.fromkeys(("command", "turn", "correlation", "causation"), optional),
             "cause": core_schema.typed_dict_field(core_schema.int_schema(), required=False),
-            "data": core_schema.typed_dict_field(core_schema.model_schema(kind, fields)),
+            "data": core_schema.typed_dict_field(fields),
         }
     )
     return SchemaValidator(core_schema.definitions_schema(envelope, definitions) if definitions else envelope)
