@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
+from api.routes import spans
 from domain.kinds import KINDS, STATUSES, TOPICS
 from projections.views.sessions import WaitsFor
 
@@ -50,7 +51,6 @@ _WHOLE: Schema = {"type": "integer", "minimum": 0, "maximum": 2**53}
 _VERSION: Schema = {"type": "integer", "minimum": 1, "maximum": 2**53}
 _WORDS: Schema = {"type": "string", "pattern": "^[^\\x00]*$"}
 _NEEDS = "|".join(get_args(WaitsFor))
-_INSTANT: Schema = {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "string", "format": "date"}]}
 _STATUSES = list(STATUSES)
 
 QUERY: dict[str, tuple[str, Schema]] = {
@@ -89,8 +89,8 @@ QUERY: dict[str, tuple[str, Schema]] = {
         "`1`: a stream also has `event: activity`, at most once a second, while agents of this process are active",
         {"type": "string", "enum": ["1"]},
     ),
-    "from": ("from this date or time on (ISO 8601, UTC unless it has an offset)", _INSTANT),
-    "to": ("before this time, or until the end of this date", _INSTANT),
+    "from": ("from this date or time on (ISO 8601, UTC unless it has an offset)", spans.SCHEMA),
+    "to": ("before this time, or until the end of this date", spans.SCHEMA),
     "asOf": ("as of this position in the log", _WHOLE),
     "format": ("`csv` instead of JSON", {"type": "string", "enum": ["json", "csv"], "default": "json"}),
 }

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Final
+from typing import Any, Final
 
 from domain.values.base import Invalid
 from domain.values.sentences import Sentence
@@ -11,6 +11,10 @@ from domain.values.time import milliseconds
 
 DAY: Final = 86_400_000
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
+SCHEMA: Final[dict[str, Any]] = {
+    "anyOf": [{"type": "string", "format": "date-time"}, {"type": "string", "format": "date"}]
+}
+"""Either end of a span, as the API's document has it."""
 
 
 def span(since: str | None, until: str | None, place: str = "") -> tuple[int | None, int | None]:

@@ -19,7 +19,7 @@ from api.http.problems import Problem
 from api.http.requests import answer_headers, raw_body, read, read_object, system
 from domain.session.attempts import Failure, OldCode, Retryable
 from domain.values.base import HansardError, Invalid, Refused, Stale, Usage
-from domain.values.sentences import Sentence
+from domain.values.sentences import Sentence, sentence_of
 from domain.values.time import iso
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -77,7 +77,7 @@ class TurnResult(Body):
     )
     files: Annotated[
         dict[Annotated[str, Field(min_length=1, max_length=1_024)], str],
-        Field(max_length=1_000, description="contents by path, written into the workspace of a turn that may write"),
+        Field(max_length=1_000, description="contents by path in the workspace; written if the turn may write"),
     ] = {}
     failure: TurnFault | None = None
     attempt: Attempt
@@ -175,7 +175,7 @@ def _reply(body: TurnResult, *, most: int) -> Reply:
     text = body.text or ""
     if len(text.encode()) > most:
         raise Problem(413, Sentence("answer_too_large", number=most))
-    errors = {f"/files/{_escaped(path)}": sentence for path in body.files if (sentence := _unconfined(path))}
+    errors = {f"/files/{_escaped(path)}": fault for path in body.files if (fault := _unconfined(path)) is not None}
     if errors:
         raise Invalid(errors)
     failure = None if body.failure is None else Failure(**body.failure.model_dump())
@@ -183,12 +183,13 @@ def _reply(body: TurnResult, *, most: int) -> Reply:
     return Reply(text, usage, body.files, body.agent_session, failure, model=body.model)
 
 
-def _unconfined(path: str) -> str:
+def _unconfined(path: str) -> Sentence | str | None:
+    """Why it is not a path within the workspace."""
     try:
         confine(path)
     except WorkspaceError as error:
-        return str(error)
-    return ""
+        return sentence_of(error)
+    return None
 
 
 def _escaped(path: str) -> str:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, PlainValidator, StrictInt
+from pydantic import Field, PlainValidator, StrictInt, WithJsonSchema
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -16,6 +16,7 @@ from api.actions.bodies import Short
 from api.http.idempotency import remember_answers
 from api.http.requests import caught_up, raw_body, read, read_object, system
 from api.routes.policies.bodies import Name, PolicyBody, ProfileName
+from api.routes.spans import SCHEMA as SPAN_END
 from api.routes.spans import span
 from api.routes.views import answer
 from api.system import System
@@ -44,13 +45,16 @@ def _as_given(value: object) -> object:
 AnyProfile = Annotated[Any, PlainValidator(_as_given, json_schema_input_type=ProfileName | Thresholds)]
 
 
+When = Annotated[Short, WithJsonSchema(SPAN_END)]
+
+
 class LabQuery(PolicyBody):
     """Which discussions, newest first. Forks are left out because they share their source's rounds."""
 
     kind: Literal["review", "debate"] | None = None
     label: Annotated[str, Field(min_length=1, max_length=64)] | None = None
-    since: Short | None = Field(default=None, alias="from", description="begun at or after this date or instant")
-    until: Short | None = Field(default=None, alias="to", description="begun before this instant, or until this date")
+    since: When | None = Field(default=None, alias="from", description="begun at or after this date or instant")
+    until: When | None = Field(default=None, alias="to", description="begun before this instant, or until this date")
 
 
 class LabBody(PolicyBody):

@@ -35,6 +35,15 @@ TOGETHER: Final = {
     "requires_decision_seconds",
 }
 """Fields that belong together or exclude each other, often depending on the kind of the session."""
+PATHS: Final = {
+    "path_names_no_file",
+    "path_not_relative",
+    "path_leaves_workspace",
+    "path_has_bad_characters",
+    "path_belongs_to_git",
+    "path_too_long",
+}
+"""Rules for paths within a workspace, which the document states in words."""
 UNKNOWN_HEADER: Final = "x-schemathesis-unknown-property"
 OF_STREAMS: Final = "Last-Event-ID"
 """Read for streams only, and schemathesis asks for none."""
@@ -57,7 +66,7 @@ def _is_right(response: Any, headers: Any) -> bool:
     except ValueError:
         return False
     codes = {problem.get("code"), *(each.get("code") for each in problem.get("errors", ()))}
-    if codes & (KNOWN_BY_THE_SERVER | STRICT_JSON | TOGETHER):
+    if codes & (KNOWN_BY_THE_SERVER | STRICT_JSON | TOGETHER | PATHS):
         return True
     if problem.get("code") == "if_match_malformed":  # it sends the text of the pattern without its quotes
         return '"' not in str(headers.get("If-Match"))
@@ -65,6 +74,7 @@ def _is_right(response: Any, headers: Any) -> bool:
         return True  # scripted agents: the document says in words what a scenario holds
     errors = {(each.get("pointer"), each.get("code")) for each in problem.get("errors", ())}
     elsewhere = {("/wish", "not_one_of"), ("/decisionDefault", "not_one_of"), ("/task", "missing")}
+    elsewhere |= {("/maxRounds", "not_between")}  # the document names the most that HANSARD_MAX_ROUNDS may allow
     return bool(errors & elsewhere)  # right for another kind of session, or beside another field
 
 
