@@ -25,8 +25,7 @@ from domain.values.base import HansardError
 from domain.values.sentences import Sentence
 from projections.engine.snapshots import Snapshots
 from projections.follow import Follower
-from projections.record.state import Records
-from projections.record.states import Sessions
+from projections.record.state import Records, Sessions
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

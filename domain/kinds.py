@@ -27,14 +27,13 @@ from domain.orchestration import events as orchestration_events
 from domain.orchestration.commands import ResetOrchestration, StartOrchestration
 from domain.orchestration.evolve import evolve as orchestration_evolve
 from domain.orchestration.state import Orchestration
-from domain.session import children, forking, forks, landing, landings, redaction, turns, workspace
+from domain.session import children, forks, landing, redaction, shared_rules, turns, workspace
 from domain.session.decision import Kind, Now, Outcome
 from domain.session.forks import SessionForked
-from domain.session.permitting import closing_questions
 from domain.session.record import RecordedCommand, Whole, fork_command, reply_blobs, shared_command
+from domain.session.shared_rules import SoFar, Unfinished, closing_questions, nothing
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import RecordReply, activity_of
-from domain.session.unfinished import SoFar, Unfinished, nothing
 from domain.values.base import Command, DomainEvent, Unknown
 from domain.values.sentences import Sentence
 
@@ -112,7 +111,7 @@ EVENTS: tuple[type[DomainEvent], ...] = (
     *children.EVENTS,
     *forks.EVENTS,
     *workspace.EVENTS,
-    *landings.EVENTS,
+    *landing.EVENTS,
     *redaction.EVENTS,
     DecisionVoted,
     *(event for kind in STREAMS.values() for event in kind.events),
@@ -152,7 +151,7 @@ def carry_out(
     now = Now(kind(name), session, metadata)
     now.check(command)
     unfinished = Unfinished(so_far)
-    outcome = now.run(unfinished.added(closing_questions(now, forking.decide(now, command))), command)
+    outcome = now.run(unfinished.added(closing_questions(now, shared_rules.decide(now, command))), command)
     return replace(outcome, blobs=(*outcome.blobs, *unfinished.blobs))
 
 
@@ -185,7 +184,7 @@ def command_of(recorded: RecordedCommand, session: Session | None, whole: Whole)
 def _command_of(recorded: RecordedCommand, session: Session | None) -> Command | None:
     own = kind(recorded.recorded[0].kind).command_of
     events = recorded.events
-    command = shared_command(events, session) or landing.landing_command(events, session) or own(recorded, session)
+    command = shared_command(events, session) or shared_rules.landing_command(events, session) or own(recorded, session)
     prepared = workspace.prepared_in(events)
     return command.model_copy(update={"prepared": prepared}) if isinstance(command, turns.RecordTurn) else command
 

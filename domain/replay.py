@@ -16,8 +16,8 @@ from domain.session.forking import names, unnamed
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded, RecordedCommand, Whole, commands_in, kind_of
 from domain.session.redaction import TextRedacted
+from domain.session.shared_rules import work_in
 from domain.session.state import EventMetadata, Session
-from domain.session.unfinished import work_in
 from domain.values.base import Command, DomainEvent, HansardError, Text
 
 _FOR_READERS = ("message", "sentence", "sentences")

@@ -15,7 +15,7 @@ from domain.discussion.state import contribution
 from domain.session.record import Recorded
 from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnFailed, TurnRequested
 from domain.values.base import INLINE_BYTES, Derived, HansardError, Text
-from domain.values.template import Language, filled
+from domain.values.words import Language, filled
 
 KEPT: Final = 64
 """For how many discussions the joined rounds are kept, ..."""

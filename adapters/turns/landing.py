@@ -17,7 +17,7 @@ from domain.delivery.baseline import Baseline, unready
 from domain.delivery.reasons import reasons
 from domain.delivery.state import Delivery
 from domain.session.attempts import Failure
-from domain.session.landings import RecordLanding
+from domain.session.landing import RecordLanding
 from domain.session.validation import ValidationStep, outcome
 from domain.values.sentences import Sentence
 

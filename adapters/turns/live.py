@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 from adapters.agents.activity import Activity
 from adapters.turns.doing import Doing
 from domain.session.record import Recorded
+from domain.session.shared_rules import WorkSoFar
 from domain.session.turns import ActivitySummary, Settled
-from domain.session.unfinished import WorkSoFar
 from domain.values.base import Blob, Usage
 from domain.values.time import iso
 

@@ -20,7 +20,7 @@ from domain.delivery.commands import RecordBaseline, RecordValidation
 from domain.delivery.reasons import MOST, reasons
 from domain.delivery.state import Delivery
 from domain.session.attempts import Failure
-from domain.session.landings import RecordLanding
+from domain.session.landing import RecordLanding
 from domain.session.validation import DID_NOT_EXIT, ValidationStep
 from domain.values.sentences import Sentence, coded
 

@@ -15,7 +15,7 @@ from domain.session.turns import TurnRequested
 from domain.values.base import Blob, Derived, Text
 from domain.values.phases import phase_name
 from domain.values.sentences import in_language
-from domain.values.template import Language
+from domain.values.words import Language
 
 DIFF_CHARACTERS: Final = 100_000
 """How much of the diff a reviewer or a judge reads."""

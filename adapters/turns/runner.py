@@ -34,7 +34,7 @@ from domain.orchestration.state import Orchestration
 from domain.session.attempts import Failure
 from domain.session.forking import renamed, same_request
 from domain.session.forks import Diverge, Reuse
-from domain.session.landings import RecordLanding
+from domain.session.landing import RecordLanding
 from domain.session.record import Recorded, RecordedCommand, Whole, commands_in
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import (

@@ -14,9 +14,9 @@ from domain.session.forking import renamed
 from domain.session.forks import ForkSession
 from domain.session.permissions import PermissionRequested
 from domain.session.record import Causation, Recorded, kind_of
+from domain.session.shared_rules import SoFar, nothing
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import RecordTurn, Settled, TurnCancelled
-from domain.session.unfinished import SoFar, nothing
 from domain.values.base import Blob, Command, Refused, Stale, Unknown
 from domain.values.sentences import Sentence
 

@@ -19,8 +19,8 @@ from adapters.writer.unit_of_work import CommandEnvelope, UnitOfWork
 from domain.kinds import fold
 from domain.session.record import Recorded, kind_of
 from domain.session.redaction import TextRedacted
+from domain.session.shared_rules import SoFar, nothing
 from domain.session.state import Moved, Session
-from domain.session.unfinished import SoFar, nothing
 from domain.values.base import Refused, Stale, Unknown
 from domain.values.sentences import Sentence
 

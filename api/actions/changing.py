@@ -21,7 +21,7 @@ from domain.discussion.state import Discussion
 from domain.kinds import KINDS
 from domain.orchestration.state import Orchestration
 from domain.session.children import fix_feedback
-from domain.session.landings import LandSession, WorkSentBack
+from domain.session.landing import LandSession, WorkSentBack
 from domain.session.record import kind_of
 from domain.session.redaction import REDACTED, RedactedEvent, RedactText
 from domain.session.state import Session

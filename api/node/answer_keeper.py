@@ -14,7 +14,7 @@ from domain.session.record import Recorded, kind_of
 from domain.session.redaction import TextRedacted
 from projections.engine.snapshots import Snapshot, Snapshots
 from projections.record.session import view
-from projections.record.states import Sessions
+from projections.record.state import Sessions
 from projections.views.record import SessionAnswer
 
 QUIET: Final = 0.3

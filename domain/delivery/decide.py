@@ -41,7 +41,7 @@ from domain.delivery.steps import (
 from domain.replies.delivery import PlanParts, plan_parts
 from domain.session.children import CloseChild
 from domain.session.decision import Events, Now, ask, cancel_turn, cancel_turns, content, end_attempt
-from domain.session.retry import retry_failed, retry_waiting
+from domain.session.shared_steps import retry_failed, retry_waiting
 from domain.session.turns import (
     ExpireTurn,
     RecordPackage,

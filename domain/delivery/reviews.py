@@ -16,12 +16,8 @@ from domain.delivery.steps import about, answered, artifact, enter, next_iterati
 from domain.replies.delivery import ReviewArtifact, review_artifact
 from domain.session.attempts import Failure
 from domain.session.children import CloseChild, ReviewSettings, fix_feedback
-from domain.session.decision import (
-    Events,
-    Now,
-    read,
-)
-from domain.session.discussions import close_child, headline, request_child
+from domain.session.decision import Events, Now, read
+from domain.session.shared_steps import close_child, headline, request_child
 from domain.session.turns import RecordReply
 from domain.values.base import Text
 from domain.values.time import iso

@@ -17,13 +17,7 @@ from domain.delivery.events import (
 )
 from domain.delivery.state import Delivery, context
 from domain.session.attempts import Failure
-from domain.session.decision import (
-    Events,
-    Now,
-    ask,
-    clear_agents,
-    end_attempt,
-)
+from domain.session.decision import Events, Now, ask, clear_agents, end_attempt
 from domain.session.turns import RecordTurn, TurnAnswered, TurnFailed
 from domain.values.base import DomainEvent, Text
 from domain.values.budget import Reason

@@ -28,7 +28,7 @@ from domain.discussion.topics import EVENTS_OF
 from domain.session.actions import NO_BUDGET
 from domain.session.children import Decide
 from domain.session.decision import Events, ask, cancel_turns, content, end_attempt
-from domain.session.retry import retry_failed, retry_waiting
+from domain.session.shared_steps import retry_failed, retry_waiting
 from domain.session.turns import ExpireTurn, RecordReply, RetryTurn, TurnAttemptFailed, TurnRequested
 from domain.values.base import Command, Text
 from domain.values.budget import Extension

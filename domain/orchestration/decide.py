@@ -14,7 +14,7 @@ from domain.orchestration.commands import (
     ResetOrchestration,
     StartOrchestration,
 )
-from domain.orchestration.endings import Run, complete
+from domain.orchestration.endings import RESET, RESET_DONE, Run, complete
 from domain.orchestration.events import (
     Continued,
     OrchestrateDone,
@@ -26,16 +26,13 @@ from domain.orchestration.events import (
     VerdictOverturned,
     WasReset,
 )
-from domain.orchestration.phrases import RESET, RESET_DONE
 from domain.orchestration.planning import ask_first, record_answer, record_plan, revise_plan
 from domain.orchestration.rounds import begin_round, close_round, record_report, record_verdicts
 from domain.orchestration.state import AGENT, Orchestration
 from domain.session.attempts import ONCE, Failure
 from domain.session.children import CloseChild, fix_feedback, fix_issues
 from domain.session.decision import Events, cancel_turns, clear_agents, content, end_attempt, read
-from domain.session.discussions import close_child
-from domain.session.landing import hand_over
-from domain.session.retry import retry_failed, retry_waiting
+from domain.session.shared_steps import close_child, hand_over, retry_failed, retry_waiting
 from domain.session.turns import RecordPackage, RecordReply, RetryTurn, TurnAttemptFailed, TurnFailed
 from domain.session.workspace import ResultPublished
 from domain.triage import triage

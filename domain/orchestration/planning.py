@@ -14,7 +14,7 @@ from domain.orchestration.state import Orchestration
 from domain.session.attempts import ONCE, Failure
 from domain.session.children import ChildRequested
 from domain.session.decision import Events, ask
-from domain.session.discussions import headline, request_child
+from domain.session.shared_steps import headline, request_child
 from domain.session.turns import Access, RecordReply, TurnRequested
 from domain.session.workspace import undo
 from domain.values.base import Text, Unreadable

@@ -293,6 +293,3 @@ def cancel_turns(now: Now[S], reason: str) -> Events:
 def clear_agents(now: Now[S], reason: str) -> AgentSessionsCleared:
     """End the agents' conversations. This decision is an event, and it is made only here (K-10)."""
     return AgentSessionsCleared(agent_sessions=now.state.agent_sessions, reason=reason)
-
-
-# -- discussions ---------------------------------------------------------------------------------------------------

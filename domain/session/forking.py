@@ -6,15 +6,10 @@ from typing import Any, TypeVar
 
 from domain.session.decision import Events, Now, cancel_turns
 from domain.session.forks import Diverge, ForkSession, Release, SessionDiverged, SessionForked, SessionReleased
-from domain.session.landing import record_landing, request_landing, with_workspace
-from domain.session.landings import LandSession, RecordLanding
-from domain.session.permissions import DecidePermission, RequestPermission, WithdrawPermissions
-from domain.session.permitting import decide_permission, request_permission, withdraw_permissions
 from domain.session.record import Recorded, Whole
-from domain.session.redaction import RedactText, redact_text
 from domain.session.state import Session
-from domain.session.turns import ActivitySummary, RecordReply, TurnRequested, recorded_as
-from domain.values.base import Command, DomainEvent, Refused, Text
+from domain.session.turns import TurnRequested
+from domain.values.base import DomainEvent, Refused, Text
 from domain.values.sentences import Sentence
 
 E = TypeVar("E", bound=DomainEvent)
@@ -58,41 +53,8 @@ def unnamed(words: str, names: Iterable[str]) -> str:
     return words
 
 
-def decide(now: Now[S], command: Command) -> Events:
-    """What the command leads to: by the rules for forks, permissions or landings if it is about those, otherwise by the
-    kind's."""
-    match command:
-        case ForkSession():
-            return _fork(now, command)
-        case Diverge():
-            return _diverge(now, command)
-        case Release():
-            return _release(now, command)
-        case RedactText():
-            return redact_text(command)
-        case RequestPermission():
-            return request_permission(now, command)
-        case DecidePermission():
-            return decide_permission(now, command)
-        case WithdrawPermissions():
-            return withdraw_permissions(now, command)
-        case LandSession():
-            return request_landing(now, command)
-        case RecordLanding():
-            return record_landing(now, command)
-        case RecordReply() if command.activity is not None:
-            return _with_activity(now, command, command.activity)
-        case _:
-            return with_workspace(now, command, now.kind.decide(now, command))
-
-
-def _with_activity(now: Now[S], command: RecordReply, activity: ActivitySummary) -> Events:
-    yield recorded_as(activity, turn_id=command.turn_id, attempt=command.attempt)
-    yield from with_workspace(now, command, now.kind.decide(now, command))
-
-
-def _fork(now: Now[S], command: ForkSession) -> Events:
-    yield SessionForked(
+def fork(command: ForkSession) -> SessionForked:
+    return SessionForked(
         message=f"Forked from {command.source} at version {command.at_version}.",
         source=command.source,
         source_version=command.at_version,
@@ -101,11 +63,9 @@ def _fork(now: Now[S], command: ForkSession) -> Events:
         profile=command.profile,
         author=command.author,
     )
-    if command.then is not None:
-        yield from with_workspace(now, command.then, now.kind.decide(now, command.then))
 
 
-def _diverge(now: Now[S], command: Diverge) -> Events:
+def diverge(now: Now[S], command: Diverge) -> Events:
     now.turn(command.turn_id)
     if now.state.reuse is None:
         raise Refused(Sentence("reuses_no_answers"))
@@ -119,7 +79,7 @@ def _diverge(now: Now[S], command: Diverge) -> Events:
         yield from cancel_turns(now, HELD)
 
 
-def _release(now: Now[S], command: Release) -> Events:
+def release(now: Now[S], command: Release) -> Events:
     if not now.state.held:
         raise Refused(Sentence("not_held"))
     yield SessionReleased(message="The fork continues live.")

@@ -1,81 +1,69 @@
-"""The rules of landing, which are the same for every kind of session that changes files."""
+"""Landing in the record: a finished branch is merged into another and validated there, or goes back to its author."""
 
-from collections.abc import Sequence
-from typing import TypeVar
+from typing import ClassVar, Literal
 
-from domain.session.decision import Events, Now, ask, settle
-from domain.session.landings import LandingRequested, LandSession, RecordLanding, WorkLanded, WorkSentBack
-from domain.session.state import Session
-from domain.session.turns import RecordTurn, TurnAnswered, TurnAttemptFailed, TurnFailed
+from pydantic import Field
+
+from domain.session.turns import RecordTurn
+from domain.session.validation import ValidationStep
 from domain.values.base import Command, DomainEvent
 
-S = TypeVar("S", bound=Session)
-ROLE = "integrator"
+SentBackReason = Literal["conflict", "validation", "checkout"]
+"""Both sides changed the same lines; the commands failed on the merge; the checkout of the branch is in the way."""
 
 
-def request_landing(now: Now[S], command: LandSession) -> Events:
-    """Only a published branch can land, and no agent may be working on it."""
-    state = now.state
-    if state.published is None or state.branch is None or state.unpublished:
-        raise now.refusal(command.REFUSAL)
-    if state.outstanding:
-        raise now.refusal("is_at_work")
-    yield LandingRequested(onto=command.onto, commit=state.published, steps=command.steps, by=command.actor)
-    yield ask(now, role=ROLE, work="land")
+class LandingRequested(DomainEvent):
+    """The session's result is to be merged into a branch, if the commands pass on the merge."""
+
+    TOPIC: ClassVar[str] = "session.landing_requested"
+    onto: str = Field(description="the branch that it is merged into")
+    commit: str = Field(description="the result")
+    steps: tuple[ValidationStep, ...] = Field(default=(), description="the commands that have to pass")
+    by: str = Field(default="", description="who wants it")
 
 
-def record_landing(now: Now[S], command: RecordLanding) -> Events:
-    event = settle(now, command)
-    yield event
-    landing = now.state.landing
-    if not isinstance(event, TurnAnswered) or landing is None:
-        return
-    if command.commit is not None:
-        yield WorkLanded(onto=landing.onto, before=command.before, commit=command.commit)
-        return
-    yield WorkSentBack(
-        onto=landing.onto,
-        before=command.before,
-        reason=command.reason,
-        author=command.author,
-        paths=command.paths,
-        reasons=command.reasons,
-        detail=command.detail,
-    )
+class WorkLanded(DomainEvent):
+    """The result is part of the branch, and the commands passed on the merge."""
+
+    TOPIC: ClassVar[str] = "session.landed"
+    onto: str
+    before: str = Field(description="the commit of the branch before")
+    commit: str = Field(description="the merge; the commit before where the branch had all of it already")
 
 
-def landing_command(events: Sequence[DomainEvent], session: Session | None) -> Command | None:
-    """The command that led to these events, if it is about a landing."""
-    first = events[0]
-    if isinstance(first, LandingRequested):
-        return LandSession(onto=first.onto, steps=first.steps, actor=first.by)
-    if not isinstance(first, TurnAnswered | TurnFailed | TurnAttemptFailed) or session is None:
-        return None
-    if session.turn(first.turn_id).work != "land":
-        return None
-    command = RecordLanding(turn_id=first.turn_id, attempt=first.attempt, seconds=first.seconds)
-    command = command.model_copy(update={"fence": first.fence, "fence_gaps": first.fence_gaps})
-    if not isinstance(first, TurnAnswered):
-        return command.model_copy(update={"failure": first.failure})
-    outcome = next((event for event in events if isinstance(event, WorkLanded | WorkSentBack)), None)
-    fields = {} if outcome is None else outcome.model_dump(exclude={"onto"})
-    return command.model_copy(update={"slot": first.slot, **fields})
+class WorkSentBack(DomainEvent):
+    """The result does not fit the branch as it is now: the branch stays, and the author has to look at it again."""
+
+    TOPIC: ClassVar[str] = "session.sent_back"
+    onto: str
+    before: str = Field(description="the commit of the branch that it was tried on")
+    reason: SentBackReason
+    author: str = Field(default="", description="the agent who wrote the work")
+    paths: tuple[str, ...] = Field(default=(), description="the files that are in conflict")
+    reasons: tuple[str, ...] = Field(default=(), description="the lines that say why the commands failed")
+    detail: str = ""
 
 
-# What a session's workspace adds to its history: where it started, and the branch with its changes.
+EVENTS: tuple[type[DomainEvent], ...] = (LandingRequested, WorkLanded, WorkSentBack)
 
 
-def with_workspace(now: Now[S], command: Command, rules: Events) -> Events:
-    """The events of a command. If its turn made the workspace, that is recorded right after the end of the turn."""
-    prepared = command.prepared if isinstance(command, RecordTurn) else None
-    if prepared is not None and now.state.base is None:
-        yield next(rules)
-        yield prepared
-    yield from rules
+class LandSession(Command):
+    """A person wants the result of a finished session on a branch."""
+
+    REFUSAL: ClassVar[str] = "has_no_branch_to_land"
+    onto: str
+    steps: tuple[ValidationStep, ...] = ()
+    actor: str = ""
 
 
-def hand_over(now: Now[S], round: int) -> Events:
-    """Request a branch for changes that have none yet. The session's status does not wait for it."""
-    waiting = any(turn.work == "package" for turn in now.state.outstanding.values())
-    if now.state.unpublished and not waiting:
-        yield ask(now, role="supervisor", work="package", round=round or None)
+class RecordLanding(RecordTurn):
+    """The outcome of a landing: the merge, or why there is none."""
+
+    WORK = "land"
+    before: str = ""
+    commit: str | None = None
+    reason: SentBackReason = "conflict"
+    author: str = ""
+    paths: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    detail: str = ""

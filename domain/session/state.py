@@ -10,7 +10,7 @@ from domain.session.approvals import DecisionPolicy
 from domain.session.attempts import ONCE, NextAttempt, RetryPolicy, Tries, after, failure_sentence
 from domain.session.children import ChildClosed, ChildRequested, OpenChild
 from domain.session.forks import Reuse, SessionDiverged, SessionForked, SessionReleased
-from domain.session.landings import LandingRequested, WorkLanded, WorkSentBack
+from domain.session.landing import LandingRequested, WorkLanded, WorkSentBack
 from domain.session.outstanding import Outstanding, requested
 from domain.session.permissions import (
     PermissionChoice,

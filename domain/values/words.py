@@ -1,11 +1,15 @@
-"""Messages in the reader's language. Each room keeps its own in a `messages.toml`: `[key]` with `en` and `ko`."""
+"""Messages in the reader's language, one spelling for texts that look alike, and templates.
 
+Each room keeps its messages in a `messages.toml`: `[key]` with `en` and `ko`.
+"""
+
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
 Language = Literal["en", "ko"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
@@ -136,3 +140,33 @@ def _longest_run_of_marks(text: str) -> int:
 def thread_name(agent: str, role: str) -> str:
     """The name of an agent's conversation in a role: a reviewer does not continue the developer's."""
     return f"{agent} ({role})"
+
+
+# Templates: texts with places such as `{{task}}`, and material blocks that no value can open or close.
+
+NOTHING: Final[Mapping[Language, str]] = {"en": "(none)", "ko": "(없음)"}
+
+PLACE: Final = re.compile(r"\{\{([a-z_]+)\}\}")
+_INVISIBLE: Final = r"[\s\u00ad\u200b-\u200f\u2060\ufeff]*+"
+_TAG: Final = re.compile(
+    "<(?=" + _INVISIBLE + "/?" + _INVISIBLE + _INVISIBLE.join("material") + ")",
+    re.IGNORECASE,
+)
+
+
+def filled(template: str, values: Mapping[str, str], language: Language) -> str:
+    """The template with its places replaced in one pass; missing or blank values become "(none)" or "(없음)".
+
+    No value is expanded again, and none can open or close a material block.
+    """
+
+    def fill(place: re.Match[str]) -> str:
+        value = values.get(place[1], "")
+        return closed(value) if value and not value.isspace() else NOTHING[language]
+
+    return PLACE.sub(fill, template)
+
+
+def closed(words: str) -> str:
+    """The text, safe inside a material block: it can neither open nor close one."""
+    return _TAG.sub("&lt;", words)

@@ -17,8 +17,7 @@ from domain.values.time import iso
 from projections.engine.keeping import Keeper
 from projections.engine.ports import Database, Views
 from projections.record import worklog
-from projections.record.state import Records
-from projections.record.states import Sessions
+from projections.record.state import Records, Sessions
 
 TITLE = 30
 LATEST = "latest.md"

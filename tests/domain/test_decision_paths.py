@@ -23,7 +23,7 @@ from domain.values.base import Text
 from tests.golden.make import PLACE
 
 ROOT = str(Path(domain.__file__).parent)
-DISPATCH = ("kinds.py", "session/forking.py", "session/permitting.py", "session/unfinished.py")
+DISPATCH = ("kinds.py", "session/shared_rules.py")
 """The way from the registry to the rules, the same for every command."""
 FILES, JUMPS = 4, 15
 """The most of an ordinary decision (the median)."""

@@ -4,7 +4,7 @@ from typing import Any
 
 from domain.replay import first_difference
 from domain.session.attempts import Failure
-from domain.session.landings import LandSession, RecordLanding
+from domain.session.landing import LandSession, RecordLanding
 from domain.session.state import Session
 from domain.session.turns import RecordPackage
 from domain.session.workspace import ChangedFile, WorkspaceChanges, WorkspacePrepared

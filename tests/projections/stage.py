@@ -25,7 +25,7 @@ from domain.session.turns import ActivitySummary, ExpireTurn, RecordPackage, Rec
 from domain.session.validation import ValidationStep
 from domain.values.base import Command, Refused, Text, Usage
 from domain.values.budget import BudgetLimits
-from projections.record.states import Sessions
+from projections.record.state import Sessions
 from tests.kit.claiming import claim
 from tests.projections.given import APPROVING, BLOCKING, NOON, SECOND
 

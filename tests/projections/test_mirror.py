@@ -9,8 +9,7 @@ import pytest
 from adapters.store.sqlite.views import SqliteViews
 from projections.follow import Follower
 from projections.record.mirror import Mirror, file_name
-from projections.record.state import Records
-from projections.record.states import Sessions
+from projections.record.state import Records, Sessions
 from tests.projections.given import SECOND, written
 from tests.projections.stage import DEBATE, Stage, plan
 

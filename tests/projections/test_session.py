@@ -8,7 +8,7 @@ from domain.kinds import fold
 from domain.values.base import Usage
 from domain.values.budget import BudgetLimits
 from projections.record.session import view
-from projections.record.states import Sessions
+from projections.record.state import Sessions
 from tests.projections.given import Story, Twin, exhausted, merged, success, wander
 
 

@@ -17,8 +17,7 @@ from projections.catalogue import dump
 from projections.engine import snapshots as module
 from projections.engine.snapshots import Snapshots
 from projections.follow import Follower
-from projections.record.state import Record, Records
-from projections.record.states import Sessions
+from projections.record.state import Record, Records, Sessions
 from tests.api.server import until
 from tests.projections.given import Story, store_events
 from tests.projections.stage import wander

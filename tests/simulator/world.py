@@ -30,7 +30,7 @@ from domain.kinds import allowed_actions
 from domain.orchestration.commands import AddRounds, ContinueOrchestration, StartOrchestration
 from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.session.attempts import RetryPolicy
-from domain.session.landings import RecordLanding
+from domain.session.landing import RecordLanding
 from domain.session.state import Session
 from domain.session.turns import RetryTurn
 from domain.session.validation import ValidationStep

@@ -14,7 +14,7 @@ from typing import Final
 
 from domain.values.base import Invalid
 from domain.values.sentences import Sentence
-from domain.values.template import PLACE, Language, filled
+from domain.values.words import PLACE, Language, filled
 
 LANGUAGES: Final[tuple[Language, ...]] = ("en", "ko")
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from adapters.agents.prompts import checked
-from domain.values.template import Language, closed
+from domain.values.words import Language, closed
 
 TOTAL: Final = 24_000
 """Maximum length of a digest; the latest turns are kept."""

@@ -7,7 +7,7 @@ from adapters.agents.prompts import checked
 from domain.values.base import Invalid
 from domain.values.phases import phase_name
 from domain.values.sentences import Sentence
-from domain.values.template import Language
+from domain.values.words import Language
 
 
 class _Item(NamedTuple):

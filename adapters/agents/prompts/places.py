@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final, Literal
 
 from adapters.agents.prompts import checked
-from domain.values.template import Language
+from domain.values.words import Language
 
 Mode = Literal["parallel", "sequential"]
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from api.web.plain_text import cut
-from domain.values.template import NOTHING
+from domain.values.words import NOTHING
 
 PART: Final = 16_000
 """Characters of a part that are filled."""
