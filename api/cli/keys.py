@@ -16,8 +16,8 @@ from cyclopts import Parameter
 from api.cli import exits
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-from api.cli.options import HERE
-from api.cli.terminal import put, say, visible
+from api.cli.options import HERE, AsJson
+from api.cli.terminal import put, put_json, say, visible
 from api.node.keys import DEFAULT, Key, Scope, keys_in, seconds_of
 from api.node.owner import account, owner_file, owners_key, take_over
 from api.node.shared_keys import KNOWN_AFTER, key_of, stored
@@ -45,6 +45,7 @@ def key(
     ] = DEFAULT,
     expires: Annotated[str | None, Parameter(help="When it expires: 45s, 30m, 12h, 30d [default: never].")] = None,
     file: Annotated[Path | None, Parameter(help="A key file instead of the log, for HANSARD_API_KEYS_FILE.")] = None,
+    json: AsJson = False,
 ) -> int:
     """Create, list and revoke API keys. A new key is printed once; only its SHA-256 is stored.
 
@@ -59,8 +60,7 @@ def key(
     with _book(settings, file) as book:
         match action, name:
             case "list", None:
-                for line in book.shown():
-                    put(visible(line))
+                _put_keys(tuple(book.keys()), json=json)
             case "new" | "revoke", None:
                 raise Failed(sentence("Which key? `hansard key {action} NAME`.", action=action), code=exits.USAGE)
             case "new", str():
@@ -91,8 +91,8 @@ def _owners(settings: "Settings") -> str:
 class KeyBook(Protocol):
     """Where keys are kept."""
 
-    def shown(self) -> Iterator[str]:
-        """A line for each key."""
+    def keys(self) -> Iterator[Key]:
+        """All of them, by name."""
 
     def add(self, key: Key) -> None:
         """Raises Failed where the name has a key."""
@@ -151,10 +151,24 @@ def _new(name: str, scope: Scope, expires: str | None) -> tuple[str, Key]:
     return key, Key(name, hashlib.sha256(key.encode()).hexdigest(), scope, until)
 
 
-def _shown(key: Key) -> str:
+def _put_keys(keys: tuple[Key, ...], *, json: bool) -> None:
+    if json:
+        put_json([{"name": key.name, "scope": key.scope, "expires": _expiry(key)} for key in keys])
+        return
+    for key in keys:
+        put(visible(_shown(key)))
+
+
+def _expiry(key: Key) -> str | None:
     if key.expires is None:
+        return None
+    return datetime.fromtimestamp(key.expires, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _shown(key: Key) -> str:
+    when = _expiry(key)
+    if when is None:
         return f"{key.name}  {key.scope}"
-    when = datetime.fromtimestamp(key.expires, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     until = sentence("expired {when}" if key.expired(time.time()) else "until {when}", when=when)
     return f"{key.name}  {key.scope}  {until}"
 
@@ -165,8 +179,8 @@ class FileBook:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def shown(self) -> Iterator[str]:
-        return map(_shown, keys_in(self._path))
+    def keys(self) -> Iterator[Key]:
+        return iter(keys_in(self._path))
 
     def add(self, key: Key) -> None:
         _append(self._path, key)
@@ -182,8 +196,8 @@ class SharedBook:
     def __init__(self, vault: "Vault", settings: "Settings") -> None:
         self._vault, self._settings = vault, settings
 
-    def shown(self) -> Iterator[str]:
-        return map(_shown, map(key_of, self._vault.all_keys()))
+    def keys(self) -> Iterator[Key]:
+        return map(key_of, self._vault.all_keys())
 
     def add(self, key: Key) -> None:
         if not self._vault.add(stored(key)):

@@ -124,18 +124,24 @@ async def merge(
             code=exits.REFUSED,
         )
     _merged(result.top, "HEAD", result.commit)
-    paths = [file["path"] for file in result.changes["files"]]
+    before, paths = _head(result.top), [file["path"] for file in result.changes["files"]]
     _refuse(sentence("These files have uncommitted changes:"), _dirty(result.top, paths))
     if squash:
         if _squash(result, result.commit):
             remaining = [file["path"] for file in result.changes["files"] if file["status"] != "deleted"]
             async with connected(where) as api:
-                await note_squash(api, result.top, _git(result.top, "rev-parse", "HEAD").stdout.strip(), remaining)
+                await note_squash(api, result.top, _head(result.top), remaining)
     else:
         title = f"Merge {result.changes['branch'] or result.session['id']}: {_title(result.session)}"
         _tried(result.top, "merge", "--no-edit", "-m", title, result.commit)
-    say(sentence("Merged into {stdout}.", stdout=_git(result.top, "rev-parse", "--abbrev-ref", "HEAD").stdout.strip()))
+    branch = _git(result.top, "branch", "--show-current").stdout.strip() or "HEAD"
+    merged = "{branch} already has these changes." if _head(result.top) == before else "Merged into {branch}."
+    say(sentence(merged, branch=branch))
     return exits.OK
+
+
+def _head(top: Path) -> str:
+    return _git(top, "rev-parse", "HEAD").stdout.strip()
 
 
 def _squash(result: Result, commit: str) -> bool:

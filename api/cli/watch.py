@@ -237,9 +237,8 @@ async def _say_what_next(api: Api, session: Json, waiting: list[Json]) -> None:
     if result := session.get("result"):
         merge, show = "To merge the result: hansard merge", "To see the changes as a patch: hansard changes"
         say(f"{sentence(merge if result['branch'] else show)} {session['id']}")
-    if session["status"] == "checkpoint":
-        say(sentence("Paused at a checkpoint. Next:"))
-    await _say_steps(api, session)
+    lead = "Paused at a checkpoint. Next:" if session["status"] == "checkpoint" else "Next:"
+    await _say_steps(api, session, sentence(lead))
     decision = session.get("decision") or {}
     if session["kind"] == "review" and decision.get("choice") == "apply_fix" and session.get("parent") is None:
         say_fix(str(session["id"]))
@@ -251,8 +250,10 @@ def say_fix(review: str) -> None:
     say(f"  hansard run --fix {review}")
 
 
-async def _say_steps(api: Api, session: Json) -> None:
-    """Retry, extend, continue, reset: those that the session allows, on one line."""
+async def _say_steps(api: Api, session: Json, lead: str = "") -> None:
+    """Retry, extend, continue, reset: those that the session allows, on one line, below the lead."""
     commands = (await api.session(str(session["id"])))["availableCommands"]
     if line := steps(session, commands):
+        if lead:
+            say(lead)
         say("  " + "     ".join(line))

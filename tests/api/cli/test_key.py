@@ -74,6 +74,11 @@ def test_keys_are_in_the_log_by_digest(hansard: Hansard, own_log: Path) -> None:
     made = hansard("key", "new", "alice", "--scope", "read").out.strip()
     assert made.startswith("hansard_")
     assert hansard("key", "list").out == f"alice  read\n{account()}  admin\n"
+    listed = [
+        {"name": "alice", "scope": "read", "expires": None},
+        {"name": account(), "scope": "admin", "expires": None},
+    ]
+    assert hansard("key", "list", "--json").json == listed
     assert made.encode() not in b"".join(path.read_bytes() for path in own_log.parent.glob("hansard.db*"))
     assert hansard("key", "new", "alice").code == 4
     assert hansard("key", "revoke", "alice").code == 0

@@ -127,6 +127,8 @@ def test_merge_keeps_the_agents_commits(hansard: Hansard, here: Path, delivered:
     assert hansard("merge", delivered).code == 0
     assert git(here, "show", "HEAD:a.txt").endswith("THREE")
     assert "via Hansard" in git(here, "log", "--format=%an")
+    assert "main already has these changes." in hansard("merge", delivered).err
+    assert "main already has these changes." in hansard("merge", delivered, "--squash").err
 
 
 def test_squash_is_one_commit_with_the_task_and_the_trailers(hansard: Hansard, here: Path, delivered: str) -> None:
@@ -211,6 +213,14 @@ def test_a_result_without_a_branch_is_a_patch(hansard: Hansard, here: Path, tmp_
     session_id = hansard("list", "--json").json["items"][0]["id"]
     assert f"To see the changes as a patch: hansard changes {session_id}\n" in said.err
     assert "+++ b/new.txt" in hansard("changes", session_id).out
+
+
+def test_a_run_that_stops_ends_with_what_can_be_done_next(hansard: Hansard, here: Path, tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.json"
+    scenario.write_text(json.dumps({"replies": {"planner": [{"error": "auth"}]}}))
+    said = hansard("run", "-t", "Write", "--test", "true", "--no-baseline", "--scenario", str(scenario))
+    session_id = hansard("list", "--json").json["items"][0]["id"]
+    assert said.err.endswith(f"Next:\n  hansard retry {session_id}\n")
 
 
 def test_uncommitted_changes_are_said_at_the_start(hansard: Hansard, here: Path) -> None:
