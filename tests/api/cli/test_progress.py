@@ -106,7 +106,7 @@ def test_an_orchestration_stands_as_a_matrix_of_agents_and_phases() -> None:
     assert summary(RUN).plain.splitlines() == [
         "API  active",
         "백엔드  backend  ✓3 ▶4 ·5  ⏳ active     PASS ok",
-        "Docs    docs     ⏸3        ⏸ checkpoint    PASS fine",
+        "Docs    docs     ⏸3        ⏸ checkpoint  PASS fine",
         "round 2/3  ·  백엔드 at work",
     ]
 
