@@ -13,7 +13,7 @@ from api.cli.discussion import Pairs
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, At, Id, Json, TeamFile, Where
-from api.cli.progress import describe
+from api.cli.progress import agents_of, describe
 from api.cli.session import details, more_lines, why_stopped
 from api.cli.start import say_who_goes_on
 from api.cli.terminal import columns, one_line, put, put_json, put_json_line, put_pairs, say, shortened
@@ -46,11 +46,12 @@ async def replay(
         if assert_:
             return _asserted(session_id, await api.get(f"{path_of(session_id)}/replay"), json=json)
         items, _ = await api.pages(f"{path_of(session_id)}/events", limit=1_000_000)
-    await _play(items, speed=speed, json=json)
+        agents = agents_of((await api.session(session_id))["session"])
+    await _play(items, agents, speed=speed, json=json)
     return exits.OK
 
 
-async def _play(items: list[Json], *, speed: float, json: bool) -> None:
+async def _play(items: list[Json], agents: list[str], *, speed: float, json: bool) -> None:
     from domain.values.time import milliseconds
 
     before = milliseconds(items[0]["timestamp"]) if items else 0
@@ -62,7 +63,8 @@ async def _play(items: list[Json], *, speed: float, json: bool) -> None:
         if json:
             put_json_line(event)
         else:
-            put(f"{event['version']:>5}  {event['timestamp'][11:23]}  {event['type']:<38} {one_line(describe(event))}")
+            words = one_line(describe(event, agents))
+            put(f"{event['version']:>5}  {event['timestamp'][11:23]}  {event['type']:<38} {words}")
 
 
 def _asserted(session_id: str, answer: Json, *, json: bool) -> int:
@@ -173,10 +175,11 @@ async def diff(
         one, other = await resolve(api, first), await resolve(api, second)
         answer = await api.get(f"{path_of(one)}/diff/{other}", atA=at_first, atB=at_second)
         ours, theirs = await api.session(one, at=at_first), await api.session(other, at=at_second)
+        first_apart = await _first_apart(api, {"a": one, "b": other}, answer["firstDivergence"])
     if json:
         put_json(answer)
         return exits.OK
-    _put_divergence(answer["firstDivergence"])
+    put("\n".join(first_apart))
     _put_sides(ours["session"], theirs["session"], answer["cost"])
     return exits.OK
 
@@ -241,17 +244,18 @@ _OWN: Final = frozenset({"session", "parent", "discussed in", "workspace", "crea
 """What any two sessions have of their own."""
 
 
-def _put_divergence(divergence: Json | None) -> None:
-    """The first event of each that the other does not have."""
+async def _first_apart(api: Api, sessions: dict[str, str], divergence: Json | None) -> list[str]:
+    """The first event of each that the other does not have, a line each."""
     if divergence is None:
-        put(sentence("Both have the same events."))
-        return
-    for name in ("a", "b"):
-        event = divergence[name]
+        return [sentence("Both have the same events.")]
+    lines = []
+    for name, session_id in sessions.items():
         words = sentence("nothing more")
-        if event:
-            words = f"{sentence('version {n}', n=event['version'])}, {event['type']}: {event['message']}"
-        put(f"{name}: {shortened(words, _WIDTH)}")
+        if at := divergence[name]:
+            [event] = await api.events(session_id, after=at["version"] - 1, limit=1)
+            words = f"{sentence('version {n}', n=event['version'])}, {event['type']}: {describe(event)}"
+        lines.append(f"{name}: {shortened(words, _WIDTH)}")
+    return lines
 
 
 def _put_sides(one: Json, other: Json, cost: Json) -> None:

@@ -65,12 +65,17 @@ class Screen(Protocol):
         """What the agents do right now."""
 
 
-def describe(event: Json) -> str:
-    """An event of the API in the language of the terminal."""
+def describe(event: Json, agents: Sequence[str] = ()) -> str:
+    """An event of the API in the language of the terminal; `agents` are those of its session, by their places."""
     from domain.values.words import of_environment
     from projections.record import describe as sentences
 
-    return sentences.describe(event["type"], event["data"], of_environment(os.environ))
+    return sentences.describe(event["type"], event["data"], of_environment(os.environ), agents=agents)
+
+
+def agents_of(session: Json) -> list[str]:
+    """The names of the agents of an orchestration, in the order of its plan."""
+    return [str(agent["agent"]) for agent in session.get("agents") or ()]
 
 
 def screen() -> AbstractContextManager[Screen]:
@@ -83,12 +88,15 @@ def screen() -> AbstractContextManager[Screen]:
 class Lines:
     """A line for each event: version, time, type, words."""
 
+    def __init__(self) -> None:
+        self._agents: list[str] = []
+
     def show_events(self, events: Sequence[Json]) -> None:
         for event in events:
-            say(line_of(event))
+            say(line_of(event, self._agents))
 
     def show_status(self, session: Json) -> None:
-        """Lines say it all."""
+        self._agents = agents_of(session)
 
     def show_child(self, child: Json, events: Sequence[Json]) -> None:
         for event in events:
@@ -100,9 +108,10 @@ class Lines:
                 say(f"      {turn.agent}: {words}")
 
 
-def line_of(event: Json) -> str:
-    """`12  2026-01-02 10:00:00  delivery.phase_started     Phase planning started.`"""
-    return f"{event['version']:>4}  {local_time(event['timestamp'])}  {event['type']:<33} {one_line(describe(event))}"
+def line_of(event: Json, agents: Sequence[str] = ()) -> str:
+    """`12  2026-01-02 10:00:00  delivery.phase_started     Started planning`"""
+    words = one_line(describe(event, agents))
+    return f"{event['version']:>4}  {local_time(event['timestamp'])}  {event['type']:<33} {words}"
 
 
 class LiveScreen:
@@ -159,8 +168,9 @@ class LiveScreen:
             if event["type"] in _QUIET:
                 continue
             time = local_time(event["timestamp"])[11:]
-            words = Text(one_line(describe(event)), style=_style_of(event["type"]), overflow="ellipsis", no_wrap=True)
-            self._console.print(Text(f"{time}  {indent}", style="dim") + words, overflow="ellipsis", no_wrap=True)
+            words = one_line(describe(event, agents_of(self._session or {})))
+            line = Text(words, style=_style_of(event["type"]), overflow="ellipsis", no_wrap=True)
+            self._console.print(Text(f"{time}  {indent}", style="dim") + line, overflow="ellipsis", no_wrap=True)
 
     def _render(self) -> "RenderableType":
         if self._session is None:

@@ -13,7 +13,7 @@ from api.cli.doing import RunningTurn
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, At, Id, Json, Where
-from api.cli.progress import line_of
+from api.cli.progress import agents_of, line_of
 from api.cli.terminal import (
     clock,
     local_time,
@@ -89,16 +89,17 @@ class _Printed:
 
     def __init__(self, *, json: bool) -> None:
         self._json = json
+        self._agents: list[str] = []
 
     def show_events(self, events: Sequence[Json]) -> None:
         for event in events:
             if self._json:
                 put_json_line(event)
             else:
-                put(visible(line_of(event)))
+                put(visible(line_of(event, self._agents)))
 
     def show_status(self, session: Json) -> None:
-        """`hansard show` is for that."""
+        self._agents = agents_of(session)
 
     def show_child(self, child: Json, events: Sequence[Json]) -> None:
         """Its events are another session's data."""
@@ -114,6 +115,8 @@ async def _follow(api: Api, session_id: str, *, after: int, json: bool) -> None:
 async def _print(api: Api, session_id: str, *, after: int, limit: int | None, json: bool) -> None:
     """Page by page, so that a long history starts to show at once."""
     printed, left = _Printed(json=json), _ALL if limit is None else limit
+    if not json:
+        printed.show_status((await api.session(session_id))["session"])
     while left > 0:
         page = await api.events(session_id, after=after, limit=left)
         if not page:

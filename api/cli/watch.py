@@ -80,10 +80,10 @@ class SessionFollower:
         """Show what is new; whether anything was."""
         version = self.session.get("version")
         events = await self._main.look(self._api)
-        if events:
-            screen.show_events(events)
         if self._main.looked:
             screen.show_status(self.session)
+        if events:
+            screen.show_events(events)
         moved = bool(events) or version != self.session.get("version")
         for child in await self._discussions():
             heard = await child.look(self._api)

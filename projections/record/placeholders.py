@@ -137,11 +137,9 @@ def _why(places: Places) -> str:
 
 
 def _cancelled(places: Places) -> str:
-    """Why a person cancelled a delivery; old logs have that only in the text of the summary."""
+    """Why a person cancelled a delivery."""
     sentence = places.data.get("sentence")
-    return _after_colon(
-        sentence["params"]["detail"] if sentence else str(places.data.get("finalSummary", "")).partition(": ")[2]
-    )
+    return _after_colon(sentence["params"]["detail"]) if sentence else ""
 
 
 def _amounts(places: Places) -> str:
@@ -159,9 +157,8 @@ def _subject(places: Places) -> str:
     about = str(places.data.get("about", ""))
     if not about.startswith("agent:"):
         return places.say.of("subject", about)
-    named, colon, _ = str((places.data.get("topic") or {}).get("title", "")).partition(": ")
-    place = about.removeprefix("agent:")
-    agent = named if colon else places.agent(int(place) if place.isdecimal() else 0)
+    place, authors = about.removeprefix("agent:"), (places.data.get("topic") or {}).get("authors")
+    agent = authors[0] if authors else places.agent(int(place) if place.isdecimal() else 0)
     return places.say.fill("subject.agent", {"agent": _one_line(agent)})
 
 
