@@ -222,7 +222,7 @@ def _steps(
     a package.json they are left out."""
     own = body.test_command is not None or bool(body.validation_commands)
     if not own and not project:
-        raise Invalid({"/validationCommands": "name one here, or in [validation] commands of hansard.toml"})
+        raise Invalid({"/validationCommands": Sentence("no_validation_command")})
     steps = commands(body.test_command, body.validation_commands) if own else project
     if own and not body.validation_commands and not (workspace and Path(workspace, "package.json").is_file()):
         steps = tuple(step for step in steps if step.command not in DEFAULT_COMMANDS)

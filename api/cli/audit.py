@@ -161,9 +161,10 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise Failed(sentence("{path} cannot be read: {strerror}.", path=path, strerror=error.strerror)) from None
+        problem = sentence("{path} cannot be read: {strerror}.", path=path, strerror=exits.reason_of(error))
+        raise Failed(problem, code=exits.USAGE) from None
     except UnicodeDecodeError:
-        raise Failed(sentence("{path} cannot be read: it is not UTF-8.", path=path)) from None
+        raise Failed(sentence("{path} cannot be read: it is not UTF-8.", path=path), code=exits.USAGE) from None
 
 
 def _tell(verdict: "Verification", name: str, *, json: bool) -> int:

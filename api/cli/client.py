@@ -37,6 +37,8 @@ _OPTIONS: Final = {
     "labels": "--label",
     "employees": "--employee",
     "profiles": "--profile",
+    "fixes": "--fix",
+    "Idempotency-Key": "--idempotency-key",
     "sessionIds": "SESSIONS",
     "addIterations": "--iterations",
     "addMinutes": "--minutes",
@@ -255,8 +257,8 @@ def _problem(answer: "Response") -> Failed:
         )
     errors = [e for e in body.get("errors") or () if isinstance(e, dict) and e.get("pointer")]
     if errors:
-        sentences = (f"{option_of(str(e['pointer']))}: {_in_options(_worded(e))}" for e in errors)
-        return Failed(f"{body.get('title')}:", *sentences, code=code, problem=body)
+        sentences = [f"{option_of(str(e['pointer']))}: {_in_options(_worded(e))}" for e in errors]
+        return Failed(*sentences, code=code, problem=body)
     wait = answer.headers.get("Retry-After")
     return Failed(
         _in_options(_worded(body)),

@@ -1,5 +1,6 @@
 """How a command ends: exit codes (contract §6), and the failure that carries one."""
 
+import errno
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -67,6 +68,15 @@ def words_of(error: Exception) -> str:
     from domain.values.sentences import sentence_of
 
     return in_words(sentence_of(error))
+
+
+def reason_of(error: OSError) -> str:
+    """Why the system refused, in the terminal's language where it is one of the usual reasons."""
+    from api.cli.labels import recorded
+
+    name = errno.errorcode.get(error.errno or 0, "")
+    shown = recorded("system", name)
+    return str(error.strerror) if shown == name else shown
 
 
 def worded(session: Mapping[str, Any], name: str) -> str:

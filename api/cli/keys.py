@@ -112,7 +112,7 @@ def _book(settings: "Settings", file: Path | None) -> Iterator[KeyBook]:
     try:
         yield FileBook(file)
     except OSError as error:
-        raise Failed(f"{file}: {error.strerror}.") from None
+        raise Failed(f"{file}: {exits.reason_of(error)}.") from None
 
 
 @contextmanager
@@ -146,7 +146,7 @@ def _new(name: str, scope: Scope, expires: str | None) -> tuple[str, Key]:
     try:
         until = int(time.time()) + seconds_of(expires) if expires else None
     except ValueError as error:
-        raise Failed(f"--expires: {error}", code=exits.USAGE) from None
+        raise Failed(f"--expires: {exits.words_of(error)}", code=exits.USAGE) from None
     key = f"hansard_{secrets.token_urlsafe(32)}"
     return key, Key(name, hashlib.sha256(key.encode()).hexdigest(), scope, until)
 

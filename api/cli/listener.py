@@ -59,7 +59,9 @@ def listener_of(settings: "Settings") -> socket.socket:
         )[0]
         listener = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise Failed(sentence("Cannot listen on {host}: {strerror}.", host=host, strerror=error.strerror)) from None
+        raise Failed(
+            sentence("Cannot listen on {host}: {strerror}.", host=host, strerror=exits.reason_of(error))
+        ) from None
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
@@ -70,5 +72,5 @@ def listener_of(settings: "Settings") -> socket.socket:
             taken = "Port {port} on {host} is in use; choose another with --port (0 picks a free one)."
             raise Failed(sentence(taken, port=port, host=host)) from None
         problem = "Cannot listen on {host} port {port}: {strerror}."
-        raise Failed(sentence(problem, host=host, port=port, strerror=error.strerror)) from None
+        raise Failed(sentence(problem, host=host, port=port, strerror=exits.reason_of(error))) from None
     return listener

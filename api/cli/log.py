@@ -90,7 +90,8 @@ def import_sessions(
         with _lines(file) as lines:
             return _taken_in(lines, settings_of(database))
     except OSError as error:
-        raise Failed(sentence("{file} cannot be read: {strerror}.", file=file, strerror=error.strerror)) from None
+        problem = sentence("{file} cannot be read: {strerror}.", file=file, strerror=exits.reason_of(error))
+        raise Failed(problem, code=exits.USAGE) from None
 
 
 def _lines(file: Path) -> AbstractContextManager[Iterable[bytes]]:
@@ -126,7 +127,7 @@ def backup(target: Path, /, *, database: Database = None) -> int:
     if target.exists():
         raise Failed(sentence("{target} already exists.", target=target), code=exits.REFUSED)
     if not target.absolute().parent.is_dir():
-        raise Failed(sentence("The folder {parent} does not exist.", parent=target.absolute().parent))
+        raise Failed(sentence("The folder {parent} does not exist.", parent=target.absolute().parent), code=exits.USAGE)
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         with open_log(settings_of(database)) as store:

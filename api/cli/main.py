@@ -106,7 +106,8 @@ def _report(error: Exception, words: Sequence[str]) -> int | None:
     if isinstance(error, HansardError):
         return _complain(*exits.words_of(error).splitlines(), code=exits.of_error(error))
     if isinstance(error, OSError) and error.strerror:
-        return _complain(": ".join(str(part) for part in (error.filename, error.strerror) if part), code=exits.FAILURE)
+        parts = (error.filename, exits.reason_of(error))
+        return _complain(": ".join(str(part) for part in parts if part), code=exits.FAILURE)
     return None
 
 

@@ -27,7 +27,8 @@ def misuse(error: CycloptsError, commands: Iterable[str]) -> str:
     match error:
         case UnknownCommandError():
             [word, *_] = error.unused_tokens or [""]
-            return sentence("Unknown command: {word}.", word=word) + _did_you_mean(word, commands)
+            unknown = "Unknown option: {word}." if word.startswith("-") else "Unknown command: {word}."
+            return sentence(unknown, word=word) + _did_you_mean(word, commands)
         case UnknownOptionError():
             word = error.token.keyword or error.token.value
             names = [name for each in error.argument_collection for name in each.names if name.startswith("-")]
@@ -81,7 +82,9 @@ def _out_of_bounds(error: ValidationError, argument: "Argument") -> str:
             "{option}: {value} is too small; the minimum is {least}.", option=option, value=value, least=least
         )
     if isinstance(value, Path):
-        what = "{option}: {path} is not a folder." if value.exists() else "{option}: {path} does not exist."
+        what = "{option}: {path} does not exist."
+        if value.exists():
+            what = "{option}: {path} is a folder." if value.is_dir() else "{option}: {path} is not a folder."
         return sentence(what, option=option, path=value)
     return f"{option}: {error.exception_message}"
 

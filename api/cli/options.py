@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 
-from cyclopts import Group, Parameter
+from cyclopts import Group, Parameter, validators
 from cyclopts.types import PositiveInt
 
 from api.cli import exits
@@ -18,6 +18,8 @@ from api.cli.exits import Failed
 from api.cli.labels import recorded, sentence
 
 if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
     from api.node.settings import Settings
 
 Json = dict[str, Any]
@@ -25,7 +27,9 @@ Json = dict[str, Any]
 
 WHERE: Final = Group("Which log", sort_key=90)
 TEAM: Final = "The team file. HANSARD_TEAM; else `[delivery] team` of hansard.toml; else the scripted example team."
-TeamFile = Annotated[Path | None, Parameter(group=WHERE, help=TEAM)]
+TeamFile = Annotated[
+    Path | None, Parameter(group=WHERE, help=TEAM, validator=validators.Path(exists=True, dir_okay=False))
+]
 
 
 @Parameter(name="*", group=WHERE)
@@ -63,8 +67,8 @@ class Where:
         try:
             return _with_team(Settings(**flags))
         except ValidationError as error:
-            problems = error.errors(include_url=False, include_input=False, include_context=False)
-            raise Failed(*(_setting(flags, e["loc"], e["msg"]) for e in problems), code=exits.USAGE) from None
+            problems = error.errors(include_url=False, include_input=False)
+            raise Failed(*(_setting(flags, each) for each in problems), code=exits.USAGE) from None
 
 
 def _with_team(settings: "Settings") -> "Settings":
@@ -200,7 +204,7 @@ def _read(file: Path, option: str) -> str:
         raw = file.expanduser().read_bytes()
     except OSError as error:
         raise Failed(
-            sentence("{option} {file}: {strerror}.", option=option, file=file, strerror=error.strerror),
+            sentence("{option} {file}: {strerror}.", option=option, file=file, strerror=exits.reason_of(error)),
             code=exits.USAGE,
         ) from None
     return _checked(_decoded(raw, str(file)), sentence("text in {file}", file=file))
@@ -232,8 +236,10 @@ def _checked(text: str, what: str) -> str:
     return text
 
 
-def _setting(flags: Json, place: tuple[int | str, ...], message: str) -> str:
+def _setting(flags: Json, problem: "ErrorDetails") -> str:
     """What is wrong with a setting, by the name under which it was given."""
-    name = str(place[0]) if place else "settings"
+    from domain.values.sentences import of_pydantic
+
+    name = str(problem["loc"][0]) if problem["loc"] else "settings"
     spelt = f"--{name.replace('_', '-')}" if name in flags else f"HANSARD_{name.upper()}"
-    return f"{spelt}: {message.removeprefix('Value error, ')}."
+    return f"{spelt}: {exits.in_words(of_pydantic(problem))}"

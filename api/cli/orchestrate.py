@@ -9,7 +9,7 @@ from cyclopts import Group, Parameter
 from api.cli import exits
 from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed
-from api.cli.labels import sentence
+from api.cli.labels import recorded, sentence
 from api.cli.options import (
     HERE,
     AsJson,
@@ -212,9 +212,9 @@ def _other_kind(answer: Json, verb: str) -> Failed:
     hint = sentence("Use {commands}.", commands=", ".join(fit)) if fit else sentence("It has ended.")
     return Failed(
         sentence(
-            "Session {name} is a {kind}; only an orchestration can {verb}. {hint}",
+            "Session {name} is a {kind}; `hansard {verb}` is only for orchestrations. {hint}",
             name=name,
-            kind=kind,
+            kind=recorded("kind", kind),
             verb=verb,
             hint=hint,
         ),

@@ -84,7 +84,7 @@ def _write(path: Path, text: str) -> bool:
         say(sentence("{path} already exists; not changed.", path=path))
         return False
     except OSError as error:
-        raise Failed(f"{path}: {error.strerror}.") from None
+        raise Failed(f"{path}: {exits.reason_of(error)}.") from None
     say(sentence("Wrote {path}", path=path))
     return True
 

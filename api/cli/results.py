@@ -197,6 +197,10 @@ async def _result(api: Api, name: str) -> Result:
     if diff["head"] is None or not diff["files"]:
         raise Failed(sentence("Session {id} changed nothing.", id=session["id"]), code=exits.REFUSED)
     top = Path(_git(Path.cwd(), "rev-parse", "--show-toplevel").stdout.rstrip("\n"))
+    repository = (session.get("result") or {}).get("repository")
+    if repository and Path(repository) != top and not _is_related(top, diff["base"]["commit"]):
+        elsewhere = "{top} has nothing in common with session {id}, which worked on {repository}."
+        raise Failed(sentence(elsewhere, top=top, id=session["id"], repository=repository), code=exits.REFUSED)
     return Result(session, diff, top, _fetched(api, session["id"], diff["head"], top))
 
 
@@ -211,6 +215,11 @@ def _fetched(api: Api, session_id: str, head: str, top: Path) -> str | None:
         return None
     _git(top, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", str(source[0]), source[1])
     return head if _has(top, head) else None
+
+
+def _is_related(top: Path, commit: str) -> bool:
+    """Whether the checkout and the commit have a common beginning."""
+    return bool(_git(top, "merge-base", "HEAD", commit, codes=(0, 1, 128)).stdout.strip())
 
 
 def _has(top: Path, commit: str) -> bool:

@@ -202,11 +202,11 @@ def _scenario(named: str | None) -> Json | None:
         value = decode(raw)
     except OSError as error:
         raise Failed(
-            sentence("{option} {file}: {strerror}.", option="--scenario", file=named, strerror=error.strerror),
+            sentence("{option} {file}: {strerror}.", option="--scenario", file=named, strerror=exits.reason_of(error)),
             code=exits.USAGE,
         ) from None
     except Malformed as error:
-        raise Failed(f"--scenario {named}: {error}", code=exits.USAGE) from None
+        raise Failed(f"--scenario {named}: {exits.words_of(error)}", code=exits.USAGE) from None
     if not isinstance(value, dict):
         raise Failed(sentence("--scenario {named}: expected a JSON object.", named=named), code=exits.USAGE)
     return dict(value)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, get_args
 
+from domain.values.sentences import Sentence
+
 Scope = Literal["read", "operate", "decide", "admin", "turns"]
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
 DEFAULT: Final[Scope] = "operate"
@@ -21,7 +23,7 @@ def seconds_of(duration: str) -> int:
     """`30d` → 2592000. Raises ValueError."""
     match = _DURATION.fullmatch(duration)
     if match is None:
-        raise ValueError(f"{duration!r} is not a duration such as 45s, 30m, 12h or 30d.")
+        raise ValueError(Sentence("not_a_duration", given=duration))
     return int(match[1]) * _UNITS[match[2]]
 
 

@@ -14,6 +14,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from adapters.store.address import address_of, is_shared
 from api.node.places import default_log, node_folder, views_of
 from domain.delivery.command_prefixes import prefixes
+from domain.values.sentences import Sentence
 
 if TYPE_CHECKING:
     from adapters.fence import Sandbox
@@ -142,14 +143,14 @@ class Settings(BaseSettings):
             address_of(url)
             return url
         if not url.startswith("sqlite:///") or url == "sqlite:///":
-            raise ValueError("should be sqlite:///path or postgresql://user:password@host/database")
+            raise ValueError(Sentence("not_a_log_address"))
         return url
 
     @field_validator("command_memory_bytes")
     @classmethod
     def _enough_to_start(cls, size: int) -> int:
         if 0 < size < _LEAST_MEMORY:
-            raise ValueError(f"should be 0 (no limit) or at least {_LEAST_MEMORY}, in which a program can start")
+            raise ValueError(Sentence("too_little_memory", number=_LEAST_MEMORY))
         return size
 
     @field_validator("commands_allowed")

@@ -51,7 +51,7 @@ def _changes(request: Request, session: Session) -> ChangesView:
 def _changes_of(request: Request, session: Session, turn_id: str) -> ChangesView:
     """One turn's. Raises Unknown for a turn that the session does not have."""
     if turn_id not in record_of(request, session).turns:
-        raise Unknown(f"Session {session.id} has no turn {turn_id!r}.")
+        raise Unknown(Sentence("session_has_no_turn", id=session.id, given=turn_id))
     patch, result = _patches(request, session, turn_id), _result(session)
     touched = {path for event in _answers(request, session) if event.turn_id == turn_id for path in event.files}
     files = tuple(file for file in result.files if file.path in touched) if result else ()
@@ -128,7 +128,7 @@ def show_blame(request: Request) -> Response:
     try:
         lines = system(request).provenance.blame(top, path, revision, sessions)
     except WorkspaceError as error:
-        raise Unknown(f"{path} is not in {revision}: {error}") from error
+        raise Unknown(Sentence("path_not_in_revision", given=path, revision=revision)) from error
     return Response(lines, headers=answer_headers(), media_type="application/json")
 
 
@@ -140,7 +140,7 @@ def _repository(request: Request) -> tuple[Path, list[tuple[str, int]]]:
     top = Path(repository).resolve()
     inside = {folder for folder in {folder for folder, _, _ in folders} if Path(folder).resolve().is_relative_to(top)}
     if not repository or not inside:
-        raise Unknown(f"No session has worked on the repository {repository!r}.")
+        raise Unknown(Sentence("no_session_on_repository", given=repository))
     return top, [(name, version) for folder, name, version in folders if folder in inside]
 
 

@@ -203,7 +203,7 @@ def show_artifact(request: Request) -> Response:
     made = artifacts.upto(record_of(request, session).artifacts, session.version)
     match = next((artifact for artifact in made if artifact.artifact_id == artifact_id), None)
     if match is None:
-        raise Unknown(f"Session {session.id} has no artifact {artifact_id!r}.")
+        raise Unknown(Sentence("session_has_no_artifact", id=session.id, given=artifact_id))
     store = system(request).store
     content, patch = artifacts.texts(store, session.id, match)
     whole_patch = whole(store, patch) if patch else None

@@ -82,6 +82,10 @@ def test_the_english_help_of_the_catalogue_is_that_of_the_commands() -> None:
         (["clean", "--days", "soon"], "--days: 'soon' is not a number.", "`hansard clean --help`"),
         (["run", "--workspace", "/no/such"], "--workspace: /no/such does not exist.", "`hansard run --help`"),
         (["init", __file__], "is not a folder.", "`hansard init --help`"),
+        (["watch", "x", "y"], "Not expected: y.", "`hansard watch --help`"),
+        (["resume", "x", "--team", "/no/such"], "--team: /no/such does not exist.", "`hansard resume --help`"),
+        (["resume", "x", "--team", "/"], "--team: / is a folder.", "`hansard resume --help`"),
+        (["--nope"], "Unknown option: --nope.", "`hansard --help` shows the usage."),
         (["show", "a", "b"], "Not expected: b.", "`hansard show --help`"),
     ],
 )
@@ -235,7 +239,7 @@ def test_the_example_team_is_never_taken_for_a_real_one(hansard: Hansard) -> Non
             ("--validate", "a,cd b"),
             "--validate (no. 2): needs a shell because of cd, and commands run without one;",
         ),
-        (("--max-iterations", "21"), "--max-iterations: Input should be less than or equal to 20"),
+        (("--max-iterations", "21"), "--max-iterations: should be at most 20"),
         (("--files", "../outside"), "--files (no. 2): '../outside' leaves the workspace."),
         (("--idempotency-key", "열쇠"), "An idempotency key has 1 to 255 visible ASCII characters."),
         (("--server", "localhost:8000"), "'localhost:8000' is not a server address: expected http://host:port."),
@@ -263,7 +267,7 @@ def test_the_same_key_starts_one_session_and_another_request_under_it_is_refused
     assert first.out == again.out
     other = hansard(*start, "-t", "y")
     assert (other.code, other.out) == (2, "")
-    assert "This Idempotency-Key was already used for a different request." in other.err
+    assert "This --idempotency-key was already used for a different request." in other.err
     assert len(hansard("list", "--json").json["items"]) == 1
 
 
@@ -422,7 +426,7 @@ def test_a_broken_team_stops_whoever_starts_and_nobody_who_reads(
     ("name", "value", "sentence"),
     [
         ("HANSARD_DATABASE", "mysql://x", "HANSARD_DATABASE: should be sqlite:///path or postgresql://"),
-        ("HANSARD_DATABASE", "postgresql://x:y/z", "HANSARD_DATABASE: the port should be a number."),
+        ("HANSARD_DATABASE", "postgresql://x:y/z", "HANSARD_DATABASE: the port should be a number"),
         ("HANSARD_PORT", "many", "HANSARD_PORT: Input should be a valid integer"),
         ("HANSARD_SERVER", "nonsense", "'nonsense' is not a server address"),
     ],

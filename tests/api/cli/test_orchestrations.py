@@ -135,7 +135,7 @@ def test_the_prompt_comes_from_a_file_or_through_a_pipe(hansard: Hansard, monkey
         (("--file", "nul"), "nul is not text: it contains a NUL character."),
         (("x", "-e", ":backend"), "--employee :backend: expected name:role, such as Backend:backend."),
         (("x", "-e", "A:backend,a:docs"), "--employee (no. 2) /name: another employee has this name"),
-        (("x", "--max-rounds", "51"), "--max-rounds: Input should be less than or equal to 50"),
+        (("x", "--max-rounds", "51"), "--max-rounds: should be at most 50"),
         (("x", "--triage", "maybe"), "--triage: 'maybe' is not one of auto, direct, orchestrate."),
         (("x", "--plan-review=red-team"), "--plan-review: 'red-team' is not one of debate, perspectives."),
     ],
@@ -281,7 +281,7 @@ def test_only_orchestrations_are_continued(hansard: Hansard) -> None:
     said = hansard("continue", delivery)
     assert said.code == 4
     assert said.err == (
-        f"hansard: Session {delivery} is a delivery; only an orchestration can continue. "
+        f"hansard: Session {delivery} is a delivery; `hansard continue` is only for orchestrations. "
         f"Use `hansard cancel {delivery}`.\n"
     )
     assert hansard("continue", "latest").err == said.err

@@ -112,6 +112,20 @@ def test_uncommitted_changes_in_the_same_files_are_not_touched(
     assert (here / "a.txt").read_text() == "unsaved\n" and not (here / "new").exists()
 
 
+def test_another_repository_is_refused_by_name(
+    hansard: Hansard, here: Path, delivered: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other"
+    git(tmp_path, "init", "--quiet", "--initial-branch=main", str(other))
+    git(other, "-c", "user.name=A", "-c", "user.email=a@b", "commit", "--quiet", "--allow-empty", "-m", "Begin")
+    monkeypatch.chdir(other)
+    for command in ("apply", "merge", "apply"):  # also after one of them fetched the commits
+        said = hansard(command, delivered)
+        refusal = f"hansard: {other} has nothing in common with session {delivered}, which worked on {here}.\n"
+        assert (said.code, said.err) == (4, refusal)
+    assert git(other, "status", "--porcelain") == ""
+
+
 @pytest.mark.parametrize("command", ["apply", "merge"])
 def test_a_conflict_names_its_files_and_changes_nothing(
     hansard: Hansard, here: Path, delivered: str, command: str
