@@ -144,13 +144,22 @@ def list_events(request: Request) -> Response:
     return answer(EventPage(items=items, next_cursor=str(history[-1].version) if full else None))
 
 
-@endpoint("needs", "limit", "cursor", position=_head)
+@endpoint("needs", "owner", "repository", "limit", "cursor", position=_head)
 def list_decisions(request: Request) -> Response:
     """GET /api/decisions: everything that waits for a person, oldest first; `needs` filters by what it waits for"""
     query = request.query_params
     needs = tuple(word for value in query.getlist("needs") for word in value.split(","))
     with system(request).reading() as db:
-        return answer(inbox.page(db, needs=needs, limit=limit(request), cursor=query.get("cursor")))
+        return answer(
+            inbox.page(
+                db,
+                needs=needs,
+                owner=query.get("owner"),
+                repository=query.get("repository"),
+                limit=limit(request),
+                cursor=query.get("cursor"),
+            )
+        )
 
 
 @endpoint("after", "cursor", "limit", "kind", "type", "activity")

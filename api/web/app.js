@@ -119,6 +119,8 @@ function tick() {
   if (!clock || "replay" in document.body.dataset || !document.body.dataset.follows) return;
   const asOf = Math.min(Date.now(), Number(clock.dataset.asOf));
   clock.textContent = clocked(asOf - Number(clock.dataset.elapsed));
+  const bar = clock.closest(".gauge")?.querySelector("meter");
+  if (bar) bar.value = Date.now() - asOf + Number(clock.dataset.elapsed);
 }
 
 // -- following -------------------------------------------------------------------------------------------------------

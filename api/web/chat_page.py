@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -11,6 +12,7 @@ from starlette.responses import Response
 from api.http.requests import caught_up, only, system
 from api.system import System
 from api.web import model
+from api.web.doing import doing
 from api.web.plain_text import cut
 from api.web.rendering import explicit, language_of, page, render
 from api.web.session.context import SENTENCE, tame
@@ -71,6 +73,7 @@ async def shown(request: Request, sent: ChatSent) -> Response:
             found=thread,
             after=after,
             sent=sent,
+            doing=partial(doing, inside.live, say),
             language=explicit(request) or "",
         )
 
@@ -108,7 +111,15 @@ def _messages(
     for line in conversation.messages:
         if line.author == "team":
             continue
-        bubbles.append({"who": "person", "at": line.at, "text": cut(line.text, LONG), "run": None})
+        bubbles.append(
+            {
+                "who": "person",
+                "name": _name(db, line.session_id),
+                "at": line.at,
+                "text": cut(line.text, LONG),
+                "run": None,
+            }
+        )
         answer, session = answers.get(line.session_id), sessions.get(line.session_id)
         if session is not None:
             text = tame(cut(outcome(view(session).wire(), language), LONG)) if answer else ""
@@ -117,6 +128,12 @@ def _messages(
         elif answer is None:
             bubbles[-1]["queued"] = True
     return bubbles
+
+
+def _name(db: Database, session_id: str) -> str:
+    """Who sent the message; empty without keys."""
+    item = overview.item(db, session_id)
+    return model.owner(item.owner or "") if item else ""
 
 
 def _card(db: Database, session: Orchestration) -> dict[str, Any] | None:
@@ -131,7 +148,7 @@ def _card(db: Database, session: Orchestration) -> dict[str, Any] | None:
         "badge": item.status,
         "mode": session.mode or "",
         "rounds": (item.round, item.last_round) if session.mode == "orchestrated" else None,
-        "at_work": [cut(turn.agent, 60) for turn in item.outstanding_turns if turn.work != "wait"],
+        "at_work": [(cut(turn.agent, 60), turn.turn_id) for turn in item.outstanding_turns if turn.work != "wait"],
         "cost": model.money(session.spent.cost_micros),
         "time": model.clock(session.updated_at - session.created_at),
         "branch": cut(session.branch or "", 120),

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 from starlette.requests import Request
@@ -10,7 +11,8 @@ from starlette.responses import Response
 from api.http.requests import caught_up, only, system
 from api.web.answering import answering
 from api.web.forms.sent import NOTHING, Sent
-from api.web.model import BADGES, feedback_words
+from api.web.model import BADGES, feedback_words, money
+from api.web.model import owner as owner_name
 from api.web.plain_text import cut
 from api.web.rendering import language_of, page, render
 from api.web.session.context import tame
@@ -38,7 +40,7 @@ class InboxPage:
 
 async def decisions(request: Request) -> Response:
     """GET /decisions: what waits for a person; a decision is bound to the version that is shown"""
-    only(request, "cursor", "needs", "lang")
+    only(request, "cursor", "needs", "owner", "repository", "lang")
     return page(await _shown(request, NOTHING))
 
 
@@ -49,24 +51,31 @@ async def again(request: Request, sent: Sent) -> Response:
 
 async def _shown(request: Request, sent: Sent) -> str:
     inside, say = system(request), language_of(request)
-    cursor, needs = (request.query_params.get(name) or None for name in ("cursor", "needs"))
+    query = {name: request.query_params.get(name) or None for name in ("cursor", "needs", "owner", "repository")}
     await caught_up(request, await asyncio.to_thread(inside.store.head))
     after = inside.follower.position
 
     def build() -> str:
         with inside.reading() as db:
-            items = inbox_page(db, cursor, needs)
-        return render(request, say, "inbox.html", page=items, after=after, sent=sent, cursor=cursor, wanted=needs)
+            items = inbox_page(db, **query)
+        return render(request, say, "inbox.html", page=items, after=after, sent=sent, looked=query)
 
     return await asyncio.to_thread(build)
 
 
-def inbox_page(db: Database, cursor: str | None, needs: str | None = None) -> InboxPage:
+def inbox_page(
+    db: Database,
+    cursor: str | None = None,
+    needs: str | None = None,
+    owner: str | None = None,
+    repository: str | None = None,
+) -> InboxPage:
     """Raises Invalid for a cursor that was not returned from here, or an unknown need."""
-    rows = inbox.page(db, needs=(needs,) if needs else (), limit=ITEMS, cursor=cursor)
+    wanted = (needs,) if needs else ()
+    rows = inbox.page(db, needs=wanted, owner=owner, repository=repository, limit=ITEMS, cursor=cursor)
     return InboxPage(
         items=tuple(_item(db, item) for item in rows.items),
-        counts=inbox.counts(db),
+        counts=inbox.counts(db, owner=owner, repository=repository),
         cursor=rows.next_cursor,
         first=cursor is None,
     )
@@ -83,6 +92,9 @@ def _item(db: Database, item: WaitingItem) -> dict[str, Any]:
             "session": item.session_id,
             "request": item.request_id,
             "kind": kind_of(item.session_id),
+            "by": owner_name(item.owner),
+            "cost": money(item.cost_micros),
+            "folder": cut(PurePath(item.repository or "").name, 24),
             "badge": BADGES.get(item.waits_for, "waiting_for_decision"),
             "approval": fields.get("approval"),
             "seen": item.seen,

@@ -20,7 +20,8 @@ export function living() {
   const followed = new Map();
 
   function look() {
-    const shown = new Set(document.hidden ? [] : document.querySelectorAll("[data-activity]"));
+    const past = "replay" in document.body.dataset; // where nothing is at work now
+    const shown = new Set(document.hidden || past ? [] : document.querySelectorAll("[data-activity]"));
     for (const [place, turn] of followed) {
       if (shown.has(place)) turn.tick();
       else if (followed.delete(place)) turn.leave();

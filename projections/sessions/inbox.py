@@ -11,8 +11,8 @@ from domain.values.time import iso
 from projections.engine.ports import Database
 from projections.sessions.causes import why
 from projections.sessions.overview import NEEDS, cursor_of, position_of
-from projections.sessions.questions import QuestionRow, asked_after
-from projections.sessions.row import ROWS, SessionRow
+from projections.sessions.questions import QuestionRow, asked, asked_after
+from projections.sessions.row import EVERYTHING, ROWS, Belonging, SessionRow, belonging
 from projections.views.base import ApprovalView, approval_view
 from projections.views.sessions import DecisionPage, WaitingItem
 
@@ -20,9 +20,15 @@ DEFAULT_LIMIT, MOST = 50, 200
 
 
 def page(
-    db: Database, *, needs: Collection[str] = (), limit: int = DEFAULT_LIMIT, cursor: str | None = None
+    db: Database,
+    *,
+    needs: Collection[str] = (),
+    owner: str | None = None,
+    repository: str | None = None,
+    limit: int = DEFAULT_LIMIT,
+    cursor: str | None = None,
 ) -> DecisionPage:
-    """What waits, oldest first; `needs` filters by what is needed.
+    """What waits, oldest first; `needs` filters by what is needed, `owner` and `repository` by the session.
 
     Raises Invalid for a cursor that was not returned from here, a limit outside 1 … 200, or an unknown need.
     """
@@ -30,7 +36,8 @@ def page(
         raise Invalid({"/limit": Sentence("not_between", number=1, most=MOST)})
     if not set(needs) <= set(NEEDS):
         raise Invalid({"/needs": Sentence("not_one_of", choices=list(NEEDS))})
-    items = begun_after(db, 0 if cursor is None else position_of(cursor), limit + 1, tuple(needs or NEEDS))
+    after = 0 if cursor is None else position_of(cursor)
+    items = begun_after(db, after, limit + 1, tuple(needs or NEEDS), of=belonging(owner, repository))
     shown = items[:limit]
     return DecisionPage(
         items=tuple(item for _, item in shown),
@@ -38,34 +45,43 @@ def page(
     )
 
 
-def begun_after(db: Database, after: int, limit: int, wanted: Collection[str] = NEEDS) -> list[tuple[int, WaitingItem]]:
+def begun_after(
+    db: Database, after: int, limit: int, wanted: Collection[str] = NEEDS, *, of: Belonging = EVERYTHING
+) -> list[tuple[int, WaitingItem]]:
     """What started to wait after this position and still does, with the position where it started."""
     rows = ROWS.select(
         db,
-        f"WHERE waiting > ? AND waits_for IN ({', '.join('?' * len(wanted))}) ORDER BY waiting LIMIT ?",
-        (after, *wanted, limit),
+        f"WHERE {_where(of)} waiting > ? AND waits_for IN ({', '.join('?' * len(wanted))}) ORDER BY waiting LIMIT ?",
+        (*of.values, after, *wanted, limit),
     )
     items = [(row.waiting or 0, _item(row)) for row in rows]
     if "permission" in wanted:
-        items = sorted([*items, *_permissions(db, after, limit)], key=lambda place: place[0])
+        items = sorted([*items, *_permissions(db, after, limit, of)], key=lambda place: place[0])
     return items[:limit]
 
 
-def _permissions(db: Database, after: int, limit: int) -> list[tuple[int, WaitingItem]]:
+def _where(of: Belonging) -> str:
+    return "".join(f"{condition} AND " for condition in of.where)
+
+
+def _permissions(db: Database, after: int, limit: int, of: Belonging) -> list[tuple[int, WaitingItem]]:
     """The requests of agents, each with its position in the log."""
-    open_questions = asked_after(db, after, limit)
+    open_questions = asked_after(db, after, limit, of)
     rows = ROWS.get(db, list({question.session_id for question in open_questions}))
     return [(question.position, _question(rows[question.session_id], question)) for question in open_questions]
 
 
-def counts(db: Database) -> dict[str, int]:
+def counts(db: Database, *, owner: str | None = None, repository: str | None = None) -> dict[str, int]:
     """How many items wait, by what they need."""
+    of = belonging(owner, repository)
     rows = db.execute(
-        "SELECT waits_for, count(*) FROM overview WHERE waiting IS NOT NULL GROUP BY waits_for ORDER BY waits_for"
+        f"SELECT waits_for, count(*) FROM overview WHERE {_where(of)} waiting IS NOT NULL"
+        " GROUP BY waits_for ORDER BY waits_for",
+        of.values,
     ).fetchall()
     numbers = {word: int(number) for word, number in rows}
-    [(permissions,)] = db.execute("SELECT count(*) FROM overview_questions").fetchall()
-    return numbers | ({"permission": int(permissions)} if permissions else {})
+    permissions = asked(db, of)
+    return numbers | ({"permission": permissions} if permissions else {})
 
 
 def _item(row: SessionRow) -> WaitingItem:

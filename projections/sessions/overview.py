@@ -14,7 +14,7 @@ from projections.engine.ports import LATEST, Database
 from projections.facts import AT_REST
 from projections.reports.ledger import Filters
 from projections.sessions.questions import turns_asking
-from projections.sessions.row import ROWS, SessionRow
+from projections.sessions.row import ROWS, SessionRow, belonging
 from projections.sessions.search import matching
 from projections.views.session import TurnView
 from projections.views.sessions import SessionItem, SessionPage, WaitsFor
@@ -63,14 +63,14 @@ def page(
     before = LATEST if cursor is None else position_of(cursor)
     where: list[str] = ["created < ?"]
     values: list[int | str] = [before]
-    conditions = {"kind =": kind, "status =": status, "repository =": repository}
+    conditions = {"kind =": kind, "status =": status}
     for condition, value in (conditions | {"created_at >=": since, "created_at <": until}).items():
         if value is not None:
             where.append(f"{condition} ?")
             values.append(value)
-    if owner is not None:
-        where.append("owner IN (?, ?, ?)")
-        values += [owner, f"person:{owner}", f"key:{owner}"]
+    theirs = belonging(owner, repository)
+    where += theirs.where
+    values += theirs.values
     if label is not None:
         where.append("created IN (SELECT created FROM overview_labels WHERE label = ? AND created < ?)")
         values += [label, before]

@@ -10,6 +10,7 @@ from domain.session.permissions import PermissionEvent, PermissionRequested
 from domain.session.record import Recorded
 from projections.engine.ports import Database
 from projections.engine.table import Table
+from projections.sessions.row import Belonging
 
 
 @dataclass(slots=True)
@@ -64,9 +65,23 @@ class OpenQuestions:
         QUESTIONS.save(self._db, [row for row in self._changed.values() if row is not None])
 
 
-def asked_after(db: Database, position: int, limit: int) -> list[QuestionRow]:
+def asked_after(db: Database, position: int, limit: int, of: Belonging) -> list[QuestionRow]:
     """The requests after a position of the log, oldest first."""
-    return QUESTIONS.select(db, "WHERE position > ? ORDER BY position LIMIT ?", (position, limit))
+    where = f"WHERE {_within(of)} position > ? ORDER BY position LIMIT ?"
+    return QUESTIONS.select(db, where, (*of.values, position, limit))
+
+
+def asked(db: Database, of: Belonging) -> int:
+    """How many requests there are."""
+    [(number,)] = db.execute(f"SELECT count(*) FROM overview_questions WHERE {_within(of)} 1 = 1", of.values).fetchall()
+    return int(number)
+
+
+def _within(of: Belonging) -> str:
+    """Of these sessions alone."""
+    if not of.where:
+        return ""
+    return f"session_id IN (SELECT session_id FROM overview WHERE {' AND '.join(of.where)}) AND"
 
 
 def turns_asking(db: Database, session_ids: Sequence[str]) -> frozenset[str]:

@@ -1,6 +1,7 @@
 """One row per session: what lists show of it, and what it waits for."""
 
 from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 from domain.values.sentences import packed
 from projections.engine.table import Table
@@ -84,3 +85,23 @@ class SessionRow:
 
 
 ROWS = Table("overview", SessionRow)
+
+
+class Belonging(NamedTuple):
+    """Conditions on whose sessions, and in which repository."""
+
+    where: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+
+
+def belonging(owner: str | None, repository: str | None) -> Belonging:
+    """Owners can be given by name alone."""
+    found = Belonging()
+    if owner is not None:
+        found = Belonging(("owner IN (?, ?, ?)",), (owner, f"person:{owner}", f"key:{owner}"))
+    if repository is not None:
+        found = Belonging((*found.where, "repository = ?"), (*found.values, repository))
+    return found
+
+
+EVERYTHING: Final = Belonging()

@@ -4,8 +4,9 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.api.server import Server, delivery, start
-from tests.browser.browsing import PATIENCE_MS, Browsing
+from tests.api.scenes import two_iterations
+from tests.api.server import Server, delivery, events, start
+from tests.browser.browsing import PATIENCE_MS, Browsing, live
 
 EDITED = {"kind": "tool", "id": "c0", "tool": "edit", "title": "src/calc.py", "status": "completed"}
 BEGUN = {"kind": "tool", "id": "c1", "tool": "execute", "title": "pytest -q", "status": "running"}
@@ -48,3 +49,14 @@ def test_many_tabs_show_it_though_few_have_a_stream(site: Browsing, server: Serv
         expect(page.locator("[data-activity] li")).to_have_text(["Edit calc.py"])
     assert len(streams) == 3
     server.client.post(f"/api/sessions/{name}/cancel", json={})
+
+
+def test_in_a_replay_nobody_is_at_work_now(site: Browsing, server: Server) -> None:
+    """The turn that was open then has long ended: no clock of it runs."""
+    session_id = two_iterations(server.client)
+    [asked, *_] = [event["version"] for event in events(server.client, session_id) if event["type"] == "turn.requested"]
+    page = site.tab(f"/sessions/{session_id}?at={asked}")
+    live(page, "finished")
+    expect(page.locator("#overview")).to_contain_text("At work:")
+    page.wait_for_function("() => new Promise((done) => setTimeout(() => done(true), 1200))")
+    assert page.locator("#overview .doing").inner_text() == ""

@@ -66,6 +66,7 @@ PANELS: Final = (
     Panel("turns", turns.turns, tab="turns"),
     Panel("changes", changes.changes, tab="changes"),
     Panel("artifacts", work.artifacts, ("delivery",), tab="changes"),
+    Panel("decision", overview.decision, tab="discussion"),
     Panel("discussion", discussion.discussion, TALKS, tab="discussion"),
     Panel("reviews", work.reviews, ("delivery",), tab="discussion"),
     Panel("family", work.family, tab="discussion"),

@@ -36,12 +36,15 @@ def parts_of(prompt: str) -> dict[str, str]:
 
 
 def sections(parts: Mapping[str, str], earlier: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The parts that are not empty; new is what the agent was not sent in its earlier turn, if it had one."""
+    """The parts that are not empty; new is what the agent was not sent in its earlier turn, if it
+    had one. The first new part is open."""
     filled = {name: words for name, words in parts.items() if words.strip() and words.strip() not in NOTHING.values()}
-    return [
+    shown = [
         _section(name, words, new=bool(earlier) and _is_new(name, words, earlier), first=not earlier)
         for name, words in filled.items()
     ]
+    opened = next((part for part in shown if part["open"]), None)
+    return [part | {"open": part is opened} for part in shown]
 
 
 def _section(name: str, words: str, *, new: bool, first: bool) -> dict[str, Any]:
