@@ -146,12 +146,17 @@ const stream = following({
   },
 });
 
+let told = "";
+/** What the connection is like; in the past that it is the past, unless something is wrong. */
 function tell(state) {
+  told = state;
+  const shown = "replay" in page && ["live", "finished"].includes(state) ? "replay" : state;
   const place = document.querySelector("[data-live]");
   place.hidden = false;
-  place.className = `live is-${state}`;
-  place.textContent = words[state];
+  place.className = `live is-${shown}`;
+  place.textContent = words[shown];
 }
+addEventListener("hansard:place", () => told && tell(told));
 
 const notices = noticing({ words });
 

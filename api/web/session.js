@@ -86,6 +86,7 @@ export function session({ pieces, fill, announce }) {
     const past = where.at !== null;
     if (past) page.replay = "";
     else delete page.replay;
+    dispatchEvent(new Event("hansard:place"));
     find("[data-banner]").hidden = !past;
     find("[data-act]").hidden = past;
     for (const link of document.querySelectorAll("[data-now]")) link.hidden = !past && !link.closest("[data-banner]");

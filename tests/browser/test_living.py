@@ -56,7 +56,7 @@ def test_in_a_replay_nobody_is_at_work_now(site: Browsing, server: Server) -> No
     session_id = two_iterations(server.client)
     [asked, *_] = [event["version"] for event in events(server.client, session_id) if event["type"] == "turn.requested"]
     page = site.tab(f"/sessions/{session_id}?at={asked}")
-    live(page, "finished")
+    live(page, "replay")
     expect(page.locator("#overview")).to_contain_text("At work:")
     page.wait_for_function("() => new Promise((done) => setTimeout(() => done(true), 1200))")
     assert page.locator("#overview .doing").inner_text() == ""
