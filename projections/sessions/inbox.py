@@ -11,7 +11,7 @@ from domain.values.time import iso
 from projections.engine.ports import Database
 from projections.sessions.causes import why
 from projections.sessions.overview import NEEDS, cursor_of, position_of
-from projections.sessions.questions import QuestionRow, asked, asked_after
+from projections.sessions.questions import QuestionRow, asked_after, number_of_requests
 from projections.sessions.row import EVERYTHING, ROWS, Belonging, SessionRow, belonging
 from projections.views.base import ApprovalView, approval_view
 from projections.views.sessions import DecisionPage, WaitingItem
@@ -80,7 +80,7 @@ def counts(db: Database, *, owner: str | None = None, repository: str | None = N
         of.values,
     ).fetchall()
     numbers = {word: int(number) for word, number in rows}
-    permissions = asked(db, of)
+    permissions = number_of_requests(db, of)
     return numbers | ({"permission": permissions} if permissions else {})
 
 

@@ -96,12 +96,12 @@ class Belonging(NamedTuple):
 
 def belonging(owner: str | None, repository: str | None) -> Belonging:
     """Owners can be given by name alone."""
-    found = Belonging()
+    theirs = Belonging()
     if owner is not None:
-        found = Belonging(("owner IN (?, ?, ?)",), (owner, f"person:{owner}", f"key:{owner}"))
+        theirs = Belonging(("owner IN (?, ?, ?)",), (owner, f"person:{owner}", f"key:{owner}"))
     if repository is not None:
-        found = Belonging((*found.where, "repository = ?"), (*found.values, repository))
-    return found
+        theirs = Belonging((*theirs.where, "repository = ?"), (*theirs.values, repository))
+    return theirs
 
 
 EVERYTHING: Final = Belonging()
