@@ -1,4 +1,4 @@
-"""Small files that people write, read whole; and private files and folders."""
+"""Small files that people write, read whole; private files and folders; the checkout that a folder is in."""
 
 import json
 import os
@@ -74,3 +74,13 @@ def open_to_others(path: Path) -> bool:
 def is_empty(folder: Path) -> bool:
     """Whether this is a folder with nothing in it."""
     return folder.is_dir() and next(folder.iterdir(), None) is None
+
+
+def checkout_of(folder: Path) -> Path | None:
+    """The top of the checkout that contains a folder, as git finds it; None outside of git. A folder that is merely
+    called `.git` does not count."""
+    for place in (folder, *folder.parents):
+        git = place / ".git"
+        if git.is_file() or (git / "HEAD").exists():
+            return place
+    return None

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from uuid import uuid4
 
+from pydantic import Field
+
 from adapters.store.mapper import blanked
 from adapters.turns.job import ENDED
 from adapters.writer.writer import CommandEnvelope
@@ -27,6 +29,7 @@ from domain.session.redaction import REDACTED, RedactedEvent, RedactText
 from domain.session.state import Session
 from domain.values.base import Command, HansardError, Invalid, Text, Unknown
 from domain.values.sentences import Sentence
+from projections.views.base import View
 
 _log = logging.getLogger(__name__)
 
@@ -92,7 +95,16 @@ def _again(delivery: Delivery, sent_back: WorkSentBack) -> str:
 # Redaction: a long text is removed from the log, from the events that quote it, and from the views.
 
 
-async def redact(system: System, digest: str, *, reason: str, actor: str) -> dict[str, object]:
+class RedactionAnswer(View):
+    """What was taken out of the log."""
+
+    digest: str
+    sessions: tuple[str, ...] = Field(description="those that mention the text")
+    events: int = Field(description="how many events quoted its beginning")
+    shared: tuple[str, ...] = Field(description="those whose commits stay in the database: they have not ended")
+
+
+async def redact(system: System, digest: str, *, reason: str, actor: str) -> RedactionAnswer:
     """Remove the text, and record that in every session that mentions it. Raises Unknown if there is no such text."""
     quoting = await asyncio.to_thread(_quoting, system, digest)
     if not quoting:
@@ -103,7 +115,9 @@ async def redact(system: System, digest: str, *, reason: str, actor: str) -> dic
     await asyncio.to_thread(system.follower.rebuild)
     await asyncio.to_thread(system.search.scrub)
     shared = await asyncio.to_thread(_still_shared, system, list(quoting))
-    return {"digest": digest, "sessions": list(quoting), "events": sum(map(len, quoting.values())), "shared": shared}
+    return RedactionAnswer(
+        digest=digest, sessions=tuple(quoting), events=sum(map(len, quoting.values())), shared=tuple(shared)
+    )
 
 
 def _still_shared(system: System, names: Sequence[str]) -> list[str]:

@@ -2,7 +2,11 @@
 
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
+from pydantic import Field
+
+from adapters.files import checkout_of
 from adapters.project import BadProject, Project, Trust, load
 from adapters.project.settings import NAME
 from api.http.problems import Problem
@@ -10,11 +14,23 @@ from api.node.settings import Settings
 from domain.delivery.baseline import Preparation
 from domain.values.base import Invalid
 from domain.values.sentences import Sentence
+from projections.views.base import View
+
+
+class TrustedSettings(View):
+    """What is trusted of a checkout's `hansard.toml` from now on."""
+
+    workspace: str = Field(description="the top of the checkout")
+    digest: str | None = Field(description="digest of these settings; null if there is nothing to trust")
+    setup: tuple[str, ...]
+    env: dict[str, str]
+    network: Literal["none", "all"]
+    team: str | None
 
 
 def root_of(folder: Path) -> Path:
     """The root of the checkout that contains a folder; outside of git, the folder itself."""
-    return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
+    return checkout_of(folder) or folder
 
 
 def within_roots(path: Path, settings: Settings) -> None:
@@ -67,16 +83,16 @@ def preparation_of(project: Project) -> Preparation:
     )
 
 
-def grant(folder: Path, settings: Settings, *, by: str) -> dict[str, object]:
+def grant(folder: Path, settings: Settings, *, by: str) -> TrustedSettings:
     """Trust the settings of a checkout as they are now, and return them. Raises Invalid, OSError."""
     project, root = read_project(folder), root_of(folder)
     trust_of(settings).grant(root, project, by=by)
     workspace = project.workspace
-    return {
-        "workspace": str(root),
-        "digest": project.digest,
-        "setup": [step.command for step in project.setup_steps()],
-        "env": dict(workspace.env),
-        "network": project.validation.network,
-        "team": project.delivery.team,
-    }
+    return TrustedSettings(
+        workspace=str(root),
+        digest=project.digest,
+        setup=tuple(step.command for step in project.setup_steps()),
+        env=dict(workspace.env),
+        network=project.validation.network,
+        team=project.delivery.team,
+    )

@@ -9,6 +9,7 @@ import orjson
 
 from adapters.agents.scripted import Scenario
 from adapters.agents.team import Team
+from adapters.files import checkout_of
 from adapters.workspace import Room, WorkspaceError, check, confine
 from api.actions.bodies import (
     Conversation,
@@ -168,7 +169,7 @@ def _shared(
         origin=body.origin,
         labels=tuple(body.labels),
         workspace=folder,
-        repository=workspace is not None and _in_repository(workspace),
+        repository=workspace is not None and checkout_of(workspace) is not None,
         scenario=scenario,
         crew={} if scenario or team.example else stand_ins(team, employees) | everybody(team, *roles),
         decisions=team.decisions.policy(author, body.labels, folder) if team.decisions else None,
@@ -264,10 +265,6 @@ def _workspace(body: Start, settings: Settings) -> Path | None:
     except WorkspaceError as error:
         raise Invalid({"/workspace": sentence_of(error)}) from None
     return path
-
-
-def _in_repository(folder: Path) -> bool:
-    return any((place / ".git").exists() for place in (folder, *folder.parents))
 
 
 def _scenario(body: Start) -> tuple[Text | None, tuple[Blob, ...]]:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from cyclopts import Group, Parameter
 from cyclopts.types import ExistingDirectory
 
+from adapters.files import checkout_of
 from api.cli import exits
 from api.cli.client import Api, connected, resolve
 from api.cli.exits import Failed
@@ -167,7 +168,7 @@ def say_who_works(api: Api) -> None:
 
 
 def in_repository(folder: Path) -> bool:
-    return any((place / ".git").exists() for place in (folder, *folder.parents))
+    return checkout_of(folder) is not None
 
 
 async def _is_example(api: Api) -> bool:

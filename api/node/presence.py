@@ -7,16 +7,23 @@ import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from adapters.store import Node, Store
 from adapters.turns.presence import present, this_machine
 from domain.values.base import HansardError
 from domain.values.time import iso
+from projections.views.base import View
 
 _EVERY_SECONDS: Final = 5.0
 
 log = logging.getLogger(__name__)
+
+
+class LiveNode(View):
+    name: str
+    role: Literal["server", "worker"]
+    last_seen: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +59,13 @@ class ThisNode:
                 await asyncio.gather(telling, return_exceptions=True)  # it never comes after the goodbye
             await asyncio.sleep(_EVERY_SECONDS)
 
-    def rows(self) -> list[dict[str, Any]]:
-        """The live processes, for JSON. Raises HansardError."""
+    def alive(self) -> tuple[LiveNode, ...]:
+        """The live processes. Raises HansardError."""
         beside = () if self.workers is None else present(self.workers)
         now = self.store.clock()
         workers = [Node(name, "worker", now) for name in beside if f".{os.getpid()}." not in name]
         nodes = [*self.store.nodes(), *workers]
-        return [{"name": node.name, "role": node.role, "lastSeen": iso(node.last_seen)} for node in nodes]
+        return tuple(LiveNode(name=node.name, role=node.role, last_seen=iso(node.last_seen)) for node in nodes)
 
 
 def server_name() -> str:

@@ -3,10 +3,14 @@
 from functools import partial
 
 from api.actions import command_bodies
+from api.actions.changing import RedactionAnswer
+from api.actions.projects import TrustedSettings
 from api.openapi import shapes
 from api.openapi.parameters import ANY_OBJECT, CSV, HTML, MARKDOWN, PLAIN, Operation
 from api.routes import turns as turn_bodies
+from api.routes.health import Alive, Readiness
 from api.routes.policies import POLICIES, lab
+from api.routes.turns import HeldTurn, TurnOffer
 from projections import reports
 from projections.views import past, record, sessions, turns
 
@@ -43,7 +47,7 @@ OPERATIONS: dict[str, Operation] = {
         description="The set-up, environment, network and team in its `hansard.toml` take effect from now on. "
         "Changes need to be trusted again.",
         body=command_bodies.TrustProject,
-        answer=shapes.TrustedSettings,
+        answer=TrustedSettings,
     ),
     "redact_text": Operation(
         tag="Sessions",
@@ -53,7 +57,7 @@ OPERATIONS: dict[str, Operation] = {
         "`session.text_redacted`, and `verify` names it. Copies elsewhere are not touched. On PostgreSQL, the commits "
         "of these sessions are removed from the database if the sessions have ended; `shared` names the others.",
         body=command_bodies.Redact,
-        answer=shapes.RedactionAnswer,
+        answer=RedactionAnswer,
         refuses=(404, 503),
     ),
     "extend_budget": _command(
@@ -114,7 +118,7 @@ OPERATIONS: dict[str, Operation] = {
         description="Waits up to `waitSeconds`, limited by the server (30 s by default). The turn is leased to the"
         " claiming API key; when the lease expires, the next claim gets it.",
         body=turn_bodies.TurnClaim,
-        answer=shapes.TurnOffer,
+        answer=TurnOffer,
         nothing="No turn is waiting.",
         refuses=(503,),
     ),
@@ -123,7 +127,7 @@ OPERATIONS: dict[str, Operation] = {
         summary="Renew the lease of a claimed turn",
         description="409 means the turn is lost, and `reason` says why; its result is no longer needed.",
         body=turn_bodies.TurnHeartbeat,
-        answer=shapes.HeldTurn,
+        answer=HeldTurn,
         refuses=(404, 409, 503),
     ),
     "record_result": Operation(
@@ -264,8 +268,8 @@ OPERATIONS: dict[str, Operation] = {
         answer=lab.LabAnswer,
         refuses=(404, 503),
     ),
-    "alive": Operation("Health", "The process is alive", answer=shapes.Alive, open=True),
-    "ready": Operation("Health", "The store answers and the views are up to date", answer=shapes.Readiness),
+    "alive": Operation("Health", "The process is alive", answer=Alive, open=True),
+    "ready": Operation("Health", "The store answers and the views are up to date", answer=Readiness),
     "metrics": Operation("Health", "Figures for Prometheus", media=PLAIN),
     "show_openapi": Operation("Reference", "This document", answer=ANY_OBJECT, tagged=True),
     "show_reference": Operation("Reference", "The reference page", media=HTML, tagged=True),

@@ -3,7 +3,6 @@
 import asyncio
 from pathlib import Path
 
-import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -44,7 +43,7 @@ async def trust_project(request: Request) -> Response:
     body = read(TrustProject, call.fields)
     within_roots(Path(body.workspace), call.system.settings)
     granted = await asyncio.to_thread(grant, Path(body.workspace), call.system.settings, by="http")
-    return Response(orjson.dumps(granted), media_type="application/json", headers=answer_headers())
+    return Response(granted.json_bytes(), media_type="application/json", headers=answer_headers())
 
 
 @remember_answers
@@ -53,7 +52,7 @@ async def redact_text(request: Request) -> Response:
     call = await call_of(request)
     body = read(Redact, call.fields)
     done = await redact(call.system, body.digest, reason=body.reason, actor=call.actor)
-    return Response(orjson.dumps(done), media_type="application/json", headers=answer_headers())
+    return Response(done.json_bytes(), media_type="application/json", headers=answer_headers())
 
 
 async def extend_budget(request: Request) -> Response:

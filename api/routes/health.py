@@ -2,24 +2,51 @@
 
 import asyncio
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
-import orjson
+from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
 from adapters.store import is_shared
 from api.http.requests import answer_headers, system
+from api.node.presence import LiveNode
 from api.system import System
-from domain.values.base import HansardError
+from domain.values.base import HansardError, absent
+from projections.views.base import View
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
 
 
+class Alive(View):
+    status: Literal["ok"]
+
+
+class Readiness(View):
+    """With the figures; only the problem if the store does not respond."""
+
+    status: Literal["ready", "not ready"]
+    problems: tuple[str, ...]
+    head: int | None = Field(default=None, exclude_if=absent)
+    position: int | None = Field(default=None, exclude_if=absent)
+    lag: int | None = Field(default=None, exclude_if=absent)
+    store: Literal["sqlite", "postgresql"] | None = Field(default=None, exclude_if=absent)
+    node: str | None = Field(default=None, exclude_if=absent, description="this process")
+    nodes: tuple[LiveNode, ...] | None = Field(
+        default=None, exclude_if=absent, description="the servers and workers seen recently"
+    )
+    lag_limit: int | None = Field(default=None, exclude_if=absent)
+    views: dict[str, int] | None = Field(
+        default=None, exclude_if=absent, description="how many positions each view is behind the log"
+    )
+    waiting_commands: int | None = Field(default=None, exclude_if=absent)
+    example_team: bool | None = Field(default=None, exclude_if=absent)
+
+
 async def alive(_: Request) -> Response:
     """GET /healthz: the process lives"""
-    return _answer({"status": "ok"})
+    return _answer(Alive(status="ok"))
 
 
 async def ready(request: Request) -> Response:
@@ -28,47 +55,47 @@ async def ready(request: Request) -> Response:
     failure = await asyncio.to_thread(inside.store.failure) if inside.store.failing else None
     figures = await asyncio.to_thread(_figures, inside, failure)
     response = _answer(figures) if request.state.actor else Response(headers=answer_headers())
-    if figures["status"] != "ready":
+    if figures.status != "ready":
         response.status_code = 503
         response.headers["Retry-After"] = "1"
     return response
 
 
-def _answer(figures: dict[str, Any]) -> Response:
-    return Response(orjson.dumps(figures), headers=answer_headers(), media_type="application/json")
+def _answer(figures: View) -> Response:
+    return Response(figures.json_bytes(), headers=answer_headers(), media_type="application/json")
 
 
-def _figures(inside: System, failure: str | None) -> dict[str, Any]:
-    kind = "postgresql" if is_shared(inside.settings.database) else "sqlite"
+def _figures(inside: System, failure: str | None) -> Readiness:
+    kind: Literal["sqlite", "postgresql"] = "postgresql" if is_shared(inside.settings.database) else "sqlite"
     try:
-        head, nodes = inside.store.head(), inside.node.rows()
+        head, nodes = inside.store.head(), inside.node.alive()
     except HansardError as error:
-        return {"status": "not ready", "store": kind, "problems": [f"the store does not answer: {error}"]}
+        return Readiness(status="not ready", store=kind, problems=(f"the store does not answer: {error}",))
     position = inside.follower.position
     try:
         stopped = (*inside.follower.problems(), *inside.search.problems())
         lags = inside.follower.lags()
     except HansardError as error:
-        return {"status": "not ready", "store": kind, "problems": [str(error)]}
+        return Readiness(status="not ready", store=kind, problems=(str(error),))
     problems = list(dict.fromkeys(f"{each.subject} at position {each.position}: {each.error}" for each in stopped))
     if failure is not None:
         problems.insert(0, f"the last write failed: {failure}")
     if head - position > inside.settings.lag_events:
         problems.append(f"the views are {head - position} events behind (limit {inside.settings.lag_events})")
-    return {
-        "status": "not ready" if problems else "ready",
-        "store": kind,
-        "node": inside.node.name,
-        "nodes": nodes,
-        "head": head,
-        "position": position,
-        "lag": max(0, head - position),
-        "lagLimit": inside.settings.lag_events,
-        "views": lags,
-        "waitingCommands": inside.writer.waiting(),
-        "exampleTeam": inside.team.example,
-        "problems": problems,
-    }
+    return Readiness(
+        status="not ready" if problems else "ready",
+        store=kind,
+        node=inside.node.name,
+        nodes=nodes,
+        head=head,
+        position=position,
+        lag=max(0, head - position),
+        lag_limit=inside.settings.lag_events,
+        views=lags,
+        waiting_commands=inside.writer.waiting(),
+        example_team=inside.team.example,
+        problems=tuple(problems),
+    )
 
 
 async def metrics(request: Request) -> Response:

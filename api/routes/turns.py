@@ -1,9 +1,8 @@
-"""The three endpoints of external workers. A worker is known by its API key, or is `local` without one."""
+"""The three endpoints of external workers. A worker is known by the name of its API key."""
 
 import asyncio
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
-import orjson
 from pydantic import Field, StrictInt, model_validator
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,9 +17,11 @@ from api.http.idempotency import ApiCall, call_of, once, refusal
 from api.http.problems import Problem
 from api.http.requests import answer_headers, raw_body, read, read_object, system
 from domain.session.attempts import Failure, OldCode, Retryable
+from domain.session.turns import Access
 from domain.values.base import HansardError, Invalid, Refused, Stale, Usage
 from domain.values.sentences import Sentence, sentence_of
 from domain.values.time import iso
+from projections.views.base import View
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Names = Annotated[list[Name], Field(min_length=1, max_length=100)]
@@ -91,6 +92,49 @@ class TurnResult(Body):
         return self
 
 
+class LeaseView(View):
+    """How long a turn is held; without a heartbeat before `until` another worker can claim it."""
+
+    attempt: int = Field(description="send it with heartbeats and the result; it identifies this claim")
+    until: str
+    seconds: float = Field(description="how far a heartbeat extends it")
+    heartbeat_seconds: float = Field(description="the recommended interval between heartbeats")
+
+
+class TurnOffer(View):
+    """A turn that was claimed."""
+
+    turn_id: str
+    session_id: str
+    kind: str
+    role: str
+    agent: str
+    prompt: str = Field(description="the exact prompt")
+    context: dict[str, str] = Field(description="the sections of the prompt")
+    workspace: str | None = Field(description="the folder to work in, on the server's machine; null if none")
+    env: dict[str, str] = Field(description="the variables of `hansard.toml` for your programs")
+    setup: tuple[tuple[str, ...], ...] = Field(
+        description="commands of `hansard.toml` that have not run in this folder yet; run them before anything else"
+    )
+    access: Access = Field(description="the access to it; changes are kept only for `write`")
+    reads: str = Field(description="the expected kind of reply, as in the policy `parse`; `text` is free-form")
+    expects: tuple[str, ...] = Field(description="the agents to be judged")
+    phase: str | None
+    iteration: int | None
+    round: int | None
+    agent_session: str | None = Field(description="the conversation to resume, from an earlier result")
+    deadline: str | None = Field(description="when the turn is stopped, regardless of the lease")
+    lease: LeaseView
+
+
+class HeldTurn(View):
+    """A turn that is still held."""
+
+    turn_id: str
+    session_id: str
+    lease: LeaseView
+
+
 _NOTHING: Final = 204
 
 
@@ -138,7 +182,7 @@ async def heartbeat_turn(request: Request) -> Response:
         lease = await desk.heartbeat(_worker(request), request.path_params["turn"], body.attempt)
     except LeaseLost as lost:
         raise _lost(lost) from None
-    return _answer({"turnId": lease.turn_id, "sessionId": lease.session_id, "lease": _lease(lease, request)})
+    return _answer(HeldTurn(turn_id=lease.turn_id, session_id=lease.session_id, lease=_lease(lease, request)))
 
 
 def _lost(lost: LeaseLost) -> Problem:
@@ -201,40 +245,37 @@ def _worker(request: Request) -> str:
     return f"external:{request.state.actor}"
 
 
-def _offered(offer: Offer, request: Request) -> dict[str, Any]:
+def _offered(offer: Offer, request: Request) -> TurnOffer:
     turn, session, lease = offer.job.request, offer.job.session, offer.lease
-    return {
-        "turnId": lease.turn_id,
-        "sessionId": lease.session_id,
-        "kind": session.kind,
-        "role": lease.role,
-        "agent": lease.agent,
-        "prompt": offer.asked.prompt,
-        "context": offer.asked.context,
-        "workspace": None if offer.asked.folder is None else str(offer.asked.folder),
-        "env": offer.asked.env,
-        "setup": offer.asked.setup,
-        "access": turn.access,
-        "reads": turn.reads,
-        "expects": list(turn.expects),
-        "phase": turn.phase,
-        "iteration": turn.iteration,
-        "round": turn.round,
-        "agentSession": turn.agent_session,
-        "deadline": None if offer.job.deadline is None else iso(offer.job.deadline),
-        "lease": _lease(lease, request),
-    }
+    return TurnOffer(
+        turn_id=lease.turn_id,
+        session_id=lease.session_id,
+        kind=session.kind,
+        role=lease.role,
+        agent=lease.agent,
+        prompt=offer.asked.prompt,
+        context=dict(offer.asked.context),
+        workspace=None if offer.asked.folder is None else str(offer.asked.folder),
+        env=dict(offer.asked.env),
+        setup=tuple(map(tuple, offer.asked.setup)),
+        access=turn.access,
+        reads=turn.reads,
+        expects=tuple(turn.expects),
+        phase=turn.phase,
+        iteration=turn.iteration,
+        round=turn.round,
+        agent_session=turn.agent_session,
+        deadline=None if offer.job.deadline is None else iso(offer.job.deadline),
+        lease=_lease(lease, request),
+    )
 
 
-def _lease(lease: Lease, request: Request) -> dict[str, Any]:
+def _lease(lease: Lease, request: Request) -> LeaseView:
     worker = system(request).settings.worker()
-    return {
-        "attempt": lease.attempt,
-        "until": iso(lease.until),
-        "seconds": worker.lease,
-        "heartbeatSeconds": worker.heartbeat,
-    }
+    return LeaseView(
+        attempt=lease.attempt, until=iso(lease.until), seconds=worker.lease, heartbeat_seconds=worker.heartbeat
+    )
 
 
-def _answer(fields: dict[str, Any]) -> Response:
-    return Response(orjson.dumps(fields), headers=answer_headers(), media_type="application/json")
+def _answer(view: View) -> Response:
+    return Response(view.json_bytes(), headers=answer_headers(), media_type="application/json")

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import asdict
 from functools import partial, wraps
 
-import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -20,14 +19,13 @@ from domain.kinds import KINDS, STATUSES, TOPICS, allowed_actions
 from domain.replay import first_difference
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
-from domain.values.base import Unknown
+from domain.values.base import Unknown, Value
 from domain.values.sentences import Sentence
 from domain.values.words import best_match
 from projections.record import artifacts, diff, explain, worklog
 from projections.record.session import view
 from projections.record.state import Record
 from projections.sessions import conversations, inbox, overview
-from projections.views.base import View
 from projections.views.past import ReplayAnswer, ReplayDifference
 from projections.views.record import ArtifactPage, ArtifactView, BudgetPage, Envelope, EventPage, SessionAnswer
 
@@ -35,9 +33,9 @@ Handler = Callable[[Request], Awaitable[Response]]
 Reader = Callable[[Request], Response]
 
 
-def answer(value: object, **headers: str) -> Response:
-    """JSON, never cached unless said otherwise."""
-    body = value.json_bytes() if isinstance(value, View) else orjson.dumps(value)
+def answer(value: Value, **headers: str) -> Response:
+    """The model as JSON, never cached unless said otherwise."""
+    body = value.model_dump_json(by_alias=True).encode()
     return Response(body, headers=answer_headers(**headers), media_type="application/json")
 
 

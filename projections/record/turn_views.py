@@ -25,7 +25,6 @@ class Running(NamedTuple):
 
 
 QUEUED: Final = Running()
-Frames = tuple[ActivityFrame, ...]
 
 
 def turns_upto(turns: Turns, version: int) -> list[TurnEntry]:

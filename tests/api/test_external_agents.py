@@ -15,7 +15,7 @@ import httpx2 as httpx
 import pytest
 from starlette.testclient import TestClient
 
-from api.openapi.shapes import TurnOffer
+from api.routes.turns import TurnOffer
 from tests.api.orchestrating import ENDS, plan, subtask, verdicts
 from tests.api.pulling import begin, claim, nothing, result, team, well, work
 from tests.api.server import ROOT, Json, delivery, ended, events, inside, only, serving, session, start, until

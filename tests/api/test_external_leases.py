@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 
 from api.app import create_app
 from api.node.settings import Settings
-from api.openapi.shapes import HeldTurn
+from api.routes.turns import HeldTurn
 from tests.api.pulling import beat, begin, claim, endpoint, lost, nothing, result, team
 from tests.api.server import Json, ended, events, inside, only, serving, until
 

@@ -21,6 +21,7 @@ from api.openapi.components import PROBLEMS, SESSIONS, STARTS
 from api.openapi.examples import EXAMPLES
 from api.openapi.operations import OPERATIONS
 from api.openapi.parameters import AT_ENDPOINTS, QUERY
+from api.routes.health import Alive, Readiness
 from domain.kinds import KINDS, TOPICS
 from projections.views import past, record, sessions
 from projections.views.session import DebateView, DeliveryView, OrchestrationView, ReviewView
@@ -337,8 +338,8 @@ def test_a_fork_looks_as_described_and_so_does_looking_back(client: TestClient) 
         ("/api/sessions/{id}/budget", record.BudgetPage),
         ("/api/sessions/{id}/artifacts", record.ArtifactPage),
         ("/api/sessions/{id}/artifacts/{id}.a1", record.ArtifactView),
-        ("/healthz", shapes.Alive),
-        ("/readyz", shapes.Readiness),
+        ("/healthz", Alive),
+        ("/readyz", Readiness),
     ],
 )
 def test_views_look_as_described(client: TestClient, finished: str, path: str, shape: type[BaseModel]) -> None:

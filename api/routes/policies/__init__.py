@@ -148,7 +148,7 @@ class Policy(Generic[B, A]):
 
     def _judged(self, raw: bytes) -> Response:
         result = self.rule(read(self.asked, read_object(raw)))
-        return answer(result.model_dump(mode="json", by_alias=True))
+        return answer(result)
 
 
 # `Any` because each has a body and an answer of its own.

@@ -116,7 +116,7 @@ async def policy_lab(request: Request) -> Response:
     filters = _filters(body, head)
     await caught_up(request, head)
     result = await asyncio.to_thread(_experiment, inside, body, profiles, filters)
-    return answer(result.model_dump(mode="json", by_alias=True))
+    return answer(result)
 
 
 def _experiment(inside: System, body: LabBody, profiles: Sequence[Tried], filters: Filters) -> LabAnswer:
