@@ -152,7 +152,7 @@ def carry_out(
     now.check(command)
     unfinished = Unfinished(so_far)
     outcome = now.run(unfinished.added(closing_questions(now, shared_rules.decide(now, command))), command)
-    return replace(outcome, blobs=(*outcome.blobs, *unfinished.blobs))
+    return replace(outcome, blobs=(*outcome.blobs, *unfinished.blobs)) if unfinished.blobs else outcome
 
 
 def fold(

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Final
 
 from domain.session.record import Omitted, Recorded
 from projections.catalogue import PROJECTIONS
@@ -19,8 +20,10 @@ from projections.engine.fold import PAGE, Folding, LogPage, ViewProblem, read
 from projections.engine.omitted import OMITTED
 from projections.engine.ports import EventLog, Projection, Views
 
-GATHERING = 0.01
+GATHERING, LONGEST_GATHERING = 0.01, 0.05
 """Seconds for which events gather to a page, unless somebody waits for one: a page costs more than its events."""
+SHARE: Final = 5
+"""Events gather for so many times as long as the last pages took: following leaves the machine to those who work."""
 YIELDING = 0.005
 """Seconds between two pages of views that are behind, while commands wait."""
 _PATIENCE = 60.0
@@ -123,11 +126,13 @@ class Follower:
         self._woken.set()
 
     def _run(self) -> None:
+        spent = 0.0
         while not self._stopped.is_set():
             self._woken.wait(self._poll)
             if not self._waiters:
-                self._stopped.wait(GATHERING)
+                self._stopped.wait(min(max(GATHERING, SHARE * spent), LONGEST_GATHERING))
             self._woken.clear()
+            began = time.monotonic()
             try:
                 while not self._stopped.is_set() and self._round():
                     if self.behind_start and self.is_busy():
@@ -139,6 +144,7 @@ class Follower:
                 self._failure = f"{type(error).__name__}: {error}"
                 _log.exception("following the log failed behind position %d", self._position)
                 self._stopped.wait(self._poll)
+            spent = time.monotonic() - began
 
     def _round(self) -> bool:
         """One page; whether there may be more. A page that is not full may still not be the last (`ports.Log`)."""

@@ -16,7 +16,7 @@ from eventsourcing.persistence import ApplicationRecorder, StoredEvent, Subscrip
 
 from adapters.store.mapper import decode, encode
 from adapters.store.port import Conflict, Node, StoredReceipt, Write
-from adapters.store.rows import Row
+from adapters.store.rows import Row, chained
 from adapters.store.shares import Shares
 from adapters.store.sql.connection import Access
 from adapters.store.turns import TurnChange, change_of
@@ -65,10 +65,9 @@ class AppendBatch:
     def add(self, event: StoredEvent) -> int:
         """The position of the event. Raises Conflict if the version before it is missing."""
         stream, version = str(event.originator_id), event.originator_version
-        row = Row(self.position + 1, stream, version, event.topic, event.state, b"")
-        digest = row.chained(self._previous(stream, version))
-        self.rows.append(row._replace(hash=digest))
+        digest = chained(self._previous(stream, version), stream, version, event.topic, event.state)
         self.position += 1
+        self.rows.append(Row(self.position, stream, version, event.topic, event.state, digest))
         self.heads[stream] = (version, digest)
         return self.position
 

@@ -18,6 +18,7 @@ from adapters.agents.scripted import Scenario, Scripted
 from adapters.agents.team import Member, Team
 from adapters.fence import Grant
 from adapters.turns.changes import NOTHING, keep, patch_of
+from adapters.turns.doing import UNKNOWN
 from adapters.turns.earlier import said_before
 from adapters.turns.fencing import Fencing
 from adapters.turns.job import Job, checkout, text, workspace_of
@@ -30,7 +31,7 @@ from domain.discussion.derived import content_of
 from domain.session.attempts import Failure
 from domain.session.record import Recorded, Whole
 from domain.session.turns import AgentSessionsCleared, RecordReply, TurnAnswered, TurnAttemptFailed
-from domain.values.base import Command, HansardError, Unreadable, Usage
+from domain.values.base import Command, HansardError, Unreadable
 from domain.values.sentences import Sentence, in_language, sentence_of
 from domain.values.words import thread_name
 
@@ -231,7 +232,7 @@ class Asking:
             attempt=lease.attempt,
             reply=text(reply.text, blobs),
             prompt=prompt,
-            usage=attempt.usage() if attempt and reply.usage == Usage() else reply.usage,
+            usage=attempt.usage() if attempt and reply.usage == UNKNOWN else reply.usage,
             model=reply.model or self._model(job),
             seconds=reply.seconds,
             agent_session=reply.agent_session,

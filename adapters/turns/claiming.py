@@ -4,6 +4,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+from typing import Final
 
 from adapters import processes
 from adapters.store import Lease, StoreError, Turns
@@ -12,10 +13,11 @@ from adapters.turns.presence import Peers
 from adapters.turns.routing import Routing
 from adapters.turns.sharing import Sharing
 from domain.session.record import Recorded
-from domain.session.turns import TurnAttemptFailed, TurnRequested, TurnRetried
+from domain.session.turns import AgentSessionsCleared, Settled, TurnAttemptFailed, TurnRequested, TurnRetried
 
 log = logging.getLogger(__name__)
 
+_NEWS: Final = (TurnRequested, TurnAttemptFailed, TurnRetried, Settled, AgentSessionsCleared)
 LOOK = 100
 """How many waiting turns are read at once to take one of them."""
 
@@ -96,6 +98,11 @@ class Claiming:
         if self._sharing is not None:
             self._sharing.leave()
         self._presence.leave()
+
+
+def news(page: Iterable[Recorded]) -> list[Recorded]:
+    """What a worker has to know: turns that begin to wait or have ended, and conversations that are over."""
+    return [recorded for recorded in page if isinstance(recorded.event, _NEWS)]
 
 
 def asks(page: Iterable[Recorded]) -> bool:

@@ -12,6 +12,7 @@ FIRST, LAST = 100, 100
 """How many tool calls of an attempt are kept, from its beginning and from its end."""
 TRANSCRIPT_BYTES: Final = 64 * 1024 * 1024
 CUT: Final = "[… the transcript is cut here: it is longer than 64 MiB]"
+UNKNOWN: Final = Usage()
 _OVER: Final = frozenset({"completed", "failed", "denied"})
 
 
@@ -69,6 +70,8 @@ class Doing:
 
     def usage(self) -> Usage:
         """The sum of the reports about it, call by call."""
+        if not self._usages:
+            return UNKNOWN
         sums = {}
         for name in Usage.model_fields:
             numbers = [number for usage in self._usages.values() if (number := getattr(usage, name)) is not None]

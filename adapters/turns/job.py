@@ -108,6 +108,8 @@ def of_record(lease: Lease, request: Recorded, session: Session) -> Lease:
     assert isinstance(event, TurnRequested), "each lease has a request"
     turn = session.outstanding.get(lease.turn_id)
     agent = event.agent if turn is None else turn.agent
+    if (lease.version, lease.work, lease.agent, lease.role) == (request.version, event.work, agent, event.role):
+        return lease
     return replace(lease, version=request.version, work=event.work, agent=agent, role=event.role)
 
 

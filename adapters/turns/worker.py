@@ -16,7 +16,7 @@ from adapters import processes
 from adapters.agents.team import Team
 from adapters.store import DamagedEvent, Lease, Store
 from adapters.turns import Job, TurnRunner, deadline_of
-from adapters.turns.claiming import Claiming, asks
+from adapters.turns.claiming import Claiming, asks, news
 from adapters.turns.fencing import WorkerSettings
 from adapters.turns.jobs import Jobs
 from adapters.turns.live import Live
@@ -143,21 +143,23 @@ class Worker:
 
     def seen(self, page: Sequence[Recorded]) -> None:
         """New events of the log: new turns to take, settled ones to stop. From any thread."""
-        if self._loop is None or self._loop.is_closed():
-            return
-        for recorded in page:
-            if isinstance(recorded.event, AgentSessionsCleared) and recorded.event.agent_sessions:
-                self._loop.call_soon_threadsafe(self._forget, recorded.event)
+        heard = news(page)
+        if (heard or self._questions.turns) and self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._hear, heard, page)
+
+    def _hear(self, heard: Sequence[Recorded], page: Sequence[Recorded]) -> None:
         if self._questions.turns:
-            self._loop.call_soon_threadsafe(self._questions.seen, page)
-        settled = [recorded.event.turn_id for recorded in page if isinstance(recorded.event, Settled)]
-        if settled:
-            self._loop.call_soon_threadsafe(self._let_go, settled)
-        if asks(recorded for recorded in page if recorded.position > self._woken_for):
-            self._loop.call_soon_threadsafe(self._woken.set)
-        for recorded in page:
-            if isinstance(recorded.event, TurnAttemptFailed) and recorded.event.retry_at:
-                self._loop.call_soon_threadsafe(self._wake_at, milliseconds(recorded.event.retry_at))
+            self._questions.seen(page)
+        if asks(recorded for recorded in heard if recorded.position > self._woken_for):
+            self._woken.set()
+        for recorded in heard:
+            match recorded.event:
+                case AgentSessionsCleared() as event if event.agent_sessions:
+                    self._forget(event)
+                case Settled(turn_id=turn_id):
+                    self._let_go([turn_id])
+                case TurnAttemptFailed(retry_at=str(instant)):
+                    self._wake_at(milliseconds(instant))
 
     def _wake_at(self, instant: int) -> None:
         """Check again when a wait between attempts ends; otherwise only the next poll would find it."""

@@ -37,8 +37,13 @@ def last(text: str, shape: Shape[T]) -> T:
     """The last object of the reply that is meant as the answer. Raises `Unreadable`, also if there is none."""
     answer = find(text, shape)
     if answer is None:
-        raise Unreadable(Sentence("reply_without", what=Sentence(shape.name)))
+        raise Unreadable(_missing(shape.name))
     return answer
+
+
+@cache
+def _missing(name: str) -> Sentence:
+    return Sentence("reply_without", what=Sentence(name))
 
 
 def find(text: str, shape: Shape[T]) -> T | None:

@@ -217,7 +217,7 @@ def end_attempt(
     turn, policy = now.turn(command.turn_id), now.state.retry
     step = step_after(failure, turn.tries, policy, agent=turn.agent, at=now.at, barred=barred) if failure else None
     if failure is None or step is None:
-        return settle(now, command.model_copy(update={"failure": failure}))
+        return settle(now, command if failure is command.failure else command.changed(failure=failure))
     waits = step.at is not None and failure.code in PROVIDER_WAITS
     fields = _fields(now, command, turn)
     if step.next == "repair" and isinstance(command, RecordReply):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
+from operator import attrgetter
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, get_args, get_type_hints
 
@@ -20,7 +21,7 @@ class Table(Generic[R]):
     def __init__(self, name: str, row: type[R]) -> None:
         self.name, self._row = name, row
         self.columns = tuple(field.name for field in fields(row))
-        self._listed = ", ".join(self.columns)
+        self._listed, self._values = ", ".join(self.columns), attrgetter(*self.columns)
         places = ", ".join("?" * len(self.columns))
         changes = ", ".join(f"{column} = excluded.{column}" for column in self.columns[1:])
         key = self.columns[0]
@@ -47,7 +48,7 @@ class Table(Generic[R]):
 
     def save(self, db: Database, rows: Iterable[R]) -> None:
         """Insert the rows, or replace those with the same key."""
-        db.insert(self._save, [tuple(getattr(row, column) for column in self.columns) for row in rows])
+        db.insert(self._save, list(map(self._values, rows)))
 
 
 def _column(hint: Any) -> str:

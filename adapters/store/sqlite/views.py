@@ -18,6 +18,8 @@ from adapters.store.port import Broken, StoreError
 from adapters.store.sqlite.connection import insert, is_damaged, is_permanent, opening_failure
 
 READERS = 4
+STATEMENTS: Final = 1_000
+"""How many statements stay prepared: inserts of many numbers of rows into many tables."""
 _NOT_OURS: Final = frozenset(
     {
         sqlite3.SQLITE_BUSY,
@@ -108,7 +110,13 @@ class SqliteViews:
             raise _views_error(error, opening_failure("The views", self.path, error)) from error
 
     def _connect(self, *pragmas: str) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=self._busy, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            self.path,
+            timeout=self._busy,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=STATEMENTS,
+        )
         try:
             for pragma in ("journal_mode=WAL", "synchronous=NORMAL", *pragmas):
                 connection.execute(f"PRAGMA {pragma}")
