@@ -66,6 +66,30 @@ class Validation(TomlTable):
     network: Literal["none", "all"] = "none"
 
 
+class RetryDefaults(TomlTable):
+    """`retry` of a start request; what is left out is taken from the team file."""
+
+    attempts: Annotated[int, Field(ge=1, le=100)] | None = None
+    backoff_seconds: Annotated[tuple[Annotated[float, Field(ge=0, le=86_400)], ...], Field(min_length=1)] | None = None
+    max_wait_seconds: Annotated[float, Field(ge=0, le=2_592_000)] | None = None
+    repairs: Annotated[int, Field(ge=0, le=10)] | None = None
+    fallback: tuple[str, ...] | None = None
+
+
+NO_RETRY = RetryDefaults()
+
+
+class ReviewDefaults(TomlTable):
+    """`review` of a start request: whether approved work is reviewed once more, and decided by a person."""
+
+    enabled: bool = True
+    strategy: Literal["review", "red-team"] | None = None
+    max_rounds: Annotated[int, Field(ge=1, le=1_000)] | None = None
+    profile: str = "seed"
+    decision_seconds: Annotated[int, Field(ge=1, le=31_536_000)] | None = None
+    decision_default: Literal["apply_fix", "skip"] | None = None
+
+
 class Defaults(TomlTable):
     """Defaults of start requests."""
 
@@ -73,7 +97,10 @@ class Defaults(TomlTable):
     max_minutes: Annotated[int, Field(ge=1, le=180)] | None = None
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     max_cost_micros: Annotated[int, Field(ge=1)] | None = None
+    max_attempts: Annotated[int, Field(ge=1, le=20)] | None = None
     no_progress_limit: Annotated[int, Field(ge=0, le=100)] | None = None
+    retry: RetryDefaults = NO_RETRY
+    review: ReviewDefaults | None = None
     team: str | None = None
 
 
@@ -186,7 +213,8 @@ def _place(text: str, loc: tuple[int | str, ...]) -> str:
     """`hansard.toml:7 [workspace] setup`: file, line, table and key."""
     table, key = str(loc[0]) if loc else "", str(loc[1]) if len(loc) > 1 else ""
     line = _line(text, table, key)
-    return " ".join(part for part in (f"{NAME}:{line}" if line else NAME, f"[{table}]" if table else "", key) if part)
+    name = ".".join(part for part in loc[1:] if isinstance(part, str))
+    return " ".join(part for part in (f"{NAME}:{line}" if line else NAME, f"[{table}]" if table else "", name) if part)
 
 
 def _line(text: str, table: str, key: str) -> int | None:
@@ -197,9 +225,16 @@ def _line(text: str, table: str, key: str) -> int | None:
             current = header[1]
             if current == table and not key:
                 return number
-        elif current == (table if key else "") and _assigns(line, key or table):
+        elif any(_assigns(line, name) for name in _spellings(current, table, key)):
             return number
     return None
+
+
+def _spellings(current: str, table: str, key: str) -> tuple[str, ...]:
+    """What the key may be called in a line of the current table."""
+    if current:
+        return (key,) if key and current == table else ()
+    return (table, f"{table}.{key}") if key else (table,)
 
 
 def _assigns(line: str, key: str) -> bool:

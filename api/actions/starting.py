@@ -10,6 +10,7 @@ import orjson
 from adapters.agents.scripted import Scenario
 from adapters.agents.team import Team
 from adapters.files import checkout_of
+from adapters.project.settings import NO_RETRY, RetryDefaults, ReviewDefaults
 from adapters.workspace import Room, WorkspaceError, check, confine
 from api.actions.bodies import (
     Conversation,
@@ -66,9 +67,9 @@ def delivery(body: DeliveryStart, team: Team, settings: Settings, *, author: str
     shared, blobs = _shared(body, team, settings, *ROLES.values(), author=author)
     project = trusted_project(shared["workspace"], settings)
     default = project.delivery
-    iterations = body.max_iterations if body.max_iterations is not None or body.max_attempts else default.max_iterations
+    limited = body if body.max_iterations is not None or body.max_attempts else default
     limits = BudgetLimits(
-        max_iterations=effective_iterations(iterations, body.max_attempts),
+        max_iterations=effective_iterations(limited.max_iterations, limited.max_attempts),
         max_minutes=body.max_minutes or default.max_minutes or DEFAULT_MINUTES,
         max_tokens=body.max_tokens or default.max_tokens,
         max_cost_micros=body.max_cost_micros or default.max_cost_micros,
@@ -80,9 +81,9 @@ def delivery(body: DeliveryStart, team: Team, settings: Settings, *, author: str
         file_paths=_file_paths(body.file_paths),
         steps=_steps(body, shared["workspace"], prefixes(settings.commands_allowed), project.validation_steps()),
         limits=limits,
-        max_attempts=body.max_attempts,
-        review=_wish(body.review, "review", team, settings, "/review"),
-        retry=retry_policy(body.retry, team, settings),
+        max_attempts=limited.max_attempts,
+        review=_wish(body.review or _wish_of(default.review), "review", team, settings, "/review"),
+        retry=retry_policy(body.retry, team, settings, default.retry),
         no_progress_limit=_first(
             body.no_progress_limit, default.no_progress_limit, 0 if team.example else settings.no_progress_limit
         ),
@@ -99,9 +100,16 @@ def _first(explicit: int | None, project: int | None, otherwise: int) -> int:
     return next((number for number in (explicit, project) if number is not None), otherwise)
 
 
-def retry_policy(body: RetryBody | None, team: Team, settings: Settings) -> RetryPolicy:
-    """How failed turns are tried again: by the request, else the team file, else the settings. Raises Invalid."""
-    fields = body.model_dump(exclude_none=True) if body else {}
+def _wish_of(default: ReviewDefaults | None) -> WishBody | None:
+    return None if default is None else WishBody.model_validate(default.model_dump(), by_name=True)
+
+
+def retry_policy(
+    body: RetryBody | None, team: Team, settings: Settings, project: RetryDefaults = NO_RETRY
+) -> RetryPolicy:
+    """How failed turns are tried again: by the request, else the repository's settings, else the team file, else the
+    settings. Raises Invalid."""
+    fields = project.model_dump(exclude_none=True) | (body.model_dump(exclude_none=True) if body else {})
     chosen = {"attempts": settings.retry_attempts} | team.retry.model_dump(exclude_none=True) | fields
     unknown = {
         f"/retry/fallback/{index}": "no agent of this team has this name"

@@ -461,6 +461,17 @@ def test_the_commands_and_limits_of_the_repository_are_defaults(client: httpx.Cl
     assert ended(client, start(client, body | {"maxIterations": 2}))["budget"]["maxIterations"] == 2
 
 
+def test_retries_and_reviews_of_the_repository_are_defaults(client: httpx.Client, tmp_path: Path) -> None:
+    settings = '[delivery]\nretry = { attempts = 2 }\nreview = { strategy = "red-team", max_rounds = 1 }\n'
+    folder = repository(tmp_path / "shop", **{"hansard.toml": settings})
+    session_id = start(client, delivery(workspace=str(folder), validationCommands=["true"]))
+    [opened] = reached(client, session_id, "delivery.session_started")
+    assert opened["retry"]["attempts"] == 2
+    assert (opened["review"]["strategy"], opened["review"]["maxRounds"]) == ("red-team", 1)
+    declined = delivery(workspace=str(folder), validationCommands=["true"], review={"enabled": False})
+    assert ended(client, start(client, declined))["status"] == "success"
+
+
 def test_a_command_has_to_come_from_somewhere(client: httpx.Client, tmp_path: Path) -> None:
     body = delivery(workspace=str(repository(tmp_path / "shop", a="")))
     del body["validationCommands"]

@@ -53,6 +53,9 @@ def test_a_checkout_without_the_file_has_the_defaults(tmp_path: Path) -> None:
     ("text", "place", "problem"),
     [
         ("[workspace]\nsetups = []", "hansard.toml:2 [workspace] setups", "unknown key"),
+        ("\nworkspace.setups = []", "hansard.toml:2 [workspace] setups", "unknown key"),
+        ("workspace = { setups = [] }", "hansard.toml:1 [workspace] setups", "unknown key"),
+        ("[delivery]\nretry = { tries = 2 }", "hansard.toml:2 [delivery] retry.tries", "unknown key"),
         ("[workspce]\nsetup = []", "hansard.toml:1 [workspce]", "unknown key"),
         ("\n[validation]\nbaseline = 1", "hansard.toml:3 [validation] baseline", "Input should be a valid boolean"),
         ("[workspace]\nsetup = ['cd x && make']", "hansard.toml:2 [workspace] setup", "needs a shell"),
