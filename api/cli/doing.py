@@ -21,6 +21,8 @@ _STEPS: Final = 2
 _WIDTH: Final = 60
 _QUIET_SECONDS: Final = 15
 """After so much silence a line says how long ago the last sign of life was."""
+_COMMAND: Final = "$ "
+"""What a command is announced with, in a frame of its own."""
 _RULES: Final = re.compile(r"^[=\-_\s]+|[=\-_\s]+$")
 
 
@@ -34,6 +36,7 @@ class RunningTurn:
         self._waited = _seconds_since(turn.get("requestedAt"))
         self._calls: dict[str, Json] = {}
         self._steps: dict[str, str] = {}
+        self._unfinished = ""
         self.news: list[str] = []
         """What is new since the last look, for a display that only adds lines."""
 
@@ -51,9 +54,17 @@ class RunningTurn:
                 self._steps.pop(key, None)
                 self._steps[key] = words
                 if key not in self._calls:
-                    self.news.append(words)
+                    self.news += [words] if frame["kind"] != "notice" else self._lines(str(frame["text"]))
         while len(self._steps) > _STEPS:
             del self._steps[next(iter(self._steps))]
+
+    def _lines(self, text: str) -> list[str]:
+        """The last complete line of what a command printed; the rest of a line waits for its end."""
+        if text.startswith(_COMMAND) and "\n" not in text:
+            self._unfinished = ""
+            return [shortened(_last_line(text), _WIDTH)]
+        complete, end, self._unfinished = (self._unfinished + text).rpartition("\n")
+        return [shortened(_last_line(complete), _WIDTH)] if end and complete.strip() else []
 
     def words(self) -> str:
         """The line."""

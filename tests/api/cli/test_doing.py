@@ -41,3 +41,13 @@ def test_a_line_shows_the_newest_steps_and_the_time() -> None:
         "Claude: Edit calc.py · Run pytest → 1 failed · 0:00",
         ["Run pytest → 1 failed"],
     )
+
+
+def test_a_line_that_a_command_prints_in_pieces_is_one_line_of_news() -> None:
+    turn = RunningTurn(TURN)
+    news = []
+    for seq, text in enumerate(("$ pytest", "....", "... [ 50%]", "\n...", ".. [100%]\n7 passed\n", "done"), start=1):
+        turn.take([{"seq": seq, "kind": "notice", "text": text}])
+        news += turn.news
+    assert news == ["$ pytest", "....... [ 50%]", "7 passed"]
+    assert turn.words() == "Claude: 7 passed · done · 0:00"
