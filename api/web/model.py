@@ -10,7 +10,7 @@ from typing import Any, Final, get_args
 
 from api.routes.spans import span
 from api.web.answering import answering
-from api.web.plain_text import cut
+from api.web.plain_text import cut, short_command
 from domain.delivery.chart import Status
 from domain.session.record import kind_of
 from domain.values.budget import dollars
@@ -216,6 +216,6 @@ def _ended(item: SessionItem) -> dict[str, Any]:
         "why": cut(it.words_sentence or it.words or "", REASON),
         "by": owner(it.by or ""),
         "choice": it.choice,
-        "checks": ", ".join(cut(command, COMMAND) for command in it.checks),
+        "checks": ", ".join(cut(short_command(command), COMMAND) for command in it.checks),
         "branch": cut(it.branch or "", 120),
     }

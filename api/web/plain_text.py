@@ -52,6 +52,12 @@ _MARKS = re.compile(r"^\s*(?:#{1,6}|[-*+]|>|\d+[.)])\s+|[*_]{2}(?=\S)|(?<=\S)[*_
 """What Markdown writes around words: headings, bullets, quotes, bold, code."""
 
 
+def short_command(command: str) -> str:
+    """The command without the folders of its program."""
+    program, space, rest = command.partition(" ")
+    return f"{program.rpartition('/')[2]}{space}{rest}"
+
+
 def in_line(markdown: str) -> str:
     """The words of a Markdown text in one line, without its marks; what a template escaped stays escaped."""
     words = " ".join(_MARKS.sub("", markdown).split())

@@ -4,6 +4,7 @@ import re
 
 from starlette.testclient import TestClient
 
+from api.web.plain_text import short_command
 from tests.api.scenes import begun, exhausted, reached, two_iterations, waiting_review
 from tests.api.seen import page
 from tests.api.server import delivery
@@ -14,8 +15,14 @@ __all__ = ["client"]
 
 def test_the_head_of_a_success_says_the_result(client: TestClient) -> None:
     text = words_of(panel(client, two_iterations(client), "head"))
-    assert "Success on iteration 2. Validated by true. Review approved." in text
+    assert text.startswith("Success on iteration 2: true passed, the review approved. ")
     assert "1 file +2 −0" in text and "✓ approved" in text
+
+
+def test_commands_are_shown_without_the_folders_of_their_program() -> None:
+    assert short_command("/opt/venv/bin/python3 -m unittest -s a/b") == "python3 -m unittest -s a/b"
+    assert short_command("./check") == "check"
+    assert short_command("make") == "make"
 
 
 def test_what_stopped_a_session_is_named_in_the_head_and_its_list_opens_there(client: TestClient) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from api.web.plain_text import cut
+from api.web.plain_text import cut, short_command
 from api.web.session.context import SENTENCE, PanelContext
 from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
@@ -13,12 +13,17 @@ ASKS: Final = frozenset({"review", "debate", "checkpoint", "scope", "scope_check
 """What the card asks of a person in a sentence of its own."""
 
 
+COMMAND: Final = 60
+"""Characters of a validation command."""
+
+
 class Lead(NamedTuple):
-    """A message with its values, and what follows it in words that were recorded."""
+    """A message with its values, and what follows it: another message with the same values, or recorded words."""
 
     message: str
     values: Mapping[str, Any]
     rest: str = ""
+    then: str = ""
 
 
 def lead(context: PanelContext, card: Mapping[str, Any]) -> Lead | None:
@@ -37,12 +42,22 @@ def lead(context: PanelContext, card: Mapping[str, Any]) -> Lead | None:
             return Lead("head_lead.round", {"n": session.round, "of": session.last_round}, sent_back(session))
         case Orchestration(state="done", mode="orchestrated"):
             return Lead("head_lead.done", {"n": session.round, "all": len(session.agents)})
+        case Delivery(state="success") if session.base is not None:
+            return _delivered(session)
         case Delivery() if session.outstanding and not session.ended and session.iteration:
             return Lead("head_lead.iteration", {"n": session.iteration, "of": session.budget.limits.max_iterations})
         case Discussion() if session.outstanding and not session.ended:
             return Lead("head_lead.round", {"n": len(session.rounds) + 1, "of": session.max_rounds})
         case _:
             return None
+
+
+def _delivered(session: Delivery) -> Lead:
+    """The iteration, what was validated, and the result of the review."""
+    commands = ", ".join(cut(short_command(step.command), COMMAND) for step in session.steps)
+    values = {"n": session.iteration, "commands": commands, "score": session.score}
+    then = "checked" if commands else "approved"
+    return Lead("head_lead.success", values, then=f"head_lead.{then}{'' if session.score is None else '_score'}")
 
 
 def _counted(run: Orchestration) -> dict[str, int]:
