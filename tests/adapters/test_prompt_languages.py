@@ -13,7 +13,8 @@ from domain.session.attempts import Failure, FailureCode, failure_sentence
 from domain.session.turns import TurnRequested
 from domain.values.base import Unreadable
 from domain.values.sentences import in_language, sentence_of
-from tests.kit.stories import OrchestrationStory, plan, subtask
+from tests.kit.replies import plan, subtask
+from tests.kit.stories import OrchestrationStory
 
 ENGLISH = re.compile(r"[A-Za-z]+(?: [A-Za-z]+){2,}")
 """Three English words in a row."""

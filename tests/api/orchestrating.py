@@ -1,6 +1,5 @@
 """Orchestrations over HTTP: what is sent, and what a scripted team says."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,20 +20,6 @@ def orchestration(replies: Mapping[str, Any] | None = None, **fields: Any) -> Js
 def message(prompt: str, replies: Mapping[str, Any] | None = None, **fields: Any) -> Json:
     """The body of a message; whoever is not scripted answers "ok"."""
     return {"prompt": prompt, "employees": TEAM, "scenario": {"replies": dict(replies or {})}} | fields
-
-
-def subtask(agent: str, start_phase: int = 3, end_phase: int = 3, **fields: Any) -> Json:
-    given = {"agent": agent, "role": agent.lower(), "task": f"{agent}'s task", "start_phase": start_phase}
-    return given | {"end_phase": end_phase} | fields
-
-
-def plan(*subtasks: Json) -> str:
-    return json.dumps({"subtasks": subtasks}, ensure_ascii=False)
-
-
-def verdicts(*, all_done: object = False, words: str = "", **passed: object) -> str:
-    given = [{"agent": agent, "pass": ok, "feedback": f"{agent}: {ok}"} for agent, ok in passed.items()]
-    return f"{words}\n" + json.dumps({"verdicts": given, "allDone": all_done}, ensure_ascii=False)
 
 
 def slow(text: str = "late", ms: int = 60_000) -> Json:

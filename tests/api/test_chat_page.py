@@ -4,12 +4,11 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from tests.api.orchestrating import message, plan, rested, says, subtask
+from tests.api.orchestrating import message, rested, says
 from tests.api.seen import BROWSER, Seen, page
 from tests.api.server import session
-from tests.api.test_session_page import client, words_of
-
-__all__ = ["client"]
+from tests.api.test_session_page import words_of
+from tests.kit.replies import plan, subtask
 
 
 def form(client: TestClient, path: str) -> dict[str, str]:

@@ -7,9 +7,7 @@ from starlette.testclient import TestClient
 from tests.api.scenes import held_fork, reached, two_iterations, waiting_review
 from tests.api.seen import BROWSER, Seen, page
 from tests.api.server import events, session
-from tests.api.test_session_page import client, words_of
-
-__all__ = ["client"]
+from tests.api.test_session_page import words_of
 
 
 def test_sessions_are_compared_from_their_first_difference_on(client: TestClient) -> None:

@@ -20,12 +20,6 @@ STREAM = {"Accept": "text/event-stream"}
 
 
 @pytest.fixture
-def client(tmp_path: Path) -> Iterator[TestClient]:
-    with inside(tmp_path, work=True) as found:
-        yield found
-
-
-@pytest.fixture
 def finished(client: TestClient) -> str:
     """A delivery that is done, and another one after it."""
     session_id = start(client, delivery())

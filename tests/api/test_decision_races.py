@@ -24,7 +24,8 @@ from tests.api.server import Json, events, serving, session, start
 from tests.api.talks import child, decide, review, waits
 from tests.kit.claiming import claim
 from tests.kit.discussing import topic
-from tests.kit.stories import START, plan, subtask, verdicts
+from tests.kit.replies import plan, subtask, verdicts
+from tests.kit.stories import START
 
 PATIENCE = 30.0
 """Seconds after which a race that hangs has failed."""

@@ -13,7 +13,7 @@ import pytest
 from tests.api.orchestrating import orchestration
 from tests.api.server import Json, events, inside, only, serving, session, start, until
 from tests.api.talks import WAITS, debate, decide, decided, reached, review, waits
-from tests.kit.discussing import challenge, critique, disputed, issue
+from tests.kit.replies import challenge, critique, disputed, issue
 
 
 @pytest.fixture(scope="module")

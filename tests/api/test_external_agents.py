@@ -16,9 +16,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from api.routes.turns import TurnOffer
-from tests.api.orchestrating import ENDS, plan, subtask, verdicts
+from tests.api.orchestrating import ENDS
 from tests.api.pulling import begin, claim, nothing, result, team, well, work
 from tests.api.server import ROOT, Json, delivery, ended, events, inside, only, serving, session, start, until
+from tests.kit.replies import plan, subtask, verdicts
 
 
 @pytest.fixture

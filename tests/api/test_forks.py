@@ -1,9 +1,7 @@
 """Forks, explanations and differences, through HTTP; and every history there is decided the same way again."""
 
 import json
-from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
@@ -12,18 +10,13 @@ from api.actions.forks import whole
 from domain.replay import first_difference
 from domain.session.record import Recorded
 from tests.api import talks
-from tests.api.orchestrating import TEAM, orchestration, plan, subtask, verdicts
-from tests.api.server import Json, delivery, ended, events, inside, only, session, start, system, until
+from tests.api.orchestrating import TEAM, orchestration
+from tests.api.server import Json, delivery, ended, events, only, session, start, system, until
+from tests.kit.replies import plan, subtask, verdicts
 
 BLOCKED = json.dumps({"blockingIssues": [{"id": "1", "title": "no test", "detail": "A test is missing."}]})
 FINE = json.dumps({"blockingIssues": []})
 USAGE = {"inputTokens": 100, "outputTokens": 10, "costMicros": 5}
-
-
-@pytest.fixture
-def client(tmp_path: Path) -> Iterator[TestClient]:
-    with inside(tmp_path) as found:
-        yield found
 
 
 def blocked_once(client: TestClient) -> tuple[str, list[Json]]:

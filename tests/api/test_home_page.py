@@ -1,8 +1,6 @@
 """The sessions: what needs somebody first, then what runs, then what was; found by kind, status, label and words."""
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -22,16 +20,10 @@ from tests.api.scenes import (
 )
 from tests.api.seen import Seen, finished, harmless, page
 from tests.api.seen import review as findings
-from tests.api.server import delivery, inside, start, system, until
+from tests.api.server import delivery, start, system, until
 from tests.api.talks import child
 
 SLOW: dict[str, Any] = {"planner": [{"text": "late", "delayMs": 60_000}]}
-
-
-@pytest.fixture
-def client(tmp_path: Path) -> Iterator[TestClient]:
-    with inside(tmp_path) as found:
-        yield found
 
 
 def sections(html: str) -> dict[str, list[str]]:

@@ -2,13 +2,12 @@
 
 from starlette.testclient import TestClient
 
-from tests.api.orchestrating import orchestration, plan, subtask, verdicts
+from tests.api.orchestrating import orchestration
 from tests.api.scenes import exhausted
 from tests.api.seen import Seen, page
 from tests.api.server import delivery, session, start, until
-from tests.api.test_home_page import client, row, settled
-
-__all__ = ["client"]
+from tests.api.test_home_page import row, settled
+from tests.kit.replies import plan, subtask, verdicts
 
 
 def test_markdown_of_agents_is_one_line_of_words_and_a_counted_run_says_its_reason(client: TestClient) -> None:

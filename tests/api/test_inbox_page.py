@@ -1,21 +1,13 @@
 """The inbox page: what waits for a person, what may be chosen, and which version a choice answers."""
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
 from tests.api.scenes import at_checkpoint, exhausted, failed, waiting_debate, waiting_review
 from tests.api.seen import BROWSER, Seen, harmless, page
-from tests.api.server import inside, session
-
-
-@pytest.fixture
-def client(tmp_path: Path) -> Iterator[TestClient]:
-    with inside(tmp_path) as found:
-        yield found
+from tests.api.server import session
 
 
 def waiting(html: str) -> list[str]:

@@ -7,9 +7,7 @@ from starlette.testclient import TestClient
 from tests.api.scenes import two_iterations, waiting_debate, waiting_review
 from tests.api.seen import BROWSER, page
 from tests.api.server import events
-from tests.api.test_session_page import client, words_of
-
-__all__ = ["client"]
+from tests.api.test_session_page import words_of
 
 
 def test_other_thresholds_end_a_discussion_elsewhere_and_write_nothing(client: TestClient) -> None:

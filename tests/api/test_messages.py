@@ -9,21 +9,9 @@ from typing import Literal
 
 import pytest
 
-from tests.api.orchestrating import (
-    TEAM,
-    agent,
-    message,
-    orchestration,
-    plan,
-    post,
-    rested,
-    run,
-    says,
-    slow,
-    subtask,
-    verdicts,
-)
+from tests.api.orchestrating import TEAM, agent, message, orchestration, post, rested, run, says, slow
 from tests.api.server import Json, Server, events, only, serving, session, until
+from tests.kit.replies import plan, subtask, verdicts
 
 AT_ONCE = {"assistant": ["answered"]}
 """Whoever is asked directly answers at once."""

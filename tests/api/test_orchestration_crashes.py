@@ -17,8 +17,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from adapters.store.sqlite.store import SqliteStore
-from tests.api.orchestrating import agent, orchestration, plan, rested, subtask, verdicts
+from tests.api.orchestrating import agent, orchestration, rested
 from tests.api.server import Json, Server, events, inside, only, serving, session, system, until
+from tests.kit.replies import plan, subtask, verdicts
 
 T = TypeVar("T")
 

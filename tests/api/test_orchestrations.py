@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 import pytest
 
-from tests.api.orchestrating import TEAM, agent, orchestration, plan, post, rested, run, says, slow, subtask, verdicts
+from tests.api.orchestrating import TEAM, agent, orchestration, post, rested, run, says, slow
 from tests.api.server import Json, Server, events, inside, only, reached, serving, session, until
+from tests.kit.replies import plan, subtask, verdicts
 
 ASKED = ["turn.requested", "turn.answered"]
 FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")

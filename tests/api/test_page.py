@@ -17,12 +17,6 @@ from tests.api.server import ended, events, inside, start, system
 
 
 @pytest.fixture
-def client(tmp_path: Path) -> Iterator[TestClient]:
-    with inside(tmp_path, read_after_seconds=5.0) as found:
-        yield found
-
-
-@pytest.fixture
 def idle(tmp_path: Path) -> Iterator[TestClient]:
     """Nobody works on the turns, so that sessions stay as they begin."""
     settings = Settings(database=f"sqlite:///{tmp_path / 'idle.db'}", read_after_seconds=0.05)

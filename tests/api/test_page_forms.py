@@ -1,7 +1,6 @@
 """Commands without script: every form of the page is posted as a browser would, and answered with a page."""
 
 import re
-from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -32,12 +31,6 @@ from tests.api.server import Json, delivery, events, inside, only, session, star
 SLOW: Json = {"planner": [{"text": "late", "delayMs": 60_000}]}
 FORM = BROWSER | {"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "same-origin"}
 STALE = "The session has changed since you loaded it."
-
-
-@pytest.fixture
-def client(tmp_path: Path) -> Iterator[TestClient]:
-    with inside(tmp_path) as found:
-        yield found
 
 
 class Form:

@@ -1,23 +1,13 @@
 """The page speaks Korean and English, out of one catalogue."""
 
 import re
-from collections.abc import Iterator
 from importlib.resources import files
-from pathlib import Path
 
-import pytest
 from starlette.testclient import TestClient
 
 from domain.values.words import catalogue
 from tests.api.scenes import exhausted, failed, two_iterations
 from tests.api.seen import BROWSER, Seen, finished, page
-from tests.api.server import inside
-
-
-@pytest.fixture
-def client(tmp_path: Path) -> Iterator[TestClient]:
-    with inside(tmp_path) as found:
-        yield found
 
 
 def test_every_message_is_used_and_every_message_used_exists() -> None:

@@ -8,9 +8,7 @@ from tests.api.scenes import SCENES, begun, reached, two_iterations
 from tests.api.seen import BROWSER, page
 from tests.api.server import delivery, events
 from tests.api.test_damage import harmed
-from tests.api.test_session_page import client, panel, words_of
-
-__all__ = ["client"]
+from tests.api.test_session_page import panel, words_of
 
 FAILING = ["sh -c 'echo one; printf \"\\033[31mE   assert 301 == 200\\033[0m\\n\"; exit 3'"]
 

@@ -8,9 +8,7 @@ from api.web.plain_text import short_command
 from tests.api.scenes import begun, exhausted, reached, two_iterations, waiting_review
 from tests.api.seen import page
 from tests.api.server import delivery
-from tests.api.test_session_page import client, panel, words_of
-
-__all__ = ["client"]
+from tests.api.test_session_page import panel, words_of
 
 
 def test_the_head_of_a_success_says_the_result(client: TestClient) -> None:

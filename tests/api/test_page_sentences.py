@@ -1,9 +1,7 @@
 """The Korean page says in Korean why it refuses something."""
 
 import re
-from collections.abc import Iterator
 from html import unescape
-from pathlib import Path
 from typing import Any
 
 import httpx2 as httpx
@@ -23,19 +21,13 @@ from domain.values.sentences import Sentence, sentence_of
 from domain.values.strict import Malformed, decode
 from tests.api.scenes import at_checkpoint, begun, exhausted, reached
 from tests.api.seen import BROWSER, Seen
-from tests.api.server import delivery, inside, session
+from tests.api.server import delivery, session
 
 KOREAN = words("ko")
 FORM = BROWSER | {"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "same-origin"}
 SCRIPT = FORM | {"Accept": "application/json"}
 KEY = "0123456789abcdef" * 2
 SLOW: dict[str, Any] = {"planner": [{"text": "late", "delayMs": 60_000}]}
-
-
-@pytest.fixture
-def client(tmp_path: Path) -> Iterator[TestClient]:
-    with inside(tmp_path) as found:
-        yield found
 
 
 def korean(text: str) -> bool:

@@ -1,8 +1,6 @@
 """Nobody's words become part of a page: escaped, spelt out where they would hide or steer, tame as Markdown."""
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -10,7 +8,7 @@ from starlette.testclient import TestClient
 
 from api.web.plain_text import newest_of, rendered, shown
 from tests.api.seen import BROWSER, finished, harmless, page, review
-from tests.api.server import delivery, ended, events, inside, start
+from tests.api.server import delivery, ended, events, start
 
 MARKUP = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 HOSTILE = (
@@ -39,12 +37,6 @@ TABLE = """<div class="wide-table" tabindex="0"><table>
 </tr>
 </tbody>
 </table></div>"""
-
-
-@pytest.fixture
-def client(tmp_path: Path) -> Iterator[TestClient]:
-    with inside(tmp_path) as found:
-        yield found
 
 
 @pytest.mark.parametrize("words", HOSTILE)

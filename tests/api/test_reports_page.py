@@ -1,20 +1,12 @@
 """The page of reports: what nobody told is said to be so."""
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
 from tests.api.seen import page
-from tests.api.server import delivery, ended, inside, start
-
-
-@pytest.fixture
-def client(tmp_path: Path) -> Iterator[TestClient]:
-    with inside(tmp_path, read_after_seconds=5.0) as found:
-        yield found
+from tests.api.server import delivery, ended, start
 
 
 def by_model(html: str, caption: str) -> list[str]:

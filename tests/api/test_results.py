@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.orchestrating import message, orchestration, plan, run, says, subtask, verdicts
+from tests.api.orchestrating import message, orchestration, run, says
 from tests.api.server import Json, Server, delivery, ended, events, only, serving, session, start, until
 from tests.api.test_real_git import CHECK, MENDED, git, repository
+from tests.kit.replies import plan, subtask, verdicts
 
 __all__ = ["repository"]
 WROTE: Json = {"text": "Wrote the docs of the API.\n\nMore words.", "files": {"docs/api.md": "# API\n"}}

@@ -12,8 +12,7 @@ import pytest
 
 from tests.api.server import Json, delivery, events, inside, only, session, start
 from tests.api.talks import child, decide, decided, reached
-from tests.kit.discussing import challenge, critique, issue
-from tests.kit.stories import plan, review, subtask, verdicts
+from tests.kit.replies import challenge, critique, issue, plan, review, subtask, verdicts
 
 ON: Json = {"enabled": True, "maxRounds": 1}
 OFF: Json = {"enabled": False}

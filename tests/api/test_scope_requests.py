@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.orchestrating import orchestration, plan, run, subtask, verdicts
+from tests.api.orchestrating import orchestration, run
 from tests.api.server import Json, Server, delivery, ended, events, only, reached, serving, session, start
 from tests.api.test_real_git import CHECK, MENDED, git, repository
+from tests.kit.replies import plan, subtask, verdicts
 
 __all__ = ["repository"]
 DRIFT: Json = {"text": "Fixed the sum.", "files": {"shop.py": MENDED, "deploy/prod.yaml": "replicas: 0\n"}}

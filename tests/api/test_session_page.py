@@ -1,8 +1,6 @@
 """The page of a session: what every kind shows, live and as of any event, filtered, bounded, in both languages."""
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,8 +19,8 @@ from tests.api.scenes import (
     waiting_review,
 )
 from tests.api.seen import Seen, harmless, page
-from tests.api.server import delivery, events, inside, session, start, until
-from tests.kit.discussing import challenge, critique
+from tests.api.server import delivery, events, session, start, until
+from tests.kit.replies import challenge, critique
 
 KINDS = tuple(SCENES)
 PANELS = {
@@ -56,12 +54,6 @@ PANELS = {
 }
 TABS = {"artifacts": "changes", "changes": "changes", "turns": "turns", "worklog": "worklog"}
 """The tabs of panels that the overview has not."""
-
-
-@pytest.fixture
-def client(tmp_path: Path) -> Iterator[TestClient]:
-    with inside(tmp_path, read_after_seconds=5.0) as found:
-        yield found
 
 
 def at(client: TestClient, session_id: str, **query: Any) -> dict[str, Any]:

@@ -2,8 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,14 +10,8 @@ from starlette.testclient import TestClient
 from api.web.session.validation_report import OUTPUT, RUNS, in_lines, report
 from tests.api.scenes import at_checkpoint, begun, exhausted, reached, two_iterations, waiting_debate, waiting_review
 from tests.api.seen import Seen, page, review
-from tests.api.server import delivery, events, inside, session
-from tests.kit.discussing import challenge, critique
-
-
-@pytest.fixture
-def client(tmp_path: Path) -> Iterator[TestClient]:
-    with inside(tmp_path, read_after_seconds=5.0) as found:
-        yield found
+from tests.api.server import delivery, events, session
+from tests.kit.replies import challenge, critique
 
 
 def panel(client: TestClient, session_id: str, name: str, **query: Any) -> str:

@@ -2,8 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,13 +12,6 @@ from starlette.testclient import TestClient
 from api.web.presets import PRESETS
 from api.web.start_form import FORMS, command, forms, values_of
 from tests.api.seen import BROWSER, Seen, harmless, page
-from tests.api.server import inside
-
-
-@pytest.fixture
-def client(tmp_path: Path) -> Iterator[TestClient]:
-    with inside(tmp_path) as found:
-        yield found
 
 
 def named(html: str, kind: str) -> dict[str, dict[str, str | None]]:

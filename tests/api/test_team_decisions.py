@@ -12,7 +12,7 @@ from adapters.agents.parsing import BadTeam
 from adapters.agents.team import load
 from tests.api.server import Json, delivery, events, inside, only, until
 from tests.api.talks import reached
-from tests.kit.stories import review
+from tests.kit.replies import review
 
 AGENTS = (
     '[[agents]]\nname = "Solo"\nadapter = "scripted"\nroles = ["planner", "architect", "designer", "dev", "reviewer"]\n'

@@ -3,7 +3,6 @@
 import json
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +20,6 @@ from tests.api.test_session_page import words_of
 
 FAILED = {"kind": "tool", "tool": "execute", "title": "pytest -q", "exitCode": 1, "status": "failed"}
 OUTPUT = "collected 3 items\nFAILED test_a.py::test_sum\nE   AssertionError: 301 != 200"
-
-
-@pytest.fixture
-def client(tmp_path: Path) -> Iterator[TestClient]:
-    with inside(tmp_path, read_after_seconds=5.0) as found:
-        yield found
 
 
 def over(client: TestClient, body: dict[str, Any]) -> str:

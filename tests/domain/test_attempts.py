@@ -10,7 +10,8 @@ from domain.session.attempts import FRESH, Failure, FailureCode, NextAttempt, Re
 from domain.session.turns import RecordReply, RetryTurn, TurnAnswered, TurnAttemptFailed, TurnFailed, TurnRetried
 from domain.values.base import Refused, Usage
 from domain.values.time import iso
-from tests.kit.stories import MINUTE, DeliveryStory, review, topics
+from tests.kit.replies import review
+from tests.kit.stories import MINUTE, DeliveryStory, topics
 
 POLICY = RetryPolicy(attempts=3, backoff_seconds=(5, 30), fallback=("Grace", "Linus"))
 

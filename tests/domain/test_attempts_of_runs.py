@@ -12,7 +12,8 @@ from domain.session.children import ChildRequested
 from domain.session.turns import RetryTurn, TurnAttemptFailed, TurnFailed, TurnRetried
 from domain.values.base import DomainEvent, Refused
 from tests.kit.discussing import DiscussionStory, wish
-from tests.kit.stories import OrchestrationStory, plan, subtask, topics, verdicts
+from tests.kit.replies import plan, subtask, verdicts
+from tests.kit.stories import OrchestrationStory, topics
 
 POLICY = RetryPolicy(attempts=2, backoff_seconds=(5,))
 

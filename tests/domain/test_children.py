@@ -15,8 +15,9 @@ from domain.orchestration.state import Orchestration
 from domain.session.children import CloseChild, ReviewSettings, child_id, fix_feedback, fix_issues
 from domain.session.turns import ExpireTurn
 from domain.values.base import Text, Usage
-from tests.kit.discussing import Family, critique, issue, wish
-from tests.kit.stories import plan, review, start, subtask, topics, verdicts
+from tests.kit.discussing import Family, wish
+from tests.kit.replies import critique, issue, plan, review, subtask, verdicts
+from tests.kit.stories import start, topics
 
 RUN, DELIVERY = "orchestration-1", "delivery-1"
 DEBATE = "debate-1c1"

@@ -19,7 +19,8 @@ from domain.delivery.events import (
 from domain.session.attempts import FailureCode
 from domain.session.turns import RecordPackage, TurnFailed, TurnRequested
 from domain.values.base import INLINE_BYTES, Text
-from tests.kit.stories import LINT, START, TEST, DeliveryStory, issue, review, start, topics
+from tests.kit.replies import blocking_issue, review
+from tests.kit.stories import LINT, START, TEST, DeliveryStory, start, topics
 
 PHASES = ("planning", "architecture", "design", "implementation", "validation", "review", "packaging")
 
@@ -183,9 +184,9 @@ UNREADABLE = {
     "no JSON": "Looks good to me!",
     "nothing": "",
     "blocking issue without detail": json.dumps({"blockingIssues": [{"id": "a", "title": "Leak"}]}),
-    "blank title": json.dumps({"blockingIssues": [issue(" ") | {"title": " "}]}),
+    "blank title": json.dumps({"blockingIssues": [blocking_issue(" ") | {"title": " "}]}),
     "an issue that is a sentence": json.dumps({"blockingIssues": ["There is a leak."]}),
-    "one of two malformed": json.dumps({"blockingIssues": [issue("Leak"), {"id": "b"}]}),
+    "one of two malformed": json.dumps({"blockingIssues": [blocking_issue("Leak"), {"id": "b"}]}),
     "no list of blocking issues": json.dumps({"score": 99, "fixPlan": ["none"]}),
     "null for the list": json.dumps({"blockingIssues": None, "score": 99}),
     "malformed remark": json.dumps({"blockingIssues": [], "nonBlockingIssues": [{}]}),
@@ -335,7 +336,7 @@ def test_the_newest_feedback_replaces_the_older_and_the_history_keeps_both() -> 
 def test_a_feedback_of_any_length_reaches_the_next_implementation_whole() -> None:
     detail = "가" * INLINE_BYTES
     story = DeliveryStory().in_review()
-    story.answer(json.dumps({"blockingIssues": [issue("Long", detail)]}))
+    story.answer(json.dumps({"blockingIssues": [blocking_issue("Long", detail)]}))
     assert story.told("feedback") == f"Review blocked at iteration 1.\nBlocking issues:\n1. Long: {detail}"
     assert len(story.request.context["feedback"].head) < len(detail)
 

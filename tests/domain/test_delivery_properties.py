@@ -31,7 +31,8 @@ from domain.session.turns import (
     TurnRetried,
 )
 from domain.values.base import Command, DomainEvent, Refused, Usage
-from tests.kit.stories import MINUTE, DeliveryStory, extension, review, start
+from tests.kit.replies import review
+from tests.kit.stories import MINUTE, DeliveryStory, extension, start
 
 Step = Callable[[DeliveryStory], Command | None]
 

@@ -11,7 +11,8 @@ from domain.session.turns import ExpireTurn, TurnCancelled, TurnRequested
 from domain.values.base import Text, Usage
 from domain.values.budget import Spent
 from domain.values.time import iso
-from tests.kit.discussing import DiscussionStory, critique, topic, waiting
+from tests.kit.discussing import DiscussionStory, topic, waiting
+from tests.kit.replies import critique
 from tests.kit.stories import START, topics
 
 MINUTE = 60_000

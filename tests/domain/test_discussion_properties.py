@@ -9,7 +9,8 @@ from domain.convergence import MYSTI, SEED, SHIPPED_V3
 from domain.discussion.events import Assessed, Decided, DecisionRequested, Ending, RoundAdded
 from domain.discussion.strategies import CHOICES, STRATEGIES
 from domain.values.base import Refused
-from tests.kit.discussing import DiscussionStory, challenge, critique, disputed, issue
+from tests.kit.discussing import DiscussionStory
+from tests.kit.replies import challenge, critique, disputed, issue
 
 WORDS = (
     "",

@@ -8,7 +8,8 @@ from domain.convergence import MYSTI, SEED, SHIPPED_V3, Profile, named
 from domain.discussion.commands import StartDiscussion
 from domain.discussion.events import Assessed, Converged, DiscussionStarted, LimitReached, Stalled, Synthesized
 from domain.discussion.strategies import STRATEGIES, strategy_of
-from tests.kit.discussing import DiscussionStory, challenge, critique, disputed, issue, topic
+from tests.kit.discussing import DiscussionStory, topic
+from tests.kit.replies import challenge, critique, disputed, issue
 from tests.kit.stories import Story, topics
 
 AGREES = "I agree: the parser is correct and the tests are fair."

@@ -25,7 +25,8 @@ from domain.orchestration.events import (
     WasReset,
 )
 from domain.session.turns import AgentSessionsCleared, TurnRequested
-from tests.kit.stories import OrchestrationStory, plan, subtask, topics, verdicts
+from tests.kit.replies import plan, subtask, verdicts
+from tests.kit.stories import OrchestrationStory, topics
 
 PAUSED = ["orchestration.round_done", "orchestration.checkpoint_reached", "orchestration.orchestrate_done"]
 DONE = [

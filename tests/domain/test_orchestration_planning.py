@@ -9,7 +9,8 @@ from domain.orchestration.decide import allowed_actions
 from domain.orchestration.events import PlanMade, PlanRefused
 from domain.session.attempts import Failure
 from domain.session.turns import AgentSessionsCleared, RetryTurn
-from tests.kit.stories import OrchestrationStory, plan, subtask, topics
+from tests.kit.replies import plan, subtask
+from tests.kit.stories import OrchestrationStory, topics
 
 TEAM_LISTED = "- Frontend (frontend)\n- Backend (backend)\n- Data (data)\n- Docs (docs)"
 DIRECT = ["orchestration.session_started", "session.agent_sessions_cleared", "turn.requested"]

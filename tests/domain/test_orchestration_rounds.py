@@ -17,7 +17,8 @@ from domain.orchestration.events import (
 )
 from domain.session.attempts import Failure
 from domain.values.base import Refused
-from tests.kit.stories import OrchestrationStory, plan, subtask, topics, verdicts
+from tests.kit.replies import plan, subtask, verdicts
+from tests.kit.stories import OrchestrationStory, topics
 
 
 def files(*paths: str) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from domain.replay import first_difference
 from domain.session.workspace import ChangedFile, PathScope, WorkspaceChanges, changed_tests, touched
 from projections.record.session import view
 from tests.domain.test_replay import recorded
-from tests.kit.stories import MINUTE, DeliveryStory, OrchestrationStory, subtask, topics, verdicts
+from tests.kit.replies import subtask, verdicts
+from tests.kit.stories import MINUTE, DeliveryStory, OrchestrationStory, topics
 
 SRC = ("src/**",)
 

@@ -14,7 +14,8 @@ from domain.session.decision import Outcome
 from domain.session.record import Causation, Recorded
 from domain.values.base import Unreadable
 from tests.kit.discussing import DiscussionStory
-from tests.kit.stories import DeliveryStory, OrchestrationStory, Story, subtask
+from tests.kit.replies import subtask
+from tests.kit.stories import DeliveryStory, OrchestrationStory, Story
 
 SAID = {
     "no-entry": ("subtasks", '{"subtasks":[]}', "/subtasks: should have at least 1 entry."),

@@ -1,6 +1,5 @@
 """Given / when / then for reviews and debates: on their own, and within the sessions that ask for them."""
 
-import json
 from collections import deque
 from typing import Any
 
@@ -25,24 +24,6 @@ from tests.kit.stories import START, Story, Told
 Json = dict[str, Any]
 OFTEN = 20
 """More rounds than any of these discussions needs."""
-
-
-def issue(description: str, severity: str = "major", suggestion: str = "") -> Json:
-    return {"severity": severity, "description": description, "suggestion": suggestion}
-
-
-def disputed(claim: str) -> Json:
-    return {"claim": claim, "explanation": "", "alternative": ""}
-
-
-def critique(verdict: str = "NEEDS_FIX", *, words: str = "", summary: str = "", **lists: Any) -> str:
-    """What a reviewer or a coder says: words, then the JSON, which comes last."""
-    return f"{words}\n" + json.dumps({"verdict": verdict, "summary": summary, "issues": [], **lists})
-
-
-def challenge(verdict: str = "CHALLENGE", *, words: str = "", **lists: Any) -> str:
-    """What a critic or a planner says of a plan."""
-    return f"{words}\n" + json.dumps({"verdict": verdict, "concerns": [], "suggestions": [], **lists})
 
 
 def topic(strategy: str = "review", *, rounds: int = OFTEN, profile: Profile = SEED, **fields: Any) -> DiscussionBrief:

@@ -4,7 +4,6 @@ After every command the story folds its record from the start again, so that eac
 replay and decision agree.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -26,6 +25,7 @@ from domain.session.turns import RecordPackage, RecordReply, TurnRequested
 from domain.session.validation import ValidationStep
 from domain.values.base import Command, DomainEvent, Refused, Text, Usage
 from domain.values.budget import BudgetLimits
+from tests.kit.replies import plan, review, verdicts
 
 START = 1_700_000_000_000
 """An instant (milliseconds): 2023-11-14T22:13:20Z."""
@@ -68,20 +68,6 @@ class Told:
             for version, (event, metadata) in enumerate(self._histories[session_id], start=1)
             if after < version <= (upto or version)
         ]
-
-
-def issue(name: str, detail: str = "It is missing.") -> dict[str, str]:
-    return {"id": name.lower().replace(" ", "-"), "title": name, "detail": detail}
-
-
-def review(*blocking: str, score: int | None = 80, fix_plan: Sequence[str] = (), remarks: Sequence[str] = ()) -> str:
-    """A reviewer's answer with these blocking issues and remarks, by their titles."""
-    found: dict[str, Any] = {
-        "blockingIssues": [issue(title) for title in blocking],
-        "nonBlockingIssues": [issue(title) for title in remarks],
-        "fixPlan": list(fix_plan),
-    }
-    return json.dumps(found if score is None else found | {"score": score})
 
 
 def topics(events: Iterable[DomainEvent]) -> list[str]:
@@ -227,22 +213,6 @@ def extension(**amounts: int) -> ExtendBudget:
 # -- orchestrations ------------------------------------------------------------------------------------------------
 
 TEAM = ("Frontend", "Backend", "Data", "Docs")
-
-
-def subtask(agent: str, start_phase: int = 3, end_phase: int = 3, **fields: Any) -> dict[str, Any]:
-    """One entry of a plan: by default one phase, in the role of that name."""
-    given = {"agent": agent, "role": agent.lower(), "task": f"{agent}'s task", "start_phase": start_phase}
-    return given | {"end_phase": end_phase} | fields
-
-
-def plan(*subtasks: dict[str, Any]) -> str:
-    return json.dumps({"subtasks": subtasks}, ensure_ascii=False)
-
-
-def verdicts(*, all_done: object = False, words: str = "", **passed: object) -> str:
-    """A judge's answer: agents by their names, and whether they pass."""
-    given = [{"agent": agent, "pass": ok, "feedback": f"{agent}: {ok}"} for agent, ok in passed.items()]
-    return f"{words}\n" + json.dumps({"verdicts": given, "allDone": all_done}, ensure_ascii=False)
 
 
 class OrchestrationStory(Story):

@@ -12,7 +12,8 @@ from domain.session.children import Decide
 from domain.session.state import Session
 from domain.values.base import Unreadable
 from tests.adapters.workspace.given import SOURCE, contents, git, write
-from tests.kit.discussing import DiscussionStory, critique
+from tests.kit.discussing import DiscussionStory
+from tests.kit.replies import critique
 
 
 @pytest.fixture(autouse=True)
