@@ -118,7 +118,7 @@ def convergence(session: Json) -> str:
         [
             sentence("round {n}", n=number),
             *(f"{metrics[name]:.2f}" for name in _SHARES.values()),
-            str(metrics["recommendation"]),
+            recorded("session_recommendation", str(metrics["recommendation"])),
         ]
         for number, metrics in enumerate(session["convergenceHistory"], 1)
     ]

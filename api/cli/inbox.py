@@ -145,7 +145,8 @@ def _show(items: list[Json], *, more: bool) -> None:
 
 
 def _row(item: Json) -> list[str]:
-    choices = " | ".join(recorded("choice", str(choice)) for choice in item.get("choices") or ())
+    typed = item["waitsFor"] == "decision"  # `decide` takes these words, whatever the language
+    choices = " | ".join(str(each) if typed else recorded("choice", str(each)) for each in item.get("choices") or ())
     verdict = (item.get("feedback") or {}).get("verdict")
     title = f"{verdict}: {item.get('title')}" if verdict else str(item.get("title") or "")
     since, parent = local_time(item.get("since")), str(item.get("parent") or "")

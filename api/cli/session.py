@@ -172,7 +172,7 @@ def _delivery(session: Json) -> Pairs:
 
 def _orchestration(session: Json) -> Pairs:
     triage = session["triage"]
-    signals = ", ".join(triage["signals"])
+    signals = ", ".join(recorded("session_signal", signal) for signal in triage["signals"])
     why = f" ({sentence('because of: {signals}', signals=signals)})" if signals else ""
     return [
         ("prompt", session["prompt"]),

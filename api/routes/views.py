@@ -22,7 +22,7 @@ from domain.session.state import Session
 from domain.values.base import Unknown, Value
 from domain.values.sentences import Sentence
 from domain.values.words import best_match
-from projections.record import artifacts, diff, explain, worklog
+from projections.record import artifacts, diff, explain, why_not, worklog
 from projections.record.session import view
 from projections.record.state import Record
 from projections.sessions import conversations, inbox, overview
@@ -226,7 +226,7 @@ def show_explanation(request: Request) -> Response:
     history = system(request).store.history(session.id, upto=session.version)
     wish = request.query_params.get("wish")
     if wish is not None:
-        states = explain.CHARTS[session.kind].states
+        states = why_not.CHARTS[session.kind].states
         if wish not in states:
             detail = Sentence("not_one_of", choices=list(states))
             raise of_field("wish", detail)

@@ -56,8 +56,9 @@ def recorded(event: DomainEvent) -> str:
 
 
 def person(actor: str, language: Language = "en") -> str:
-    """Who did something; Hansard's own workers are shown as this machine."""
-    return words(language, ROOM)("this_machine") if actor.startswith("worker:") else actor
+    """Who did something, by name; Hansard's own workers are shown as this machine."""
+    kind, _, name = actor.partition(":")
+    return words(language, ROOM)("this_machine") if kind == "worker" else name or actor
 
 
 # -- which sentence --------------------------------------------------------------------------------------------------

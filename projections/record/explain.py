@@ -1,43 +1,26 @@
 """Why a session is in its state, as a chain of causes starting with commands; and what is missing for another state."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from domain.delivery.chart import TABLE as DELIVERY
 from domain.delivery.events import PhaseFailed, ReviewBlockingDetected, ValidationFailed
-from domain.delivery.state import Delivery, Resume
-from domain.discussion.chart import TABLES
 from domain.discussion.events import AgentFailed
 from domain.discussion.state import Discussion
-from domain.kinds import allowed_actions
-from domain.orchestration.chart import TABLE as ORCHESTRATION
 from domain.orchestration.events import VerdictGiven
 from domain.orchestration.state import Orchestration
 from domain.session.approvals import missing
-from domain.session.chart import ChartTable, Edge, Guard
 from domain.session.record import Recorded, RecordedCommand, commands_in
 from domain.session.state import Session
 from domain.session.turns import TurnFailed
 from domain.values.base import DomainEvent
 from domain.values.sentences import Sentence
 from domain.values.time import iso
-from domain.values.words import Language
-from projections.record.describe import describe, person
+from domain.values.words import Language, words
+from projections.record.describe import ROOM, describe, person
 from projections.record.describe import recorded as sentence
-from projections.views.past import (
-    ChartStep,
-    DirectStep,
-    ExplainedCause,
-    ExplainedCommand,
-    ExplainedEvent,
-    Explanation,
-    WhyNot,
-)
-
-CHARTS: Mapping[str, ChartTable] = {"delivery": DELIVERY, "orchestration": ORCHESTRATION, **TABLES}
-RESTS = frozenset({"exhausted", "failed", "partial", "checkpoint"})
-"""The states in which a session waits for a person."""
+from projections.record.why_not import state_name, why_not
+from projections.views.past import ExplainedCause, ExplainedCommand, ExplainedEvent, Explanation
 
 INPUTS = (
     *("elapsedMs", "remainingIterations", "reason", "iteration", "phase", "round"),
@@ -67,7 +50,7 @@ def explain(
         chain=tuple(chain),
         text="\n".join(_text(history, session, chain, language)),
         cause=_cause(history) if stopped(session) else None,
-        why_not=None if wished is None else why_not(session, wished),
+        why_not=None if wished is None else why_not(session, wished, language),
     )
 
 
@@ -117,124 +100,23 @@ def _text(
         deciding = [event for event in link.events if event.state or "pass" in event.inputs or event.type in CAUSES]
         for event in deciding or link.events[:1]:
             data = events[event.version].model_dump(mode="json", by_alias=True)
-            words = describe(event.type, data, language, agents=agents)
-            led = f" → {event.state}" if event.state else ""
-            yield f"{event.version}. {person(link.actor, language)}: {words}{led}"
-    yield from _votes(session)
+            text = describe(event.type, data, language, agents=agents)
+            led = f" → {state_name(event.state, language)}" if event.state else ""
+            yield f"{event.version}. {person(link.actor, language)}: {text}{led}"
+    yield from _votes(session, language)
 
 
-def _votes(session: Session) -> Iterator[str]:
+def _votes(session: Session, language: Language) -> Iterator[str]:
     """Who voted for what, and what is missing, if the team decides by votes."""
     if not isinstance(session, Discussion) or session.decisions is None:
         return
+    say = words(language, ROOM)
     votes = session.decision.votes if session.decision else session.votes
     if votes:
-        yield f"Votes: {', '.join(f'{vote.choice} by {vote.actor}' for vote in votes)}."
+        cast = (say.fill("explain.vote", {"choice": vote.choice, "actor": person(vote.actor)}) for vote in votes)
+        yield say.fill("explain.votes", {"votes": ", ".join(cast)})
     for choice, more in missing(session.decisions, session.choices, session.votes).items():
-        yield f"{choice} needs {more} more."
-
-
-def why_not(session: Session, wished: str) -> WhyNot:
-    """Whether the wished state is one step away, and what is missing: guards that fail, or more steps."""
-    table = CHARTS[session.kind]
-    direct = tuple(
-        DirectStep(
-            event=event,
-            guard=edge.guard,
-            holds=table.target(session.state, event, _guard(session)) == wished,
-        )
-        for event in table.events
-        for edge in table.edges(session.state, event)
-        if edge.target == wished
-    )
-    steps = _way(table, session, wished)
-    return WhyNot(
-        wished=wished,
-        state=session.state,
-        reached=session.state == wished,
-        direct=direct,
-        steps=steps,
-        text="\n".join(part for part in (_verdict(session, wished, direct, steps), _waiting(session, wished)) if part),
-    )
-
-
-def _guard(session: Session) -> Guard:
-    return getattr(session, "guard", lambda _: False)
-
-
-def _way(table: ChartTable, session: Session, wished: str) -> tuple[ChartStep, ...] | None:
-    """The shortest path from the current state; None if there is none.
-
-    No path leads through a stop: a session that a limit stopped continues where it was.
-    """
-    ways: deque[tuple[str, tuple[ChartStep, ...]]] = deque([(session.state, ())])
-    seen = {session.state}
-    while ways:
-        here, steps = ways.popleft()
-        if here == wished:
-            return steps
-        if here in RESTS and steps:
-            continue
-        for event, edge in _open(table, session, here):
-            if edge.target not in seen:
-                seen.add(edge.target)
-                step = ChartStep(event=event, to=edge.target, guard=edge.guard or None)
-                ways.append((edge.target, (*steps, step)))
-    return None
-
-
-def _open(table: ChartTable, session: Session, here: str) -> Iterator[tuple[str, Edge]]:
-    """The steps out of a state; for the current state, those that its guards allow."""
-    for event in table.events:
-        for edge in table.edges(here, event):
-            if here != session.state or table.target(here, event, _guard(session)) == edge.target:
-                yield event, edge
-
-
-def _verdict(session: Session, wished: str, direct: Sequence[DirectStep], steps: Sequence[ChartStep] | None) -> str:
-    if session.state == wished:
-        return f"It is {wished}."
-    way = " → ".join(f"{step.event} to {step.to}" for step in steps or ())
-    lacking = [edge.guard for edge in direct if not edge.holds and edge.guard]
-    if lacking and not any(edge.holds for edge in direct):
-        looked = "; ".join(dict.fromkeys(filter(None, (_looked(session, guard) for guard in lacking))))
-        verb = "does not hold" if len(lacking) == 1 else "do not hold"
-        lacks = f"{' and '.join(lacking)} {verb}{f' ({looked})' if looked else ''}"
-        return f"{wished} is one step away, but {lacks}." + (f" The way there: {way}." if way else "")
-    if steps is None:
-        return f"From {session.state} no way leads to {wished}."
-    return f"From {session.state}, {wished} needs: {way}."
-
-
-def _looked(session: Session, guard: str) -> str:
-    """The inputs of a guard, as a text."""
-    match session:
-        case Delivery(resume=Resume() as resume) if guard.startswith("resumes_"):
-            return f"it was stopped in {resume.phase}, before iteration {resume.iteration}"
-        case Orchestration() if guard == "nothing_left":
-            left = [
-                f"{agent.agent} in phase {agent.current_phase}" for agent in session.resumed() if not agent.completed
-            ]
-            return f"there is left: {', '.join(left)}" if left else ""
-        case Orchestration() if guard == "answers_directly":
-            return f"its mode is {session.mode}, with {len(session.agents)} agents"
-        case Orchestration():
-            return f"it stopped for {session.partial_reason}, with {len(session.agents)} agents"
-        case _:
-            return ""
-
-
-def _waiting(session: Session, wished: str) -> str:
-    """Who has to act to reach the wished state."""
-    if session.state == wished:
-        return ""
-    busy = [f"{turn.agent} ({turn.turn_id})" for turn in session.outstanding.values() if turn.work != "wait"]
-    waited = [*busy, *session.open_children]
-    if waited:
-        return f"It waits for {', '.join(waited)}."
-    if session.held or session.state in RESTS or session.state == "waiting_for_decision":
-        return f"It waits for a person: {', '.join(allowed_actions(session))}."
-    return ""
+        yield say.fill("explain.missing", {"choice": choice, "n": more})
 
 
 # What stopped a session, or rejected its work last: the failing test, the blocking finding, the turn that failed.

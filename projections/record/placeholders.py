@@ -46,7 +46,7 @@ class Places(dict[str, object]):
 
 
 def _took(places: Places) -> str:
-    return f"{float(places.data.get('seconds') or 0):.1f} s"
+    return places.say.fill("seconds", {"n": f"{float(places.data.get('seconds') or 0):.1f}"})
 
 
 def _elapsed(places: Places) -> str:

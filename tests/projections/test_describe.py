@@ -39,7 +39,7 @@ ISSUES = [{"id": "1", "title": "No tests", "detail": "…"}, {"id": "2", "title"
         ),
         ("turn.requested", {"work": "validate"}, "Running the validation commands", "검증 명령 실행"),
         ("turn.requested", {"work": "wait"}, "Waiting for a decision", "결정 대기"),
-        ("turn.answered", {"agent": "dev", "seconds": 12.34}, "dev answered in 12.3 s", "dev 응답 (12.3 s)"),
+        ("turn.answered", {"agent": "dev", "seconds": 12.34}, "dev answered in 12.3 s", "dev 응답 (12.3초)"),
         (
             "turn.answered",
             {"agent": "dev", "seconds": 1, "files": ["a.py", "b.py"]},

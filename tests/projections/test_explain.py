@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from domain.delivery.commands import ExtendBudget, RecordValidation
-from projections.record.explain import CHARTS, explain, why_not
+from projections.record.explain import explain
+from projections.record.why_not import CHARTS, why_not
 from tests.projections.given import APPROVING, BLOCKING
 from tests.projections.stage import REVIEW, Stage, plan, subtask, verdicts
 
@@ -48,30 +49,28 @@ def test_a_way_does_not_lead_through_running_out_of_budget(stage: Stage) -> None
     in_review(stage, review=REVIEW).answers(NAME, APPROVING)
     assert stage.session(NAME).state == "under_review"
     child = stage.session(NAME).children[0]
-    assert why(stage, "planning") == ["From under_review no way leads to planning.", f"It waits for {child}."]
+    assert why(stage, "planning") == ["planning cannot be reached from under_review.", f"Waiting for {child}."]
     assert why(stage, "review")[0] == (
-        "From under_review, review needs: send_back to implementation → complete to validation → complete to review."
+        "From under_review to review: send_back to implementation → complete to validation → complete to review."
     )
-    assert why(stage, "exhausted")[0] == "From under_review, exhausted needs: exhaust to exhausted."
+    assert why(stage, "exhausted")[0] == "From under_review to exhausted: exhaust to exhausted."
 
 
 def test_what_is_exhausted_goes_on_only_where_it_was_stopped(stage: Stage) -> None:
     exhausted(stage)
     assert stage.session(NAME).state == "exhausted"
     assert why(stage, "implementation") == [
-        "From exhausted, implementation needs: extend to implementation.",
-        "It waits for a person: extend.",
+        "From exhausted to implementation: extend to implementation.",
+        "Waiting for a person: extend.",
     ]
     assert why(stage, "review")[0] == (
-        "review is one step away, but resumes_review does not hold"
-        " (it was stopped in implementation, before iteration 3)."
-        " The way there: extend to implementation → complete to validation → complete to review."
+        "review is one step away, but resumes_review must hold"
+        " (it stopped in implementation, before iteration 3)."
+        " The steps: extend to implementation → complete to validation → complete to review."
     )
-    assert (
-        why(stage, "cancelled")[0] == "From exhausted, cancelled needs: extend to implementation → cancel to cancelled."
-    )
+    assert why(stage, "cancelled")[0] == "From exhausted to cancelled: extend to implementation → cancel to cancelled."
     stage.do(NAME, ExtendBudget(add_iterations=1, reason="more"))
-    assert why(stage, "implementation") == ["It is implementation."]
+    assert why(stage, "implementation") == ["The session is already in the state implementation."]
 
 
 def test_the_way_that_is_told_is_the_one_that_is_taken(stage: Stage) -> None:
@@ -80,14 +79,14 @@ def test_the_way_that_is_told_is_the_one_that_is_taken(stage: Stage) -> None:
     stage.orchestrates(name, max_rounds=1).answers(name, plan(subtask(start_phase=3, end_phase=4)))
     stage.answers(name, "Done.", agent="Backend").answers(name, verdicts(Backend=False))
     assert stage.session(name).state == "partial"
-    assert why(stage, "working", name)[0].startswith("From partial, working needs: ")
+    assert why(stage, "working", name)[0].startswith("From partial to working: ")
     found = why_not(stage.session(name), "planning").wire()
     assert found["direct"] == [
         {"event": "resume", "guard": None, "holds": False},
         {"event": "retry", "guard": "planner_failed", "holds": False},
         {"event": "retry", "guard": "plan_refused", "holds": False},
     ]
-    assert "planner_failed and plan_refused do not hold" in found["text"].splitlines()[0]
+    assert "planner_failed, plan_refused must hold" in found["text"].splitlines()[0]
 
 
 def test_what_a_checkpoint_still_has_to_do_is_named(stage: Stage) -> None:
@@ -96,9 +95,9 @@ def test_what_a_checkpoint_still_has_to_do_is_named(stage: Stage) -> None:
     stage.answers(name, "Done.", agent="Backend").answers(name, verdicts(Backend=True))
     assert stage.session(name).state == "checkpoint"
     assert why(stage, "done", name) == [
-        "done is one step away, but nothing_left does not hold (there is left: Backend in phase 4)."
-        " The way there: resume to working → judge to judging → finish to done.",
-        "It waits for a person: continue, reset, cancel.",
+        "done is one step away, but nothing_left must hold (still to do: Backend in phase 4)."
+        " The steps: resume to working → judge to judging → finish to done.",
+        "Waiting for a person: continue, reset, cancel.",
     ]
 
 
@@ -106,8 +105,8 @@ def test_whoever_is_asked_is_named(stage: Stage) -> None:
     in_review(stage)
     agent = stage.turn(NAME)
     assert why(stage, "packaging") == [
-        "From review, packaging needs: complete to packaging.",
-        f"It waits for {agent.agent} ({agent.turn_id}).",
+        "From review to packaging: complete to packaging.",
+        f"Waiting for {agent.agent} ({agent.turn_id}).",
     ]
 
 
