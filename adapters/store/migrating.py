@@ -4,14 +4,16 @@ Open turns are asked again: a worker in the old log has no lease in the new one.
 answer is never taken for that of a new attempt.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from adapters.store.port import Broken, SealedLog, StoreError
+from adapters.store.rows import size_of
 from domain.values.sentences import Sentence
 
 _PAGE: Final = 500
+_PAGE_BYTES: Final = 1 << 22
 Table = Literal["events", "texts", "receipts", "turns"]
 COLUMNS: Final[dict[Table, int]] = {"events": 6, "texts": 2, "receipts": 6, "turns": 14}
 Page = tuple[Table, Sequence[Sequence[Any]]]
@@ -45,7 +47,7 @@ def migrate(source: SealedLog, target: MigrationTarget) -> Migrated:
     """Raises NotEmpty, Moving or StoreError, and then the target is empty."""
     counts = dict.fromkeys(COLUMNS, 0)
 
-    def counted() -> Iterator[Page]:
+    def counted() -> Generator[Page]:
         with source.rows.frozen() as rows:
             tables: dict[Table, Iterable[Sequence[Any]]] = {
                 "events": rows.events(),
@@ -54,14 +56,15 @@ def migrate(source: SealedLog, target: MigrationTarget) -> Migrated:
                 "turns": map(_asked_again, rows.turns()),
             }
             for table, source_rows in tables.items():
-                for page in _pages(source_rows):
+                for page in in_pages(source_rows, most=_PAGE, size=_PAGE_BYTES):
                     counts[table] += len(page)
                     yield table, page
             last = rows.last_given()
         if source.rows.last_given() != last:
             raise Moving(Sentence("migration_moving"))
 
-    target.take_over(counted())
+    with closing(counted()) as pages:
+        target.take_over(pages)
     return Migrated(counts["events"], counts["texts"], counts["receipts"], source.head())
 
 
@@ -73,7 +76,15 @@ def _asked_again(turn: Sequence[Any]) -> Sequence[Any]:
     return (*request, "queued" if held else state, attempt, *lease, "", requested)
 
 
-def _pages(rows: Iterable[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:
-    waiting = iter(rows)
-    while page := list(islice(waiting, _PAGE)):
+def in_pages(rows: Iterable[Sequence[Any]], *, most: int, size: int) -> Iterator[list[Sequence[Any]]]:
+    """The rows in groups of at most so many, and of about as many bytes: a single text may have millions."""
+    page: list[Sequence[Any]] = []
+    room = size
+    for row in rows:
+        page.append(row)
+        room -= size_of(row)
+        if len(page) == most or room <= 0:
+            yield page
+            page, room = [], size
+    if page:
         yield page

@@ -44,6 +44,11 @@ def _sized(part: str) -> bytes:
     return SIZE(len(text)) + text
 
 
+def size_of(row: Sequence[Any]) -> int:
+    """About how many bytes the values of a row have."""
+    return sum(len(value) for value in row if isinstance(value, str | bytes))
+
+
 class Rows(Protocol):
     """The log without decoding, for proofs, copies and exports."""
 

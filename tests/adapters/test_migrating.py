@@ -1,6 +1,7 @@
 """A log moves to another store and back, and stays the same (contract-2 §14)."""
 
-from collections.abc import Iterator
+import random
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
@@ -11,7 +12,7 @@ from adapters.proof import checkpoints
 from adapters.proof.transfer import export
 from adapters.proof.verify import verify
 from adapters.store import NewEvent, Store, Write, open_store, reading
-from adapters.store.migrating import Moving, NotEmpty, migrate
+from adapters.store.migrating import Moving, NotEmpty, Page, migrate
 from adapters.store.sql.log import SqlRecorder
 from domain.values.base import INLINE_BYTES, Text
 from tests.adapters.stores_under_test import CAUSE, receipt, told, write
@@ -71,6 +72,30 @@ def test_a_log_that_goes_to_postgresql_and_back_is_the_same(places: tuple[str, s
             assert claim(store, "other", now=START, lease_ms=60_000).attempt == 2  # type: ignore[union-attr]
             [recorded] = store.append([Write([NewEvent("delivery-3", 1, START, CAUSE, told("delivery-3").begun[0])])])
             assert recorded[0].position == 7
+
+
+def test_long_texts_move_a_few_at_a_time_and_take_their_time(
+    places: tuple[str, str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Transcripts have megabytes: a page of hundreds of them is more than a statement, and memory, can take."""
+    from adapters.store.postgres.connection import PatientConnection
+
+    texts = [Text.of(f"{number} {random.Random(number).randbytes(1_000_000).hex()}") for number in range(12)]  # noqa: S311
+    with closing(open_store(places[0])) as store:
+        store.append([write(told().begun, blobs=[blob for _, blobs in texts for blob in blobs])])
+    monkeypatch.setattr(PatientConnection, "patience", 0.2)
+    move(places[0], places[1])
+    pages: list[int] = []
+    with reading(places[1]) as log, closing(open_store(places[2])) as store:
+        assert isinstance(store, SqlRecorder)
+        taken = store.take_over
+
+        def take_over(source: Iterable[Page]) -> None:
+            taken(pages.append(len(rows)) or (table, rows) for table, rows in source if table == "texts")  # type: ignore[func-returns-value]
+
+        monkeypatch.setattr(store, "take_over", take_over)
+        migrate(log, store)
+    assert sum(pages) == len(texts) and max(pages) <= 3
 
 
 @pytest.mark.parametrize("target", [1, 2])

@@ -1,5 +1,6 @@
 """What the store on PostgreSQL promises besides what every store does: see `adapters/store/postgres`."""
 
+import random
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from adapters.proof.verify import verify
 from adapters.store import Broken, StoreError, open_store, reading
+from domain.values.base import Text
 from tests.adapters.stores_under_test import Database, told, write
 from tests.kit.postgres import Cluster, cluster, require
 
@@ -196,6 +198,17 @@ def test_a_commit_that_nobody_confirmed_is_looked_up(
             store.append([write(told().begun, key="key")])
         assert store.receipt("key") is None
     assert store.head() == (3 if committed else 0)
+
+
+def test_a_long_text_takes_its_time(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no reason to take the database for one that does not answer; a transcript may have 64 MiB."""
+    from adapters.store.postgres.connection import PatientConnection
+
+    store = database.open()
+    monkeypatch.setattr(PatientConnection, "patience", 0.2)
+    _, [blob] = Text.of(random.Random(1).randbytes(15_000_000).hex())  # noqa: S311 - hardly to be compressed
+    store.append([write(told().begun, blobs=[blob])])
+    assert store.head() == 3
 
 
 # -- several processes ---------------------------------------------------------------------------------------------

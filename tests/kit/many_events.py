@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from adapters.store.rows import Row
+from adapters.store.sql.packing import pack, unpack
 from adapters.store.sqlite.store import SqliteStore
 
 
@@ -40,7 +41,7 @@ def _events(log: sqlite3.Connection) -> list[_Event]:
     rows = log.execute("SELECT stream, version, topic, state FROM small.events ORDER BY position").fetchall()
     names = sorted({row[0] for row in rows}, key=len, reverse=True)
     named = re.compile(rb"(" + b"|".join(re.escape(name.encode()) for name in names) + rb")(?![0-9a-z])")
-    return [_Event(stream, version, topic, named.split(state)) for stream, version, topic, state in rows]
+    return [_Event(stream, version, topic, named.split(unpack(state))) for stream, version, topic, state in rows]
 
 
 def _copied(found: list[_Event], number: int) -> list[Row]:
@@ -52,7 +53,7 @@ def _copied(found: list[_Event], number: int) -> list[Row]:
         row = Row(number * len(found) + place, stream, event.version, event.topic, b"".join(parts), b"")
         row = row._replace(hash=row.chained(heads.get(stream, b"")))
         heads[stream] = row.hash
-        rows.append(row)
+        rows.append(row._replace(state=pack(row.state)))
     return rows
 
 

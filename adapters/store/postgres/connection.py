@@ -25,6 +25,8 @@ from domain.values.sentences import Sentence
 
 PATIENCE: Final = 3.0
 """Seconds for one statement, or for opening a connection."""
+LONG: Final = 600.0
+"""Seconds for a statement of a tool that reads or writes the whole log."""
 _FREE_SECONDS: Final = 2.5
 """How long callers wait for a connection if all are in use."""
 _PAUSE: Final = 0.5
@@ -65,6 +67,16 @@ class PatientConnection(psycopg.Connection[TupleRow]):
     """A connection that is closed if a statement takes too long."""
 
     patience = PATIENCE
+
+    @contextmanager
+    def slower(self, seconds: float) -> Iterator[None]:
+        """A statement may take so much longer."""
+        before = self.patience
+        self.patience += seconds
+        try:
+            yield
+        finally:
+            self.patience = before
 
     def wait(self, gen: Generator[Any, Any, Any], interval: float = 0.1, timeout: float | None = None) -> Any:
         if timeout is not None:

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
 
 from adapters.store.port import StoreError
-from adapters.store.postgres.connection import PATIENCE, Connections, PostgresConnection
+from adapters.store.postgres.connection import LONG, Connections, PostgresConnection
 from adapters.store.postgres.schema import faults
 from adapters.store.sql.connection import Access
 from adapters.store.sql.rows import SqlRows
@@ -32,10 +31,6 @@ class DatabaseClock:
         self._ahead = there - (before + self._own()) // 2
 
 
-_LONG: Final = 600.0
-"""Seconds for a statement of a tool that reads the whole log."""
-
-
 class PostgresRows(SqlRows):
     """The rows of a store."""
 
@@ -52,16 +47,13 @@ class PostgresRows(SqlRows):
         with self._connections.transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as connection:
             connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
             connection.execute("SET LOCAL statement_timeout = 0")
-            connection.raw.patience = _LONG
 
             @contextmanager
             def reading() -> Iterator[PostgresConnection]:
                 yield connection
 
-            try:
+            with connection.raw.slower(LONG):
                 yield PostgresRows(self._connections, reading)
-            finally:
-                connection.raw.patience = PATIENCE
 
     def integrity(self, *, quick: bool = False) -> list[str]:
         """What is wrong with the schema: something else in it could change or hide rows. The database itself reports

@@ -16,10 +16,10 @@ from eventsourcing.persistence import StoredEvent
 
 from adapters.clock import Clock
 from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, StreamHeads
-from adapters.store.migrating import Page, Table
+from adapters.store.migrating import Page, Table, in_pages
 from adapters.store.port import Conflict, Fenced, Node, StoredReceipt, StoreError
 from adapters.store.postgres import nodes
-from adapters.store.postgres.connection import Connections, Outage, PostgresConnection, Unconfirmed
+from adapters.store.postgres.connection import LONG, Connections, Outage, PostgresConnection, Unconfirmed
 from adapters.store.postgres.listening import CHANNEL, Listening
 from adapters.store.postgres.rows import DatabaseClock, PostgresRows, PostgresTurns
 from adapters.store.postgres.schema import prepare, refuse_newer
@@ -33,6 +33,10 @@ from domain.values.sentences import Sentence
 
 READERS: Final = 8
 WRITERS: Final = 2
+_BYTES_PER_SECOND: Final = 2_000_000
+"""A database that takes less is taken for one that does not answer."""
+_STATEMENT_BYTES: Final = 1 << 23
+_STATEMENT_ROWS: Final = 20_000
 _SETTLING_SECONDS: Final = 1.5
 """How long a commit that nobody confirmed is looked for while the database is away."""
 
@@ -167,15 +171,17 @@ class PostgresStore(SqlRecorder):
     def take_over(self, pages: Iterable[Page]) -> None:
         with self._transaction() as connection:
             connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+            connection.execute("SET LOCAL statement_timeout = 0")
             self._advanced(connection, 0)
             check_empty(connection)
             last = 0
-            for table, rows in pages:
-                if table == "events":
-                    last = rows[-1][0]
-                if table == "texts":
-                    rows = [(digest, content.encode()) for digest, content in rows]
-                insert_rows(connection, table, rows)
+            with connection.raw.slower(LONG):
+                for table, rows in pages:
+                    if table == "events":
+                        last = rows[-1][0]
+                    if table == "texts":
+                        rows = [(digest, content.encode()) for digest, content in rows]
+                    insert_rows(connection, table, rows)
             connection.execute("UPDATE log SET position = ?", [last])
 
     def _conflict(self, batch: AppendBatch | None, receipts: Sequence[StoredReceipt]) -> Conflict:
@@ -213,14 +219,28 @@ def _insert(
 
     A version that is taken is reported before a turn that is not held: that one is tried again.
     """
-    texts = {digest: content.encode() for digest, content in attachments.texts}
-    with connection.raw.pipeline():
-        insert_rows(connection, "events", batch.rows)
-        insert_rows(connection, "texts", sorted(texts.items()), " ON CONFLICT DO NOTHING")
+    texts = sorted({digest: content.encode() for digest, content in attachments.texts}.items())
+    size = sum(len(row.state) for row in batch.rows) + sum(len(content) for _, content in texts)
+    seconds = size / _BYTES_PER_SECOND
+    with connection.raw.slower(seconds), connection.raw.pipeline():
+        if size > _STATEMENT_BYTES:
+            connection.execute(f"SET LOCAL statement_timeout = '{5 + round(seconds)}s'")
+        for rows in _statements(batch.rows, size):
+            insert_rows(connection, "events", rows)
+        for rows in _statements(texts, size):
+            insert_rows(connection, "texts", rows, " ON CONFLICT DO NOTHING")
         insert_rows(connection, "receipts", rows_of(receipts))
         applied = apply(connection, attachments.turns)
         connection.execute("SELECT pg_notify(?, '')", [CHANNEL])
     check_held(applied)
+
+
+def _statements(rows: Sequence[Sequence[Any]], size: int) -> Iterator[Sequence[Sequence[Any]]]:
+    """The rows of each statement: all of them, unless they are more than a statement can take."""
+    if size <= _STATEMENT_BYTES:
+        yield rows
+    else:
+        yield from in_pages(rows, most=_STATEMENT_ROWS, size=_STATEMENT_BYTES)
 
 
 # Many rows in one statement: a column is an array.

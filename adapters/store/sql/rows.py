@@ -7,12 +7,15 @@ from typing import Any, ClassVar
 import orjson
 
 from adapters.store.port import StoreError
-from adapters.store.rows import Row
+from adapters.store.rows import Row, size_of
 from adapters.store.sql.connection import Access
 from adapters.store.sql.log import as_text, hash_of
 from adapters.store.sql.packing import plain
 
 PAGE = 1_000
+_FIRST_PAGE, _PAGE_BYTES = 32, 1 << 22
+"""Pages of rows that may be long, as texts are, have about so many bytes: digests follow each other in no order, so the
+sizes of a page tell those of the next one."""
 _EVENT = "position, stream, version, topic, state, hash"
 _STATE = 4
 _TURN = "turn_id, stream, version, work, agent, role, state, attempt, worker, lease_until, deadline, requested_at"
@@ -144,19 +147,20 @@ class SqlRows:
 
     def _by_key(self, columns: str, table: str, key: str) -> Iterator[Sequence[Any]]:
         """All rows of a table, the key first in each. Raises StoreError."""
-        after = ""
+        after, limit = "", _FIRST_PAGE
         while True:
             with self._reading() as connection:
                 rows = connection.execute(
-                    f"SELECT {columns} FROM {table} WHERE {key} > ? ORDER BY {key} LIMIT ?", (after, PAGE)
+                    f"SELECT {columns} FROM {table} WHERE {key} > ? ORDER BY {key} LIMIT ?", (after, limit)
                 ).fetchall()
             for row in rows:
                 if not isinstance(row[0], str) or row[0] <= after:
                     raise StoreError(f"The table of {table} is not in order after {after!r}.")
                 after = row[0]
                 yield row
-            if len(rows) < PAGE:
+            if len(rows) < limit:
                 return
+            limit = min(PAGE, 2 * limit, 1 + _PAGE_BYTES * len(rows) // max(1, sum(map(size_of, rows))))
 
     def open_turns(self) -> dict[str, tuple[Any, ...]]:
         """Session, version, work, agent, role, time and deadline of each turn not settled in the lease table."""
