@@ -22,7 +22,7 @@ from api.http.requests import NUMBER, number, system
 from api.node.frames import Interest, Piece, pieces
 from api.node.hub import Hub, Reader
 from api.system import System
-from domain.kinds import KINDS
+from domain.kinds import KINDS, allowed_actions
 from domain.session.record import Recorded, kind_of
 from domain.values.base import HansardError, Unknown
 from domain.values.sentences import Sentence
@@ -72,7 +72,8 @@ def _weights(accept: str) -> dict[str, float]:
 def stream_session(request: Request, session_id: str) -> Response:
     """A session's events from the first, after `?after=` (a version), or after `Last-Event-ID`.
 
-    It is not folded first: readable events are sent even if later ones are damaged. Raises Unknown.
+    It is not folded first: readable events are sent even if later ones are damaged. It ends where nothing is left to
+    do: a session that can be retried or extended may go on. Raises Unknown.
     """
     inside = system(request)
     newest = inside.store.version(session_id) if kind_of(session_id) in KINDS else 0
@@ -91,7 +92,7 @@ def stream_session(request: Request, session_id: str) -> Response:
 
     def end() -> int | None:
         now = inside.sessions.get(session_id)
-        if now is None or not now.ended or now.outstanding:
+        if now is None or now.outstanding or allowed_actions(now):
             return None
         return _position_of(inside, session_id, now.version)
 

@@ -18,7 +18,7 @@ Route = tuple[str, Callable[..., Any]]
 STREAM = {
     "type": "string",
     "description": "Server-sent events: `id` is the position, `data` an Event as JSON. Comments keep the "
-    "connection alive; `event: end` marks the end of a finished session.",
+    "connection alive; `event: end` marks the end of a session with which nothing is left to do.",
 }
 RECEIPTS = (shapes.Receipt, shapes.Done)
 INTRODUCTION = """\

@@ -180,16 +180,24 @@ def test_a_stream_of_what_has_ended_is_its_history(server: Server) -> None:
         assert [found.event for found in stream.messages() if not found.retry] == ["end"]
 
 
-def test_a_stream_of_an_exhausted_delivery_ends_and_goes_on_after_an_extension(server: Server) -> None:
+@pytest.mark.parametrize("replies", [{"planner": [{"error": "auth"}]}, {}], ids=["retry", "extend"])
+def test_a_stream_does_not_end_while_a_failed_session_can_go_on(server: Server, replies: Json) -> None:
+    body = delivery(replies, validationCommands=["false"], maxIterations=1)
+    session_id = start(server.client, body)
+    assert ended(server.client, session_id)["status"] == "failed"
+    with Stream(server, path(session_id, "?after=1")) as stream:
+        take(stream, len(events(server.client, session_id)) - 1)
+        assert next(stream.messages()).comment  # a sign of life
+
+
+def test_a_stream_of_an_exhausted_delivery_goes_on_after_an_extension(server: Server) -> None:
     body = delivery({"dev": ["slow", {"text": "late", "delayMs": 86_400_000}]}, validationCommands=["false"])
     session_id = start(server.client, body | {"maxIterations": 1})
     ended(server.client, session_id)
     with Stream(server, path(session_id)) as stream:
-        told = [found for found in stream.messages() if not found.retry]
-    assert told[-1].event == "end"
-    more = {"addIterations": 1, "reason": "again"}
-    assert server.client.post(f"/api/sessions/{session_id}/budget", json=more).status_code == 200
-    with Stream(server, path(session_id), last=told[-2].id) as stream:
+        take(stream, len(events(server.client, session_id)))
+        more = {"addIterations": 1, "reason": "again"}
+        assert server.client.post(f"/api/sessions/{session_id}/budget", json=more).status_code == 200
         [first] = take(stream, 1)
         assert first.json()["type"] == "delivery.budget_extended"
         cancel(server, session_id)
@@ -531,7 +539,7 @@ def test_words_cannot_forge_a_message(server: Server) -> None:
     """Not in the history, not live, not by an agent, not in a reason."""
     with Stream(server, f"/api/events?after={head(server)}") as whole:
         for words in FORGERIES:
-            body = delivery({"planner": [words], "dev": [{"error": "crash"}]}, task=f"x{words}", title=words)
+            body = delivery({"planner": [words]}, task=f"x{words}", title=words)
             session_id = start(server.client, body | {"labels": ["l" + words]})
             ended(server.client, session_id)
             recorded = events(server.client, session_id)

@@ -255,8 +255,9 @@ def _badge_now(inside: System, now: Session) -> str:
 
 
 def _follows(now: Session) -> str:
-    """The sessions whose events change this page: its own until it ends, and the discussions it waits for."""
-    over = now.ended and not now.outstanding and "extend" not in allowed_actions(now)
+    """The sessions whose events change this page: its own while anything can be done, and the discussions it waits
+    for."""
+    over = not now.outstanding and not allowed_actions(now)
     return "" if over else " ".join((now.id, *now.open_children))
 
 
