@@ -195,7 +195,7 @@ def show_budget(request: Request) -> Response:
     return answer(BudgetPage(items=tuple(point.view() for point in points), next_cursor=None))
 
 
-@endpoint()
+@endpoint("version")
 def list_artifacts(request: Request) -> Response:
     """GET /api/sessions/{id}/artifacts"""
     session = session_of(request)
@@ -203,7 +203,7 @@ def list_artifacts(request: Request) -> Response:
     return answer(ArtifactPage(items=tuple(artifact.view() for artifact in made), next_cursor=None))
 
 
-@endpoint()
+@endpoint("version")
 def show_artifact(request: Request) -> Response:
     """GET /api/sessions/{id}/artifacts/{artifactId}: the whole text, and the patch where there is one"""
     session, artifact_id = session_of(request), request.path_params["artifact"]

@@ -87,6 +87,9 @@ def test_one_blocking_review_sends_back_with_its_fix_plan(server: Server) -> Non
     assert found["artifactRefs"]["review"] == reviews[1]["artifactId"] != reviews[0]["artifactId"]
     kept = [server.client.get(f"/api/sessions/{session_id}/artifacts/{a['artifactId']}").json() for a in reviews]
     assert [len(json.loads(artifact["content"])["blockingIssues"]) for artifact in kept] == [1, 0]
+    before = next(event["version"] for event in told_events if event["type"] == "delivery.review_blocking_detected")
+    listed = server.client.get(f"/api/sessions/{session_id}/artifacts", params={"version": before}).json()["items"]
+    assert [a["artifactId"] for a in listed if a["phase"] == "review"] == [reviews[0]["artifactId"]]
 
 
 def test_a_review_that_always_blocks_uses_up_the_iterations(server: Server) -> None:

@@ -975,7 +975,7 @@ def test_the_whole_log_is_read_by_position_and_filtered(client: TestClient, wait
         ("/api/sessions/{}/events", {"limit": "501"}, "/limit"),
         ("/api/sessions/{}/worklog", {"at": "1"}, "/at"),
         ("/api/sessions/{}/budget", {"limit": "1"}, "/limit"),
-        ("/api/sessions/{}/artifacts", {"version": "1"}, "/version"),
+        ("/api/sessions/{}/artifacts", {"at": "1"}, "/at"),
         ("/api/events", {"type": "delivery.nothing"}, "/type"),
         ("/api/events", {"kind": "seance"}, "/kind"),
         ("/api/events", {"session": "1"}, "/session"),
