@@ -83,11 +83,18 @@ def _compared(panels: Gallery, inside: System, sessions: Sequence[Session], say:
     return {
         "sides": [_side(context) for context in sides],
         "common": aligned.common,
+        "hashes": _hashes(inside, sessions, aligned.common),
         "pairs": [_pair(pair, sides) for pair in aligned.pairs],
         "more": aligned.more,
         "same": not aligned.pairs,
         "figures": _figures(sides),
     }
+
+
+def _hashes(inside: System, sessions: Sequence[Session], common: int) -> list[str]:
+    """The hash of the last event that both have in common, in each; one where they are the same."""
+    found = (inside.store.rows.hash_of(session.id, common) for session in sessions) if common else ()
+    return list(dict.fromkeys(f"{digest.hex()[:4]}…{digest.hex()[-4:]}" for digest in found if digest))
 
 
 def _side(context: PanelContext) -> dict[str, Any]:
@@ -201,6 +208,7 @@ def _family(inside: System, session: Session) -> list[dict[str, Any]]:
             "badge": model.badge(item.status, exhausted=item.waiting == "budget"),
             "depth": place if source is None else min(place, 2),
             "self": item.id == session.id,
+            "at": item.forked_at,
         }
         for place, item in enumerate(one for one in members if one is not None)
     ]

@@ -51,6 +51,7 @@ ICONS: Final = {
     "synthesizing": "▸",
     "checkpoint": "?",
     "waiting_for_decision": "?",
+    "asking": "?",
     "partial": "!",
     "done": "✓",
     "decided": "✓",

@@ -4,7 +4,7 @@ import re
 
 from starlette.testclient import TestClient
 
-from tests.api.scenes import held_fork, reached, two_iterations, waiting_review
+from tests.api.scenes import asking, held_fork, reached, two_iterations, waiting_review
 from tests.api.seen import BROWSER, Seen, page
 from tests.api.server import events, session
 from tests.api.test_session_page import words_of
@@ -98,3 +98,18 @@ def test_a_review_that_asks_for_fixes_offers_the_delivery_that_applies_it(client
         if found["id"] == "delivery-task"
     ]
     assert "Fix what the review found." in page(client, f"/?start=delivery&fixes={review}") and task
+
+
+def test_a_comparison_names_the_hash_of_what_is_common_and_the_events_of_forks(client: TestClient) -> None:
+    a = two_iterations(client)
+    fork = held_fork(client, a)
+    text = words_of(page(client, f"/compare?a={a}&b={fork}"))
+    assert re.search(r"[1-9]\d* events? are the same · Hash [0-9a-f]{4}…[0-9a-f]{4}", text), text
+    named = re.search(rf"{fork} at event \d+", text)
+    assert named is not None and named[0] in words_of(page(client, f"/sessions/{a}"))
+
+
+def test_who_is_asked_for_permission_waits_for_a_person(client: TestClient) -> None:
+    asks = asking(client)
+    html = page(client, f"/sessions/{asks}")
+    assert "<title>? Add a login page" in html and "? Asks permission" in words_of(html)

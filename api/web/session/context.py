@@ -117,8 +117,12 @@ def badge_of(session: Session, it: dict[str, Any] | None = None) -> str:
     match session:
         case _ if session.held and not session.ended:
             return "held"
+        case _ if session.questions and not session.ended:
+            return "asking"
         case Delivery(state="exhausted"):
             return "exhausted"
+        case Delivery(state="awaiting_scope"):
+            return "waiting_for_decision"
         case Delivery(state="under_review"):
             return "reviewing"
         case Orchestration(state=("debating" | "reviewing") as state):

@@ -198,11 +198,14 @@ def _page(
     )
 
 
-def _forks(inside: System, now: Session) -> list[dict[str, str]]:
+def _forks(inside: System, now: Session) -> list[dict[str, Any]]:
     """The sessions that were forked from this one, oldest first."""
     with inside.reading() as db:
         rows = overview.forks(db, now.id, FORKS)
-    return [{"id": one.id, "badge": badge(one.status, exhausted=one.waiting == "budget")} for one in rows]
+    return [
+        {"id": one.id, "badge": badge(one.status, exhausted=one.waiting == "budget"), "at": one.forked_at}
+        for one in rows
+    ]
 
 
 def _telling(request: Request, then: Session, say: Words) -> int | None:
