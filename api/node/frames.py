@@ -17,20 +17,24 @@ one."""
 
 
 class SseFrame(NamedTuple):
-    """An event, ready to be sent, and the fields by which it is filtered."""
+    """An event, ready to be sent, and the fields by which it is filtered. Without data, it is not encoded: no client
+    wanted it when it came."""
 
     position: int
     session_id: str
     version: int
     kind: str
     topic: str
-    data: bytes
+    data: bytes = b""
+
+    @classmethod
+    def bare(cls, recorded: Recorded) -> "SseFrame":
+        return cls(recorded.position, recorded.session_id, recorded.version, recorded.kind, recorded.event.TOPIC)
 
     @classmethod
     def of(cls, recorded: Recorded) -> "SseFrame":
         data = b"id: %d\ndata: %b\n\n" % (recorded.position, orjson.dumps(recorded.wire()))
-        topic = recorded.event.TOPIC
-        return cls(recorded.position, recorded.session_id, recorded.version, recorded.kind, topic, data)
+        return cls.bare(recorded)._replace(data=data)
 
 
 class Interest(NamedTuple):
@@ -62,12 +66,17 @@ class Piece(NamedTuple):
 
 
 def pieces(frames: Iterable[SseFrame], interest: Interest, end: int) -> Iterator[Piece]:
-    """The wanted frames, piece by piece. `end` is the position up to which these are complete."""
+    """The wanted frames, piece by piece, up to the first that is not encoded. `end` is the position up to which these
+    are complete."""
     chosen: list[bytes] = []
     size = version = 0
     for frame in frames:
         if not interest.wants(frame):
             continue
+        if not frame.data:
+            if chosen:
+                yield Piece(b"".join(chosen), frame.position - 1, version)
+            return
         chosen.append(frame.data)
         size, version = size + len(frame.data), frame.version
         if size >= PIECE_BYTES:

@@ -5,6 +5,7 @@ There are no queues: a client is a cursor, and clients at the same position get 
 
 import asyncio
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -84,6 +85,8 @@ class Hub:
         self._finding: dict[tuple[Interest, int], asyncio.Task[list[Piece]]] = {}
         self._ends: dict[str | None, int | None] = {}
         self._readers: dict[str | None, set[Reader]] = {}
+        self._interests: dict[str | None, Counter[Interest]] = {}
+        """How many readers want what, by session."""
         self._beating: asyncio.TimerHandle | None = None
         self._stirring = False
         self.clients = 0
@@ -96,10 +99,16 @@ class Hub:
         self.position = self._before = position
 
     def seen(self, page: Sequence[Recorded]) -> None:
-        """A page of the log, from the follower's thread. Without readers, nothing is encoded or kept."""
-        frames = [self.frame(recorded) for recorded in page] if self.clients else None
+        """A page of the log, from the follower's thread. Only what a reader wants is encoded; without readers, nothing
+        is kept."""
+        frames = [self._wanted(recorded) for recorded in page] if self.clients else None
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._add, frames, page[-1].position)
+
+    def _wanted(self, recorded: Recorded) -> SseFrame:
+        bare = SseFrame.bare(recorded)
+        interests = (*self._interests.get(None, ()), *self._interests.get(recorded.session_id, ()))
+        return self.frame(recorded) if any(interest.wants(bare) for interest in interests) else bare
 
     def frame(self, recorded: Recorded) -> SseFrame:
         return SseFrame.of(self._spelled(recorded))
@@ -147,13 +156,15 @@ class Hub:
     # -- what is read ----------------------------------------------------------------------------------------------
 
     def take(self, interest: Interest, position: int) -> Piece | None:
-        """The matching events after a position; None if that is older than what is kept."""
+        """The matching events after a position; None if that is older than what is kept, or not all is encoded."""
         if position < self._before:
             return self._older.find(interest, position)
         piece = self._newest.find(interest, position)
         if piece is None:
             behind = bisect_right(self._frames, position, key=lambda frame: frame.position)
-            piece = next(pieces(islice(self._frames, behind, None), interest, max(position, self.position)))
+            piece = next(pieces(islice(self._frames, behind, None), interest, max(position, self.position)), None)
+            if piece is None:
+                return self._older.find(interest, position)
             self._newest.keep(interest, position, piece)
         return piece
 
@@ -183,6 +194,7 @@ class Hub:
 
     def join(self, reader: Reader) -> None:
         self._readers.setdefault(reader.interest.session_id, set()).add(reader)
+        self._interests.setdefault(reader.interest.session_id, Counter())[reader.interest] += 1
         self.clients += 1
         if self._beating is None:
             self._beating = self._loop.call_later(self._heartbeat, self._beat)
@@ -190,8 +202,12 @@ class Hub:
     def part(self, reader: Reader) -> None:
         group = self._readers[reader.interest.session_id]
         group.remove(reader)
+        interests = self._interests[reader.interest.session_id]
+        interests[reader.interest] -= 1
+        if not interests[reader.interest]:
+            del interests[reader.interest]
         if not group:
-            del self._readers[reader.interest.session_id]
+            del self._readers[reader.interest.session_id], self._interests[reader.interest.session_id]
             self._ends.pop(reader.interest.session_id, None)
         self.clients -= 1
         if not self.clients and self._beating is not None:

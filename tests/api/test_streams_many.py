@@ -88,6 +88,22 @@ def test_an_event_is_encoded_once_and_its_bytes_are_shared(encoded: list[int]) -
     assert len({id(wire.taken[0]) for wire in mine}) == len({id(wire.taken[0]) for wire in whole}) == 1
 
 
+def test_only_what_a_client_wants_is_encoded_and_a_later_one_reads_the_rest_from_the_log(encoded: list[int]) -> None:
+    """Who joins meanwhile gets what is encoded up to the first event that is not."""
+
+    async def scene() -> list[Piece | None]:
+        hub = Hub(15.0)
+        resting(hub, B, Wire())
+        events = (recorded(1, "delivery-b"), recorded(2), recorded(3, "delivery-b"))
+        await happened(hub, *events)
+        return [hub.take(B, 0), hub.take(ALL, 0), hub.take(ALL, 1), hub.take(A, 0), hub.take(A, 2)]
+
+    found = asyncio.run(scene())
+    assert encoded == [1, 3]
+    first, third = SseFrame.of(recorded(1, "delivery-b")).data, SseFrame.of(recorded(3, "delivery-b")).data
+    assert [piece and piece[:2] for piece in found] == [(first + third, 3), (first, 1), None, None, (b"", 3)]
+
+
 def test_while_nobody_reads_nothing_is_encoded(encoded: list[int]) -> None:
     async def scene() -> tuple[Piece | None, Piece | None]:
         hub = Hub(15.0)
@@ -135,7 +151,7 @@ def test_the_hub_keeps_a_bounded_number_of_bytes(monkeypatch: pytest.MonkeyPatch
 
     async def scene() -> list[int]:
         hub = Hub(15.0)
-        resting(hub, B, Wire())
+        resting(hub, ALL, Wire())
         await happened(hub, *(recorded(position) for position in range(10, 15)))
         await happened(hub, *(recorded(position) for position in range(15, 20)))
         return [position for position in range(20) if hub.take(ALL, position) is not None]
