@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 
 from api.actions import forks, starting
 from api.actions.bodies import DebateStart, DeliveryStart, OrchestrationStart, ReviewStart
-from api.actions.changing import addressed, fix_task
+from api.actions.changing import fix_task
 from api.actions.command_bodies import AnswerPermission, Cancel, Decision, Empty, Extend, Fork, Message, Origin, Retry
 from api.http.idempotency import ApiCall, Intent
 from api.http.problems import Problem
@@ -102,26 +102,26 @@ STARTERS: Final[Mapping[str, Callable[[Body, System, str], Command]]] = {
 async def cancel(call: ApiCall) -> Intent:
     """Cancel a session of any kind."""
     body = read(Cancel, call.fields)
-    session_id = addressed(call)
+    session_id = call.session_id
     return Intent(session_id, KINDS[kind_of(session_id)].cancel(body.reason))
 
 
 async def retry(call: ApiCall) -> Intent:
     """Ask a turn again that waits for its next attempt, or whose last attempt has failed."""
     body = read(Retry, call.fields)
-    return Intent(addressed(call), RetryTurn(reason=body.reason), status=202)
+    return Intent(call.session_id, RetryTurn(reason=body.reason), status=202)
 
 
 async def permit(call: ApiCall) -> Intent:
     """Answer an agent that waits for permission to use a tool."""
     body = read(AnswerPermission, call.fields)
-    return Intent(addressed(call), DecidePermission(**body.model_dump(), by=call.actor))
+    return Intent(call.session_id, DecidePermission(**body.model_dump(), by=call.actor))
 
 
 async def extend(call: ApiCall) -> Intent:
     """More budget, or more rounds."""
     body = read(Extend, call.fields)
-    session_id = addressed(call)
+    session_id = call.session_id
     return Intent(session_id, _extension(kind_of(session_id), body))
 
 
@@ -154,7 +154,7 @@ _AMOUNTS: dict[str, tuple[type[ExtendBudget | AddRounds], tuple[str, ...]]] = {
 async def continue_(call: ApiCall) -> Intent:
     """Continue an orchestration that has paused, or release a held fork."""
     read(Empty, call.fields)
-    session_id = addressed(call)
+    session_id = call.session_id
     return Intent(session_id, await asyncio.to_thread(_continuation, call, session_id))
 
 
@@ -180,7 +180,7 @@ def _check_allowed(call: ApiCall, session: Session | None, action: str, command:
 async def reset(call: ApiCall) -> Intent:
     """End an orchestration for good."""
     body = read(Cancel, call.fields)
-    session_id = addressed(call)
+    session_id = call.session_id
     return Intent(session_id, await asyncio.to_thread(_reset, call, session_id, body.reason))
 
 
@@ -194,7 +194,7 @@ def _reset(call: ApiCall, session_id: str, reason: str) -> Command:
 async def decide(call: ApiCall) -> Intent:
     """Decide a review or debate, named directly or through the parent that waits for it."""
     body = read(Decision, call.fields)
-    session_id = await asyncio.to_thread(_waiting, call, addressed(call))
+    session_id = await asyncio.to_thread(_waiting, call, call.session_id)
     _require_seen(call, session_id, body)
     command = Decide(
         choice=body.decision, rationale=body.rationale, actor=call.actor, version=body.version, seen=body.seen

@@ -20,11 +20,9 @@ from api.system import System
 from domain.delivery.commands import DecideScope
 from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
-from domain.kinds import KINDS
 from domain.orchestration.state import Orchestration
 from domain.session.children import fix_feedback
 from domain.session.landing import LandSession, WorkSentBack
-from domain.session.record import kind_of
 from domain.session.redaction import REDACTED, RedactedEvent, RedactText
 from domain.session.state import Session
 from domain.values.base import Command, HansardError, Invalid, Text, Unknown
@@ -38,13 +36,13 @@ async def scope(call: ApiCall) -> Intent:
     """Allow or deny changes outside the scope of a delivery."""
     body = read(ScopeAnswer, call.fields)
     command = DecideScope(request_id=body.request_id, decision=body.decision, actor=call.actor)
-    return Intent(addressed(call), command)
+    return Intent(call.session_id, command)
 
 
 async def land(call: ApiCall) -> Intent:
     """Merge the result of a finished session into a branch, if its validation passes there."""
     body = read(Land, call.fields)
-    session_id = addressed(call)
+    session_id = call.session_id
     return Intent(session_id, await asyncio.to_thread(_land, call, session_id, body.onto), status=202)
 
 
@@ -58,13 +56,6 @@ def _land(call: ApiCall, session_id: str, onto: str | None) -> Command:
     if isinstance(session, Orchestration) and session.workspace is not None:
         steps = read_project(Path(session.workspace)).validation_steps()
     return LandSession(onto=onto, steps=steps, actor=call.actor)
-
-
-def addressed(call: ApiCall) -> str:
-    """The session in the path. Raises Unknown if it is not a session: channels take no commands from outside."""
-    if kind_of(call.session) not in KINDS:
-        raise Unknown(Sentence("session_not_found", id=call.session))
-    return call.session
 
 
 def fix_task(review: Session | None) -> str:

@@ -1,4 +1,4 @@
-"""The repository's own settings, `hansard.toml`, as far as the person trusts them."""
+"""The folder that a request names: whether it fits, and its settings, `hansard.toml`, as far as they are trusted."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -9,11 +9,12 @@ from pydantic import Field
 from adapters.files import checkout_of
 from adapters.project import BadProject, Project, Trust, load
 from adapters.project.settings import NAME
+from adapters.workspace import Room, WorkspaceError, check, confine
 from api.http.problems import Problem
 from api.node.settings import Settings
 from domain.delivery.baseline import Preparation
 from domain.values.base import Invalid
-from domain.values.sentences import Sentence
+from domain.values.sentences import Sentence, sentence_of
 from projections.views.base import View
 
 
@@ -96,3 +97,32 @@ def grant(folder: Path, settings: Settings, *, by: str) -> TrustedSettings:
         network=project.validation.network,
         team=project.delivery.team,
     )
+
+
+def workspace_of(named: str | None, settings: Settings) -> Path | None:
+    """The folder. Raises Invalid for an unusable one, before any agent costs money."""
+    if named is None:
+        return None
+    path = Path(named)
+    if "\0" in named or not path.is_absolute():
+        raise Invalid({"/workspace": Sentence("path_not_absolute")})
+    within_roots(path, settings)
+    try:
+        room = Room(settings.workspace_files, settings.workspace_bytes)
+        check(path, ours=settings.node_dir, room=room, private=(settings.log_file,) if settings.log_file else ())
+    except WorkspaceError as error:
+        raise Invalid({"/workspace": sentence_of(error)}) from None
+    return path
+
+
+def confined_paths(paths: list[str]) -> tuple[str, ...]:
+    """Raises Invalid for paths that lead out of the workspace."""
+    errors, confined = {}, []
+    for index, path in enumerate(paths):
+        try:
+            confined.append(confine(path))
+        except WorkspaceError as error:
+            errors[f"/filePaths/{index}"] = sentence_of(error)
+    if errors:
+        raise Invalid(errors)
+    return tuple(confined)

@@ -1,7 +1,7 @@
 """From a start request to the command that starts a session: paths, commands and scenario are checked first."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal, TypedDict
 
@@ -11,7 +11,6 @@ from adapters.agents.scripted import Scenario
 from adapters.agents.team import Team
 from adapters.files import checkout_of
 from adapters.project.settings import NO_RETRY, RetryDefaults, ReviewDefaults
-from adapters.workspace import Room, WorkspaceError, check, confine
 from api.actions.bodies import (
     Conversation,
     DebateStart,
@@ -22,8 +21,7 @@ from api.actions.bodies import (
     Start,
     WishBody,
 )
-from api.actions.crews import employees_of, everybody, stand_ins
-from api.actions.projects import preparation_of, trusted_project, within_roots
+from api.actions.projects import confined_paths, preparation_of, trusted_project, workspace_of
 from api.node.settings import Settings
 from domain.convergence import named
 from domain.delivery.chart import ROLES
@@ -37,8 +35,10 @@ from domain.session.children import DiscussionBrief, ReviewSettings
 from domain.session.validation import DEFAULT_COMMANDS, ValidationStep, commands
 from domain.values.base import Blob, Invalid, Text
 from domain.values.budget import DEFAULT_MINUTES, BudgetLimits, effective_iterations
-from domain.values.sentences import Sentence, sentence_of
+from domain.values.sentences import Sentence
+from domain.values.words import folded
 
+TALKERS = ("reviewer", "coder", "critic", "planner", "synthesizer")
 _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
@@ -78,7 +78,7 @@ def delivery(body: DeliveryStart, team: Team, settings: Settings, *, author: str
     return StartDelivery(
         task=body.task,
         fixes=body.fixes or "",
-        file_paths=_file_paths(body.file_paths),
+        file_paths=confined_paths(body.file_paths),
         steps=_steps(body, shared["workspace"], prefixes(settings.commands_allowed), project.validation_steps()),
         limits=limits,
         max_attempts=limited.max_attempts,
@@ -169,7 +169,7 @@ def _shared(
     body: Start, team: Team, settings: Settings, *roles: str, employees: Sequence[Employee] = (), author: str
 ) -> tuple[SharedFields, tuple[Blob, ...]]:
     """Where and by whom it is done; `roles` are those that the kind needs. A scenario replaces the team."""
-    workspace = _workspace(body, settings)
+    workspace = workspace_of(body.workspace, settings)
     folder = str(workspace) if workspace else None
     scenario, blobs = _scenario(body)
     shared = SharedFields(
@@ -247,36 +247,43 @@ def _steps(
     return steps
 
 
-def _file_paths(paths: list[str]) -> tuple[str, ...]:
-    errors, confined = {}, []
-    for index, path in enumerate(paths):
-        try:
-            confined.append(confine(path))
-        except WorkspaceError as error:
-            errors[f"/filePaths/{index}"] = sentence_of(error)
-    if errors:
-        raise Invalid(errors)
-    return tuple(confined)
-
-
-def _workspace(body: Start, settings: Settings) -> Path | None:
-    """Raises Invalid for an unusable folder, before any agent costs money."""
-    if body.workspace is None:
-        return None
-    path = Path(body.workspace)
-    if "\0" in body.workspace or not path.is_absolute():
-        raise Invalid({"/workspace": Sentence("path_not_absolute")})
-    within_roots(path, settings)
-    try:
-        room = Room(settings.workspace_files, settings.workspace_bytes)
-        check(path, ours=settings.node_dir, room=room, private=(settings.log_file,) if settings.log_file else ())
-    except WorkspaceError as error:
-        raise Invalid({"/workspace": sentence_of(error)}) from None
-    return path
-
-
 def _scenario(body: Start) -> tuple[Text | None, tuple[Blob, ...]]:
     if body.scenario is None:
         return None, ()
     Scenario.parse(body.scenario, at="/scenario")
     return Text.of(orjson.dumps(body.scenario).decode())
+
+
+# -- who takes part ---------------------------------------------------------------------------------------------------
+
+
+def employees_of(body: Conversation, team: Team) -> tuple[Employee, ...]:
+    if body.employees is None:
+        return tuple(Employee(name=name, role=role) for name, role in team.employees())
+    names = [folded(employee.name) for employee in body.employees]
+    twins = {
+        f"/employees/{place}/name": Sentence("employee_name_taken")
+        for place, name in enumerate(names)
+        if name in names[:place]
+    }
+    if twins:
+        raise Invalid(twins)
+    return tuple(Employee(name=employee.name, role=employee.role.strip().lower()) for employee in body.employees)
+
+
+def _crew(team: Team, roles: Iterable[str]) -> dict[str, str]:
+    """Who takes which role: the team's own names, recorded with the session."""
+    members = {role: team.agent_for(role) for role in roles}
+    return {role: member.name for role, member in members.items() if member is not None}
+
+
+def stand_ins(team: Team, employees: Iterable[Employee]) -> dict[str, str]:
+    """Who is asked for each employee: a request may call them as it likes."""
+    members = {employee.name: team.member_for(employee.name, employee.role, {}) for employee in employees}
+    return {name: member.name for name, member in members.items() if member is not None}
+
+
+def everybody(team: Team, *roles: str) -> dict[str, str]:
+    """Who has these roles, and who reviews and debates: the first agent if none does (S2: the main model)."""
+    talkers = [role for role in TALKERS if role not in roles]
+    return dict.fromkeys(talkers, team.agents[0].name) | _crew(team, (*talkers, *roles))

@@ -23,7 +23,10 @@ from adapters.writer.writer import CommandAnswer, CommandEnvelope
 from api.http.problems import of, problem
 from api.http.requests import answer_headers, idempotency_key, raw_body, read_object, system, traceparent, version_of
 from api.system import System
-from domain.values.base import Command, HansardError
+from domain.kinds import KINDS
+from domain.session.record import kind_of
+from domain.values.base import Command, HansardError, Unknown
+from domain.values.sentences import Sentence
 from domain.values.strict import JSON
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -74,6 +77,13 @@ class ApiCall:
     def fingerprint(self) -> str:
         """What identifies the request besides its key."""
         return fingerprint(b"POST", self.path.encode(), self.raw)
+
+    @property
+    def session_id(self) -> str:
+        """The session in the path. Raises Unknown if it is not a session: channels take no commands from outside."""
+        if kind_of(self.session) not in KINDS:
+            raise Unknown(Sentence("session_not_found", id=self.session))
+        return self.session
 
     def receipt(self) -> StoredReceipt | None:
         """The earlier answer under the key."""
