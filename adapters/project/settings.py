@@ -130,17 +130,21 @@ class Project(TomlTable):
         return checkout / Path(self.delivery.team).expanduser() if self.delivery.team else None
 
     @property
-    def digest(self) -> str | None:
-        """Digest of set-up, environment, network and team; None if there is nothing to trust."""
-        risky = {
+    def risky(self) -> dict[str, object]:
+        """What needs trust, by its key; false values need none."""
+        return {
             "setup": self.workspace.setup,
             "env": self.workspace.env,
             "network": self.validation.network if self.validation.network == "all" else None,
             "team": (self.delivery.team, self._team) if self.delivery.team else None,
         }
-        if not any(risky.values()):
+
+    @property
+    def digest(self) -> str | None:
+        """Digest of set-up, environment, network and team; None if there is nothing to trust."""
+        if not any(self.risky.values()):
             return None
-        return hashlib.sha256(orjson.dumps(risky, option=orjson.OPT_SORT_KEYS)).hexdigest()
+        return hashlib.sha256(orjson.dumps(self.risky, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
     def untrusted(self) -> Self:
         """The same without what needs trust."""

@@ -59,8 +59,9 @@ def trusted_project(folder: str | None, settings: Settings) -> Project:
         return Project()
     project, root = read_project(Path(folder)), root_of(Path(folder))
     if not trust_of(settings).covers(root, project):
-        detail = f"{root / NAME} sets up the workspace or its environment, and nobody has trusted that yet."
-        raise Problem(403, f"{detail} Read it, then run: hansard trust {root}")
+        keys = ", ".join(key for key, value in project.risky.items() if value)
+        detail = f"{root / NAME} has settings that you have to trust before they take effect: {keys}."
+        raise Problem(403, f"{detail} Read them, then run: hansard trust {root}")
     return project
 
 

@@ -493,7 +493,7 @@ def test_a_set_up_takes_effect_once_it_is_trusted(tmp_path: Path) -> None:
         body = delivery(workspace=str(folder))
         answer = client.post("/api/sessions", json=body)
         assert answer.status_code == 403
-        assert f"hansard trust {folder}" in answer.json()["detail"]
+        assert f"before they take effect: setup. Read them, then run: hansard trust {folder}" in answer.json()["detail"]
         trusted = client.post("/api/trust", json={"workspace": str(folder)})
         assert (trusted.status_code, trusted.json()["setup"]) == (200, ["true"])
         start(client, body)
