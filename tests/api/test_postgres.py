@@ -108,6 +108,29 @@ def test_a_restart_of_the_database_ends_nothing(cluster: Cluster, server: Server
     )
 
 
+def test_what_no_notification_told_of_is_seen_all_the_same(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NOTIFY is a hint that may get lost: polling finds what was written elsewhere, and turns that wait."""
+    from adapters.store.postgres.store import PostgresStore
+
+    monkeypatch.setattr(PostgresStore, "listen", lambda *_: None)
+    url = cluster.url("postgres")
+    with (
+        inside(tmp_path, database=url, data_dir=tmp_path / "one", work=False, poll_seconds=0.1) as one,
+        inside(tmp_path, database=url, data_dir=tmp_path / "two", poll_seconds=0.1) as two,
+    ):
+        session_id = start(one, delivery())
+        for each in (two, one):
+            until(
+                lambda each=each: (  # type: ignore[misc]
+                    (found := each.get(f"/api/sessions/{session_id}")).status_code == 200
+                    and found.json()["session"]["status"] == "success"
+                ),
+                what="the end of the delivery",
+            )
+
+
 @pytest.mark.parametrize("command", ["serve", "worker"])
 def test_agents_with_a_network_do_not_run_beside_a_database_that_trusts_everybody(
     cluster: Cluster, tmp_path: Path, command: str
