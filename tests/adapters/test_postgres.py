@@ -209,6 +209,26 @@ def test_a_long_text_takes_its_time(database: Database, monkeypatch: pytest.Monk
     _, [blob] = Text.of(random.Random(1).randbytes(15_000_000).hex())  # noqa: S311 - hardly to be compressed
     store.append([write(told().begun, blobs=[blob])])
     assert store.head() == 3
+    assert store.text(blob.digest) == blob.content
+
+
+def test_nobody_else_waits_for_a_long_text(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is stored before the log is locked."""
+    from adapters.store.postgres import store as module
+
+    here, there = database.open(), database.open()
+    real, meanwhile = module.insert_rows, iter([write(told("delivery-2").begun, session_id="delivery-2")])
+
+    def insert_rows(connection: Any, table: Any, *rest: Any) -> None:
+        for one in meanwhile if table == "texts" else ():
+            there.append([one])
+        real(connection, table, *rest)
+
+    monkeypatch.setattr(module, "insert_rows", insert_rows)
+    _, [blob] = Text.of("x" * 2_000_000)
+    [recorded] = here.append([write(told().begun, blobs=[blob])])
+    assert [found.position for found in recorded] == [4, 5, 6]
+    assert here.text(blob.digest) == blob.content
 
 
 # -- several processes ---------------------------------------------------------------------------------------------

@@ -27,6 +27,8 @@ PATIENCE: Final = 3.0
 """Seconds for one statement, or for opening a connection."""
 LONG: Final = 600.0
 """Seconds for a statement of a tool that reads or writes the whole log."""
+BYTES_PER_SECOND: Final = 2_000_000
+"""A database that gives or takes less of a long text is one that does not answer."""
 _FREE_SECONDS: Final = 2.5
 """How long callers wait for a connection if all are in use."""
 _PAUSE: Final = 0.5

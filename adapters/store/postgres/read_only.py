@@ -6,12 +6,11 @@ from typing import NamedTuple
 
 from adapters.store.port import StoreError
 from adapters.store.postgres.connection import Connections, PostgresConnection
-from adapters.store.postgres.rows import PostgresRows
+from adapters.store.postgres.rows import LargeTexts, PostgresRows
 from adapters.store.postgres.schema import check_format, check_promises, has_log
-from adapters.store.sql.log import SqlLog
 
 
-class SealedDatabase(SqlLog):
+class SealedDatabase(LargeTexts):
     """The log in a database. It never writes."""
 
     def __init__(self, connections: Connections) -> None:

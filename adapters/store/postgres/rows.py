@@ -1,13 +1,16 @@
 """The rows of the log on PostgreSQL."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Final
 
 from adapters.store.port import StoreError
-from adapters.store.postgres.connection import LONG, Connections, PostgresConnection
+from adapters.store.postgres.connection import BYTES_PER_SECOND, LONG, Connections, PostgresConnection
 from adapters.store.postgres.schema import faults
 from adapters.store.sql.connection import Access
+from adapters.store.sql.log import SqlLog, as_text
 from adapters.store.sql.rows import SqlRows
 from adapters.store.sql.turns import SqlTurns
 from domain.values.sentences import Sentence
@@ -68,6 +71,32 @@ class PostgresRows(SqlRows):
 
     def backup(self, target: Path) -> None:
         raise StoreError(Sentence("database_backup", database=self._connections.name))
+
+
+_LARGE: Final = 1 << 23
+
+
+class LargeTexts(SqlLog):
+    """Texts that take longer to arrive than a database that is away is waited for."""
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[PostgresConnection]: ...
+
+    def text(self, digest: str) -> str | None:
+        with self._reading() as connection:
+            row = connection.execute(
+                "SELECT octet_length(content), CASE WHEN octet_length(content) <= ? THEN content END FROM texts"
+                " WHERE digest = ?",
+                (_LARGE, digest),
+            ).fetchone()
+            if row is None:
+                return None
+            size, content = row
+            if content is None:
+                with connection.raw.slower(size / BYTES_PER_SECOND):
+                    row = connection.execute("SELECT content FROM texts WHERE digest = ?", (digest,)).fetchone()
+                [content] = row or (b"",)
+        return as_text(content)
 
 
 # The lease table on PostgreSQL.

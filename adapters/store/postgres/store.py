@@ -8,6 +8,7 @@ is answered.
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Literal
 
@@ -19,9 +20,16 @@ from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, Stre
 from adapters.store.migrating import Page, Table, in_pages
 from adapters.store.port import Conflict, Fenced, Node, StoredReceipt, StoreError
 from adapters.store.postgres import nodes
-from adapters.store.postgres.connection import LONG, Connections, Outage, PostgresConnection, Unconfirmed
+from adapters.store.postgres.connection import (
+    BYTES_PER_SECOND,
+    LONG,
+    Connections,
+    Outage,
+    PostgresConnection,
+    Unconfirmed,
+)
 from adapters.store.postgres.listening import CHANNEL, Listening
-from adapters.store.postgres.rows import DatabaseClock, PostgresRows, PostgresTurns
+from adapters.store.postgres.rows import DatabaseClock, LargeTexts, PostgresRows, PostgresTurns
 from adapters.store.postgres.schema import prepare, refuse_newer
 from adapters.store.postgres.shares import PostgresShares
 from adapters.store.sql.connection import Access
@@ -33,15 +41,14 @@ from domain.values.sentences import Sentence
 
 READERS: Final = 8
 WRITERS: Final = 2
-_BYTES_PER_SECOND: Final = 2_000_000
-"""A database that takes less is taken for one that does not answer."""
 _STATEMENT_BYTES: Final = 1 << 23
 _STATEMENT_ROWS: Final = 20_000
+_LARGE_TEXT: Final = 1 << 20
 _SETTLING_SECONDS: Final = 1.5
 """How long a commit that nobody confirmed is looked for while the database is away."""
 
 
-class PostgresStore(SqlRecorder):
+class PostgresStore(LargeTexts, SqlRecorder):
     """The log in a database. Safe for many threads, and for many processes on many machines."""
 
     def __init__(self, url: str) -> None:
@@ -142,6 +149,7 @@ class PostgresStore(SqlRecorder):
     def insert_events(
         self, stored_events: Sequence[StoredEvent], *, attachments: Attachments = NO_ATTACHMENTS, **_: Any
     ) -> Sequence[int]:
+        attachments = self._ahead(attachments)
         batch: AppendBatch | None = None
         receipts: list[StoredReceipt] = []
         try:
@@ -159,6 +167,22 @@ class PostgresStore(SqlRecorder):
                 raise StoreError(*error.args) from error
         self._heads.keep(batch.heads)
         return positions
+
+    def _ahead(self, attachments: Attachments) -> Attachments:
+        """Long texts take seconds, for which nobody else should wait: they are stored before the log is locked, one by
+        one. A text that nothing refers to, because the rest fails, does no harm. The other attachments."""
+        if all(len(content) <= _LARGE_TEXT for _, content in attachments.texts):
+            return attachments
+        rest: list[tuple[str, str]] = []
+        for digest, content in attachments.texts:
+            if len(content) <= _LARGE_TEXT:
+                rest.append((digest, content))
+                continue
+            words = content.encode()
+            with self._transaction() as connection, connection.raw.slower(seconds := len(words) / BYTES_PER_SECOND):
+                connection.execute(f"SET LOCAL statement_timeout = '{5 + round(seconds)}s'")
+                insert_rows(connection, "texts", [(digest, words)], " ON CONFLICT DO NOTHING")
+        return replace(attachments, texts=rest)
 
     def _advanced(self, connection: PostgresConnection, count: int) -> int:
         """The last position before the batch. Locks the row that counts them."""
@@ -221,7 +245,7 @@ def _insert(
     """
     texts = sorted({digest: content.encode() for digest, content in attachments.texts}.items())
     size = sum(len(row.state) for row in batch.rows) + sum(len(content) for _, content in texts)
-    seconds = size / _BYTES_PER_SECOND
+    seconds = size / BYTES_PER_SECOND
     with connection.raw.slower(seconds), connection.raw.pipeline():
         if size > _STATEMENT_BYTES:
             connection.execute(f"SET LOCAL statement_timeout = '{5 + round(seconds)}s'")
