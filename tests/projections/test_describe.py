@@ -44,19 +44,19 @@ ISSUES = [{"id": "1", "title": "No tests", "detail": "…"}, {"id": "2", "title"
             "turn.answered",
             {"agent": "dev", "seconds": 1, "files": ["a.py", "b.py"]},
             "dev answered in 1.0 s, changed a.py, b.py",
-            "dev 응답 (1.0 s), 변경: a.py, b.py",
+            "dev 응답 (1.0초), 변경: a.py, b.py",
         ),
         (
             "turn.answered",
             {"agent": "test", "role": "test", "seconds": 3.4, "prompt": {"length": 0}},
             "Validation commands finished in 3.4 s",
-            "검증 명령 실행 완료 (3.4 s)",
+            "검증 명령 실행 완료 (3.4초)",
         ),
         (
             "turn.failed",
             {"agent": "dev", "seconds": 9, "failure": {"code": "timeout", "detail": "No answer."}},
             "dev failed after 9.0 s: timed out: No answer.",
-            "dev 실패 (9.0 s): 시간 초과: No answer.",
+            "dev 실패 (9.0초): 시간 초과: No answer.",
         ),
         (
             "turn.cancelled",
@@ -248,4 +248,8 @@ def test_the_api_keeps_recorded_messages_and_words_the_others_in_english() -> No
 
 def test_workers_are_this_machine() -> None:
     assert (person("worker:vm.2782.c29621d0"), person("worker:vm.1", "ko")) == ("this machine", "이 컴퓨터")
-    assert person("person:ada") == "person:ada"
+    assert (person("person:ada"), person("agent:Backend"), person("unauthenticated")) == (
+        "ada",
+        "Backend",
+        "unauthenticated",
+    )
