@@ -37,6 +37,15 @@ def test_no_label_of_ours_is_english_on_a_korean_page(rendered: dict[str, list[s
     assert {label for text in rendered["ko"] for label in _LABEL.findall(text)} & english == set()
 
 
+def test_phases_are_named_in_the_reader_s_language_and_recorded_as_the_seeds_have_them(
+    rendered: dict[str, list[str]],
+) -> None:
+    named = {language: "\n".join(texts) for language, texts in rendered.items()}
+    assert "Phase 3: development" in named["en"] and "Phase 3: 개발" in named["recorded"]
+    assert not re.search("기획|디버깅|통합검증|[:,] 개발", named["en"])
+    assert "development" not in "\n".join(re.findall(r"^(?:###|\| ).*$", named["ko"], re.MULTILINE))
+
+
 def test_no_mark_is_left(rendered: dict[str, list[str]]) -> None:
     for texts in rendered.values():
         assert not any(re.search("[\x02\x03\x1f]", text) for text in texts)

@@ -30,7 +30,7 @@ from domain.session.children import ChildClosed, ChildRequested
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.session.turns import Settled, TurnAnswered, TurnCancelled
-from domain.values.phases import PHASES, AgentPhases, phase_name
+from domain.values.phases import PHASES, AgentPhases
 from domain.values.sentences import Sentence
 from domain.values.words import Words
 from projections.record.markdown import cell, inline
@@ -56,7 +56,7 @@ from projections.record.worklog.parts import (
     title,
 )
 from projections.record.worklog.parts import status as ended
-from projections.record.worklog.wording import mark, name
+from projections.record.worklog.wording import mark, name, worded
 
 
 def rows(log: Worklog, turns: Turns, recorded: Recorded) -> Iterator[Row]:
@@ -91,7 +91,7 @@ def _status(state: str, number: int) -> str:
 
 
 def _phase(number: int) -> str:
-    return phase_name(number) if number in PHASES else str(number)
+    return mark(f"phase_{number}") if number in PHASES else str(number)
 
 
 def _settled(turns: Turns, event: Settled) -> Iterator[Row]:
@@ -207,7 +207,7 @@ def _matrix(session: Orchestration, say: Words) -> str:
     """The status of every agent, by the same rule as in the session's view."""
     lines = table(say, "agent", "role", "phase", "gate")
     for agent in session.agents:
-        phase = f"{say('worklog.phase')} {agent.current_phase}: {_phase(agent.current_phase)}"
+        phase = f"{say('worklog.phase')} {agent.current_phase}: {worded(_phase(agent.current_phase), say)}"
         gate = say(f"gate.{agent_status(session, agent)}")
         lines.append(f"| {cell(agent.agent)} | {cell(agent.role)} | {phase} | {gate} |")
     return "\n".join(lines)

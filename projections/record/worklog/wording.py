@@ -8,6 +8,7 @@ import re
 from functools import cache
 from typing import Final
 
+from domain.values.phases import PHASES
 from domain.values.sentences import Sentence, in_language, of_data, packed
 from domain.values.words import Language, Words, words
 from projections.record.markdown import neutral
@@ -21,6 +22,7 @@ _RECORDED: Final = {
     "worklog.waiting": "(대기 중)",
     "worklog.unfinished": "(미완료)",
     **{f"gate.{status}": gate for status, gate in GATES.items()},
+    **{f"worklog.row.phase_{number}": phase.ko for number, phase in PHASES.items()},
 }
 """Texts that the seeds' worklogs have in Korean, whatever the language (behaviour §1.12)."""
 
