@@ -52,13 +52,17 @@ class Sentence(str):
     def __new__(cls, code: str, /, **params: Param) -> Self:
         plain = {name: _plain(value) for name, value in params.items()}
         texts = {name: _text(value) for name, value in plain.items()}
-        return cls.foreign(_worded("en", code, texts, _as_recorded), code, **plain)
+        return cls._made(_worded("en", code, texts, _as_recorded), code, plain)
 
     @classmethod
     def foreign(cls, text: str, code: str, /, **params: Param) -> Self:
         """A sentence whose text is not in the catalogue: it comes from a library, or is fixed for compatibility."""
+        return cls._made(text, code, {name: _plain(value) for name, value in params.items()})
+
+    @classmethod
+    def _made(cls, text: str, code: str, params: Mapping[str, Param]) -> Self:
         made = super().__new__(cls, text)
-        made.code, made.params = code, {name: _plain(value) for name, value in params.items()}
+        made.code, made.params = code, params
         return made
 
     @classmethod
@@ -76,8 +80,7 @@ class Sentence(str):
 
 def of_data(data: SentenceData) -> Sentence:
     """The sentence that an event has as data."""
-    params = {key: _unwired(value) for key, value in data["params"].items()}
-    return Sentence.foreign(data["text"], data["code"], **params)
+    return Sentence._made(data["text"], data["code"], _all_unwired(data["params"]))
 
 
 def _data_of(sentence: object) -> dict[str, object]:
@@ -160,7 +163,7 @@ def from_wire(text: str, code: object, params: object) -> str:
     """The sentence that `wire` described; the plain text if it described none."""
     if not isinstance(code, str) or not isinstance(params, dict):
         return text
-    return Sentence.foreign(text, code, **{key: _unwired(value) for key, value in params.items()})
+    return Sentence._made(text, code, _all_unwired(params))
 
 
 def of_pydantic(error: ErrorDetails) -> str:
@@ -228,6 +231,10 @@ def _wired(value: Param) -> Param:
             return [_wired(each) for each in value]
         case _:
             return value
+
+
+def _all_unwired(params: Mapping[str, Any]) -> dict[str, Param]:
+    return {name: _unwired(value) for name, value in params.items()}
 
 
 def _unwired(value: Param) -> Param:

@@ -50,7 +50,8 @@ class Reviews:
 
     async def hold(self, name: str) -> None:
         asked = self._waiting[name] = asyncio.Event()
-        start = StartDiscussion(topic=BRIEF)
+        subject = Text.of(f"{name}: {SUBJECT}")[0]  # no two sessions are about the same
+        start = StartDiscussion(topic=BRIEF.changed(subject=subject))
         await self._system.writer.do(CommandEnvelope(name, start, actor="t", command_id=name, starts=True))
         await asked.wait()
         await self._system.writer.do(CommandEnvelope(name, Decide(choice="skip"), actor="t", command_id="decide"))
