@@ -128,7 +128,7 @@ def put_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     edge = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     room = edge - sum(cell_len(cell) + 2 for cell in table[0][:-1]) if edge else None
     if edge and room is not None and room < min(_LEAST, max(cell_len(row[-1]) for row in table)):
-        return _put_narrow(shown, rows, edge)
+        return _put_narrow(names, shown, rows, edge)
     for number, (*padded, last) in enumerate(table):
         last = last if room is None else shortened(last, room)
         if number == 0:
@@ -138,13 +138,38 @@ def put_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         put("  ".join([*padded, last]).rstrip())
 
 
-def _put_narrow(shown: Sequence[Sequence[str]], rows: Sequence[Sequence[str]], edge: int) -> None:
-    """A line for the first two cells of a row, and one for each other cell that says something."""
+_FIGURE: Final = re.compile(r"[-+]?[$]?[\d.,:]+%?")
+_NO_FIGURE: Final = "-"
+
+
+def _put_narrow(names: Sequence[str], shown: Sequence[Sequence[str]], rows: Sequence[Sequence[str]], edge: int) -> None:
+    """A line for the first two cells of a row, and one for each other text. Figures have their names, some to a line;
+    unknown ones are left out."""
     for cells, row in zip(shown, rows, strict=True):
         first, second, *others = (one_line(cell) for cell in cells)
         put(f"{paint(first, 'bold')}  {paint(second, status_style(row[1]))}")
-        for cell in filter(None, others):
-            put(f"  {shortened(cell, edge - 2)}")
+        figures = []
+        for name, cell in zip(names[2:], others, strict=True):
+            if _FIGURE.fullmatch(cell):
+                figures.append(f"{name.lower()} {cell}")
+            elif cell and cell != _NO_FIGURE:
+                put(f"  {shortened(cell, edge - 2)}")
+        for line in _packed(figures, edge - 2):
+            put(f"  {shortened(line, edge - 2)}")
+
+
+def _packed(parts: Iterable[str], room: int) -> list[str]:
+    """The parts in as few lines as they need."""
+    from rich.cells import cell_len
+
+    lines: list[str] = []
+    for part in parts:
+        longer = f"{lines[-1]} · {part}" if lines else part
+        if lines and cell_len(longer) <= room:
+            lines[-1] = longer
+        else:
+            lines.append(part)
+    return lines
 
 
 def put_pairs(pairs: Iterable[tuple[str, str]]) -> None:

@@ -99,6 +99,18 @@ def test_a_terminal_too_narrow_for_columns_shows_lines(
     assert shown == ["delivery-1  failed", "  2026-11-24", f"  {'가' * 18}…"]
 
 
+def test_figures_have_their_names_where_there_is_no_room_for_columns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(terminal.sys.stdout, "isatty", lambda: True, raising=False)
+    names = ("KIND", "STATUS", "SESSIONS", "TOOK", "COST", "AGENT", "UNKNOWN", "PASS RATE")
+    terminal.put_table(names, [("delivery", "failed", "12", "0:01", "$0.0045", "Ada", "-", "50%")])
+    shown = capsys.readouterr().out.splitlines()
+    assert shown == ["delivery  failed", "  Ada", "  sessions 12 · took 0:01 · cost $0.0045", "  pass rate 50%"]
+
+
 def test_a_korean_terminal_reads_korean_labels_and_names(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
