@@ -37,7 +37,7 @@ READS: Final[tuple[PathHandler, ...]] = (
     ("/api/sessions/{id}/replay", views.show_replay),
     ("/api/sessions/{a}/diff/{b}", views.show_diff),
     ("/api/conversations", results.list_conversations),
-    ("/api/conversations/{origin}", results.show_conversation),
+    ("/api/conversations/{origin:path}", results.show_conversation),
     ("/api/blame", results.show_blame),
     ("/api/decisions", views.list_decisions),
     ("/api/events", views.list_log),

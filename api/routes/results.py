@@ -10,7 +10,7 @@ from adapters.store.texts import whole
 from adapters.workspace import WorkspaceError
 from adapters.workspace.comparing import kept_patch
 from api.http.problems import Problem
-from api.http.requests import answer_headers, system
+from api.http.requests import answer_headers, limit, system
 from api.routes.views import answer, endpoint, record_of, session_of
 from domain.channel import Channel, channel_id
 from domain.delivery.state import Delivery
@@ -93,11 +93,11 @@ def _newest(request: Request) -> int:
     return system(request).store.head()
 
 
-@endpoint(position=_newest)
+@endpoint("limit", "cursor", position=_newest)
 def list_conversations(request: Request) -> Response:
     """GET /api/conversations: the newest first"""
     with system(request).reading() as db:
-        return answer(conversations.newest_first(db))
+        return answer(conversations.newest_first(db, limit=limit(request), cursor=request.query_params.get("cursor")))
 
 
 @endpoint(position=_newest)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from domain.channel import Channel, Waiting
 from domain.orchestration.state import Orchestration
 from domain.values.time import iso
-from projections.engine.ports import Database
+from projections.engine.ports import LATEST, Database
 from projections.record.outcome import result_of
+from projections.sessions.overview import cursor_of, position_of
 from projections.sessions.row import ROWS, SessionRow
 from projections.views.session import ResultView
 from projections.views.sessions import (
@@ -20,18 +21,29 @@ from projections.views.sessions import (
 )
 
 MOST = 200
-"""Maximum number of conversations in the list, and of sessions in one: the newest."""
+"""Maximum number of conversations on a page, and of sessions in one: the newest."""
 _OPEN = ("checkpoint", "partial")
 
 
-def newest_first(db: Database) -> ConversationPage:
-    """The conversations with an origin, newest first."""
-    origins: defaultdict[str, list[SessionRow]] = defaultdict(list)
-    for row in ROWS.select(db, "WHERE kind = 'orchestration' AND origin <> '' ORDER BY created DESC", ()):
-        origins[row.origin].append(row)
-    items = [_item(origin, rows) for origin, rows in origins.items()]
-    items.sort(key=lambda item: item.updated_at, reverse=True)
-    return ConversationPage(items=tuple(items[:MOST]), next_cursor=None)
+def newest_first(db: Database, *, limit: int = MOST, cursor: str | None = None) -> ConversationPage:
+    """The conversations with an origin; first those whose latest run began last. Raises Invalid for a cursor that was
+    not returned from here."""
+    before = LATEST if cursor is None else position_of(cursor)
+    newest = db.execute(
+        "SELECT origin, max(created) AS latest FROM overview WHERE kind = 'orchestration' AND origin <> ''"
+        " GROUP BY origin HAVING latest < ? ORDER BY latest DESC LIMIT ?",
+        (before, limit + 1),
+    ).fetchall()
+    shown = dict(newest[:limit])
+    places = ", ".join("?" for _ in shown)
+    runs: defaultdict[str, list[SessionRow]] = defaultdict(list)
+    condition = f"WHERE kind = 'orchestration' AND origin IN ({places}) ORDER BY created DESC"
+    for row in ROWS.select(db, condition, tuple(shown)) if shown else ():
+        runs[row.origin].append(row)
+    return ConversationPage(
+        items=tuple(_item(origin, runs[origin]) for origin in shown),
+        next_cursor=cursor_of(newest[limit - 1][1]) if len(newest) > limit else None,
+    )
 
 
 def _item(origin: str, rows: Sequence[SessionRow]) -> ConversationItem:

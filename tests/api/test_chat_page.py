@@ -1,6 +1,7 @@
 """`/chat`: conversations as threads, messages from a form, and what an unclear one may mean."""
 
 from typing import Any
+from urllib.parse import quote
 
 from starlette.testclient import TestClient
 
@@ -75,6 +76,19 @@ def test_unknown_conversations_and_fields_are_refused(client: TestClient) -> Non
     assert client.get("/chat/nobody", headers=BROWSER).status_code == 404
     assert client.get("/api/conversations/nobody").status_code == 404
     assert sent(client, "/chat", origin="x", prompt="Hello", other="1").status_code == 400
+
+
+def test_conversations_are_listed_page_by_page_and_found_by_any_name(client: TestClient) -> None:
+    names = [f"team/{number}?" for number in range(3)]
+    for name in names:
+        client.post("/api/message", json={"prompt": "What is this?", "origin": name})
+    first = client.get("/api/conversations", params={"limit": 2}).json()
+    rest = client.get("/api/conversations", params={"limit": 200, "cursor": first["nextCursor"]}).json()
+    listed = [item["origin"] for item in (*first["items"], *rest["items"])]
+    assert (listed[:3], rest["nextCursor"]) == (names[::-1], None)
+    assert len(listed) == len(set(listed))
+    assert client.get(f"/api/conversations/{quote(names[0], safe='')}").json()["origin"] == names[0]
+    assert client.get("/api/conversations?cursor=zz").status_code == 422
     assert client.post("/chat", data={"prompt": "x"}, headers=BROWSER).status_code == 400
 
 
