@@ -116,24 +116,30 @@ def _taken_in(lines: Iterable[bytes], settings: "Settings") -> int:
     return exits.OK
 
 
-def backup(target: Path, /, *, database: Database = None) -> int:
+def backup(target: Path, /, *, replace: bool = False, database: Database = None) -> int:
     """Copy the log to a new file while it is in use. The copy has the same positions, and is verified.
 
     Parameters
     ----------
     target
         The new file.
+    replace
+        Replace an earlier copy, once the new one has been verified.
     """
-    if target.exists():
+    settings = settings_of(database)
+    if target.exists() and not (replace and _is_a_copy(target, settings.log_file)):
         raise Failed(sentence("{target} already exists.", target=target), code=exits.REFUSED)
     if not target.absolute().parent.is_dir():
         raise Failed(sentence("The folder {parent} does not exist.", parent=target.absolute().parent), code=exits.USAGE)
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
-        with open_log(settings_of(database)) as store:
+        with open_log(settings) as store:
             store.rows.backup(draft)
         size = _checked(draft)
-        os.link(draft, target)  # never over another file
+        if replace:
+            draft.replace(target)
+        else:
+            os.link(draft, target)  # never over another file
     except FileExistsError:
         raise Failed(sentence("{target} already exists.", target=target), code=exits.REFUSED) from None
     finally:
@@ -147,6 +153,15 @@ def backup(target: Path, /, *, database: Database = None) -> int:
         )
     )
     return exits.OK
+
+
+def _is_a_copy(path: Path, log: Path | None) -> bool:
+    """Whether the file is a database that nobody uses, and not the log itself."""
+    if not path.is_file() or (log is not None and log.exists() and path.samefile(log)):
+        return False
+    wal = path.with_name(f"{path.name}-wal")
+    with path.open("rb") as file:
+        return file.read(16) == b"SQLite format 3\0" and not (wal.exists() and wal.stat().st_size)
 
 
 def _checked(copy: Path) -> int:

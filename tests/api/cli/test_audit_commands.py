@@ -340,7 +340,28 @@ def test_a_backup_is_a_log(hansard: Hansard, log: Path, tmp_path: Path) -> None:
     assert hansard("verify", "--database", str(target)).code == 0
     assert hansard("export", "--database", str(target)).out == hansard("export").out
     assert hansard("backup", str(target)).code == 4
-    assert hansard("backup", str(tmp_path / "no" / "where.db")).code == 1
+    before = target.stat().st_ino
+    assert hansard("backup", "--replace", str(target)).code == 0
+    assert target.stat().st_ino != before and hansard("verify", "--database", str(target)).code == 0
+    assert hansard("backup", str(tmp_path / "no" / "where.db")).code == 2
+
+
+def test_a_backup_replaces_nothing_but_a_good_one_by_a_good_one(hansard: Hansard, log: Path, tmp_path: Path) -> None:
+    target, other = tmp_path / "backup.db", tmp_path / "notes.txt"
+    other.write_text("mine")
+    assert hansard("backup", str(target)).code == 0
+    kept = target.read_bytes()
+    for existing in (other, log, tmp_path):
+        assert hansard("backup", "--replace", str(existing)).code == 4, existing
+    assert other.read_text() == "mine"
+    used = target.with_name("backup.db-wal")
+    used.write_bytes(b"x")
+    assert hansard("backup", "--replace", str(target)).code == 4
+    used.unlink()
+    audited.harmed(log, "UPDATE events SET hash = randomblob(32) WHERE position = 3")
+    said = hansard("backup", "--replace", str(target))
+    assert (said.code, "The log is damaged, so nothing was copied" in said.err) == (8, True)
+    assert target.read_bytes() == kept and sorted(path.name for path in tmp_path.glob("*backup*")) == ["backup.db"]
 
 
 # -- doctor --all ----------------------------------------------------------------------------------------------------
