@@ -75,7 +75,33 @@ class UsagePaths(Value):
         return self
 
 
-class CommandSettings(Value):
+class ProgramSettings(Value):
+    """How a program is started, whatever it speaks. `CommandSettings` explains the fields."""
+
+    argv: Template
+    read_args: Arguments = ()
+    write_args: Arguments = ()
+    fenced_args: Arguments | None = None
+    model_args: Arguments = ()
+    model: str | None = None
+    failures: Annotated[tuple[Rule, ...], Field(max_length=100)] = ()
+    env: dict[str, str] = Field(default_factory=dict, max_length=200)
+    keys: Names = ()
+    home: Literal["private", "user"] = "private"
+    home_files: dict[str, str] = Field(default_factory=dict, max_length=100)
+    network: Literal["all", "none"] = "all"
+    readable: Folders = ()
+    writable: Folders = ()
+    timeout_seconds: Seconds | None = None
+    idle_seconds: Seconds | None = None
+    output_bytes: Annotated[int, Field(gt=0, le=1_073_741_824)] | None = None
+
+    def named(self, model: str | None) -> Self:
+        """The same settings with this model, unless they name one."""
+        return self if self.model or not model else self.model_copy(update={"model": model})
+
+
+class CommandSettings(ProgramSettings):
     """`argv` starts a conversation, `resume_argv` (with the placeholder `{agent_session}`) continues one.
 
     Placeholders are replaced literally and only once. The prompt goes to stdin if the template contains neither
@@ -92,12 +118,7 @@ class CommandSettings(Value):
     errors and the conversation. `readable` and `writable` name more files and folders for the program.
     """
 
-    argv: Template
     resume_argv: Template | None = None
-    read_args: Arguments = ()
-    write_args: Arguments = ()
-    fenced_args: Arguments | None = None
-    model_args: Arguments = ()
     model: (
         Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^-\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$")] | None
     ) = None
@@ -112,17 +133,6 @@ class CommandSettings(Value):
     skip_lines: Annotated[str, Field(min_length=1, max_length=500), AfterValidator(pattern)] | None = None
     usage_paths: UsagePaths | None = None
     require_final: str | None = None
-    failures: Annotated[tuple[Rule, ...], Field(max_length=100)] = ()
-    env: dict[str, str] = Field(default_factory=dict, max_length=200)
-    keys: Names = ()
-    home: Literal["private", "user"] = "private"
-    home_files: dict[str, str] = Field(default_factory=dict, max_length=100)
-    network: Literal["all", "none"] = "all"
-    readable: Folders = ()
-    writable: Folders = ()
-    timeout_seconds: Seconds | None = None
-    idle_seconds: Seconds | None = None
-    output_bytes: Annotated[int, Field(gt=0, le=1_073_741_824)] | None = None
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -140,10 +150,6 @@ class CommandSettings(Value):
     @property
     def resumes_by_id(self) -> bool:
         return self.questions == "codex" or "agent_session" in places(self.resume_argv or ())
-
-    def named(self, model: str | None) -> Self:
-        """The same settings with this model, unless they name one."""
-        return self if self.model or not model else self.model_copy(update={"model": model})
 
     def inside(self, level: Level) -> "CommandSettings":
         """The settings for a run in such a fence."""
