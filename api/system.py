@@ -233,14 +233,16 @@ class System(Core):
         return self._external
 
     def _logins(self) -> "Logins":
+        from api.node.logins import Logins, former_secret
         from api.node.owner import keys_file, take_over
-        from api.node.shared_keys import SharedKeys, SharedLogins
+        from api.node.shared_keys import SharedKeys
 
         vault = self.store.vault
         assert vault is not None, "a server's store has keys"
         take_over(vault, self.settings)
         self._keys = SharedKeys(vault, keys_file(self.settings))
-        return SharedLogins(vault, self._keys, self.settings)
+        secret = former_secret(self.settings.node_dir)
+        return Logins(self._keys, vault, seconds=self.settings.login_seconds, secret=secret)
 
     async def _notifier(self) -> "Notifier | None":
         """The notifier; None if the team file names no receiver."""

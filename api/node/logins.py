@@ -5,13 +5,17 @@ import hashlib
 import hmac
 import math
 import secrets
+import time
 from collections import OrderedDict
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
+from adapters.store.vault import LOGIN, Vault
 from api.node.keys import Keys
 from api.node.recent import remember
 
+Clock = Callable[[], float]
 LONGEST_COOKIE: Final = 1_000
 GUESSES: Final = 10
 """How many wrong keys an address may send in a row."""
@@ -21,13 +25,16 @@ _ADDRESSES: Final = 10_000
 
 
 class Logins:
-    """Cookies for browsers that have shown a key. A cookie says whose the key is and when it ends, and is signed with a
-    secret that is kept beside the keys, over the key's digest, too: it ends with the key's line in the file."""
+    """Cookies for browsers that have shown a key, valid on every node. A cookie says whose the key is and when it ends,
+    and is signed with a secret that is kept beside the keys, over the key's digest, too: it ends with its key."""
 
-    def __init__(self, keys: Keys, secret: bytes, *, seconds: float, now: Callable[[], float]) -> None:
+    def __init__(
+        self, keys: Keys, vault: Vault, *, seconds: float, secret: bytes = b"", now: Clock = time.time
+    ) -> None:
+        """The vault keeps the secret, which is `secret` for a vault without one, and the links."""
         self.keys, self.seconds, self._now = keys, int(seconds), now
-        self._secret = secret
-        self._links: dict[str, str] = {}
+        self._vault = vault
+        self._secret = vault.secret(LOGIN, secret or secrets.token_bytes(32))
         self.guesses = Guesses(now)
         self.cookie = f"hansard_{hashlib.sha256(self._secret).hexdigest()[:8]}"
         """Its name: browsers share cookies between all ports of a machine, and there may be several servers."""
@@ -35,12 +42,12 @@ class Logins:
     def link(self, name: str) -> str:
         """A token that signs in once, for the owner of a key."""
         token = secrets.token_urlsafe(32)
-        self._links[token] = name
+        self._vault.put_link(_digest(token), name)
         return token
 
     def redeem(self, token: str) -> str | None:
         """The owner of the token, the first time it is used."""
-        return self._links.pop(token, None)
+        return self._vault.take_link(_digest(token))
 
     def issue(self, name: str) -> str:
         """The value of a cookie for the owner of a key."""
@@ -66,10 +73,22 @@ class Logins:
         return hmac.new(self._secret, f"{until}.{key.digest}.{name}".encode(), "sha256").hexdigest() if key else ""
 
 
+def former_secret(folder: Path) -> bytes:
+    """The secret of sign-ins from the file of earlier versions, so that these stay valid; empty if there is none."""
+    try:
+        return (folder / "login.secret").read_bytes()
+    except OSError:
+        return b""
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 class Guesses:
     """How many wrong keys each address has sent recently."""
 
-    def __init__(self, now: Callable[[], float]) -> None:
+    def __init__(self, now: Clock) -> None:
         self._now = now
         self._wrong: OrderedDict[str, tuple[float, float]] = OrderedDict()
 

@@ -1,7 +1,5 @@
 """API keys that all nodes of a log share: stored in the log, read often, and cached while the store is unavailable."""
 
-import hashlib
-import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -9,10 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from adapters.store.port import StoreError
-from adapters.store.vault import LOGIN, StoredKey, Vault
+from adapters.store.vault import StoredKey, Vault
 from api.node.keys import SCOPES, Key, Keys, Scope, keys_in
-from api.node.logins import Logins
-from api.node.settings import Settings
 
 _EVERY_SECONDS: Final = 0.4
 """After this time at the latest, a key that was revoked elsewhere is refused, and its streams end."""
@@ -74,31 +70,6 @@ class SharedKeys(Keys):
                 continue  # keys that were valid a moment ago stay valid
 
 
-class SharedLogins(Logins):
-    """Sign-ins that are valid on every node."""
-
-    def __init__(self, vault: Vault, keys: SharedKeys, settings: Settings) -> None:
-        self._vault = vault
-        secret = vault.secret(LOGIN, _former(settings) or secrets.token_bytes(32))
-        super().__init__(keys, secret, seconds=settings.login_seconds, now=time.time)
-
-    def link(self, name: str) -> str:
-        token = secrets.token_urlsafe(32)
-        self._vault.put_link(_digest(token), name)
-        return token
-
-    def redeem(self, token: str) -> str | None:
-        return self._vault.take_link(_digest(token))
-
-
-def _former(settings: Settings) -> bytes:
-    """The secret of sign-ins from the file of earlier versions, so that these stay valid."""
-    try:
-        return (settings.node_dir / "login.secret").read_bytes()
-    except OSError:
-        return b""
-
-
 def key_of(stored: StoredKey) -> Key:
     """A scope that only a newer version knows allows nothing but reading."""
     scope: Scope = next((each for each in SCOPES if each == stored.scope), "read")
@@ -108,7 +79,3 @@ def key_of(stored: StoredKey) -> Key:
 def stored(key: Key) -> StoredKey:
     """The key as it is in the store."""
     return StoredKey(key.name, key.digest, key.scope, key.expires)
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

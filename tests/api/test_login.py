@@ -171,9 +171,17 @@ def test_without_keys_nobody_is_asked(tmp_path: Path) -> None:
 # -- cookies -----------------------------------------------------------------------------------------------------------
 
 
+class EmptyVault:
+    """A vault without a secret."""
+
+    def secret(self, _: str, fresh: bytes) -> bytes:
+        return fresh
+
+
 @pytest.fixture
 def logins(tmp_path: Path, keys: Path) -> Callable[[float], Logins]:
-    return lambda now: Logins(Keys(keys_in(kept(keys, alice=KEY, 김철수="k"))), b"s", seconds=60, now=lambda: now)
+    people = Keys(keys_in(kept(keys, alice=KEY, 김철수="k")))
+    return lambda now: Logins(people, EmptyVault(), seconds=60, secret=b"s", now=lambda: now)
 
 
 def test_a_cookie_is_good_until_its_time_is_over(logins: Callable[[float], Logins]) -> None:
@@ -193,7 +201,9 @@ def test_a_cookie_that_was_changed_is_nobodys(logins: Callable[[float], Logins])
 
 
 def test_another_servers_cookie_is_nobodys(tmp_path: Path, keys: Path) -> None:
-    ours, theirs = (Logins(Keys(keys_in(keys)), name, seconds=60, now=lambda: 0) for name in (b"a", b"b"))
+    ours, theirs = (
+        Logins(Keys(keys_in(keys)), EmptyVault(), seconds=60, secret=name, now=lambda: 0) for name in (b"a", b"b")
+    )
     assert ours.cookie != theirs.cookie
     assert theirs.name_of(ours.issue("alice")) is None
 
