@@ -21,7 +21,7 @@ export function palette() {
     field.select();
   }
 
-  /** Places by their names, sessions by what the server finds. */
+  /** Places by their names, sessions by what the server finds: first those that are called so. */
   function look() {
     const words = field.value.trim().toLowerCase();
     for (const place of places) place.hidden = words !== "" && !place.textContent.toLowerCase().includes(words);
@@ -36,7 +36,8 @@ export function palette() {
     const answer = await fetch(`/api/sessions?${query}`, { headers: { Accept: "application/json" } });
     if (!answer.ok || asked !== words) return undefined;
     const { items } = await answer.json();
-    return list.replaceChildren(...items.map(line));
+    const named = ({ id, title }) => `${title} ${id}`.toLowerCase().includes(words);
+    return list.replaceChildren(...[...items.filter(named), ...items.filter((one) => !named(one))].map(line));
   }
 
   function line({ id, title }) {

@@ -40,7 +40,11 @@ def test_no_label_of_ours_is_english_on_a_korean_page(rendered: dict[str, list[s
 def test_phases_are_named_in_the_reader_s_language_and_recorded_as_the_seeds_have_them(
     rendered: dict[str, list[str]],
 ) -> None:
-    named = {language: "\n".join(texts) for language, texts in rendered.items()}
+    """What is quoted is the record."""
+    named = {
+        language: "\n".join(line for text in texts for line in text.splitlines() if not line.startswith(">"))
+        for language, texts in rendered.items()
+    }
     assert "Phase 3: development" in named["en"] and "Phase 3: 개발" in named["recorded"]
     assert not re.search("기획|디버깅|통합검증|[:,] 개발", named["en"])
     assert "development" not in "\n".join(re.findall(r"^(?:###|\| ).*$", named["ko"], re.MULTILINE))
