@@ -125,7 +125,11 @@ def _views(store: "Log", path: Path) -> str | None:
                     source.backup(target)
                     [report] = target.execute("PRAGMA integrity_check(1)").fetchone()
                 if report != "ok":  # such as a row that an index does not lead to: no list would show it
-                    return f"the views {path} are damaged ({report}): keep a copy before you replace them"
+                    return sentence(
+                        "the views {path} are damaged ({report}): keep a copy before you replace them",
+                        path=path,
+                        report=report,
+                    )
             with closing(SqliteViews(copy)) as views:
                 follower = Follower(log, views)
                 follower.catch_up()
