@@ -1,6 +1,8 @@
 """The import graph of each room: no circles, and few levels between the first module and the last."""
 
 import ast
+import subprocess
+import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -16,6 +18,11 @@ def modules(room: str) -> dict[str, Path]:
         ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
         for path in (ROOT / room).rglob("*.py")
     }
+
+
+def _is_light(path: Path) -> bool:
+    words = " ".join((ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").split())
+    return "Imports little" in words or "Imports nothing" in words
 
 
 def imported(path: Path) -> set[str]:
@@ -46,3 +53,14 @@ def test_no_room_has_circles_or_a_long_chain_of_imports(room: str) -> None:
     for name in TopologicalSorter(found).static_order():
         level[name] = 1 + max((level[other] for other in found[name]), default=0)
     assert max(level.values()) <= LEVELS[room]
+
+
+LIGHT = sorted(name for room in LEVELS for name, path in modules(room).items() if _is_light(path))
+"""Modules that short commands load: their docstrings say that they import little."""
+
+
+@pytest.mark.parametrize("name", LIGHT)
+def test_what_imports_little_loads_no_models(name: str) -> None:
+    code = f"import sys, {name}; print(sorted(sys.modules.keys() & {{'pydantic', 'starlette', 'domain.kinds'}}))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert done.stdout == "[]\n"

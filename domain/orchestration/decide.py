@@ -14,7 +14,7 @@ from domain.orchestration.commands import (
     ResetOrchestration,
     StartOrchestration,
 )
-from domain.orchestration.endings import RESET, RESET_DONE, Run, complete
+from domain.orchestration.endings import Run, complete
 from domain.orchestration.events import (
     Continued,
     OrchestrateDone,
@@ -26,6 +26,7 @@ from domain.orchestration.events import (
     VerdictOverturned,
     WasReset,
 )
+from domain.orchestration.phrases import RESET, RESET_DONE
 from domain.orchestration.planning import ask_first, record_answer, record_plan, revise_plan
 from domain.orchestration.rounds import begin_round, close_round, record_report, record_verdicts
 from domain.orchestration.state import AGENT, Orchestration

@@ -7,18 +7,13 @@ from domain.orchestration.events import (
     OrchestrateDone,
     PartialReached,
 )
+from domain.orchestration.phrases import CHECKPOINT_DONE
 from domain.orchestration.state import Orchestration
 from domain.session.decision import Events, Now, clear_agents
 from domain.session.shared_steps import hand_over
 from domain.session.workspace import named
 from domain.values.base import Text
 from domain.values.phases import AgentPhases, phase_name
-
-CHECKPOINT_DONE = "요청된 scope 완료"
-ALL_DONE = "모든 작업 완료"
-RESET = "유저 요청으로 페이즈 리셋됨."
-RESET_DONE = "페이즈 리셋 완료. 새로 시작하려면 작업을 요청하세요."
-
 
 Run = Now[Orchestration]
 

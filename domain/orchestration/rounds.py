@@ -5,7 +5,7 @@ from functools import partial
 
 from domain import replies
 from domain.orchestration import judging
-from domain.orchestration.endings import ALL_DONE, Run, asks, complete, pause, rest, run_out
+from domain.orchestration.endings import Run, asks, complete, pause, rest, run_out
 from domain.orchestration.events import (
     JudgingStarted,
     ReviewStarted,
@@ -16,6 +16,7 @@ from domain.orchestration.events import (
     WorkReported,
 )
 from domain.orchestration.parallel import parallel
+from domain.orchestration.phrases import ALL_DONE
 from domain.orchestration.state import AGENT, Orchestration
 from domain.session.attempts import ONCE, Failure
 from domain.session.decision import Events, ask

@@ -13,7 +13,7 @@ from domain.values.phases import AgentPhases, phase_name
 from domain.values.sentences import coded
 from domain.values.time import iso
 from projections.record.markdown import one_line
-from projections.record.outcome import result_of
+from projections.record.result import result_of
 from projections.views.base import ApprovalView, PermissionRequestView, approval_view, vote_views
 from projections.views.session import (
     GATES,

@@ -1,6 +1,7 @@
-"""A session's record: one fold of its history, from which every view of the session is read, at any version.
+"""What is folded from a session's history, and cached: its state, and its record, from which every view of it is read.
 
-Lists only grow, in the order of versions: a reader at version N takes the entries up to N.
+Both are there at any version. The lists of a record only grow, in the order of versions: a reader at version N takes
+the entries up to N.
 """
 
 import threading
@@ -96,7 +97,7 @@ def _next(session: Session | None, recorded: Recorded) -> Session:
     return folded
 
 
-# Folded sessions, kept by version.
+# -- the record --------------------------------------------------------------------------------------------------------
 
 
 KEPT_SESSIONS: Final = 64
