@@ -243,7 +243,7 @@ def test_a_checkpoint_is_read_with_its_own_key_only(hansard: Hansard, note: Path
     said = hansard("verify", "--checkpoint", str(note), "--public-key", other)
     assert (said.code, said.out) == (8, "The checkpoint is not signed with this key.\n")
     assert hansard("verify", "--checkpoint", str(note), "--public-key", "nonsense").code == 8
-    assert hansard("verify", "--checkpoint", str(tmp_path / "nowhere")).code == 1
+    assert hansard("verify", "--checkpoint", str(tmp_path / "nowhere")).code == 2
 
 
 def test_verifying_makes_no_key(hansard: Hansard, log: Path, tmp_path: Path) -> None:
@@ -314,7 +314,7 @@ def test_a_file_that_is_not_whole_is_refused_with_code_8(hansard: Hansard, log: 
     assert said.code == 8
     assert said.err == "hansard: Nothing was imported. The file is cut off: there is no manifest at its end.\n"
     assert hansard("list", "--json", "--database", str(other)).json["items"] == []
-    assert hansard("import", str(tmp_path / "nowhere"), "--database", str(other)).code == 1
+    assert hansard("import", str(tmp_path / "nowhere"), "--database", str(other)).code == 2
 
 
 def test_what_is_there_already_is_not_imported(hansard: Hansard, log: Path, tmp_path: Path) -> None:
