@@ -141,7 +141,9 @@ def test_repositories_are_in_one_place_that_all_may_write_to() -> None:
 
 
 def test_files_with_secrets_are_not_committed() -> None:
-    files = {each["path"] for one in services("worker").values() for each in one["env_file"]} | {".env"}
+    both = services("serve") | services("worker")
+    files = {each["path"] for one in both.values() for each in one["env_file"]} | {".env"}
+    assert len(files) == 3
     for name in files:
         ignored = subprocess.run(["git", "check-ignore", "-q", DEPLOY / name], cwd=ROOT, check=False)
         assert ignored.returncode == 0, name
