@@ -3,7 +3,7 @@
 
 import { following } from "./following.js";
 import { going } from "./going.js";
-import { clocked, living } from "./living.js";
+import { clocked, living, wallClocks } from "./living.js";
 import { noticing } from "./noticing.js";
 import { pacing } from "./pacing.js";
 import { palette } from "./palette.js";
@@ -90,6 +90,7 @@ function dress(root) {
     time.textContent = form.format(new Date(time.dateTime));
   }
   since(root);
+  wallClocks(root);
   for (const element of root.querySelectorAll("[data-without-js]")) {
     element.hidden = true;
     for (const field of element.querySelectorAll("input")) field.disabled = true;

@@ -15,6 +15,20 @@ export function clocked(began) {
   return hours ? `${hours}:${two(minutes)}:${two(seconds % 60)}` : `${minutes}:${two(seconds % 60)}`;
 }
 
+const WALL = {
+  second: { hour: "2-digit", minute: "2-digit", second: "2-digit" },
+  minute: { hour: "2-digit", minute: "2-digit" },
+  day: { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" },
+};
+
+/** The reader's own clock in drawings that have without a script the time since the session began. */
+export function wallClocks(root) {
+  for (const tick of root.querySelectorAll("[data-wall]")) {
+    const form = new Intl.DateTimeFormat(document.documentElement.lang, { ...WALL[tick.dataset.finest], hourCycle: "h23" });
+    tick.textContent = form.format(new Date(tick.dataset.wall));
+  }
+}
+
 /** Follows every running turn that the page names. */
 export function living() {
   const followed = new Map();

@@ -1,12 +1,14 @@
 """The pages of a session while its agents work."""
 
 import re
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from tests.api.scenes import two_iterations
 from tests.api.server import Server, delivery, events, start
-from tests.browser.browsing import PATIENCE_MS, Browsing, live
+from tests.browser.browsing import PATIENCE_MS, Browsing, browsing, live
 
 EDITED = {"kind": "tool", "id": "c0", "tool": "edit", "title": "src/calc.py", "status": "completed"}
 BEGUN = {"kind": "tool", "id": "c1", "tool": "execute", "title": "pytest -q", "status": "running"}
@@ -60,3 +62,16 @@ def test_in_a_replay_nobody_is_at_work_now(site: Browsing, server: Server) -> No
     expect(page.locator("#overview")).to_contain_text("At work:")
     page.wait_for_function("() => new Promise((done) => setTimeout(() => done(true), 1200))")
     assert page.locator("#overview .doing").inner_text() == ""
+
+
+def test_who_worked_when_has_the_reader_s_clock_and_without_script_the_time_since_the_beginning(
+    browser: Browser, server: Server
+) -> None:
+    session_id = two_iterations(server.client)
+    with browsing(browser, server.url, timezone_id="Asia/Seoul") as site:
+        tick = site.tab(f"/sessions/{session_id}").locator("#gantt .tick[data-wall]").first
+        began = datetime.fromisoformat(str(tick.get_attribute("data-wall"))).astimezone(ZoneInfo("Asia/Seoul"))
+        expect(tick).to_have_text(began.strftime("%H:%M:%S"))
+    with browsing(browser, server.url, java_script_enabled=False) as site:
+        page = site.tab(f"/sessions/{session_id}")
+        expect(page.locator("#gantt .tick[data-wall]").first).to_have_text(re.compile(r"^0[.:]0"))

@@ -1,5 +1,6 @@
 """Who worked when: a lane for every agent and one for people, on the clock of the session."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -8,6 +9,7 @@ from api.web.model import clock, seconds_or_clock
 from api.web.plain_text import cut
 from api.web.session.context import PanelContext
 from api.web.session.turns import TurnCard, report_of, turns_of
+from domain.values.time import iso
 from projections.record.turns import TRIED, Attempt
 
 WIDTH, HEAD, LANE, NAMES = 1_360, 22, 26, 150
@@ -15,6 +17,8 @@ WIDTH, HEAD, LANE, NAMES = 1_360, 22, 26, 150
 LANES, BARS, TICKS = 14, 300, 6
 ROOM: Final = 30
 """So wide is a bar that has its turn written in it, at least."""
+FINEST: Final = ((TICKS * 60_000, "second"), (24 * 3_600_000, "minute"), (math.inf, "day"))
+"""What the clock of a drawing shows, by how long it is: below six minutes seconds, beyond a day the day."""
 BY_PEOPLE: Final = frozenset(
     {"exhausted", "checkpoint", "partial", "waiting_for_decision", "under_review", "awaiting_scope", "failed"}
 )
@@ -78,7 +82,11 @@ def gantt(context: PanelContext) -> dict[str, Any]:
         "height": HEAD + LANE * len(lanes),
         "names": NAMES,
         "time": seconds_or_clock(whole),
-        "ticks": [(x(at), name(at - begin)) for at in (begin + whole * step // TICKS for step in range(TICKS))],
+        "ticks": [
+            {"x": x(at), "since": name(at - begin), "at": iso(at)}
+            for at in (begin + whole * step // TICKS for step in range(TICKS))
+        ],
+        "finest": next(unit for most, unit in FINEST if whole < most),
         "lanes": [
             {
                 "y": HEAD + LANE * place,
