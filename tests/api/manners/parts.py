@@ -1,0 +1,58 @@
+"""What the tests of the API's manners share."""
+
+import threading
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx2 as httpx
+from starlette.testclient import TestClient
+
+from tests.api.server import (
+    Json,
+    delivery,
+)
+
+SILENT = {"planner": [{"text": "late", "delayMs": 86_400_000}]}
+"""A team that says nothing for a day: the session stays at version 3."""
+START = delivery(SILENT)
+SECRET = "sk-live-3c1f9d"
+
+
+def problem(answer: httpx.Response, status: int) -> Json:
+    """The answer's problem, which has to look like one (RFC 9457)."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    found: Json = answer.json()
+    assert found["status"] == status
+    assert found["type"] == f"/docs#problem-{status}"
+    assert found["title"] and found["detail"] and isinstance(found["title"], str)
+    assert "Traceback" not in answer.text
+    assert 'File "' not in answer.text
+    return found
+
+
+def pointers(answer: httpx.Response) -> list[str]:
+    """Of an answer 422: the fields that are wrong."""
+    found = problem(answer, 422)["errors"]
+    assert all(entry["detail"] for entry in found)
+    return [entry["pointer"] for entry in found]
+
+
+def key() -> dict[str, str]:
+    return {"Idempotency-Key": str(uuid.uuid4())}
+
+
+def posted(client: TestClient, body: bytes, path: str = "/api/sessions", **headers: str) -> httpx.Response:
+    return client.post(path, content=body, headers={"Content-Type": "application/json"} | headers)
+
+
+def together(pool: ThreadPoolExecutor, ways: int, ask: Callable[[], httpx.Response]) -> list[httpx.Response]:
+    return [future.result() for future in [pool.submit(ask) for _ in range(ways)]]
+
+
+def after(
+    barrier: threading.Barrier, client: httpx.Client, path: str, body: Json, headers: dict[str, str]
+) -> httpx.Response:
+    barrier.wait()
+    return client.post(path, json=body, headers=headers)

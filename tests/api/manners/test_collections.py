@@ -1,0 +1,215 @@
+"""Collections, HEAD, and how the service is (contract §3)."""
+
+import sqlite3
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from domain.kinds import TOPICS
+from tests.api.manners.parts import START, pointers, problem
+from tests.api.server import (
+    Server,
+    delivery,
+    ended,
+    events,
+    inside,
+    only,
+    session,
+    start,
+    system,
+    types,
+    until,
+)
+
+
+def test_a_list_is_read_page_by_page_newest_first(client: TestClient) -> None:
+    """Sessions that begin meanwhile disturb nothing: no page repeats or misses one."""
+    label, made = str(uuid.uuid4()), []
+    for _ in range(7):
+        made.append(client.post("/api/sessions", json=START | {"labels": [label]}).json())
+    fresh = {"Read-After": str(made[-1]["position"])}
+    found, cursor = [], None
+    while True:
+        page = client.get("/api/sessions", params=_query(label=label, limit="3", cursor=cursor), headers=fresh).json()
+        assert set(page) == {"items", "nextCursor"}
+        found += [item["id"] for item in page["items"]]
+        start(client, START | {"labels": [label]})
+        if (cursor := page["nextCursor"]) is None:
+            break
+    assert found == [answer["sessionId"] for answer in reversed(made)]
+
+
+def test_a_sessions_events_are_read_page_by_page(client: TestClient) -> None:
+    session_id = start(client, delivery())
+    last = ended(client, session_id)["version"]
+    found, after = [], "0"
+    while after is not None:
+        page = client.get(f"/api/sessions/{session_id}/events", params={"after": after, "limit": "7"}).json()
+        assert len(page["items"]) <= 7
+        found += page["items"]
+        after = page["nextCursor"]
+    assert [event["version"] for event in found] == list(range(1, last + 1))
+    beyond = client.get(f"/api/sessions/{session_id}/events", params={"after": str(last)}).json()
+    assert beyond == {"items": [], "nextCursor": None}
+
+
+def test_the_whole_log_is_read_by_position_and_filtered(client: TestClient, waiting: str) -> None:
+    found, after = [], "0"
+    while after is not None:
+        page = client.get("/api/events", params={"after": after, "limit": "200"}).json()
+        found += page["items"]
+        after = page["nextCursor"]
+    positions = [event["position"] for event in found]
+    assert positions == sorted(set(positions))
+    assert [event["version"] for event in found if event["sessionId"] == waiting] == [1, 2, 3]
+    starts = client.get("/api/events", params={"type": "delivery.session_started", "limit": "500"}).json()["items"]
+    assert types(starts) == ["session_started"] * len(starts) != []
+    assert only(starts, "delivery.session_started") == only(found, "delivery.session_started")[: len(starts)]
+    assert client.get("/api/events", params={"kind": "delivery", "limit": "1"}).json()["items"][0] == found[0]
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "pointer"),
+    [
+        ("/api/sessions", {"lmit": "3"}, "/lmit"),
+        ("/api/sessions", {"limit": "0"}, "/limit"),
+        ("/api/sessions", {"limit": "201"}, "/limit"),
+        ("/api/sessions", {"limit": "ten"}, "/limit"),
+        ("/api/sessions", {"cursor": "nonsense"}, "/cursor"),
+        ("/api/sessions", {"cursor": "0"}, "/cursor"),
+        ("/api/sessions", {"kind": "seance"}, "/kind"),
+        ("/api/sessions", {"status": "foo"}, "/status"),
+        ("/api/sessions", {"status": ""}, "/status"),
+        ("/api/sessions", {"q": "x" * 1_001}, "/q"),
+        ("/api/sessions/{}", {"versions": "1"}, "/versions"),
+        ("/api/sessions/{}/events", {"version": "1"}, "/version"),
+        ("/api/sessions/{}/events", {"after": "-1"}, "/after"),
+        ("/api/sessions/{}/events", {"limit": "501"}, "/limit"),
+        ("/api/sessions/{}/worklog", {"at": "1"}, "/at"),
+        ("/api/sessions/{}/budget", {"limit": "1"}, "/limit"),
+        ("/api/sessions/{}/artifacts", {"at": "1"}, "/at"),
+        ("/api/events", {"type": "delivery.nothing"}, "/type"),
+        ("/api/events", {"kind": "seance"}, "/kind"),
+        ("/api/events", {"session": "1"}, "/session"),
+        ("/api/sessions/{}", {"include": "event"}, "/include"),
+    ],
+    ids=str,
+)
+def test_a_query_that_is_not_understood_is_422(
+    client: TestClient, waiting: str, path: str, query: dict[str, str], pointer: str
+) -> None:
+    """A filter that is misspelt must not be ignored."""
+    assert pointers(client.get(path.format(waiting), params=query)) == [pointer]
+
+
+@pytest.mark.parametrize(
+    ("query", "detail"),
+    [
+        ("sessions?kind=delivery&kind=review", "kind: should be given once"),
+        ("sessions/{}?version=1&version=2", "version: should be given once"),
+        ("sessions?q=%00", "q: holds U+0000"),
+        ("sessions?label=a%00b", "label: holds U+0000"),
+        ("events?kind=x", "kind: should be one of delivery, orchestration, review, debate"),
+    ],
+)
+def test_a_query_that_would_be_read_by_half_is_422(client: TestClient, waiting: str, query: str, detail: str) -> None:
+    answer = client.get(f"/api/{query.format(waiting)}")
+    name, _, said = detail.partition(": ")
+    assert problem(answer, 422)["detail"] == detail
+    [fault] = answer.json()["errors"]
+    assert fault.items() >= {"pointer": f"/{name}", "detail": said}.items()
+
+
+def test_the_types_that_can_be_looked_for_are_told(client: TestClient) -> None:
+    found = problem(client.get("/api/events", params={"type": "foo"}), 422)
+    assert found["detail"] == f"type: should be one of {', '.join(TOPICS)}"
+
+
+def test_sessions_are_found_by_words_status_and_label(client: TestClient) -> None:
+    mark = uuid.uuid4().hex
+    answer = client.post("/api/sessions", json=START | {"task": f"50%_off {mark}", "labels": ["a", "b", "a"]}).json()
+    fresh = {"Read-After": str(answer["position"])}
+    for query in ({"q": f"50%_OFF {mark.upper()}"}, {"q": mark, "status": "running"}, {"q": mark, "label": "b"}):
+        [found] = client.get("/api/sessions", params=query, headers=fresh).json()["items"]
+        assert (found["id"], found["labels"]) == (answer["sessionId"], ["a", "b"])
+    for query in ({"q": f"50x_off {mark}"}, {"q": mark, "status": "failed"}, {"q": mark, "label": "c"}):
+        assert client.get("/api/sessions", params=query, headers=fresh).json()["items"] == []
+
+
+# -- HEAD, and how the service is ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/sessions", "/api/sessions/{}", "/api/sessions/{}/events", "/healthz", "/readyz"]
+)
+def test_head_is_get_without_a_body(plain: Server, path: str) -> None:
+    session_id = start(plain.client, START)
+    place = path.format(session_id)
+    whole, head = plain.client.get(place), plain.client.head(place)
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-type"] == whole.headers["content-type"]
+    assert head.headers.get("etag") == whole.headers.get("etag")
+
+
+def test_head_of_a_stream_ends(plain: Server) -> None:
+    session_id = start(plain.client, START)
+    head = plain.client.head(f"/api/sessions/{session_id}/events", headers={"Accept": "text/event-stream"})
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-type"].startswith("text/event-stream")
+
+
+def test_ready_says_how_far_the_views_are(client: TestClient, waiting: str) -> None:
+    position = events(client, waiting)[-1]["position"]
+    client.get("/api/sessions", headers={"Read-After": str(position)})
+    found = client.get("/readyz").json()
+    assert (found["status"], found["problems"]) == ("ready", [])
+    assert found["head"] >= found["position"] >= position
+    assert client.get("/healthz").json() == {"status": "ok"}
+    figures = client.get("/metrics").text
+    assert "hansard_log_head_position" in figures and 'hansard_turns{state="running"}' in figures
+
+
+def _query(**found: str | None) -> dict[str, str]:
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def test_a_server_that_takes_no_more_is_503_with_retry_after(tmp_path: Path) -> None:
+    """While another process holds the log one command is at hand and one waits: there is no room for a third."""
+    with inside(tmp_path, max_waiting=1) as client, ThreadPoolExecutor(2) as pool:
+        ids = [start(client, START) for _ in range(3)]
+        other = sqlite3.connect(tmp_path / "hansard.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        taken = []
+        for count, session_id in enumerate(ids[:2], start=1):
+            taken.append(pool.submit(client.post, f"/api/sessions/{session_id}/cancel", json={}))
+            until(partial(_at_hand, client, count), what="a command at hand")
+        refused = client.post(f"/api/sessions/{ids[2]}/cancel", json={})
+        other.execute("ROLLBACK")
+        other.close()
+        assert [future.result().status_code for future in taken] == [200, 200]
+        problem(refused, 503)
+        assert int(refused.headers["retry-after"]) >= 1
+        assert session(client, ids[2])["version"] == 3
+
+
+def test_every_answer_carries_the_headers_of_a_careful_server(client: TestClient, waiting: str) -> None:
+    for answer in (
+        client.get(f"/api/sessions/{waiting}"),
+        client.get("/nothing"),
+        client.post("/api/sessions", json={}),
+        client.get("/api/sessions", headers={"Host": "evil.example"}),
+    ):
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] == "same-origin"
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert "access-control-allow-origin" not in answer.headers
+
+
+def _at_hand(client: TestClient, count: int) -> bool:
+    """Whether so many commands were taken in and are not answered yet."""
+    writer = system(client).writer
+    return bool(writer.waiting() + writer._deciding.locked() == count)
