@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
+from api.cli.exits import worded
 from api.cli.labels import recorded, sentence
 from api.cli.options import Json
 from api.cli.terminal import columns, counted, local_time, shortened
@@ -78,7 +79,7 @@ def result(session: Json) -> Pairs:
         ("rounds", columns(_folded(entry) for entry in session["rounds"])),
         ("stopped", stopped(session)),
         ("convergence", _assessed(session["convergence"]) if session["convergence"] else ""),
-        ("feedback", feedback(session["feedback"] or {})),
+        ("feedback", feedback(session)),
         ("dissent", _dissent(session)),
         ("synthesis", synthesis(session)),
         ("decision", decision(session)),
@@ -128,12 +129,13 @@ def convergence(session: Json) -> str:
 _SHARES: Final = {"agreement": "agreementRatio", "stability": "avgStability", "score": "overallScore"}
 
 
-def feedback(answer: Json) -> str:
+def feedback(session: Json) -> str:
     """The verdict, the issues with the worst first, and whatever else was brought up."""
+    answer: Json = session["feedback"] or {}
     if not answer:
         return ""
     head = ": ".join(str(words) for words in (answer.get("verdict"), answer.get("summary")) if words)
-    return "\n".join([head, *_issues(answer), *_others(answer), *_faults(answer)])
+    return "\n".join(filter(None, [head, *_issues(answer), *_others(answer), _fault(answer, session["rounds"])]))
 
 
 def synthesis(session: Json) -> str:
@@ -203,7 +205,7 @@ def _counted_name(name: str) -> str:
 
 def _dissent(session: Json) -> str:
     """What was never agreed and is not in the feedback already."""
-    shown = feedback(session["feedback"] or {})
+    shown = feedback(session)
     claims = [shortened(str(claim), _LONG) for claim in session["dissent"]]
     return "\n".join(f"- {claim}" for claim in claims if claim not in shown)
 
@@ -230,7 +232,7 @@ def _opening(entry: Json) -> str:
 def _spelt(entry: Json) -> str:
     whole = len(entry["content"].encode()) >= entry["length"]
     cut = "" if whole else f"\n({sentence('cut; the worklog has more')})"
-    problem = f"\n({entry['problem']})" if entry["problem"] else ""
+    problem = f"\n({worded(entry, 'problem')})" if entry["problem"] else ""
     head = sentence(
         "Round {n}: {role} by {agent}", n=entry["round"], role=recorded("role", entry["role"]), agent=entry["agent"]
     )
@@ -267,7 +269,10 @@ def _words(entry: object) -> str:
     return ": ".join(str(entry[name]) for name in names if entry.get(name))
 
 
-def _faults(answer: Json) -> Iterator[str]:
-    """Why there is no better feedback than this."""
-    if answer.get("problem"):
-        yield f"({answer['problem']})"
+def _fault(answer: Json, rounds: list[Json]) -> str:
+    """Why there is no better feedback than this; the round it came from has that as data."""
+    problem = answer.get("problem")
+    if not problem:
+        return ""
+    of_round = next((entry for entry in rounds if entry["problem"] == problem), {"problem": problem})
+    return f"({worded(of_round, 'problem')})"

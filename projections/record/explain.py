@@ -14,7 +14,7 @@ from domain.session.record import Recorded, RecordedCommand, commands_in
 from domain.session.state import Session
 from domain.session.turns import TurnFailed
 from domain.values.base import DomainEvent
-from domain.values.sentences import Sentence
+from domain.values.sentences import Sentence, in_language
 from domain.values.time import iso
 from domain.values.words import Language, words
 from projections.record.describe import ROOM, describe, person
@@ -49,12 +49,12 @@ def explain(
         state=session.state,
         chain=tuple(chain),
         text="\n".join(_text(history, session, chain, language)),
-        cause=_cause(history) if stopped(session) else None,
+        cause=_cause(history, language) if stopped(session) else None,
         why_not=None if wished is None else why_not(session, wished, language),
     )
 
 
-def _cause(history: Sequence[Recorded]) -> ExplainedCause | None:
+def _cause(history: Sequence[Recorded], language: Language) -> ExplainedCause | None:
     """The last event that says what went wrong."""
     for recorded in reversed(history):
         event = recorded.event
@@ -62,7 +62,8 @@ def _cause(history: Sequence[Recorded]) -> ExplainedCause | None:
         if isinstance(event, ValidationFailed) and lines[:1] == (event.sentence,):
             lines = (event.summary,)
         if lines:
-            return ExplainedCause(version=recorded.version, type=recorded.event.TOPIC, lines=lines)
+            worded = tuple(in_language(line, language) for line in lines)
+            return ExplainedCause(version=recorded.version, type=recorded.event.TOPIC, lines=worded)
     return None
 
 

@@ -239,7 +239,8 @@ def _round(entry: RoundContribution) -> RoundView:
         content=entry.content.head,
         length=entry.content.length,
         feedback=entry.feedback,
-        problem=entry.problem,
+        problem=entry.problem and str(entry.problem),
+        problem_sentence=coded(entry.problem),
     )
 
 

@@ -240,6 +240,7 @@ class RoundView(View):
     length: int = Field(description="UTF-8 bytes of the whole text")
     feedback: dict[str, Any] | None = Field(description="what could be read of it")
     problem: str | None = Field(description="why what was needed could not be read")
+    problem_sentence: Sentence | None = Field(default=None, exclude_if=absent, description="`problem` as data")
 
 
 class SynthesisView(View):

@@ -254,7 +254,7 @@ def test_what_is_sometimes_left_out_is_not_required(document: dict[str, Any]) ->
 
 
 def test_the_checked_in_document_is_the_one_that_is_served(client: TestClient) -> None:
-    """`python -m api.document > docs/openapi.json` writes it anew."""
+    """`python -m api.document > docs/openapi.json` writes it again."""
     assert (ROOT / "docs" / "openapi.json").read_bytes() == client.get("/openapi.json").content
 
 

@@ -247,7 +247,7 @@ def test_a_long_inbox_says_that_there_is_more(hansard: Hansard, review: Callable
     ],
 )
 def test_feedback_is_told_with_the_worst_first(feedback: dict[str, Any], lines: list[str]) -> None:
-    assert discussion.feedback(feedback).splitlines() == lines
+    assert discussion.feedback({"feedback": feedback, "rounds": []}).splitlines() == lines
 
 
 @pytest.mark.parametrize(

@@ -163,3 +163,25 @@ def test_a_korean_terminal_gets_korean(
     done = hansard(*argv)
     assert done.code != 0 or argv == ["list"]
     assert korean in done.err + done.out
+
+
+def test_what_could_not_be_read_or_started_is_said_in_the_language_of_the_reader(
+    hansard: Hansard, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The record is in English; who reads it in Korean reads all of ours in Korean."""
+    scenario = tmp_path / "scenario.json"
+    scenario.write_text('{"replies": {"reviewer": ["nonsense"]}}', encoding="utf-8")
+    review = hansard("review", "a text", "--scenario", str(scenario))
+    name = re.search(r"review-\w+", review.out)
+    assert name and review.code == 6
+    failed = hansard("run", "-t", "x", "-f", "a.txt", "--test", "no-such-program", "--fresh")
+    delivery = re.search(r"delivery-\w+", failed.out)
+    assert delivery and failed.code == 1
+    assert "The reply holds no review verdict." in hansard("show", name[0]).out
+    assert "cannot be started" in hansard("explain", delivery[0]).out
+    monkeypatch.setenv("LC_ALL", "ko_KR.UTF-8")
+    shown, explained = hansard("show", name[0]).out, hansard("explain", delivery[0]).out
+    assert "답변에 리뷰 판정이 없습니다." in shown
+    assert "시작할 수 없습니다" in explained
+    for text in ("The reply", "rounds", "cannot be", "was not started", " s)"):
+        assert text not in shown + explained
