@@ -8,10 +8,20 @@ Everything here blocks: call it from a thread.
 """
 
 from adapters.workspace.fitness import Room, check
-from adapters.workspace.git import WorkspaceError, confine
+from adapters.workspace.git import WorkspaceError, committed, confine
 from adapters.workspace.merging import patched
 from adapters.workspace.repository import PATCH_BYTES
 from adapters.workspace.workspace import Workspace
 from adapters.workspace.workspaces import Workspaces
 
-__all__ = ["PATCH_BYTES", "Room", "Workspace", "WorkspaceError", "Workspaces", "check", "confine", "patched"]
+__all__ = [
+    "PATCH_BYTES",
+    "Room",
+    "Workspace",
+    "WorkspaceError",
+    "Workspaces",
+    "check",
+    "committed",
+    "confine",
+    "patched",
+]

@@ -41,6 +41,8 @@ class _Place:
     prefix: str
     index: Path
     exclude: Path
+    bare: bool = False
+    """It has no checkout."""
 
 
 class Earlier(NamedTuple):
@@ -70,7 +72,8 @@ def create(home: Path, source: str | None, private: Sequence[Path] = (), earlier
         else:
             facts |= {"repository": str(place.top), "prefix": place.prefix, "start": _copy(repository, place)}
             facts["branch"] = _branch(place)
-            facts["dirty"] = _is_dirty(repository, place, str(facts["start"]))
+            facts["bare"] = place.bare
+            facts["dirty"] = not place.bare and _is_dirty(repository, place, str(facts["start"]))
             repository.write("info/attributes", _ATTRIBUTES)
         if earlier is not None and (place is not None or source is None):
             _go_on(repository, facts, earlier)
@@ -217,10 +220,19 @@ def place_of(folder: Path) -> _Place | None:
         if "not a git repository (or any" in str(error):
             return None
         if _BARE in str(error):
-            raise WorkspaceError(Sentence("repository_bare")) from error
+            return _bare(folder, error)
         raise WorkspaceError(Sentence("repository_unreadable", detail=error)) from error
     top, prefix, index, exclude = os.fsdecode(output).split("\n")[:4]
     return _Place(Path(top), prefix, Path(index), Path(exclude))
+
+
+def _bare(folder: Path, error: WorkspaceError) -> _Place:
+    """A bare repository itself; a folder in one cannot be worked in. Raises WorkspaceError."""
+    words = ["--is-bare-repository", "--absolute-git-dir"]
+    is_bare, top = os.fsdecode(in_theirs(["rev-parse", *words], folder)).split("\n")[:2]
+    if is_bare != "true" or Path(top) != folder.resolve():
+        raise WorkspaceError(Sentence("repository_bare")) from error
+    return _Place(Path(top), "", Path(top) / "index", Path(top) / "info" / "exclude", bare=True)
 
 
 def _is_dirty(repository: Repository, place: _Place, start: str) -> bool:

@@ -108,6 +108,14 @@ def in_theirs(
     return answered(args, cwd=folder, env=env, data=stdin, output=output, codes=codes).stdout or b""
 
 
+def committed(folder: Path, path: str) -> bytes | None:
+    """A file as the person's checked-out commit has it; None if it does not."""
+    try:
+        return in_theirs(["cat-file", "blob", f"HEAD:{path}"], folder)
+    except WorkspaceError:
+        return None
+
+
 def note_on(folder: Path, ref: str, commit: str) -> bytes | None:
     """The note on a commit; None if there is none."""
     output = in_theirs(["notes", f"--ref={ref}", "list", commit], folder, codes=(0, 1))

@@ -45,6 +45,8 @@ class Workspace:
     start: str
     branch: str | None = None
     """The branch that was checked out when the session began."""
+    bare: bool = False
+    """The repository has no checkout."""
 
     def base(self) -> str:
         """The state that everything started from."""
@@ -184,8 +186,8 @@ class Workspace:
 
     @property
     def source(self) -> Path | None:
-        """The root of the person's checkout; None for a new folder."""
-        return Path(self.repository or self.asked) if self.asked is not None else None
+        """The root of the person's checkout; None for a new folder, and where there is none."""
+        return Path(self.repository or self.asked) if self.asked is not None and not self.bare else None
 
     def is_ready(self, folder: Path) -> bool:
         """Whether `mark_ready` was called since the folder was made."""

@@ -6,10 +6,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from adapters.files import checkout_of
+from adapters.files import checkout_of, is_bare
 from adapters.project import BadProject, Project, Trust, load
-from adapters.project.settings import NAME
-from adapters.workspace import Room, WorkspaceError, check, confine
+from adapters.project.settings import NAME, parse
+from adapters.workspace import Room, WorkspaceError, check, committed, confine
 from api.http.problems import Problem
 from api.node.settings import Settings
 from domain.delivery.baseline import Preparation
@@ -46,11 +46,19 @@ def trust_of(settings: Settings) -> Trust:
 
 
 def read_project(folder: Path) -> Project:
-    """The settings of the checkout. Raises Invalid with file and line."""
+    """The settings of the checkout, or of the commit of a bare repository. Raises Invalid with file and line."""
+    root = root_of(folder)
     try:
-        return load(root_of(folder))
+        return _committed(root) if is_bare(root) else load(root)
     except BadProject as error:
         raise Invalid({"/workspace": str(error)}) from None
+
+
+def _committed(repository: Path) -> Project:
+    """Without its team: that would be a file of the repository."""
+    text = (committed(repository, NAME) or b"").decode("utf-8", errors="replace")
+    project = parse(text)
+    return project.model_copy(update={"delivery": project.delivery.model_copy(update={"team": None})})
 
 
 def trusted_project(folder: str | None, settings: Settings) -> Project:

@@ -571,3 +571,24 @@ def test_a_linked_folder_is_copied_without_a_fence(client: httpx.Client, tmp_pat
     assert set(trees(tmp_path)) == {"large", "new"}
     assert [path.name for path in (folder / "deps").iterdir()] == ["large"]
     assert [file["path"] for file in found["result"]["files"]] == ["b.txt"]
+
+
+# -- bare repositories -------------------------------------------------------------------------------------------------
+
+
+def test_a_bare_repository_is_worked_in_with_the_settings_of_its_commit(client: httpx.Client, tmp_path: Path) -> None:
+    settings = '[validation]\ncommands = ["test -f a.txt"]\n[delivery]\nmax_iterations = 3\nteam = "team.toml"\n'
+    source = repository(tmp_path / "shop", **{"hansard.toml": settings, "a.txt": "a\n"})
+    bare = tmp_path / "shop.git"
+    subprocess.run(("git", "clone", "-q", "--bare", str(source), str(bare)), check=True)
+    found = run(client, bare, None, {"b.txt": "b\n"}, validationCommands=None, maxIterations=None)
+    assert (found["status"], found["budget"]["maxIterations"]) == ("success", 3), found["finalSummary"]
+    listed = subprocess.run(
+        ("git", "ls-tree", "--name-only", found["result"]["branch"]),
+        cwd=bare,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert listed.stdout.split() == ["a.txt", "b.txt", "hansard.toml"]
+    assert found["result"]["repository"] == str(bare)

@@ -11,7 +11,7 @@ from tests.adapters.workspace.given import git, write
 
 ROOM = Room(files=3, bytes=10)
 OURS = "is inside Hansard's own data folder; choose a folder elsewhere"
-BARE = "is a bare git repository; choose a working tree (git clone)"
+BARE = "is inside a bare git repository; choose the repository itself, or a working tree (git clone)"
 GITS = "is inside a .git folder; choose the working tree that contains it"
 
 
@@ -46,11 +46,10 @@ def container(source: Path) -> Path:
     [
         (lambda source: source / ".git", GITS),
         (lambda source: source / ".git" / "hooks", GITS),
-        (bare, BARE),
         (lambda source: bare(source) / "refs", BARE),
         (container, BARE),
     ],
-    ids=["git folder", "inside a git folder", "bare", "inside a bare one", "container of worktrees"],
+    ids=["git folder", "inside a git folder", "inside a bare one", "container of worktrees"],
 )
 def test_a_repository_without_files_is_refused(
     make: Callable[[Path], Path], expected: str, source: Path, ours: Path, tmp_path: Path
