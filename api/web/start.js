@@ -46,9 +46,13 @@ async function send(form, words) {
 export function starting({ words }) {
   for (const form of document.querySelectorAll("form[data-start]")) {
     form.addEventListener("submit", (event) => {
+      if (event.submitter?.hasAttribute("formmethod")) return; // the page again, with the command that does the same
       event.preventDefault();
       send(form, words);
     });
-    form.addEventListener("input", () => renewKey(form));
+    form.addEventListener("input", () => {
+      renewKey(form);
+      form.querySelector("[data-as-command]").hidden = true; // it was of what was typed before
+    });
   }
 }

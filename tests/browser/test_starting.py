@@ -64,3 +64,17 @@ def test_a_delivery_is_started_by_keyboard_alone(site: Browsing, server: Server)
     page.keyboard.press("Enter")
     found = session(server.client, _started(page, "delivery"))
     assert (found["task"], found["filePaths"]) == ("Typed, never clicked.", ["src/typed.py"])
+
+
+def test_the_command_that_does_the_same_is_shown_until_something_else_is_typed(site: Browsing) -> None:
+    page = site.tab("/")
+    form = start_form(page, "delivery")
+    form.locator("[name=task]").fill("Add a --version flag")
+    form.locator("[name=validationCommands]").fill("pytest -q")
+    button(form, "Show the command").click()
+    form = page.locator("form[data-start=delivery]")
+    command = form.locator("[data-as-command]")
+    expect(command).to_contain_text("hansard run --task 'Add a --version flag' --validate 'pytest -q'")
+    expect(form.locator("[name=task]")).to_have_value("Add a --version flag")
+    form.locator("[name=task]").fill("Something else")
+    expect(command).to_be_hidden()
