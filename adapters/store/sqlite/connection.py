@@ -10,7 +10,7 @@ import sqlite3
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from functools import lru_cache
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -128,7 +128,7 @@ def opening_failure(what: str, path: Path, error: Exception) -> str:
     return f"{what} {path} cannot be opened: {place} is read-only, or not this user's to write ({why}).\n{advice}"
 
 
-_SIZES: Final = (32, 16, 8, 4, 2, 1)
+_SIZES: Final = (32, 16, *range(8, 0, -1))
 """Rows of a statement: few different statements, that stay prepared, and few of them for any number of rows."""
 _ROW: Final = re.compile(r"(?<=VALUES )\(\?(?:, \?)*\)")
 
@@ -142,7 +142,7 @@ def insert(connection: sqlite3.Connection, sql: str, rows: Sequence[Sequence[Any
             begin += size
 
 
-@lru_cache
+@cache
 def _of_rows(sql: str, count: int) -> str:
     repeated, replacements = _ROW.subn(lambda row: ", ".join([row[0]] * count), sql)
     if replacements != 1:
