@@ -51,3 +51,16 @@ def test_the_head_says_what_is_under_way_or_waited_for(client: TestClient) -> No
     assert "An agent asks for permission: planner: execute: rm -rf build" in " ".join(
         Seen(page(client, f"/sessions/{held}")).text.split()
     )
+
+
+def test_only_what_ran_out_of_budget_has_a_full_gauge_in_red(client: TestClient) -> None:
+    """A run that used its last iteration and succeeded has nothing to warn of."""
+    spent, done = exhausted(client), start(client, delivery(maxIterations=1))
+    until(lambda: session(client, done)["status"] == "success", what="its success")
+
+    def gauge(name: str) -> tuple[float, float]:
+        meters = Seen(page(client, f"/sessions/{name}")).all("meter")
+        [found] = [meter for meter in meters if meter["aria-label"] == "Iteration"]
+        return float(found["value"]), float(found["high"])
+
+    assert gauge(spent) == (1.0, 0.99) and gauge(done) == (1.0, 1.0)
