@@ -237,12 +237,11 @@ class System(Core):
         from api.node.owner import keys_file, take_over
         from api.node.shared_keys import SharedKeys
 
-        vault = self.store.vault
+        settings, vault = self.settings, self.store.vault
         assert vault is not None, "a server's store has keys"
-        take_over(vault, self.settings)
-        self._keys = SharedKeys(vault, keys_file(self.settings))
-        secret = former_secret(self.settings.node_dir)
-        return Logins(self._keys, vault, seconds=self.settings.login_seconds, secret=secret)
+        take_over(vault, settings)
+        self._keys = SharedKeys(vault, keys_file(settings))
+        return Logins(self._keys, vault, seconds=settings.login_seconds, secret=former_secret(settings.node_dir))
 
     async def _notifier(self) -> "Notifier | None":
         """The notifier; None if the team file names no receiver."""

@@ -13,8 +13,8 @@ import pytest
 from adapters.agents.acp import AcpAgent, AcpSettings
 from adapters.agents.activity import Activity
 from adapters.agents.port import Limits, Reply, Turn
-from adapters.agents.rpc import Stopwatch
 from adapters.agents.team import load
+from adapters.processes.limits import Stopwatch
 from domain.values.base import Usage
 from tests.adapters.agents_under_test import ask, code, running
 

@@ -14,7 +14,8 @@ from adapters.agents.activity import Activity, Speech, Voice
 from adapters.agents.command.call import Call
 from adapters.agents.failures import failure_of
 from adapters.agents.port import PermissionDesk, Turn
-from adapters.agents.rpc import Rejected, Stopwatch, call_off, ignored, introduced, table, words_of
+from adapters.agents.rpc import Rejected, call_off, ignored, introduced, table, words_of
+from adapters.processes.limits import Stopwatch
 from domain.session.attempts import Failure, FailureCode
 from domain.session.turns import FenceLevel
 from domain.values.base import Usage
