@@ -11,12 +11,14 @@ from api.web.svg import element, line, svg, text
 
 WIDTH, STEP, THICK = 400, 44, 16
 FIGURES = 60
-"""Space for the figures at the right; a name is above its bar, where most names fit."""
+"""Space for the figures at the right, at least; a name is above its bar, where most names fit."""
 LETTERS = 50
 """Letters of a name, of which those as wide as high count twice."""
 _TALL, _FEET, _HEAD = 96, 20, 18
 _NARROWEST: Final = 44
 """Room for a date below a column."""
+_FIGURE: Final = 9
+"""Room for a letter of the figure beside a bar."""
 _LETTER: Final = 9
 """Room for a letter of the figure above it."""
 
@@ -32,7 +34,7 @@ class Bar(NamedTuple):
 
 def bars(title: str, rows: Sequence[Bar], most: float) -> Markup:
     """A drawing of all bars; a bar of `most` takes the whole width."""
-    room = WIDTH - FIGURES
+    room = WIDTH - max([FIGURES, *(_FIGURE * len(row.figure) + 12 for row in rows)])
     parts: list[Markup] = []
     for place, bar in enumerate(rows):
         top = place * STEP

@@ -1,6 +1,7 @@
 """`/reports`: one report at a time as a table and a drawing, by time, kind and label; all its rows as CSV."""
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -123,13 +124,20 @@ def _table(name: str, columns: Sequence[str], rows: Sequence[Row], say: Words) -
     return FigureTable(
         name=name,
         columns=tuple((column, _is_figure(rows, column)) for column in used),
-        rows=tuple(tuple(cell(column, row.get(column), say) for column in used) for row in rows),
+        rows=tuple(tuple(_in_table(column, row.get(column), say) for column in used) for row in rows),
     )
 
 
 def _is_figure(rows: Sequence[Row], column: str) -> bool:
     values = [row.get(column) for row in rows]
     return all(isinstance(value, int | float | None) for value in values) and any(value is not None for value in values)
+
+
+def _in_table(column: str, value: Any, say: Words) -> str:
+    """An instant in the reader's own time, once the script is there."""
+    if isinstance(value, str) and _INSTANT.fullmatch(value):
+        return Markup('<time datetime="{0}" data-local>{1} {2} UTC</time>').format(value, value[:10], value[11:16])
+    return cell(column, value, say)
 
 
 def cell(column: str, value: Any, say: Words) -> str:
@@ -155,6 +163,7 @@ def cell(column: str, value: Any, say: Words) -> str:
             return cut(str(value), CELL)
 
 
+_INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _GROUPS: Final = MappingProxyType(
     {
         "kind": "kind",

@@ -5,6 +5,7 @@ import re
 import pytest
 from starlette.testclient import TestClient
 
+from api.web.bars import Bar, bars
 from tests.api.seen import page
 from tests.api.server import delivery, ended, start
 
@@ -33,3 +34,14 @@ def test_models_that_were_named_stand_beside_what_was_not_told(client: TestClien
     html = page(client, "/reports?name=costs&lang=en")
     assert by_model(html, "By model") == ["Model", "not reported", "large-1"]
     assert "<td>large-1</td>" in html and html.count("<td>not reported</td>") == 5
+
+
+def test_hours_are_in_the_reader_s_time_and_long_figures_fit_beside_their_bars(client: TestClient) -> None:
+    ended(client, start(client, delivery({"planner": [{"error": "network"}, "A plan."]})))
+    html = page(client, "/reports?name=waits&lang=en")
+    assert re.search(r'<td><time datetime="(\d{4}-\d\d-\d\dT\d\d):00:00[^"]*" data-local>[^<]+ UTC</time></td>', html)
+    assert not re.search(r">\d{4}-\d\d-\d\dT", html)
+    drawn = str(bars("waits", [Bar("rate limit", 10.0, "101:40:00"), Bar("network", 1.0, "0:01")], 10.0))
+    for x, figure in re.findall(r'<text x="([\d.]+)"[^>]*class="bar-told"[^>]*>([^<]+)<', drawn):
+        assert float(x) + 9 * len(figure) <= 400, figure
+    assert drawn.count("bar-told") == 2
