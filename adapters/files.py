@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from domain.values.base import HansardError
+from domain.values.sentences import Sentence
 
 LARGEST: Final = 8_388_608
 """Maximum size of such a file."""
@@ -22,12 +23,12 @@ def content(path: Path) -> str:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
         if len(data) > LARGEST:
-            raise Unfit(f"{path}: the file is larger than {LARGEST} bytes")
+            raise Unfit(Sentence("settings_file_too_large", path=path, number=LARGEST))
         return data.decode()
     except OSError as error:
-        raise Unfit(f"{path}: the file cannot be read: {error.strerror}") from None
+        raise Unfit(Sentence("settings_file_unreadable", path=path, reason=error.strerror)) from None
     except UnicodeDecodeError:
-        raise Unfit(f"{path}: the file is not UTF-8") from None
+        raise Unfit(Sentence("settings_file_not_utf8", path=path)) from None
 
 
 def json_of(text: str) -> Any:
@@ -39,12 +40,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
         twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
-        raise ValueError(f"the key {twice!r} stands twice")
+        raise ValueError(Sentence("key_occurs_twice", key=twice))
     return fields
 
 
 def _no_number(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(Sentence("not_a_json_number", given=constant))
 
 
 # Private files: a log contains prompts, replies and source code (promise S24).

@@ -20,6 +20,7 @@ from adapters.fence import Sandbox
 from adapters.files import Unfit, content
 from adapters.notify import NotifySettings
 from domain.values.base import Value
+from domain.values.sentences import Sentence, because, sentence_of
 
 EmployeeRole = Literal["frontend", "backend", "data", "docs", "custom"]
 DeliveryRole = Literal["planner", "architect", "designer", "dev", "reviewer"]
@@ -154,11 +155,11 @@ def load(path: Path | None) -> Team:
     try:
         table = tomllib.loads(content(path))
     except Unfit as error:
-        raise BadTeam(str(error)) from None
+        raise BadTeam(sentence_of(error)) from None
     except ValueError as error:
-        raise BadTeam(f"{path}: this is not TOML: {error}") from None
+        raise BadTeam(because(Sentence("not_toml", path=path), str(error))) from None
     except RecursionError:
-        raise BadTeam(f"{path}: it is nested too deeply") from None
+        raise BadTeam(Sentence("nested_too_deeply", path=path)) from None
     config = parsed(_Written, table, lambda loc: place_of(path, table, loc))
     members = tuple(_member(path, entry) for entry in config.agents)
     _refuse_twins(path, members)
