@@ -50,7 +50,7 @@ def test_a_session_that_ran_out_of_budget_asks_for_more(client: TestClient) -> N
         f"/api/sessions/{session_id}/budget"
     ]
     home = page(client, "/")
-    assert "Needs you" in home and "Budget exhausted" in home
+    assert "Needs you" in home and "The iterations are used up" in home
 
 
 def test_a_running_session_can_be_followed_cancelled_and_extended(idle: TestClient) -> None:

@@ -19,7 +19,6 @@ BODIES: dict[str, Json] = {
 }
 ONE = "choose the folder of one project"
 GITS = "is inside a .git folder; choose the working tree that contains it"
-BARE = "is a bare git repository; choose a working tree (git clone)"
 DATA = "is inside Hansard's own data folder; choose a folder elsewhere"
 
 
@@ -49,11 +48,6 @@ def a_git_folder(tmp_path: Path) -> Path:
     return tmp_path / "project" / ".git"
 
 
-def a_bare_one(tmp_path: Path) -> Path:
-    git("init", "-q", "--bare", tmp_path / "bare.git")
-    return tmp_path / "bare.git"
-
-
 def a_large_one(tmp_path: Path) -> Path:
     (tmp_path / "large").mkdir()
     for name in "abcd":
@@ -63,7 +57,6 @@ def a_large_one(tmp_path: Path) -> Path:
 
 CASES: tuple[tuple[Callable[[Path], Path], str], ...] = (
     (a_git_folder, GITS),
-    (a_bare_one, BARE),
     (lambda _: Path("/"), f"is the whole file system; {ONE}"),
     (lambda _: Path("/etc"), f"belongs to the operating system; {ONE}"),
     (lambda tmp_path: tmp_path / "data" / "node", DATA),
@@ -101,11 +94,11 @@ def test_a_log_that_is_kept_in_the_folder_itself_is_no_part_of_the_work(client: 
 
 @pytest.mark.parametrize("kind", BODIES)
 def test_every_kind_of_session_is_refused_so(client: TestClient, tmp_path: Path, kind: str) -> None:
-    assert refused(client, a_bare_one(tmp_path), **BODIES[kind]) == BARE
+    assert refused(client, a_git_folder(tmp_path), **BODIES[kind]) == GITS
 
 
 def test_a_message_is_refused_so_too(client: TestClient, tmp_path: Path) -> None:
-    assert refused(client, a_bare_one(tmp_path), "/api/message", prompt="Build it") == BARE
+    assert refused(client, a_git_folder(tmp_path), "/api/message", prompt="Build it") == GITS
 
 
 def test_a_small_folder_and_the_checkout_of_a_large_one_are_worked_in(client: TestClient, tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def test_a_replay_offers_no_decision_and_stays_where_it_is_while_the_session_goe
     session_id = waiting_review(server.client)
     last = len(events(server.client, session_id))
     page = site.tab(f"/sessions/{session_id}?at=3")
-    live(page)
+    live(page, "replay")
     expect(button(page, "Apply Fix")).to_have_count(0)
     before = panels(page)
     decided = server.client.post(f"/api/sessions/{session_id}/decision", json={"decision": "skip"})

@@ -17,6 +17,7 @@ BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 VOLATILE = (
     (r"Validated by /.*", "Validated by …"),  # the interpreter of this machine
     (r"\bperson:[\w.@-]+", "person:…"),
+    (r"(?m)^(\d+\.) [\w.@-]+:", r"\1 …:"),  # who gave a command, in `explain`
     (r"/\S*?/home\b", "~"),
     (r"\b(delivery|orchestration|review|debate|channel)-[0-9a-z]{8,}", r"\1-…"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "…"),

@@ -159,11 +159,11 @@ def test_a_session_is_explained_from_the_command_that_began_it(hansard: Hansard,
 
 def test_what_a_wish_lacks_is_told(hansard: Hansard, blocked_once: str) -> None:
     said = hansard("explain", blocked_once, "--wish", "implementation")
-    assert said.out.splitlines()[-1] == "From success no way leads to implementation."
+    assert said.out.splitlines()[-1] == "implementation cannot be reached from success."
     said = hansard("explain", blocked_once, "--at", "3", "--wish", "architecture")
     assert said.out.splitlines()[-2:] == [
-        "From planning, architecture needs: complete to architecture.",
-        f"It waits for planner ({blocked_once}.t1).",
+        "From planning to architecture: complete to architecture.",
+        f"Waiting for planner ({blocked_once}.t1).",
     ]
 
 

@@ -110,32 +110,28 @@ MISSING = "/missing cannot be read: No such file or directory."
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "sentence"),
+    ("words", "sentence"),
     [
-        (("verify", "--checkpoint", "/missing"), 1, MISSING),
-        (("verify", "--checkpoint", "/"), 1, "/ cannot be read: Is a directory."),
-        (
-            ("verify", "--proof", "/missing", "--public-key", "x"),
-            1,
-            MISSING,
-        ),
-        (("import", "/missing"), 1, MISSING),
-        (("import", "/"), 1, "/ cannot be read: Is a directory."),
-        (("backup", "/missing/log.db"), 1, "The folder /missing does not exist."),
+        (("verify", "--checkpoint", "/missing"), MISSING),
+        (("verify", "--checkpoint", "/"), "/ cannot be read: Is a directory."),
+        (("verify", "--proof", "/missing", "--public-key", "x"), MISSING),
+        (("import", "/missing"), MISSING),
+        (("import", "/"), "/ cannot be read: Is a directory."),
+        (("backup", "/missing/log.db"), "The folder /missing does not exist."),
     ],
 )
 def test_a_file_that_is_not_there_is_told_in_a_sentence(
-    hansard: Hansard, log: Path, words: tuple[str, ...], code: int, sentence: str
+    hansard: Hansard, log: Path, words: tuple[str, ...], sentence: str
 ) -> None:
     said = hansard(*words)
-    assert (said.code, said.out, said.err) == (code, "", f"hansard: {sentence}\n")
+    assert (said.code, said.out, said.err) == (2, "", f"hansard: {sentence}\n")
 
 
 def test_what_the_system_says_is_told_without_its_number(hansard: Hansard, log: Path, tmp_path: Path) -> None:
     """Wherever it comes from."""
     (tmp_path / "file").write_text("")
     said = hansard("import", str(tmp_path / "file" / "x"))
-    assert said.code == 1
+    assert said.code == 2
     assert "Errno" not in said.err and said.err.endswith("Not a directory.\n")
 
 
@@ -180,7 +176,7 @@ def test_an_import_reads_stdin_and_counts_sessions_only(
 
 
 def test_an_import_that_cannot_be_read_makes_no_log(hansard: Hansard, tmp_path: Path) -> None:
-    assert hansard("import", "/missing", "--database", str(tmp_path / "new" / "log.db")).code == 1
+    assert hansard("import", "/missing", "--database", str(tmp_path / "new" / "log.db")).code == 2
     assert not (tmp_path / "new").exists()
 
 
