@@ -1,5 +1,5 @@
-// Keeps a page current and sends its forms. Everything is made by the server; without this file the page shows the
-// same, stands still, and its forms are sent by the browser. What a session's page does besides is in session.js.
+// Keeps a page up to date and sends its forms. The server renders everything: without this script the page shows the
+// same content, does not update, and the browser submits its forms. See session.js for the page of a session.
 
 import { following } from "./following.js";
 import { going } from "./going.js";
@@ -17,19 +17,19 @@ const policy = globalThis.trustedTypes?.createPolicy("hansard", { createHTML: (t
   createHTML: (text) => text,
 };
 
-/** The one place where text becomes a document: only our own pages, escaped by the server, come here. */
+/** The only place where text becomes HTML. Its input is our own pages, which the server has escaped. */
 function parsed(text) {
   return new DOMParser().parseFromString(policy.createHTML(text), "text/html");
 }
 
 // -- parts -----------------------------------------------------------------------------------------------------------
 
-/** The elements of a piece of our own HTML. */
+/** The nodes of an HTML fragment from our server. */
 function pieces(html) {
   return [...document.importNode(parsed(`<body>${html}`).body, true).childNodes];
 }
 
-/** The reader is never moved: what is open stays open, what is typed stays typed, the focus stays. */
+/** Replaces the content of a part, and keeps open details, typed text and the focus. */
 function fill(part, nodes) {
   const active = part.contains(document.activeElement) ? document.activeElement.id : "";
   const open = new Map([...part.querySelectorAll("details[id]")].map((found) => [found.id, found.open]));
@@ -41,7 +41,8 @@ function fill(part, nodes) {
   dress(part);
 }
 
-/** What a form is sent with as it is: here its keys are made when it is sent, and would make each page another. */
+/** Removes the idempotency keys from the forms: the script makes them on submit, and they would make every page differ.
+    */
 function withoutKeys(page) {
   for (const found of page.querySelectorAll("form:not([data-plain]) > input[name=key]")) found.remove();
 }
@@ -52,7 +53,7 @@ const parts = () => [...document.querySelectorAll("[data-part]")];
 const received = new Map(parts().map((part) => [part.dataset.part, part.cloneNode(true)]));
 let announced = newestHighlight(document);
 
-/** A reloaded page: only the parts that changed are replaced. */
+/** Applies a reloaded page: replaces only the parts that changed. */
 function put(fresh) {
   withoutKeys(fresh);
   for (const part of parts()) {
@@ -72,7 +73,7 @@ function newestHighlight(page) {
   return Math.max(0, ...[...page.querySelectorAll("[data-highlight]")].map((row) => Number(row.dataset.highlight)));
 }
 
-/** Screen readers get only what matters, not every event. */
+/** Announces highlights to screen readers, not every event. */
 function announce(fresh) {
   const newest = newestHighlight(fresh);
   if (newest > announced) {
@@ -82,7 +83,7 @@ function announce(fresh) {
   announced = Math.max(announced, newest);
 }
 
-/** What only a browser with this file can show: local times, nothing that a form alone needs, the running clock. */
+/** Adds what needs the script: local times and running clocks. Hides what only a page without it needs. */
 function dress(root) {
   const form = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
   for (const time of root.querySelectorAll("time[data-local]")) {
@@ -100,7 +101,7 @@ function dress(root) {
 
 const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
 
-/** How long ago it was, in the reader's words; the instant itself is the element's title. */
+/** Shows relative times in the reader's language. The exact time is the tooltip. */
 function since(root) {
   const words = new Intl.RelativeTimeFormat(document.documentElement.lang, { style: "narrow" });
   for (const time of root.querySelectorAll("time[data-ago]")) {
@@ -148,7 +149,7 @@ const stream = following({
 });
 
 let told = "";
-/** What the connection is like; in the past that it is the past, unless something is wrong. */
+/** Shows the state of the connection. A replay says "replay" unless something is wrong. */
 function tell(state) {
   told = state;
   const shown = "replay" in page && ["live", "finished"].includes(state) ? "replay" : state;
@@ -161,7 +162,7 @@ addEventListener("hansard:place", () => told && tell(told));
 
 const notices = noticing({ words });
 
-/** A hidden tab reads no stream, unless its reader wants notices; neither does a finished session. */
+/** Hidden tabs read no stream unless notifications are on. Finished sessions need none. */
 function follow() {
   stream.known(Number(page.head));
   if (page.follows && (!document.hidden || notices.wanted())) stream.start();
@@ -198,7 +199,7 @@ async function fetchPage() {
 
 // -- commands --------------------------------------------------------------------------------------------------------
 
-/** Which command it is, and what its sender sees: a command is bound to that version. */
+/** The headers of a command: its idempotency key, and the version that its sender sees. */
 function envelope(form, button) {
   const [, , , session, verb] = form.dataset.command.split("/");
   const { version, state } = document.body.dataset;
@@ -228,20 +229,21 @@ async function send(form, button) {
 
 const waiting = () => [...document.querySelectorAll("[data-waits]")];
 
-/** What was answered is gone: to the head of the session, or to what waits now in the place of the answered row. */
+/** Moves the focus after an answer: to the head of the session, or to the row that took the place of the answered one.
+    */
 function focusAfter(row) {
   const next = waiting()[Math.min(row, waiting().length - 1)];
   const place = document.getElementById("top") ?? next?.querySelector("a") ?? document.getElementById("content");
   place.focus({ preventScroll: !next });
 }
 
-/** What is wrong with fields, by what they are called here; else with the whole. */
+/** The errors of the fields under their labels, or else the error of the whole form. */
 function whatIsWrong(form, { words: whole, errors }) {
   const label = (name) => form.elements.namedItem(name)?.labels?.[0]?.firstChild.textContent.trim() || name;
   return Object.entries(errors).map(([name, sentence]) => `${label(name)}: ${sentence}`).join("; ") || whole;
 }
 
-/** At the control, or, where the page has taken it away meanwhile, where everybody sees it. */
+/** Shows a message at the form, or at the top of the page if an update has removed the form. */
 function say(form, sentence, { sending = false } = {}) {
   const place = form.isConnected ? form.querySelector("[role=alert]") : document.querySelector("[data-told]");
   if (!place) return;
@@ -260,7 +262,7 @@ document.addEventListener("input", (event) => {
   if (form) renewKey(form);
 });
 
-/** Sliders show at once what they would change; the address says where they are. */
+/** The lab's sliders: previews the change at once, and keeps their positions in the URL. */
 let tried = null;
 document.addEventListener("input", ({ target }) => {
   const form = target.closest("form[data-lab]");

@@ -1,5 +1,5 @@
-// The list of events of a session: a window of it that grows at both ends while one scrolls, filtered by the server.
-// Nothing that arrives ever moves the reader.
+// The event list of a session: a window that loads more rows at both ends on scrolling. The server filters it. New rows
+// never move the reader's position.
 
 const MOST = 240;
 const NEAR = 8;
@@ -7,10 +7,10 @@ const EXTEND_AT = 400;
 const GAP = 12;
 const SIDES = { earlier: "upto", later: "from" };
 
-/** Tabs without a list. */
+/** For tabs without a list. */
 const NO_LIST = { toward: () => {}, bring: () => {}, filtered: () => [], mark: () => {}, renew: () => {}, toEnd: () => {} };
 
-/** Takes over the list; `where` says which event is shown and which is the newest. */
+/** Sets up the list. `where` returns the shown and the newest version. */
 export function listOfEvents({ find, fill, pieces, announce, told, where }) {
   if (!find("[data-rows]")) return NO_LIST;
   let atNewest = where.at === null;
@@ -29,7 +29,7 @@ export function listOfEvents({ find, fill, pieces, announce, told, where }) {
     return pieces(html).flatMap((node) => [...(node.querySelectorAll?.("[data-row]") ?? [])]);
   }
 
-  /** The rows around an event, or the newest. */
+  /** Loads the rows around an event, or the newest rows. */
   async function around(version) {
     const query = [...filtered(), ...(version === null ? [] : [["at", version]])];
     const found = await told("/rows", query);
@@ -49,14 +49,14 @@ export function listOfEvents({ find, fill, pieces, announce, told, where }) {
     }
   }
 
-  /** The rows around an event, unless they are there. */
+  /** Loads the rows around an event unless they are loaded. */
   async function toward(version) {
     const rows = listed();
     const [first, last] = [number(rows[0]), number(rows.at(-1))];
     if (version < first || (version > last && !atNewest)) await around(version);
   }
 
-  /** The row of an event into sight, without moving the page; at the top of the list, where that is wanted. */
+  /** Scrolls the row of an event into view without moving the page; to the top of the list if requested. */
   async function bring(version, { first = false } = {}) {
     await toward(version);
     const row = listed().findLast((found) => number(found) <= version);
@@ -69,9 +69,9 @@ export function listOfEvents({ find, fill, pieces, announce, told, where }) {
     }
   }
 
-  // -- growing ---------------------------------------------------------------------------------------------------------
+  // -- growing ------------------------------------------------------------------------------------------------------
 
-  /** Changes the list; the first row in sight stays where it is. */
+  /** Changes the list and keeps the first visible row in place. */
   function still(change) {
     const frame = box();
     const top = frame.getBoundingClientRect().top;
@@ -81,7 +81,7 @@ export function listOfEvents({ find, fill, pieces, announce, told, where }) {
     if (anchor?.isConnected) frame.scrollTop += anchor.getBoundingClientRect().top - before;
   }
 
-  /** Where the list continues at one of its ends: the next version; 0 if there is nothing more. */
+  /** The next version beyond one end of the list; 0 if there are no more. */
   function point(side, version) {
     const link = find(`[data-more="${side}"]`);
     link.hidden = !version;
@@ -107,7 +107,7 @@ export function listOfEvents({ find, fill, pieces, announce, told, where }) {
     point("later", number(listed().at(-1)) + 1);
   }
 
-  /** More rows at the end that the reader comes near to. */
+  /** Loads more rows at the end that the reader approaches. */
   async function extend(side) {
     const link = find(`[data-more="${side}"]`);
     if (extending || !link || link.hidden) return;
@@ -131,9 +131,9 @@ export function listOfEvents({ find, fill, pieces, announce, told, where }) {
     }
   }
 
-  // -- live ------------------------------------------------------------------------------------------------------------
+  // -- live ---------------------------------------------------------------------------------------------------------
 
-  /** New rows at the end: a reader at the end follows them, one further up stays and sees how many there are. */
+  /** Adds new rows. A reader at the end follows them; a reader further up stays in place and sees their number. */
   function append(html) {
     const last = number(listed().at(-1));
     const rows = rowsOf(html).filter((row) => number(row) > last);
@@ -164,7 +164,7 @@ export function listOfEvents({ find, fill, pieces, announce, told, where }) {
     find("[data-fresh]").hidden = true;
   }
 
-  /** The page was brought up to date by so many events; `first` since it came from somewhere else. */
+  /** Called after an update with the number of new events; `first` for the first update of this page. */
   function renew(html, { first, more }) {
     if (first) {
       fill(find("[data-rows]"), pieces(html));
@@ -179,7 +179,7 @@ export function listOfEvents({ find, fill, pieces, announce, told, where }) {
     seen();
   }
 
-  /** Shows an event whole below its row, or folds it again. */
+  /** Expands the details of an event below its row, or collapses them. */
   async function unfold(link) {
     const row = link.closest("[data-row]");
     const shown = row.querySelector(".unfolded");
@@ -195,9 +195,9 @@ export function listOfEvents({ find, fill, pieces, announce, told, where }) {
     return undefined;
   }
 
-  // -- hands and room --------------------------------------------------------------------------------------------------
+  // -- input and layout ---------------------------------------------------------------------------------------------
 
-  /** Tells the style sheet how much height the list lacks, so that its end is above the steps. */
+  /** Sets the height that the list must leave free, so that it ends above the player. */
   function fit() {
     const [columns, card, frame, player] = [".columns", "#events", "#events [data-scroll]", "[data-player]"].map(find);
     const [outer, inner] = [card.getBoundingClientRect(), frame.getBoundingClientRect()];

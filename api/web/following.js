@@ -1,13 +1,14 @@
-// Tells a page that something is new. One stream of events serves all tabs of a browser, which has six connections to a
-// server: the tab that holds the lock reads it and passes on what it says; where there are no locks, each tab reads.
+// Notifies a page of new events. All tabs share one stream, because a browser opens only six connections to a server:
+// the tab that holds the lock reads the stream and broadcasts it. Without the Web Locks API each tab has its own
+// stream.
 
 const LOCK = "hansard-stream";
 const ANY = "*";
 const RETRY_MS = 3000;
 
-/** `heard` is called with the session that has a new event and the type of the event, or with "*" where any may have;
-    `stirred` while agents are active; `tell` with the state of the stream. Answers how to start, to stop, and to say
-    which position of the log the page shows already. */
+/** Calls `heard` with the session and type of a new event (session "*": any may have one), `stirred` while agents are
+    active, and `tell` with the state of the stream. Returns functions to start, to stop, and to set the log position that
+    the page already shows. */
 export function following({ heard, stirred, tell }) {
   const channel = "BroadcastChannel" in globalThis ? new BroadcastChannel(LOCK) : null;
   let position = 0;
@@ -31,7 +32,7 @@ export function following({ heard, stirred, tell }) {
     receive(message);
   }
 
-  /** What a tab that has come, or missed something, has to know. */
+  /** Brings a tab up to date that has just opened or has missed events. */
   function here() {
     return { state: source.readyState === EventSource.OPEN ? "live" : "lost", at: position, session: ANY };
   }
@@ -50,7 +51,7 @@ export function following({ heard, stirred, tell }) {
     };
   }
 
-  /** The lock is kept until this tab stops. */
+  /** Holds the lock until this tab stops. */
   function lead(signal) {
     if (signal.aborted) return undefined;
     read();

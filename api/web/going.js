@@ -1,8 +1,8 @@
-// Forms that lead to another page once the server has done what they say.
+// Forms that navigate to another page after the server has accepted them.
 
 import { renewKey, sent } from "./sending.js";
 
-/** Sends each such form, and goes where the answer leads; what was wrong is said in the form. */
+/** Submits such forms and follows the answer. Errors are shown in the form. */
 export function going({ words }) {
   async function send(form, button) {
     const place = form.querySelector("[role=alert]");

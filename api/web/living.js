@@ -1,13 +1,13 @@
-// What agents do right now: a list of the last steps where a turn is shown, one line where a session is. Each running
-// turn has a stream as long as its tab is in sight; a browser has six connections to a server, so that only a few
-// streams are open at a time, in all tabs together. The others ask again and again.
+// Live activity of agents: a list of the last steps on a turn, one line on a session. Each running turn has a stream
+// while its tab is visible. A browser opens only six connections to a server, so all tabs together open a few streams
+// at a time; the other turns poll.
 
 const SEATS = 3;
 const LOOK_MS = 500;
 const QUIET = new Set(["usage"]);
 const RULES = /^[=\-_\s]+|[=\-_\s]+$/g;
 
-/** How long ago it was: `0:42`, `1:02:03`. */
+/** The time since `began`: `0:42`, `1:02:03`. */
 export function clocked(began) {
   const seconds = Math.max(0, Math.floor((Date.now() - new Date(began)) / 1000));
   const two = (number) => String(number).padStart(2, "0");
@@ -21,7 +21,7 @@ const WALL = {
   day: { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" },
 };
 
-/** The reader's own clock in drawings that have without a script the time since the session began. */
+/** Replaces times since the start by the reader's local time in drawings. */
 export function wallClocks(root) {
   for (const tick of root.querySelectorAll("[data-wall]")) {
     const form = new Intl.DateTimeFormat(document.documentElement.lang, { ...WALL[tick.dataset.finest], hourCycle: "h23" });
@@ -29,7 +29,7 @@ export function wallClocks(root) {
   }
 }
 
-/** Follows every running turn that the page names. */
+/** Follows every running turn on the page. */
 export function living() {
   const followed = new Map();
 
@@ -47,7 +47,7 @@ export function living() {
   look();
 }
 
-/** A turn, from its first step. */
+/** Follows one turn from its first step. */
 function follow(place) {
   const leaving = new AbortController();
   const steps = stepsIn(place);
@@ -76,7 +76,7 @@ function follow(place) {
   return { leave: () => leaving.abort(), tick: steps.tick };
 }
 
-/** The answer of `work`, which holds one of the seats meanwhile; false if all are taken. */
+/** Runs `work` while holding one of the stream slots. Returns its result; false if all slots are taken. */
 async function seated(work) {
   for (let seat = 0; navigator.locks && seat < SEATS; seat += 1) {
     const options = { ifAvailable: true };
@@ -86,7 +86,7 @@ async function seated(work) {
   return false;
 }
 
-/** Reads to the end of the turn, or until nobody looks; false if there is no stream. */
+/** Reads the stream until the turn ends or the tab is hidden. Returns false if there is no stream. */
 function stream(address, take, signal) {
   return new Promise((done) => {
     if (signal.aborted) return done(true);
@@ -102,7 +102,7 @@ function stream(address, take, signal) {
   });
 }
 
-/** The last steps, as items of a list or as the words of a line with the time. */
+/** Renders the last steps as list items, or as one line with the time. */
 function stepsIn(place) {
   const { most, began } = place.dataset;
   const steps = new Map();
@@ -136,7 +136,7 @@ function stepsIn(place) {
   return { add, tick };
 }
 
-/** `Edit calc.py`, or the last line of what the agent said. */
+/** `Edit calc.py`, or the last line of the agent's message. */
 function named(words, { kind, tool, title, text }) {
   if (kind !== "tool") return lastLine(text);
   const file = (tool === "read" || tool === "edit") && title && !title.includes(", ");

@@ -1,9 +1,10 @@
-// Notices of the browser for what begins to wait for a person, once somebody has asked for them. Then a hidden page that
-// lists what waits goes on reading; without this, hidden pages ask for nothing.
+// Opt-in browser notifications for new items that need a person. With them a hidden inbox page keeps its stream; other
+// hidden pages request nothing.
 
 const WANTED = "hansard-notices";
 
-/** `words` are the page's. Answers whether notices are wanted, and what shows those of a page that came in. */
+/** `words` are the page's messages. Returns whether notifications are on, and a function that shows those of an update.
+    */
 export function noticing({ words }) {
   const button = document.querySelector("[data-notices]");
   const can = "Notification" in globalThis && isSecureContext;
@@ -19,7 +20,7 @@ export function noticing({ words }) {
     button.setAttribute("aria-pressed", String(wanted()));
   }
 
-  /** By session: what waits, as its row says it. */
+  /** Waiting items by session, worded as in their rows. */
   function waiting(page) {
     const rows = [...page.querySelectorAll("[data-waits]")];
     return new Map(rows.map((row) => [row.dataset.waits, row]));
@@ -34,7 +35,7 @@ export function noticing({ words }) {
     };
   }
 
-  /** Says what a page has that the last one had not; who looks at it needs no notice. */
+  /** Notifies of items that are new in this update, unless the page is visible. */
   function seen(fresh) {
     const found = waiting(fresh);
     if (wanted() && document.hidden) for (const [name, row] of found) if (!known.has(name)) show(row);

@@ -1,5 +1,5 @@
-// When a page is renewed. A session's page follows its session; a list of many sessions, of which some event is always
-// new while agents work, is renewed seldom, but at once where something may begin or end to wait for a person.
+// When to refresh a page. A session's page follows its session. A list of sessions gets new events all the time while
+// agents work, so it refreshes less often, but at once when something may start or stop waiting for a person.
 
 const SHORTEST_MS = 400;
 const LIST_MS = 2500;
@@ -8,13 +8,13 @@ const AT_ONCE = new RegExp(
     "\\.completed|cancelled|retried|reset|continued|turn\\.failed",
 );
 
-/** `refresh` is called when it is time; `seldom` says whether the page is a list. */
+/** Calls `refresh` when it is time. `seldom`: whether the page is a list. */
 export function pacing({ refresh, seldom }) {
   let planned = null;
   let due = 0;
   let last = 0;
 
-  /** An earlier time wins. */
+  /** Plans a refresh; the earlier time wins. */
   function plan(milliseconds) {
     const at = Date.now() + milliseconds;
     if (planned !== null && due <= at) return;
@@ -29,7 +29,7 @@ export function pacing({ refresh, seldom }) {
     refresh();
   }
 
-  /** Something is new: an event of that type, or, without a type, what is not known more closely. */
+  /** There is a new event of this type, or of an unknown type. */
   function soon(type = "") {
     const rest = seldom() && !AT_ONCE.test(type) ? last + LIST_MS - Date.now() : 0;
     plan(Math.max(SHORTEST_MS, rest));

@@ -1,4 +1,4 @@
-// The keyboard's ways: Ctrl K finds places and sessions, ? lists the keys, digits open tabs, J and K go along rows.
+// Keyboard shortcuts: Ctrl K finds pages and sessions, ? lists the keys, digits open tabs, J and K move between rows.
 
 import { TYPED } from "./sending.js";
 
@@ -21,7 +21,7 @@ export function palette() {
     field.select();
   }
 
-  /** Places by their names, sessions by what the server finds: first those that are called so. */
+  /** Pages by name, then the sessions that the server finds, matching titles first. */
   function look() {
     const words = field.value.trim().toLowerCase();
     for (const place of places) place.hidden = words !== "" && !place.textContent.toLowerCase().includes(words);
@@ -52,7 +52,7 @@ export function palette() {
 
   const links = () => [...box.querySelectorAll("a")].filter((link) => link.checkVisibility());
 
-  /** The next one of some elements to have the focus. */
+  /** Moves the focus to the next of these elements. */
   function step(among, by) {
     const at = among.indexOf(document.activeElement);
     const next = among[at < 0 && by < 0 ? among.length - 1 : Math.min(among.length - 1, Math.max(0, at + by))];

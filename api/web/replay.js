@@ -1,4 +1,5 @@
-// Through the history of a session: slider, strip, steps, keys, play-back at the recorded pace, and a fork from any event.
+// The player of a session's history: slider, strip, steps, keys, playback at the recorded pace, and forks from any
+// event.
 
 import { TYPED, sent } from "./sending.js";
 
@@ -6,19 +7,19 @@ const AT_REST_MS = 200;
 const LONGEST_PAUSE_MS = 2000;
 const SHORTEST_PAUSE_MS = 40;
 
-/** What arrows and the space bar move by themselves. */
+/** Elements that handle arrow keys and the space bar themselves. */
 const MOVED = "input, [tabindex='0']:not([data-scroll])";
 const FOLLOWED = "a[data-at], a[data-step], a[data-now], a[data-more], [data-fresh], [data-play], [data-fork]";
 
-/** Takes over the steps. `startAnew` lets the next renewal send everything that is shown. */
-export function replaying({ find, address, load, apply, renew, list, where, startAnew }) {
+/** Sets up the player. `reloadAll` makes the next refresh load everything that is shown. */
+export function replaying({ find, address, load, apply, renew, list, where, reloadAll }) {
   const slider = find("[data-slider]");
   let wanted = null;
   let written = null;
   let going = false;
   let playing = false;
 
-  /** To an event; of many that are asked for at once the last one always wins. */
+  /** Goes to an event. Of many requests at once the last one wins. */
   async function go(version, { push = false } = {}) {
     wanted = Math.min(where.newest, Math.max(1, version));
     slider.value = String(wanted);
@@ -42,7 +43,7 @@ export function replaying({ find, address, load, apply, renew, list, where, star
     }
   }
 
-  /** The position becomes the address: at once where a step is one of the history, else when the hand rests. */
+  /** Puts the position into the URL: at once for single steps, and after the last move for the slider. */
   function write(version, { push }) {
     clearTimeout(written);
     if (push) history.pushState(null, "", address({ at: version }));
@@ -55,7 +56,7 @@ export function replaying({ find, address, load, apply, renew, list, where, star
     wanted = null;
     where.at = null;
     if (push) history.pushState(null, "", address());
-    startAnew();
+    reloadAll();
     await renew();
     await list.toEnd();
   }
@@ -87,7 +88,7 @@ export function replaying({ find, address, load, apply, renew, list, where, star
     if (found) go(found);
   }
 
-  /** A new session from the event that is shown; looking never asks anybody anything, and this one waits, too. */
+  /** Forks a session at the shown event. */
   async function fork() {
     const [button, place] = [find("[data-fork]"), find("[data-told]")];
     button.disabled = true;
@@ -103,7 +104,7 @@ export function replaying({ find, address, load, apply, renew, list, where, star
     }
   }
 
-  // -- where we are --------------------------------------------------------------------------------------------------
+  // -- position ------------------------------------------------------------------------------------------------------
 
   function place() {
     const { newest, shown } = where;
@@ -129,7 +130,7 @@ export function replaying({ find, address, load, apply, renew, list, where, star
     }
   }
 
-  // -- hands ---------------------------------------------------------------------------------------------------------
+  // -- input ---------------------------------------------------------------------------------------------------------
 
   document.addEventListener("click", (event) => {
     if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;

@@ -1,26 +1,25 @@
-// Sends a form as the browser itself would, but for the answer, which comes as JSON: the server reads what is typed, and
-// says what was wrong with it in the reader's language.
+// Submits a form as the browser would, but gets the answer as JSON. The server validates the input and words the errors
+// in the reader's language.
 
-/** Fields in which letters are written. */
+/** Fields that take text. */
 export const TYPED = "input:not([type=range], [type=checkbox], [type=radio]), select, textarea";
 
 const words = JSON.parse(document.body.dataset.words);
 
-/** The same form sent twice is one command: the key stays until the server has taken it. */
+/** A form that is sent twice is one command: it keeps its idempotency key until the server has accepted it. */
 function keyOf(form) {
   form.dataset.key ??= [...crypto.getRandomValues(new Uint8Array(16))].map((n) => n.toString(16).padStart(2, "0")).join("");
   return form.dataset.key;
 }
 
-/** What is typed has changed, or the server has answered: from here on it is another command. */
+/** Makes a new key after a change or an answer: the next submit is another command. */
 export function renewKey(form) {
   delete form.dataset.key;
   delete form.dataset.seen;
 }
 
-/** Where the reader goes from here (`to`), or what was wrong: `words` with the whole, `errors` by the names of fields.
-    `more` are fields that the form has not; the version that was seen stays with the key. Raises TypeError: there is no
-    server. */
+/** Submits a form with the additional fields `more`. Returns the next URL (`to`), or the errors: `words` for the whole
+    form, `errors` by field name. Throws TypeError if the server cannot be reached. */
 export async function sent(form, more = {}) {
   const fields = new URLSearchParams(new FormData(form));
   for (const [name, value] of Object.entries({ ...more, key: keyOf(form) })) fields.set(name, value);

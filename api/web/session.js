@@ -1,24 +1,23 @@
-// The page of a session: its panels live or as of any event, and the note on where we are. The list of events is in
-// events.js, the steps through the history in replay.js. Every position is an address; a panel comes from the server
-// by the same code whatever the position.
+// The page of a session: its panels, live or at any event. The event list is in events.js, the player in replay.js.
+// Every position has a URL, and the server renders a panel by the same code for every position.
 
 import { listOfEvents } from "./events.js";
 import { replaying } from "./replay.js";
 
 const KEPT = 300;
 
-/** Takes over the page; answers how it is brought up to date. */
+/** Sets up the page. Returns the function that updates it. */
 export function session({ pieces, fill, announce }) {
   const page = document.body.dataset;
   const find = (selector) => document.querySelector(selector);
   const kept = new Map();
   const shown = Number(page.version);
-  /** The newest event, the one whose state is shown, and the one shown in replay; null is live. */
+  /** The newest version, the shown version, and the version of the replay (null: live). */
   const where = { newest: Number(page.newest), shown, at: "replay" in page ? shown : null };
   let seen = where.at === null ? shown : 0;
   let act = null;
 
-  // -- what the server tells -----------------------------------------------------------------------------------------
+  // -- from the server -----------------------------------------------------------------------------------------------
 
   function address(path, query = {}) {
     const found = new URLSearchParams(query);
@@ -27,11 +26,11 @@ export function session({ pieces, fill, announce }) {
     return `/sessions/${encodeURIComponent(page.session)}${path}${words ? `?${words}` : ""}`;
   }
 
-  /** The tab that is looked at, and in it a turn or a file. */
+  /** The open tab, and the open turn or file in it. */
   const named = { tab: page.tab === "overview" ? "" : page.tab, turnId: page.turn, file: page.file };
   const looked = Object.fromEntries(Object.entries(named).filter(([, value]) => value));
 
-  /** Where the reader is at an event: what the address says. */
+  /** The URL of an event in the open tab. */
   function position(query = {}) {
     if (page.tab === "turns" && page.turn) return address(`/turns/${encodeURIComponent(page.turn)}`, query);
     return address("", { ...looked, ...query });
@@ -43,7 +42,7 @@ export function session({ pieces, fill, announce }) {
     return answer.json();
   }
 
-  /** What a version looked like; asked for once. */
+  /** The panels of a version, requested once. */
   function load(version) {
     if (!kept.has(version)) {
       const found = told("/at", { ...looked, at: version, v: page.build });
@@ -54,7 +53,7 @@ export function session({ pieces, fill, announce }) {
     return kept.get(version);
   }
 
-  // -- showing -------------------------------------------------------------------------------------------------------
+  // -- display -------------------------------------------------------------------------------------------------------
 
   function apply(found) {
     for (const part of document.querySelectorAll("[data-part]")) {
@@ -74,7 +73,7 @@ export function session({ pieces, fill, announce }) {
     place();
   }
 
-  /** Everything that says where we are. */
+  /** Updates everything that shows the position. */
   function place() {
     for (const found of document.querySelectorAll("[data-shown]")) found.textContent = String(where.shown);
     for (const found of document.querySelectorAll("[data-fork-otherwise]")) {
@@ -95,9 +94,9 @@ export function session({ pieces, fill, announce }) {
   }
 
   const list = listOfEvents({ find, fill, pieces, announce, told, where });
-  const steps = replaying({ find, address: position, load, apply, renew, list, where, startAnew: () => (seen = 0) });
+  const steps = replaying({ find, address: position, load, apply, renew, list, where, reloadAll: () => (seen = 0) });
 
-  // -- up to date ----------------------------------------------------------------------------------------------------
+  // -- updates -------------------------------------------------------------------------------------------------------
 
   async function renew() {
     const since = seen && where.at === null ? { since: seen } : {};
@@ -120,7 +119,7 @@ export function session({ pieces, fill, announce }) {
     return list.renew(found.rows, { first, more });
   }
 
-  /** In the past, tabs and turns are of the same moment. */
+  /** In a replay, links to tabs and turns keep the position. */
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[data-kept]");
     if (!link) return;

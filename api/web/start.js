@@ -1,4 +1,4 @@
-// Sends the form that starts a session, and shows what the server says of it at the field that it is about.
+// Submits the form that starts a session, and shows each error at its field.
 
 import { renewKey, sent } from "./sending.js";
 
@@ -42,7 +42,7 @@ async function send(form, words) {
   return undefined;
 }
 
-/** Takes over the forms that start sessions. */
+/** Sets up the forms that start sessions. */
 export function starting({ words }) {
   for (const form of document.querySelectorAll("form[data-start]")) {
     form.addEventListener("submit", (event) => {

@@ -1,8 +1,8 @@
-// Copies what is there to be copied, and remembers how changes are laid out. Without it both can be done by hand.
+// Copy buttons, and the saved layout of the changes.
 
 const LAYOUT = "hansard-changes";
 
-/** `tell` says to screen readers that something was copied. */
+/** `tell` announces to screen readers that something was copied. */
 export function taking({ tell }) {
   document.addEventListener("click", async (event) => {
     const button = event.target.closest("[data-copy]");
@@ -31,7 +31,7 @@ export function taking({ tell }) {
     }
   });
 
-  /** One explanation of a line is open at a time. */
+  /** Only one explanation of a line is open at a time. */
   document.addEventListener("click", ({ target }) => {
     for (const found of document.querySelectorAll(".by[open]")) if (!found.contains(target)) found.open = false;
   });
