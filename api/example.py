@@ -31,9 +31,9 @@ def average(prices):
     return total(prices) // len(prices)
 '''
 
-HALF_MENDED = BROKEN.replace("prices[1:]", "prices")
+HALF_FIXED = BROKEN.replace("prices[1:]", "prices")
 
-MENDED = HALF_MENDED.replace(
+FIXED = HALF_FIXED.replace(
     '    """The mean price, rounded down."""\n',
     '    """The mean price, rounded down; 0 when there are no prices."""\n    if not prices:\n        return 0\n',
 )
@@ -55,9 +55,9 @@ if __name__ == "__main__":
     unittest.main()
 """
 
-TASK = "The total of a shopping basket is wrong: the first price is not counted. Mend it, and keep the average right."
+TASK = "The total of a shopping basket is wrong: the first price is not counted. Fix it, and keep the average correct."
 
-_BLOCKED = """The total is right now. One thing must not be delivered like this.
+_BLOCKED = """The total is correct now, but one problem blocks the delivery.
 
 ```json
 {"blockingIssues": [{"id": "empty-basket", "title": "average fails for an empty basket",
@@ -75,14 +75,14 @@ _APPROVED = """The empty basket is handled, the tests pass.
 _PLAN = """Count every price, then look at what depends on the total.
 
 ```json
-{"goals": ["total() counts the first price", "average() stays right"],
- "modules": ["shop/prices.py"], "checklist": ["mend the loop", "run the tests"]}
+{"goals": ["total() counts the first price", "average() stays correct"],
+ "modules": ["shop/prices.py"], "checklist": ["fix the loop", "run the tests"]}
 ```"""
 
 
 def scenario() -> dict[str, Any]:
-    """What each of the scripted team says, and what the developer writes."""
-    first, second = {"shop/prices.py": HALF_MENDED}, {"shop/prices.py": MENDED}
+    """The answers of the scripted team, and the files that the developer writes."""
+    first, second = {"shop/prices.py": HALF_FIXED}, {"shop/prices.py": FIXED}
     usage = {"inputTokens": 1_200, "outputTokens": 300, "costMicros": 4_500}
     return {
         "delayMs": 150,
@@ -91,8 +91,8 @@ def scenario() -> dict[str, Any]:
             "architect": [{"text": "One module, shop/prices.py; no new dependency.", "usage": usage}],
             "designer": [{"text": "Iterate over all prices; the signature stays as it is.", "usage": usage}],
             "dev": [
-                {"text": "The loop left out the first price; it counts all now.", "files": first, "usage": usage},
-                {"text": "average() returns 0 for an empty basket.", "files": second, "usage": usage},
+                {"text": "The loop skipped the first price; now it counts all prices.", "files": first, "usage": usage},
+                {"text": "average() now returns 0 for an empty basket.", "files": second, "usage": usage},
             ],
             "reviewer": [{"text": _BLOCKED, "usage": usage}, {"text": _APPROVED, "usage": usage}],
         },

@@ -11,9 +11,9 @@ Json = dict[str, Any]
 Kind = Literal["delivery", "orchestration", "review", "debate"]
 
 PACE = 150
-"""Milliseconds of silence before each answer, so that people can watch."""
-A_MINUTE_AND_MORE = 75_000
-"""More milliseconds than a one-minute budget has."""
+"""Milliseconds before each answer, so that people can watch."""
+OVER_A_MINUTE = 75_000
+"""Milliseconds; longer than a one-minute budget."""
 
 
 class DemoSession(NamedTuple):
@@ -29,7 +29,7 @@ def _review(*blocking: str, score: int) -> Json:
         "blockingIssues": [{"id": f"b{n}", "title": each, "detail": each} for n, each in enumerate(blocking, 1)],
         "nonBlockingIssues": [],
         "score": score,
-        "fixPlan": [f"Mend it: {each}" for each in blocking],
+        "fixPlan": [f"Fix: {each}" for each in blocking],
     }
     return {"text": json.dumps(findings), "usage": {"inputTokens": 900, "outputTokens": 150, "costMicros": 3_000}}
 
@@ -39,7 +39,7 @@ def _plan(*subtasks: Json) -> str:
 
 
 def _verdicts(*agents: str) -> str:
-    return json.dumps({"verdicts": [{"agent": agent, "pass": True, "feedback": "Holds."} for agent in agents]})
+    return json.dumps({"verdicts": [{"agent": agent, "pass": True, "feedback": "Verified."} for agent in agents]})
 
 
 def _contribution(words: str, verdict: str, **lists: Any) -> str:
@@ -65,7 +65,7 @@ _WRITTEN = {"text": "Wrote the login page.", "files": {"src/login.py": "def logi
 _DELIVERED: Json = {
     "planner": ["A page with one form, checked on the server."],
     "architect": ["One module, src/login.py; no new dependency."],
-    "designer": ["login(name) answers whether the name may come in."],
+    "designer": ["login(name) returns whether the name may sign in."],
     "dev": [_WRITTEN],
     "reviewer": [_review(score=92)],
 }
@@ -74,7 +74,7 @@ _DOCS = {"name": "Docs", "role": "docs"}
 
 
 def _orchestration(title: str) -> Json:
-    """Backend pauses when its phase is done; Docs has nothing left to do then."""
+    """Backend pauses when its phase is done; by then, Docs is finished."""
     tasks = (
         {"agent": "Backend", "role": "backend", "task": "Build src/api.py", "start_phase": 3, "end_phase": 3}
         | {"checkpoint": True},
@@ -107,13 +107,13 @@ def _red_team() -> Json:
         "reviewer": [
             _contribution("There is a vulnerability.", "FAIL", summary="Open to injection.", issues=issues),
             _contribution(
-                "I agree with the mending; the limit is still missing.",
+                "I agree with the fix; the limit is still missing.",
                 "NEEDS_FIX",
-                summary="One left.",
+                summary="One issue left.",
                 issues=issues[1:],
             ),
         ],
-        "coder": ["I accept that; the query is bound now. I disagree about the limit: it stands in the proxy."],
+        "coder": ["I accept that; the query is bound now. I disagree about the limit: the proxy has one."],
         "synthesizer": ["## Resolved\n\n- injection\n\n## Remaining\n\n- a limit on attempts"],
     }
     return {
@@ -146,17 +146,17 @@ def _perspectives() -> Json:
         "critic": [
             "Risk: readers see half of the table while it is copied.",
             _contribution(
-                "Copy in one transaction, then both views hold.", "APPROVE", concerns=[], suggestions=["Count rows."]
+                "Copy in one transaction, and both sides fit.", "APPROVE", concerns=[], suggestions=["Count rows."]
             ),
         ],
-        "planner": ["Chance: the new table can be partitioned, which the old one never could."],
+        "planner": ["Opportunity: unlike the old table, the new one can be partitioned."],
         "synthesizer": ["Copy in one transaction, count the rows, then switch."],
     }
     return _debate("Preset: perspectives", "perspectives", 3, replies)
 
 
 def _stalled() -> Json:
-    """All agents say something different each time: no agreement, no stability."""
+    """The agents say something different each time: no agreement, no stability."""
     replies = {
         "critic": [
             _contribution(
@@ -167,7 +167,7 @@ def _stalled() -> Json:
             ),
         ],
         "planner": ["Replication keeps both sides current."],
-        "synthesizer": ["They do not get nearer to each other: writers, and the way back."],
+        "synthesizer": ["The sides are not converging: blocked writers, and no way back."],
     }
     return _debate("Preset: stalled debate", "debate", 9, replies)
 
@@ -179,7 +179,7 @@ _RECOVERY = _delivery(
     {"dev": ["Described the page.", _WRITTEN]},
 )
 _LEGACY = _delivery(
-    "Preset: legacy maxAttempts", "Add a login page, asked for in the older words.", {"reviewer": [_BLOCKED]}
+    "Preset: legacy maxAttempts", "Add a login page, requested with the old field name.", {"reviewer": [_BLOCKED]}
 )
 _LEGACY = {name: value for name, value in _LEGACY.items() if name != "maxIterations"} | {"maxAttempts": 2}
 
@@ -198,8 +198,8 @@ PRESETS: Final = MappingProxyType(
         "blocked": DemoSession(
             "delivery",
             _delivery(
-                "Preset: blocked until the budget ends",
-                "Add a login page; the reviewer is never content.",
+                "Preset: blocked until the budget runs out",
+                "Add a login page; the reviewer is never satisfied.",
                 {"reviewer": [_BLOCKED]},
                 maxIterations=3,
             ),
@@ -209,8 +209,8 @@ PRESETS: Final = MappingProxyType(
             "delivery",
             _delivery(
                 "Preset: time exhausted",
-                "Add a login page; the developer takes longer than the minute there is.",
-                {"dev": [{"text": "Nearly there.", "delayMs": A_MINUTE_AND_MORE}]},
+                "Add a login page; the developer takes longer than the one-minute budget.",
+                {"dev": [{"text": "Nearly there.", "delayMs": OVER_A_MINUTE}]},
                 maxMinutes=1,
             ),
             "failed",

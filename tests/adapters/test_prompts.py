@@ -351,7 +351,7 @@ def test_words_of_others_stand_in_material_blocks(name: str, strategy: str | Non
 @pytest.mark.parametrize(
     ("name", "language", "sentence"),
     [
-        ("plan", "en", "`start_phase` 2 with `end_phase` 2 holds none, so the next one, 3, is used"),
+        ("plan", "en", "`start_phase` 2 with `end_phase` 2 contains none, so the next one, 3, is used"),
         ("plan", "en", "`end_phase` 2 without `start_phase` gives phase 1 only"),
         ("plan", "ko", "`start_phase` 없이 `end_phase` 2만 주면 phase 1만 수행합니다"),
         ("work", "en", "it moves nothing by itself"),

@@ -84,11 +84,11 @@ def test_a_discussion_is_led_to_its_decision_and_changes_no_file(
     choice: str,
 ) -> None:
     provider.rules = [
-        Rule("You are the reviewer of work", [runs(FIX), says("The sign is wrong. This must be fixed.")]),
-        Rule("You did the work that has been reviewed", [runs(FIX), says("I agree, the sign is wrong.")]),
+        Rule("You are the reviewer of another", [runs(FIX), says("The sign is wrong. This must be fixed.")]),
+        Rule("Your work has been reviewed", [runs(FIX), says("I agree, the sign is wrong.")]),
         Rule("You are the critic of a plan", [runs(FIX), says("The plan lacks a test. I disagree.")]),
-        Rule("You are the planner whose plan", [runs(FIX), says("I agree, a test is added.")]),
-        Rule("You sum up", [says("Both agree.")]),
+        Rule("You are the planner, and your plan", [runs(FIX), says("I agree, a test is added.")]),
+        Rule("Summarize the", [says("Both agree.")]),
     ]
     changed = "def add(a, b):\n    return a - b  # changed\n"
     (repository / "calc.py").write_text(changed)

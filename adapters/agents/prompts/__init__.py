@@ -2,7 +2,7 @@
 
 A file is `NAME[.STRATEGY].LANGUAGE.md`: a front matter block with the `version`, then the text with placeholders like
 `{{task}}`. Texts of users and other agents are in `<material name="…">` blocks, which they cannot close. Headings are
-those of the designs (S1, S2; behaviour §1.7–1.9, §2.6). A changed text gets the next version number.
+those of the designs (S1, S2; behaviour §1.7–1.9, §2.6). Once released, a changed text gets the next version number.
 """
 
 import re
@@ -32,7 +32,7 @@ _STRATEGIES: Final[Mapping[str, tuple[str, ...]]] = {
     "defense": ("debate", "perspectives"),
 }
 
-# Every strategy of a kind ends in the same synthesis (S2 phase 2): naming one is right, but changes nothing.
+# Every strategy of a kind ends in the same synthesis (S2 phase 2): a strategy is accepted here, but changes nothing.
 _ALIKE: Final[Mapping[str, tuple[str, ...]]] = {
     "review_synthesis": ("review", "red-team"),
     "debate_synthesis": ("debate", "perspectives"),
@@ -58,7 +58,7 @@ class Prompt:
 
 
 def names() -> tuple[str, ...]:
-    """Every prompt there is: orchestration, review, debate, delivery."""
+    """The names of all prompts: orchestration, review, debate, delivery."""
     return _NAMES
 
 

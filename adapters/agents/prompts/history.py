@@ -12,7 +12,7 @@ QUESTION: Final = 600
 ANSWER: Final = 4_000
 
 _OPENING: Final[dict[Language, str]] = {
-    "en": "This continues an earlier conversation, which is no longer available. What was said in it so far:",
+    "en": "This continues an earlier conversation that is no longer available. The conversation so far:",
     "ko": "이전 대화를 이어 갑니다. 이전 대화는 더 이상 열 수 없습니다. 지금까지의 내용:",
 }
 _NEXT: Final[dict[Language, str]] = {"en": "The current task:", "ko": "지금 할 일:"}
@@ -44,7 +44,7 @@ def recap(exchanges: Sequence[Exchange], language: str) -> str:
 
 
 _BEFORE: Final[dict[Language, str]] = {
-    "en": "Said earlier in this conversation (the workspace holds the files as they were left):",
+    "en": "Earlier in this conversation (the workspace contains the files as they were left):",
     "ko": "이 대화에서 앞서 오간 말 (작업 공간에는 그때의 파일이 그대로 있습니다):",
 }
 

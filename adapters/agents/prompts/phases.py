@@ -23,7 +23,7 @@ class _Phase(NamedTuple):
 
 _ENGLISH: Final = (
     _Phase(
-        "Plan only; write no code.",
+        "Plan only; do not write code.",
         (
             _Item(
                 "Impact",
@@ -32,32 +32,32 @@ _ENGLISH: Final = (
             ),
             _Item(
                 "Dependencies",
-                "Name what the work needs first (code, libraries, data, other agents) and in which order.",
-                "Prerequisites and their order are stated; none is left to be guessed.",
+                "Name what the work needs first (code, libraries, data, other agents) and in what order.",
+                "Prerequisites and their order are stated; nothing is left to guesswork.",
             ),
             _Item(
                 "Edge cases",
-                "Name the inputs and states that could break it, and what shall happen for each.",
+                "Name the inputs and states that could break it, and what should happen in each case.",
                 "Concrete cases with the expected behaviour of each, not just “edge cases considered”.",
             ),
         ),
     ),
     _Phase(
-        "Test the plan against the repository; write no product code.",
+        "Check the plan against the repository; do not write product code.",
         (
             _Item(
                 "Real code",
                 "Open the files the plan names and correct the plan wherever the code says otherwise.",
-                "Statements quote files and symbols that exist; differences from the plan are listed.",
+                "The report cites files and symbols that exist, and lists differences from the plan.",
             ),
             _Item(
                 "Conflicts",
-                "Check against other agents' files, existing behaviour and public interfaces.",
+                "Check for conflicts with other agents' files, existing behaviour and public interfaces.",
                 "Each possible conflict is named and resolved, or shown not to exist.",
             ),
             _Item(
                 "Test strategy",
-                "Say which existing and new tests will prove the change, and the commands that run them.",
+                "Name the existing and new tests that will prove the change, and the commands that run them.",
                 "Tests and exact commands are listed and cover the edge cases.",
             ),
         ),
@@ -72,33 +72,33 @@ _ENGLISH: Final = (
             ),
             _Item(
                 "Imports and exports",
-                "Keep every reference intact; look for remaining users of what you renamed or removed.",
-                "No import or export is broken, with the search or build that shows it.",
+                "Keep all references intact; search for remaining uses of what you renamed or removed.",
+                "No import or export is broken, and a search or build shows it.",
             ),
             _Item(
                 "Lint and build",
                 "Run the project's linter and build, and report each command with its outcome.",
-                "Both ran after the last change and are clean, or the project is shown to have none.",
+                "Both ran after the last change and passed, or the report shows that the project has none.",
             ),
         ),
     ),
     _Phase(
-        "Run it, break it, mend it.",
+        "Run it, break it, fix it.",
         (
             _Item(
                 "Run evidence",
                 "Run the code and its tests; quote the commands and the decisive lines of output.",
-                "Commands and real output are quoted, from after the last change.",
+                "The report quotes commands and real output from after the last change.",
             ),
             _Item(
                 "Bugs",
                 "List each bug found with its cause and its fix; if none, say what you tried.",
-                "Each bug has cause, fix and a passing run; “none” comes with what was tried.",
+                "Each bug has a cause, a fix and a passing run; “none” comes with what was tried.",
             ),
             _Item(
                 "Edge-case tests",
                 "Add tests for the edge cases and show that they pass.",
-                "The tests exist, would fail without the code, and pass.",
+                "The tests exist, pass, and would fail without the code.",
             ),
         ),
     ),
@@ -108,17 +108,17 @@ _ENGLISH: Final = (
             _Item(
                 "Other agents",
                 "Check that your part fits what the other agents delivered: interfaces, data, configuration.",
-                "Each shared interface was exercised, with the result.",
+                "Each shared interface was exercised, and the result is reported.",
             ),
             _Item(
                 "Documentation",
-                "Bring the documentation that the change makes wrong or incomplete up to date.",
-                "Changed documents are named, or it is shown that none is affected.",
+                "Update the documentation that the change makes wrong or incomplete.",
+                "Updated documents are named, or the report shows that none is affected.",
             ),
             _Item(
                 "Whole workflow",
-                "Run the complete workflow from the user's side and report each step.",
-                "An end-to-end run with its result is quoted and meets the request.",
+                "Run the complete workflow as a user would, and report each step.",
+                "The report quotes an end-to-end run with its result, and it meets the request.",
             ),
         ),
     ),
@@ -235,14 +235,14 @@ _GATE: Final[Mapping[Language, str]] = {
 
 
 def phase_instruction(number: int, language: str = "en") -> str:
-    """What an employee has to do: the aim, three numbered items, the gate. Invalid at /phase or /language."""
+    """What an employee must do: the aim, three numbered items, the gate. Invalid at /phase or /language."""
     phase = _phase(number, language)
     items = (f"{place}. **{item.title}**: {item.do}" for place, item in enumerate(phase.items, start=1))
     return "\n".join((phase.aim, *items, _GATE[checked(language)]))
 
 
 def rubric(number: int, language: str = "en") -> str:
-    """What a judge has to find in the report: a line with the phase, three items. Invalid at /phase or /language."""
+    """What a judge must find in the report: a line with the phase, three items. Invalid at /phase or /language."""
     items = (f"- **{item.title}**: {item.gate}" for item in _phase(number, language).items)
     return "\n".join((f"Phase {number} ({phase_name(number, checked(language))})", *items))
 

@@ -17,15 +17,15 @@ _MODES: Final[Mapping[Language, Mapping[Mode, str]]] = {
 ## Parallel Execution Mode ⚡
 
 You work at the same time as the agents listed under `peers`, in the same workspace.
-- Change only the files that are yours: those your task names. Never touch a file of another agent.
-- Never change shared configuration (dependencies, lock files, build, lint or CI settings). Report what you need.
+- Change only your own files: those that your task names. Never touch another agent's files.
+- Never change shared configuration (dependencies, lock files, build, lint or CI settings); report what you need.
 - You cannot see the others' results yet. Build on the interfaces in the plan, not on guesses about their code.""",
         "sequential": """\
 ## Sequential Execution Rules
 
-You work alone now; the agents before you in this round are finished.
+You are working alone now; the agents before you in this round are finished.
 - Read their results below first and build on them. Do not redo or undo their work.
-- If a result of theirs blocks or breaks your task, say so with file and reason; fix only what your task needs.""",
+- If one of their results blocks or breaks your task, report the file and the reason. Fix only what your task needs.""",
     },
     "ko": {
         "parallel": """\
@@ -60,8 +60,8 @@ def first_agent(language: str = "en") -> str:
 # The preface of a prompt that is repeated because the last answer could not be read.
 
 _WORDS = {
-    "en": "Your last answer could not be used: {problem}\nNothing of it counts. Answer the whole request below again, "
-    "in the form that it asks for.",
+    "en": "Your last answer could not be used: {problem}\nIt does not count. Answer the whole request below again, "
+    "in the format that it asks for.",
     "ko": "지난 답변은 사용할 수 없었습니다: {problem}\n그 답변은 반영되지 않았습니다. "
     "아래 요청 전체에 대해 요청된 형식으로 다시 답해 주세요.",
 }
