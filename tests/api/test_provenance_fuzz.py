@@ -47,7 +47,7 @@ def _rewrite(folder: Path, client: httpx.Client, seed: str, word: Callable[[int]
 def test_lines_are_found_after_many_steps(
     tmp_path: Path, client: httpx.Client, seed: str, word: Callable[[int], str]
 ) -> None:
-    _rewrite(tmp_path, client, seed, word, 120)
+    _rewrite(tmp_path, client, seed, word, 60)
 
 
 @pytest.mark.nightly

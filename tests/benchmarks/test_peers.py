@@ -29,7 +29,7 @@ PEERS = {
     "Burr 0.42": "with_burr",
     "LangGraph 1.2": "with_langgraph",
 }
-SESSIONS, CALLERS, TIMES = 32, 16, 1
+SESSIONS, CALLERS, TIMES = 160, 16, 3
 Figures = dict[str, float]
 
 

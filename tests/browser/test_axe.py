@@ -103,7 +103,7 @@ def test_axe_finds_nothing_on_any_page(browser: Browser, server: Server, pages: 
     assert _found(browser, server, pages, look) == {}
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", ["light", "dark phone in Korean"])
 def test_axe_finds_nothing_on_the_chief_pages(
     browser: Browser, server: Server, pages: dict[str, str], look: str
 ) -> None:
