@@ -36,7 +36,7 @@ _SEARCH_SECONDS = 0.5
 """How long a search may wait for an index that is behind."""
 _TICK_SECONDS = 1.0  # how often the Date of the answers is renewed
 _FIRST_GUESTS_SECONDS = 2.0
-_ALLOCATIONS = 2_000
+ALLOCATIONS = 2_000
 """New objects between garbage collections: one takes a few milliseconds, during which no request is answered."""
 _EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with, not listened on
 
@@ -152,7 +152,7 @@ async def _settle() -> None:
     await asyncio.to_thread(_warm)
     gc.collect()
     gc.freeze()
-    gc.set_threshold(_ALLOCATIONS)
+    gc.set_threshold(ALLOCATIONS)
 
 
 def _warm() -> None:

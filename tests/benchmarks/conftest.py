@@ -1,15 +1,28 @@
-"""How what was measured is told."""
+"""What all benchmarks share: the garbage collection of a server, and the report of what was measured."""
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from api.cli.serve import ALLOCATIONS
 from tests.benchmarks.measuring import Tell
+
+
+@pytest.fixture(autouse=True)
+def _collected_as_in_a_server() -> Iterator[None]:
+    before = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(ALLOCATIONS)
+    yield
+    gc.set_threshold(*before)
+    gc.unfreeze()
 
 
 @pytest.fixture
 def tell(capsys: pytest.CaptureFixture[str], record_property: Callable[[str, object], None]) -> Tell:
-    """Figures are for people: told at once, and kept in the report."""
+    """Prints a sentence with what was measured at once, and keeps it for the report."""
 
     def say(sentence: str) -> None:
         record_property("measured", sentence)
