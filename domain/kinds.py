@@ -12,24 +12,23 @@ from domain.delivery import events as delivery_events
 from domain.delivery.commands import CancelDelivery, StartDelivery
 from domain.delivery.evolve import evolve as delivery_evolve
 from domain.delivery.state import Delivery
-from domain.discussion import chart as discussion_chart
-from domain.discussion import commands as discussion_commands
 from domain.discussion import decide as discussion_decide
+from domain.discussion import events as discussion_events
+from domain.discussion import state as discussion_state
 from domain.discussion import topics as discussion_topics
-from domain.discussion.commands import CancelDiscussion, StartDiscussion
-from domain.discussion.events import DecisionVoted
+from domain.discussion.events import CancelDiscussion, DecisionVoted, StartDiscussion
 from domain.discussion.state import Discussion
 from domain.discussion.state import evolve as discussion_evolve
-from domain.orchestration import chart as orchestration_chart
 from domain.orchestration import commands as orchestration_commands
 from domain.orchestration import decide as orchestration_decide
 from domain.orchestration import events as orchestration_events
+from domain.orchestration import state as orchestration_state
 from domain.orchestration.commands import ResetOrchestration, StartOrchestration
 from domain.orchestration.evolve import evolve as orchestration_evolve
 from domain.orchestration.state import Orchestration
-from domain.session import children, forks, landing, redaction, shared_rules, turns, workspace
+from domain.session import children, history, landing, shared_rules, turns, workspace
 from domain.session.decision import Kind, Now, Outcome
-from domain.session.forks import SessionForked
+from domain.session.history import SessionForked
 from domain.session.record import RecordedCommand, Whole, fork_command, reply_blobs, shared_command
 from domain.session.shared_rules import SoFar, Unfinished, closing_questions, nothing
 from domain.session.state import EventMetadata, Session
@@ -54,9 +53,9 @@ _KINDS: tuple[Kind[Any], ...] = (
     Kind(
         name="orchestration",
         state=Orchestration,
-        statuses=get_args(orchestration_chart.Status),
+        statuses=get_args(orchestration_state.Status),
         events=orchestration_events.EVENTS,
-        chart=orchestration_chart.TABLE,
+        chart=orchestration_state.TABLE,
         starts=StartOrchestration,
         decide=orchestration_decide.decide,
         evolve=orchestration_evolve,
@@ -75,10 +74,10 @@ _KINDS: tuple[Kind[Any], ...] = (
             decide=discussion_decide.decide,
             evolve=discussion_evolve,
             actions=discussion_decide.allowed_actions,
-            command_of=discussion_commands.command_of,
+            command_of=discussion_events.command_of,
             cancel=lambda reason: CancelDiscussion(reason=reason),
         )
-        for name, table in discussion_chart.TABLES.items()
+        for name, table in discussion_state.TABLES.items()
     ),
 )
 
@@ -109,10 +108,10 @@ STREAMS: dict[str, Kind[Any]] = KINDS | {CHANNEL.name: CHANNEL}
 EVENTS: tuple[type[DomainEvent], ...] = (
     *turns.EVENTS,
     *children.EVENTS,
-    *forks.EVENTS,
+    *history.FORKS,
     *workspace.EVENTS,
     *landing.EVENTS,
-    *redaction.EVENTS,
+    *history.REDACTIONS,
     DecisionVoted,
     *(event for kind in STREAMS.values() for event in kind.events),
 )

@@ -9,8 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from domain.channel import ContinueWanted, MessageStarted, NoteSession, ResetWanted, SessionNoted, channel_id
 from domain.delivery import events as delivery
-from domain.discussion.commands import CancelDiscussion, StartDiscussion
-from domain.discussion.events import Cancelled, Decided, Expired
+from domain.discussion.events import CancelDiscussion, Cancelled, Decided, Expired, StartDiscussion
 from domain.orchestration import events as orchestration
 from domain.orchestration.commands import (
     ClearAgentSessions,

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from domain.channel import NoteSession
-from domain.discussion.commands import StartDiscussion
+from domain.discussion.events import StartDiscussion
 from domain.kinds import carry_out, command_of, fold
 from domain.orchestration.commands import StartOrchestration
 from domain.policy import react
 from domain.session.decision import Outcome
 from domain.session.forking import names, unnamed
-from domain.session.forks import SessionForked
+from domain.session.history import SessionForked, TextRedacted
 from domain.session.record import Recorded, RecordedCommand, Whole, commands_in, kind_of
-from domain.session.redaction import TextRedacted
 from domain.session.shared_rules import work_in
 from domain.session.state import EventMetadata, Session
 from domain.values.base import Command, DomainEvent, HansardError, Text

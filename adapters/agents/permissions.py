@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal, Protocol, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from adapters.agents.activity import Tool
-from domain.session.approvals import DecisionPolicy
-from domain.session.permissions import PermissionChoice
+from domain.session.approvals import DecisionPolicy, PermissionChoice
 from domain.session.turns import FenceLevel
 from domain.values.base import Value
 

@@ -15,7 +15,7 @@ from adapters.project.layout import layout
 from adapters.project.other_escapes import other_escapes
 from adapters.project.python_escapes import Probe, PythonQuestion, packages, python_escapes
 from adapters.project.settings import NAME
-from domain.delivery.baseline import Escape
+from domain.delivery.validation import Escape
 from domain.session.validation import ValidationStep
 from domain.values.sentences import Sentence
 

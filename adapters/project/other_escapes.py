@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from adapters.project.layout import Layout
-from domain.delivery.baseline import Escape
+from domain.delivery.validation import Escape
 
 _LARGEST = 1_048_576
 

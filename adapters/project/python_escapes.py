@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 
 from adapters.project.other_escapes import inside
-from domain.delivery.baseline import Escape
+from domain.delivery.validation import Escape
 from domain.session.validation import ValidationStep
 
 Probe = Callable[[Sequence[str], Mapping[str, str]], Awaitable[str]]

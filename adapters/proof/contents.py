@@ -19,7 +19,7 @@ from domain.kinds import fold
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
 from domain.session.turns import Settled, TurnAttemptFailed, TurnCancelled, TurnRequested, TurnRetried
-from domain.values.time import milliseconds
+from domain.values.base import milliseconds
 
 _OPEN: Final = ("queued", "running", "held")
 _SETTLED: Final = ("done", "cancelled")

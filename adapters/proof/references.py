@@ -15,8 +15,8 @@ import orjson
 from adapters.store.mapper import decode
 from adapters.store.port import DamagedEvent, Log
 from adapters.store.rows import Rows
+from domain.session.history import TextRedacted
 from domain.session.record import Recorded, mark
-from domain.session.redaction import TextRedacted
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from adapters.store.mapper import decode
 from adapters.store.port import PAGE, DamagedEvent, StoredReceipt
 from adapters.store.rows import Row, Rows, chained
 from adapters.store.vault import CHECK, LOGIN, REVOKED, StoredKey, revocation_check
-from domain.session.redaction import REDACTED, TextRedacted
+from domain.session.history import REDACTED, TextRedacted
 
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
 _NAMED: Final = b'"digest":"'

@@ -19,13 +19,13 @@ from adapters.proof.references import mentioned
 from adapters.store import Conflict, DamagedEvent, Log, Row, Store, StoreError
 from adapters.store.mapper import decode
 from domain.kinds import KINDS, fold
+from domain.session.history import REDACTED, TextRedacted
 from domain.session.record import kind_of
-from domain.session.redaction import REDACTED, TextRedacted
 from domain.session.state import Session
 from domain.session.turns import Settled, TurnRequested
 from domain.values.base import HansardError
-from domain.values.strict import Malformed
-from domain.values.strict import decode as decode_json
+from domain.values.json import Malformed
+from domain.values.json import decode as decode_json
 
 FORMAT = 1
 HEADER = {"hansard": "export", "format": FORMAT}

@@ -21,8 +21,8 @@ from adapters.store.shares import Shares
 from adapters.store.sql.connection import Access
 from adapters.store.turns import TurnChange, change_of
 from adapters.store.vault import Vault
+from domain.session.history import TextRedacted
 from domain.session.record import Recorded
-from domain.session.redaction import TextRedacted
 
 KNOWN = 10_000
 """For how many streams the last hash is cached."""

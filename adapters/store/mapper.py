@@ -11,8 +11,8 @@ from typing_extensions import TypedDict
 
 from adapters.store.port import DamagedEvent, NewEvent
 from domain.kinds import event_class
+from domain.session.history import REDACTED
 from domain.session.record import Causation, Recorded
-from domain.session.redaction import REDACTED
 from domain.values.base import Unknown
 
 

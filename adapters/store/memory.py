@@ -17,8 +17,8 @@ from adapters.store.memory_turns import MemoryTurn, MemoryTurns, TurnTable, appl
 from adapters.store.outline import outline_all
 from adapters.store.port import PAGE, Conflict, StoredReceipt, StoreError
 from adapters.store.rows import Row
+from domain.session.history import REDACTED
 from domain.session.record import Omitted, Recorded, kind_of
-from domain.session.redaction import REDACTED
 
 
 @dataclass(slots=True, weakref_slot=True)

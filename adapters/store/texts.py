@@ -9,8 +9,8 @@ from typing import Final, Protocol
 from weakref import WeakKeyDictionary
 
 from adapters.store.port import Broken, Texts
-from domain.discussion.derived import BLANK_LINE
 from domain.discussion.events import DiscussionStarted, RoundAdded
+from domain.discussion.findings import BLANK_LINE
 from domain.discussion.state import contribution
 from domain.session.record import Recorded
 from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnFailed, TurnRequested

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, Protocol
 
 from domain.session.turns import Settled, TurnAttemptFailed, TurnCancelled, TurnRequested, TurnRetried
-from domain.values.base import DomainEvent
-from domain.values.time import milliseconds
+from domain.values.base import DomainEvent, milliseconds
 
 TurnState = Literal["queued", "running", "held", "done", "cancelled"]
 """A held turn was imported: it is not run, but can be cancelled."""

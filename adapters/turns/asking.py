@@ -27,7 +27,7 @@ from adapters.turns.permitting import Questions
 from adapters.turns.prompting import RenderedPrompt, judged_place, prompt_of, recorded_prompt
 from adapters.turns.readying import environment
 from adapters.workspace import Workspaces
-from domain.discussion.derived import content_of
+from domain.discussion.findings import content_of
 from domain.session.attempts import Failure
 from domain.session.record import Recorded, Whole
 from domain.session.turns import AgentSessionsCleared, RecordReply, TurnAnswered, TurnAttemptFailed

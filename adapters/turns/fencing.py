@@ -8,7 +8,7 @@ from adapters import processes
 from adapters.fence import Fence, Grant, Sandbox, choose
 from adapters.files import is_empty
 from adapters.workspace import Room, Workspace
-from domain.delivery.command_prefixes import Prefixes
+from domain.delivery.validation import Prefixes
 
 _LOG_FILES = ("", "-wal", "-shm")
 

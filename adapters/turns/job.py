@@ -11,17 +11,16 @@ from adapters.store import Lease, Store
 from adapters.turns.earlier import Load, last_result
 from adapters.turns.prompting import RenderedPrompt
 from adapters.workspace import Workspace, Workspaces
-from domain.delivery.baseline import Preparation
 from domain.delivery.state import Delivery
+from domain.delivery.validation import Preparation
 from domain.orchestration.state import Orchestration
-from domain.session.forks import SessionForked
-from domain.session.outstanding import Outstanding
+from domain.session.attempts import Outstanding
+from domain.session.history import SessionForked
 from domain.session.record import Recorded
 from domain.session.state import Session
 from domain.session.turns import TurnRequested
-from domain.values.base import Blob, HansardError, Text, Unknown
+from domain.values.base import Blob, HansardError, Text, Unknown, milliseconds
 from domain.values.sentences import Sentence
-from domain.values.time import milliseconds
 
 ENDED: Final = ("success", "cancelled", "done", "reset", "decided")
 """Statuses in which nobody has to continue the session. A failed one may be retried."""

@@ -13,9 +13,8 @@ from adapters.turns.readying import Observe, ready
 from adapters.turns.validating import CommandPlace, ValidationSettings, outcomes, output_of
 from adapters.workspace import Workspaces
 from adapters.workspace.merging import CheckoutInTheWay, MergeConflict
-from domain.delivery.baseline import Baseline, unready
-from domain.delivery.reasons import reasons
 from domain.delivery.state import Delivery
+from domain.delivery.validation import Baseline, reasons, unready
 from domain.session.attempts import Failure
 from domain.session.landing import RecordLanding
 from domain.session.validation import ValidationStep, outcome

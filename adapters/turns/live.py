@@ -14,8 +14,7 @@ from adapters.turns.doing import Doing
 from domain.session.record import Recorded
 from domain.session.shared_rules import WorkSoFar
 from domain.session.turns import ActivitySummary, Settled
-from domain.values.base import Blob, Usage
-from domain.values.time import iso
+from domain.values.base import Blob, Usage, iso
 
 FRAMES: Final = 1_000
 """Number of frames that are kept per turn; the oldest are dropped."""

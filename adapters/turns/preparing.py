@@ -15,10 +15,9 @@ from adapters.turns.live import Live
 from adapters.turns.readying import Observe, ready, relative
 from adapters.turns.validating import CommandPlace, ValidationSettings, can_start, output_of, run_step, validate
 from adapters.workspace import Workspaces
-from domain.delivery.baseline import Baseline, BaselineCommand, SetupCommand, unready
 from domain.delivery.commands import RecordBaseline, RecordValidation
-from domain.delivery.reasons import MOST, reasons
 from domain.delivery.state import Delivery
+from domain.delivery.validation import MOST, Baseline, BaselineCommand, SetupCommand, reasons, unready
 from domain.session.attempts import Failure
 from domain.session.landing import RecordLanding
 from domain.session.validation import DID_NOT_EXIT, ValidationStep

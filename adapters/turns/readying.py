@@ -13,7 +13,7 @@ from adapters.turns.fencing import Fencing
 from adapters.turns.job import Job, checkout, workspace_of
 from adapters.turns.validating import CommandPlace, ValidationSettings, output_of, run_step
 from adapters.workspace import Workspace, WorkspaceError, Workspaces
-from domain.delivery.baseline import SetupCommand
+from domain.delivery.validation import SetupCommand
 from domain.session.validation import DID_NOT_EXIT, ValidationStep
 from domain.values.sentences import Sentence
 

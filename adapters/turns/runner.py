@@ -33,7 +33,7 @@ from domain.kinds import command_of, fold
 from domain.orchestration.state import Orchestration
 from domain.session.attempts import Failure
 from domain.session.forking import renamed, same_request
-from domain.session.forks import Diverge, Reuse
+from domain.session.history import Diverge, Reuse
 from domain.session.landing import RecordLanding
 from domain.session.record import Recorded, RecordedCommand, Whole, commands_in
 from domain.session.state import EventMetadata, Session

@@ -17,11 +17,9 @@ from adapters.fence import Fence, Grant, Sandbox
 from adapters.turns.fencing import Fencing
 from adapters.turns.job import Job
 from adapters.turns.stops import reason
-from domain.delivery.baseline import not_startable
-from domain.delivery.command_prefixes import Prefixes, is_allowed, only
 from domain.delivery.commands import RecordValidation
-from domain.delivery.reasons import reasons
 from domain.delivery.state import Delivery
+from domain.delivery.validation import Prefixes, is_allowed, not_startable, only, reasons
 from domain.session.attempts import Failure
 from domain.session.validation import DID_NOT_EXIT, CommandRun, Ended, ValidationResult, ValidationStep, outcome
 from domain.values.base import Text

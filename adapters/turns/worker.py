@@ -27,11 +27,10 @@ from adapters.turns.routing import Routing, place_of
 from adapters.turns.sharing import Sharing, near
 from adapters.workspace import Workspaces
 from adapters.writer.writer import Busy, Writer
-from domain.session.forks import Diverge
+from domain.session.history import Diverge
 from domain.session.record import Recorded
 from domain.session.turns import AgentSessionsCleared, Settled, TurnAttemptFailed
-from domain.values.base import Command, Refused, Unknown
-from domain.values.time import milliseconds
+from domain.values.base import Command, Refused, Unknown, milliseconds
 
 log = logging.getLogger(__name__)
 

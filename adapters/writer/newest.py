@@ -8,8 +8,8 @@ from typing import Final
 
 from adapters.store import Store
 from adapters.store.port import PAGE
+from domain.session.history import TextRedacted
 from domain.session.record import Omitted, Recorded
-from domain.session.redaction import TextRedacted
 
 KEPT: Final = 1_000
 """How many events are kept."""

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from adapters.store import Fenced, NewEvent
-from domain.discussion.commands import CancelDiscussion
+from domain.discussion.events import CancelDiscussion
 from domain.kinds import CHANNEL, carry_out, fold
 from domain.policy import Reaction, react
+from domain.session.approvals import PermissionRequested
 from domain.session.children import CloseChild
 from domain.session.forking import renamed
-from domain.session.forks import ForkSession
-from domain.session.permissions import PermissionRequested
+from domain.session.history import ForkSession
 from domain.session.record import Causation, Recorded, kind_of
 from domain.session.shared_rules import SoFar, nothing
 from domain.session.state import EventMetadata, Session

@@ -17,8 +17,8 @@ from adapters.writer.newest import NewestEvents
 from adapters.writer.pending import Pending, tell
 from adapters.writer.unit_of_work import CommandEnvelope, UnitOfWork
 from domain.kinds import fold
+from domain.session.history import TextRedacted
 from domain.session.record import Recorded, kind_of
-from domain.session.redaction import TextRedacted
 from domain.session.shared_rules import SoFar, nothing
 from domain.session.state import Moved, Session
 from domain.values.base import Refused, Stale, Unknown

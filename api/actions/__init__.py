@@ -21,7 +21,7 @@ from api.node.marking import allowed, waiting_child
 from api.system import System
 from domain.channel import ContinueLatest, ReceiveMessage, ResetLatest, channel_id
 from domain.delivery.commands import ExtendBudget
-from domain.discussion.commands import StartDiscussion
+from domain.discussion.events import StartDiscussion
 from domain.discussion.state import Discussion
 from domain.kinds import KINDS
 from domain.orchestration.commands import (
@@ -31,14 +31,14 @@ from domain.orchestration.commands import (
     StartOrchestration,
 )
 from domain.session.actions import unfit
+from domain.session.approvals import DecidePermission
 from domain.session.children import Decide
-from domain.session.permissions import DecidePermission
 from domain.session.record import kind_of
 from domain.session.state import Session
 from domain.session.turns import RetryTurn
 from domain.values.base import Command, Invalid, Stale, Unknown
+from domain.values.json import JSON
 from domain.values.sentences import Sentence
-from domain.values.strict import JSON
 
 Body = Mapping[str, JSON]
 

@@ -22,8 +22,8 @@ from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
 from domain.orchestration.state import Orchestration
 from domain.session.children import fix_feedback
+from domain.session.history import REDACTED, RedactedEvent, RedactText
 from domain.session.landing import LandSession, WorkSentBack
-from domain.session.redaction import REDACTED, RedactedEvent, RedactText
 from domain.session.state import Session
 from domain.values.base import Command, HansardError, Invalid, Text, Unknown
 from domain.values.sentences import Sentence

@@ -10,7 +10,7 @@ from domain.discussion.state import Discussion
 from domain.orchestration.commands import AddRounds
 from domain.session.children import CloseChild, Decide
 from domain.session.forking import HELD
-from domain.session.forks import ForkSession, Release
+from domain.session.history import ForkSession, Release
 from domain.session.record import Recorded, mark
 from domain.session.state import Session
 from domain.session.turns import RecordReply, TurnCancelled, TurnRequested

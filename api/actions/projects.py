@@ -12,7 +12,7 @@ from adapters.project.settings import NAME, parse
 from adapters.workspace import Room, WorkspaceError, check, committed, confine
 from api.http.problems import Problem
 from api.node.settings import Settings
-from domain.delivery.baseline import Preparation
+from domain.delivery.validation import Preparation
 from domain.values.base import Invalid
 from domain.values.sentences import Sentence, sentence_of
 from projections.views.base import View

@@ -25,8 +25,8 @@ from api.actions.projects import confined_paths, preparation_of, trusted_project
 from api.node.settings import Settings
 from domain.convergence import named
 from domain.delivery.chart import ROLES
-from domain.delivery.command_prefixes import Prefixes, is_allowed, only, prefixes
 from domain.delivery.commands import StartDelivery
+from domain.delivery.validation import Prefixes, is_allowed, only, prefixes
 from domain.discussion.strategies import CHOICES, PASSING, REJECTING, strategy_of
 from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.session.approvals import DecisionPolicy

@@ -210,7 +210,7 @@ def fault_words(position: int | None, problem: str) -> str:
 
 def _check_proof(path: Path, key: str | None) -> int:
     from adapters.proof import checkpoints
-    from domain.values.strict import Malformed, decode
+    from domain.values.json import Malformed, decode
 
     if key is None:
         raise Failed(sentence("Give --public-key to check a proof."), code=exits.USAGE)

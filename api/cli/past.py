@@ -52,7 +52,7 @@ async def replay(
 
 
 async def _play(items: list[Json], agents: list[str], *, speed: float, json: bool) -> None:
-    from domain.values.time import milliseconds
+    from domain.values.base import milliseconds
 
     before = milliseconds(items[0]["timestamp"]) if items else 0
     for event in items:

@@ -194,7 +194,7 @@ def _same_machine(server: str) -> bool:
 
 def _scenario(named: str | None) -> Json | None:
     """The scenario's JSON; the API says whether it is one."""
-    from domain.values.strict import Malformed, decode
+    from domain.values.json import Malformed, decode
 
     if named is None:
         return None

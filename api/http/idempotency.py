@@ -26,8 +26,8 @@ from api.system import System
 from domain.kinds import KINDS
 from domain.session.record import kind_of
 from domain.values.base import Command, HansardError, Unknown
+from domain.values.json import JSON
 from domain.values.sentences import Sentence
-from domain.values.strict import JSON
 
 Handler = Callable[[Request], Awaitable[Response]]
 

@@ -15,8 +15,8 @@ from adapters.store import Broken, Conflict, Fenced, StoreError
 from adapters.writer.answers import Repeated
 from adapters.writer.writer import Busy, KeyReused
 from domain.values.base import Forbidden, HansardError, Invalid, Refused, Stale, Unknown
+from domain.values.json import Malformed
 from domain.values.sentences import Sentence, of_pydantic, sentence_of, wire
-from domain.values.strict import Malformed
 
 log = logging.getLogger(__name__)
 

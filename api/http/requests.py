@@ -12,8 +12,8 @@ from starlette.responses import Response
 
 from api.http.problems import Problem, invalid, misfit, of_field
 from api.system import System
+from domain.values.json import JSON, decode
 from domain.values.sentences import Sentence
-from domain.values.strict import JSON, decode
 
 M = TypeVar("M", bound=BaseModel)
 KEY = re.compile(r"[\x21-\x7e]{1,255}")

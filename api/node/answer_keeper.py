@@ -10,8 +10,8 @@ from adapters.agents.team import Team, load
 from api.node.answers import ANSWER, code
 from api.node.marking import allowed, marked
 from domain.kinds import KINDS
+from domain.session.history import TextRedacted
 from domain.session.record import Recorded, kind_of
-from domain.session.redaction import TextRedacted
 from projections.engine.snapshots import Snapshot, Snapshots
 from projections.record.session import view
 from projections.record.state import Sessions

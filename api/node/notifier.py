@@ -11,7 +11,7 @@ import orjson
 from adapters.notify import Notification, Outbox, Receivers
 from adapters.store import StoreError
 from domain.session.record import Recorded
-from domain.values.time import iso, milliseconds
+from domain.values.base import iso, milliseconds
 from projections.engine.ports import Views
 from projections.sessions import inbox
 from projections.views.sessions import WaitingItem

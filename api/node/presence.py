@@ -11,8 +11,7 @@ from typing import Final, Literal
 
 from adapters.store import Node, Store
 from adapters.turns.presence import present, this_machine
-from domain.values.base import HansardError
-from domain.values.time import iso
+from domain.values.base import HansardError, iso
 from projections.views.base import View
 
 _EVERY_SECONDS: Final = 5.0

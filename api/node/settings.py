@@ -13,7 +13,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from adapters.store.address import address_of, is_shared
 from api.node.places import default_log, node_folder, views_of
-from domain.delivery.command_prefixes import prefixes
+from domain.delivery.validation import prefixes
 from domain.values.sentences import Sentence
 
 if TYPE_CHECKING:

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, Final
 
-from domain.values.base import Invalid
+from domain.values.base import Invalid, milliseconds
 from domain.values.sentences import Sentence
-from domain.values.time import milliseconds
 
 DAY: Final = 86_400_000
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")

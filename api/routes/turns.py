@@ -18,9 +18,8 @@ from api.http.problems import Problem
 from api.http.requests import answer_headers, raw_body, read, read_object, system
 from domain.session.attempts import Failure, OldCode, Retryable
 from domain.session.turns import Access
-from domain.values.base import HansardError, Invalid, Refused, Stale, Usage
+from domain.values.base import HansardError, Invalid, Refused, Stale, Usage, iso
 from domain.values.sentences import Sentence, sentence_of
-from domain.values.time import iso
 from projections.views.base import View
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]

@@ -16,7 +16,7 @@ from api.web.model import owner as owner_name
 from api.web.plain_text import cut
 from api.web.rendering import language_of, page, render
 from api.web.session.context import tame
-from domain.discussion.digest import suggested
+from domain.discussion.events import suggested
 from domain.session.record import kind_of
 from projections.engine.ports import Database
 from projections.sessions import inbox

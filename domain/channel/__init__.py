@@ -6,16 +6,17 @@ latest run of its origin. `domain/policy.py` maps its decisions to commands for 
 
 import hashlib
 
-from domain.channel.commands import (
+from domain.channel.decide import (
     TO_END,
     TO_GO_ON,
     ContinueLatest,
     NoteSession,
     ReceiveMessage,
     ResetLatest,
+    allowed_actions,
     command_of,
+    decide,
 )
-from domain.channel.decide import allowed_actions, decide
 from domain.channel.events import (
     EVENTS,
     ContinueWanted,

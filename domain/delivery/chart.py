@@ -6,10 +6,8 @@ from typing import Literal, get_args
 from statemachine import State
 from statemachine.transition_list import TransitionList
 
+from domain.session.attempts import Work
 from domain.session.chart import Chart, ChartTable
-from domain.session.turns import (
-    Work,
-)
 
 Phase = Literal["planning", "architecture", "design", "implementation", "validation", "review", "packaging"]
 PHASES: tuple[Phase, ...] = get_args(Phase)

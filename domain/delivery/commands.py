@@ -5,7 +5,6 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from domain.delivery.baseline import Baseline, Preparation
 from domain.delivery.events import (
     ArtifactCreated,
     BaselineRecorded,
@@ -20,6 +19,7 @@ from domain.delivery.events import (
     TestsPassed,
     ValidationFailed,
 )
+from domain.delivery.validation import Baseline, Preparation
 from domain.session.approvals import DecisionPolicy
 from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.children import ReviewSettings

@@ -1,6 +1,5 @@
 """How a delivery answers a command: events, or a refusal (S4 §4–§7, behaviour §3)."""
 
-from domain.delivery.baseline import new_failures, unready
 from domain.delivery.chart import PHASES, TABLE, Phase
 from domain.delivery.commands import (
     CancelDelivery,
@@ -20,9 +19,7 @@ from domain.delivery.events import (
     TestsPassed,
     ValidationFailed,
 )
-from domain.delivery.reasons import failing
-from domain.delivery.reviews import close_review, review
-from domain.delivery.scoping import decide_scope, implemented
+from domain.delivery.gates import close_review, decide_scope, implemented, review
 from domain.delivery.state import Delivery
 from domain.delivery.steps import (
     about,
@@ -38,6 +35,7 @@ from domain.delivery.steps import (
     skip,
     succeed,
 )
+from domain.delivery.validation import failing, new_failures, unready
 from domain.replies.delivery import PlanParts, plan_parts
 from domain.session.children import CloseChild
 from domain.session.decision import Events, Now, ask, cancel_turn, cancel_turns, content, end_attempt

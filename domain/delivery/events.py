@@ -4,8 +4,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from domain.delivery.baseline import BaselineCommand, Escape, Preparation, SetupCommand
 from domain.delivery.chart import Phase
+from domain.delivery.validation import BaselineCommand, Escape, Preparation, SetupCommand
 from domain.session.approvals import TeamPolicy
 from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.children import ReviewSettings

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from domain.delivery.baseline import BaselineCommand, Preparation, red
 from domain.delivery.chart import MATERIAL, PHASES, PLACES, Phase, PhaseStatus, Status, status
+from domain.delivery.validation import BaselineCommand, Preparation, red
 from domain.session.children import ReviewSettings
 from domain.session.state import Session
 from domain.session.validation import ValidationStep

@@ -19,10 +19,9 @@ from domain.delivery.state import Delivery, context
 from domain.session.attempts import Failure
 from domain.session.decision import Events, Now, ask, clear_agents, end_attempt
 from domain.session.turns import RecordTurn, TurnAnswered, TurnFailed
-from domain.values.base import DomainEvent, Text
+from domain.values.base import DomainEvent, Text, iso
 from domain.values.budget import Reason
 from domain.values.sentences import Sentence, coded
-from domain.values.time import iso
 
 BUDGET_EXHAUSTED = "failed_budget_exhausted"
 

@@ -5,13 +5,12 @@ from functools import partial
 from domain import replies
 from domain.convergence import Metrics, assess_next, stop_reason
 from domain.convergence.prose import talk
-from domain.discussion import derived, findings
-from domain.discussion.chart import TABLES
-from domain.discussion.commands import CancelDiscussion, StartDiscussion
+from domain.discussion import findings
 from domain.discussion.ending import Talk, cancel, expire, record_decision
 from domain.discussion.events import (
     AgentFailed,
     Assessed,
+    CancelDiscussion,
     Converged,
     DecisionRequested,
     DiscussionEvent,
@@ -20,9 +19,10 @@ from domain.discussion.events import (
     LimitReached,
     RoundAdded,
     Stalled,
+    StartDiscussion,
     Synthesized,
 )
-from domain.discussion.state import Discussion
+from domain.discussion.state import TABLES, Discussion
 from domain.discussion.strategies import CHOICES, REWRITTEN, STRATEGIES, Part
 from domain.discussion.topics import EVENTS_OF
 from domain.session.actions import NO_BUDGET
@@ -30,10 +30,9 @@ from domain.session.children import Decide
 from domain.session.decision import Events, ask, cancel_turns, content, end_attempt
 from domain.session.shared_steps import retry_failed, retry_waiting
 from domain.session.turns import ExpireTurn, RecordReply, RetryTurn, TurnAttemptFailed, TurnRequested
-from domain.values.base import Command, Text
+from domain.values.base import Command, Text, iso
 from domain.values.budget import Extension
 from domain.values.sentences import Sentence, coded
-from domain.values.time import iso
 
 ACTIONS = {"decide": "decision", "retry": "retry", "cancel": "cancel"}
 """The actions of a person, by the step of the chart that they take (contract §2)."""
@@ -101,7 +100,7 @@ def ask_next(now: Talk) -> TurnRequested:
     state = now.state
     number = len(state.rounds) + 1
     part = STRATEGIES[state.strategy].part(number)
-    words: dict[str, str | Text] = {"rounds": derived.rounds(state), "round": str(number)}
+    words: dict[str, str | Text] = {"rounds": findings.rounds(state), "round": str(number)}
     return ask_part(now, part, words, number, reads=state.kind if part.judges else "text")
 
 
@@ -111,7 +110,7 @@ def ask_part(now: Talk, part: Part, words: dict[str, str | Text], number: int, *
         now,
         role=part.asked,
         prompt=f"{part.prompt}@{REWRITTEN.get(part.prompt, 1)}",
-        context={**words, "subject" if state.kind == "review" else "plan": derived.subject(state)},
+        context={**words, "subject" if state.kind == "review" else "plan": findings.subject(state)},
         reads=reads,
         lane=state.lane,
         access="read",
@@ -191,7 +190,7 @@ def ask_synthesis(now: Talk, metrics: Metrics) -> TurnRequested:
         f"{state.stop_reason}: agreement {metrics.agreement_ratio:.2f}, stability {metrics.avg_stability:.2f}, "
         f"score {metrics.overall_score:.2f}"
     )
-    words: dict[str, str | Text] = {"rounds": derived.rounds(state, "\n\n---\n\n"), "convergence": convergence}
+    words: dict[str, str | Text] = {"rounds": findings.rounds(state, "\n\n---\n\n"), "convergence": convergence}
     return ask_part(now, part, words, len(state.rounds))
 
 

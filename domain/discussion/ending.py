@@ -1,11 +1,12 @@
 """The end of a discussion: people decide, by votes if the team wants several; or it expires, or is cancelled (S2, K-32,
-K-33)."""
+K-33).
+"""
 
 from typing import Any
 
 from domain.discussion import findings
-from domain.discussion.commands import CancelDiscussion
 from domain.discussion.events import (
+    CancelDiscussion,
     Cancelled,
     Decided,
     DecisionVoted,
@@ -19,9 +20,8 @@ from domain.session.approvals import DecisionPolicy, missing
 from domain.session.children import Decide
 from domain.session.decision import Events, Now, cancel_turn, cancel_turns, clear_agents
 from domain.session.turns import ExpireTurn
-from domain.values.base import Refused
+from domain.values.base import Refused, milliseconds
 from domain.values.sentences import Sentence
-from domain.values.time import milliseconds
 
 Talk = Now[Discussion]
 

@@ -1,12 +1,21 @@
-"""The events of a review or a debate. `topics.py` lists both kinds' events under their own topics."""
+"""The events of a review or a debate, the commands that lead to them, and the digest of what a person decides about.
 
-from typing import Any, ClassVar, Literal
+`topics.py` lists both kinds' events under their own topics.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
 from domain.convergence import Metrics
-from domain.session.children import DiscussionBrief, ParentLink
-from domain.values.base import DomainEvent, Text
+from domain.session.children import Choice, Decide, DiscussionBrief, ParentLink
+from domain.session.record import RecordedCommand
+from domain.session.state import Session
+from domain.session.turns import RetryTurn
+from domain.values.base import Command, DomainEvent, StartCommand, Text
 from domain.values.budget import Spent
 from domain.values.sentences import Sentence
 
@@ -131,3 +140,85 @@ class Cancelled(Ending):
     """Cancelled; `choice` is what a reset counts as (K-33)."""
 
     reason: str = Field(default="", description="as the person gave it")
+
+
+_ENCODE: Final = json.JSONEncoder(sort_keys=True).encode
+
+
+def seen_after(seen: str, event: DomainEvent) -> str:
+    """The digest after one more event. It is chained, so it covers everything shown so far."""
+    shown = _shown(event)
+    if shown is None:
+        return seen
+    return hashlib.sha256((seen + _ENCODE(shown)).encode()).hexdigest()
+
+
+def _shown(event: DomainEvent) -> list[Any] | None:
+    match event:
+        case DiscussionStarted(topic=topic):
+            return ["subject", _text(topic.subject), topic.tree]
+        case RoundAdded():
+            return ["round", event.role, event.agent, _text(event.content), event.feedback, event.problem]
+        case AgentFailed():
+            return ["failed", event.error]
+        case DiscussionRetried():
+            return ["retried", event.round]
+        case Synthesized():
+            return ["synthesis", _text(event.synthesis), event.counts]
+        case DecisionRequested():
+            return ["asked", event.feedback, event.choices, event.dissent]
+        case _:
+            return None
+
+
+def _text(text: Text) -> list[Any]:
+    return [text.length, text.digest or text.head]
+
+
+# What the last judgement of a discussion suggests to the person who decides, to show who was overruled (K-32).
+
+_SUGGESTS: Mapping[str, Choice] = {
+    "NEEDS_FIX": "apply_fix",
+    "PASS": "skip",
+    "CHALLENGE": "revise",
+    "APPROVE": "accept",
+}
+
+
+def suggested(feedback: Mapping[str, Any] | None) -> Choice | None:
+    """The choice that this feedback suggests; None if it is unreadable or the discussion was interrupted."""
+    if feedback is None or feedback.get("problem") or feedback.get("error"):
+        return None
+    return _SUGGESTS.get(str(feedback.get("verdict")))
+
+
+POLICY = "discussion@1"
+"""The version of the rules. A session keeps the name that it began with; there is one version so far."""
+
+
+class StartDiscussion(StartCommand):
+    topic: DiscussionBrief
+    policy: str = POLICY
+
+
+class CancelDiscussion(Command):
+    REFUSAL: ClassVar[str] = "cannot_be_cancelled"
+    reason: str = ""
+
+
+def command_of(recorded: RecordedCommand, _: Session | None) -> Command | None:
+    """The command that led to these events, where it is one of the above, or a decision."""
+    events = recorded.events
+    if isinstance(events[0], DiscussionStarted):
+        return StartDiscussion(topic=events[0].topic, policy=events[0].policy)
+    for event in events:
+        match event:
+            case DecisionVoted():
+                return Decide(choice=event.choice, rationale=event.rationale, actor=event.actor, seen=event.seen)
+            case Decided():
+                return Decide(choice=event.choice, rationale=event.rationale, actor=event.actor)
+            case DiscussionRetried():
+                return RetryTurn(reason=event.why)
+            case Cancelled():
+                return CancelDiscussion(reason=event.reason)
+    return None

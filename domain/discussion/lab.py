@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from domain.convergence import Ending, Profile, Round, course
-from domain.discussion.digest import suggested
+from domain.discussion.events import suggested
 from domain.discussion.findings import counted
 from domain.discussion.state import Discussion, RoundContribution
 from domain.discussion.strategies import STRATEGIES

@@ -4,7 +4,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from domain.delivery.baseline import Preparation
+from domain.delivery.validation import Preparation
 from domain.session.approvals import TeamPolicy
 from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.children import ReviewSettings

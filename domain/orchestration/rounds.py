@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from domain import replies
-from domain.orchestration import judging
+from domain.orchestration import ALL_DONE, judging
 from domain.orchestration.endings import Run, asks, complete, pause, rest, run_out
 from domain.orchestration.events import (
     JudgingStarted,
@@ -16,7 +16,6 @@ from domain.orchestration.events import (
     WorkReported,
 )
 from domain.orchestration.parallel import parallel
-from domain.orchestration.phrases import ALL_DONE
 from domain.orchestration.state import AGENT, Orchestration
 from domain.session.attempts import ONCE, Failure
 from domain.session.decision import Events, ask

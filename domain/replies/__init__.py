@@ -42,8 +42,8 @@ from domain.replies.orchestration import (
 )
 from domain.replies.shapes import wire
 from domain.values.base import Invalid
+from domain.values.json import JSON
 from domain.values.sentences import Sentence
-from domain.values.strict import JSON
 
 __all__ = [
     "KINDS",

@@ -19,8 +19,8 @@ from domain.replies.shapes import (
     fitted,
 )
 from domain.values.base import Unreadable, absent
+from domain.values.json import JSON
 from domain.values.sentences import Sentence
-from domain.values.strict import JSON
 
 _PARTS = "delivery_plan"
 _CHANGES = "list_of_changes"

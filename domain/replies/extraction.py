@@ -10,9 +10,8 @@ from functools import cache
 from typing import Generic, TypeAlias, TypeVar
 
 from domain.values.base import Unreadable
-from domain.values.embedded_json import JsonPiece, pieces
+from domain.values.json import JSON, JsonPiece, Malformed, decode, pieces
 from domain.values.sentences import Sentence
-from domain.values.strict import JSON, Malformed, decode
 
 Object: TypeAlias = dict[str, JSON]
 T = TypeVar("T")

@@ -7,9 +7,9 @@ from pydantic import BeforeValidator, ConfigDict, Field, field_serializer, field
 from domain.replies.extraction import Object, Shape, last
 from domain.replies.shapes import MOST_ENTRIES, Bool, MaybeFew, MaybeWords, ReplyShape, SomeWords, Words, fitted
 from domain.values.base import Unreadable, absent
+from domain.values.json import JSON
 from domain.values.phases import PHASES, Bound, OnlyTrue, PhaseVerification, Role, Subtask
 from domain.values.sentences import Sentence
-from domain.values.strict import JSON
 from domain.values.words import folded, trimmed
 
 _SUBTASKS = "list_of_subtasks"

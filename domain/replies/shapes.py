@@ -9,8 +9,8 @@ from pydantic_core import ErrorDetails
 
 from domain.replies.extraction import Object
 from domain.values.base import Unreadable, Value
+from domain.values.json import JSON
 from domain.values.sentences import Sentence, sentence_of
-from domain.values.strict import JSON
 
 LONGEST_STRING = 65_536
 """Maximum length of a string inside an answer."""

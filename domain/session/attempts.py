@@ -1,4 +1,4 @@
-"""Attempts: what happens after an attempt of a turn has failed (contract-2 §10).
+"""Outstanding turns and their attempts: what happens after an attempt has failed (contract-2 §10).
 
 A turn is one question to one agent. A failed attempt is followed by another one: at once, after a wait, in a new
 conversation, or by another agent. If none is left, the turn has failed, and a person may retry it.
@@ -13,6 +13,8 @@ from pydantic import Field
 from domain.values.base import Unreadable, Value, absent
 from domain.values.sentences import Sentence, coded, rewritten, sentence_of
 
+Work = Literal["ask", "prepare", "validate", "package", "land", "wait"]
+"""`wait` is a person's turn: nobody works on it, it only has a deadline."""
 Retryable = Literal[
     "rate_limit", "overloaded", "network", "crash", "timeout", "idle", "unreadable", "lost_conversation", "workspace"
 ]
@@ -105,6 +107,28 @@ class Tries:
 
 
 FRESH = Tries()
+
+
+class Outstanding(NamedTuple):
+    """A turn that was requested and is not settled."""
+
+    turn_id: str
+    work: Work
+    agent: str
+    role: str
+    requested_at: int
+    phase: str | None = None
+    round: int | None = None
+    lane: int = 0
+    deadline: str | None = None
+    ordinal: int = 0
+    role_ordinal: int = 0
+    tries: Tries = FRESH
+
+    @property
+    def provider_wait(self) -> int | None:
+        """The end of a wait that a provider imposes, in milliseconds."""
+        return self.tries.until if self.tries.reason in PROVIDER_WAITS else None
 
 
 class NextAttempt(NamedTuple):

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from domain.session.actions import refusal, unfit, with_shared
-from domain.session.attempts import PROVIDER_WAITS, Failure, step_after, unreadable
+from domain.session.attempts import PROVIDER_WAITS, Failure, Outstanding, Work, step_after, unreadable
 from domain.session.chart import ChartTable
-from domain.session.outstanding import Outstanding
 from domain.session.record import RecordedCommand
 from domain.session.state import EventMetadata, Moved, Session
 from domain.session.turns import (
@@ -24,11 +23,9 @@ from domain.session.turns import (
     TurnCancelled,
     TurnFailed,
     TurnRequested,
-    Work,
 )
-from domain.values.base import Blob, Command, DomainEvent, Refused, StartCommand, Text, Unreadable
+from domain.values.base import Blob, Command, DomainEvent, Refused, StartCommand, Text, Unreadable, iso, milliseconds
 from domain.values.sentences import Sentence
-from domain.values.time import iso, milliseconds
 from domain.values.words import thread_name
 
 S = TypeVar("S", bound=Session)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from domain.session.decision import Events, Now, cancel_turns
-from domain.session.forks import Diverge, ForkSession, Release, SessionDiverged, SessionForked, SessionReleased
+from domain.session.history import Diverge, ForkSession, Release, SessionDiverged, SessionForked, SessionReleased
 from domain.session.record import Recorded, Whole
 from domain.session.state import Session
 from domain.session.turns import TurnRequested

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from domain.session.children import ChildClosed, CloseChild
-from domain.session.forks import Diverge, ForkSession, Release, SessionDiverged, SessionForked, SessionReleased
-from domain.session.permissions import (
+from domain.session.approvals import (
     DecidePermission,
     PermissionDecided,
     PermissionRequested,
@@ -15,7 +13,17 @@ from domain.session.permissions import (
     RequestPermission,
     WithdrawPermissions,
 )
-from domain.session.redaction import RedactText, TextRedacted
+from domain.session.children import ChildClosed, CloseChild
+from domain.session.history import (
+    Diverge,
+    ForkSession,
+    RedactText,
+    Release,
+    SessionDiverged,
+    SessionForked,
+    SessionReleased,
+    TextRedacted,
+)
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import (
     ActivityRecorded,
@@ -29,8 +37,7 @@ from domain.session.turns import (
     TurnRequested,
     TurnRetried,
 )
-from domain.values.base import Blob, Command, DomainEvent, Text
-from domain.values.time import iso
+from domain.values.base import Blob, Command, DomainEvent, Text, iso
 
 
 class Causation(NamedTuple):

@@ -4,11 +4,7 @@ by."""
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from domain.session.decision import Events, Now, ask, settle, turn_identity
-from domain.session.forking import diverge, fork, release
-from domain.session.forks import Diverge, ForkSession, Release
-from domain.session.landing import LandingRequested, LandSession, RecordLanding, WorkLanded, WorkSentBack
-from domain.session.permissions import (
+from domain.session.approvals import (
     DecidePermission,
     PermissionDecided,
     PermissionRequested,
@@ -17,7 +13,10 @@ from domain.session.permissions import (
     WithdrawPermissions,
     permission_id,
 )
-from domain.session.redaction import RedactText, redact_text
+from domain.session.decision import Events, Now, ask, settle, turn_identity
+from domain.session.forking import diverge, fork, release
+from domain.session.history import Diverge, ForkSession, RedactText, Release, redact_text
+from domain.session.landing import LandingRequested, LandSession, RecordLanding, WorkLanded, WorkSentBack
 from domain.session.state import Session
 from domain.session.turns import (
     ActivityRecorded,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from domain.session.attempts import ONCE
+from domain.session.attempts import ONCE, Outstanding
 from domain.session.children import (
     ChildClosed,
     ChildRequested,
@@ -14,9 +14,8 @@ from domain.session.children import (
     child_id,
 )
 from domain.session.decision import Events, Now, S, ask, moved_deadline, turn_identity
-from domain.session.outstanding import Outstanding
 from domain.session.turns import RetryTurn, TurnRetried
-from domain.values.time import iso
+from domain.values.base import iso
 
 CHILDREN = 1_000
 """Folders of a session's own agents, before those of its discussions."""

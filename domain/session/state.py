@@ -6,19 +6,18 @@ States are plain dataclasses. `evolve` makes one private copy, assigns its field
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
-from domain.session.approvals import DecisionPolicy
-from domain.session.attempts import ONCE, NextAttempt, RetryPolicy, Tries, after, failure_sentence
-from domain.session.children import ChildClosed, ChildRequested, OpenChild
-from domain.session.forks import Reuse, SessionDiverged, SessionForked, SessionReleased
-from domain.session.landing import LandingRequested, WorkLanded, WorkSentBack
-from domain.session.outstanding import Outstanding, requested
-from domain.session.permissions import (
+from domain.session.approvals import (
+    DecisionPolicy,
     PermissionChoice,
     PermissionDecided,
     PermissionEvent,
     PermissionQuestion,
     questions_after,
 )
+from domain.session.attempts import ONCE, NextAttempt, Outstanding, RetryPolicy, Tries, after, failure_sentence
+from domain.session.children import ChildClosed, ChildRequested, OpenChild
+from domain.session.history import Reuse, SessionDiverged, SessionForked, SessionReleased
+from domain.session.landing import LandingRequested, WorkLanded, WorkSentBack
 from domain.session.turns import (
     AgentSessionsCleared,
     FenceLevel,
@@ -32,10 +31,9 @@ from domain.session.turns import (
     weakest,
 )
 from domain.session.workspace import ResultPublished, WorkspaceChanges, WorkspacePrepared
-from domain.values.base import DomainEvent, Refused, Text, counted, without
+from domain.values.base import DomainEvent, Refused, Text, counted, milliseconds, without
 from domain.values.budget import Spent
 from domain.values.sentences import Sentence
-from domain.values.time import milliseconds
 from domain.values.words import thread_name
 
 
@@ -168,7 +166,7 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
             state.turns += 1
             state.asked = counted(state.asked, event.agent)
             state.asked_roles = counted(state.asked_roles, event.role)
-            state.outstanding = state.outstanding | {event.turn_id: requested(event, at)}
+            state.outstanding = state.outstanding | {event.turn_id: _requested(event, at)}
         case TurnAnswered():
             state.outstanding = without(state.outstanding, event.turn_id)
             if event.agent_session:
@@ -230,6 +228,22 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
             state.open_children = without(state.open_children, event.child_id)
             state.spent = state.spent + event.spent
             state.last_choice = event.choice
+
+
+def _requested(event: TurnRequested, at: int) -> Outstanding:
+    return Outstanding(
+        turn_id=event.turn_id,
+        work=event.work,
+        agent=event.agent,
+        role=event.role,
+        phase=event.phase,
+        round=event.round,
+        lane=event.lane,
+        requested_at=at,
+        deadline=event.deadline,
+        ordinal=event.ordinal,
+        role_ordinal=event.role_ordinal,
+    )
 
 
 def _attempt_failed(state: Session, event: TurnAttemptFailed) -> None:

@@ -8,8 +8,8 @@ from typing import ClassVar, Literal, get_args
 
 from pydantic import Field
 
-from domain.session import permissions
-from domain.session.attempts import Failure
+from domain.session import approvals
+from domain.session.attempts import Failure, Work
 from domain.session.workspace import WorkspaceChanges, WorkspacePrepared
 from domain.values.base import Command, Count, DomainEvent, Text, Usage, Value
 from domain.values.sentences import Sentence
@@ -58,8 +58,6 @@ def activity_of(event: ActivityRecorded) -> ActivitySummary:
 
 
 Access = Literal["none", "read", "write"]
-Work = Literal["ask", "prepare", "validate", "package", "land", "wait"]
-"""`wait` is a person's turn: nobody works on it, it only has a deadline."""
 FenceLevel = Literal["bwrap", "landlock", "none"]
 """What held the programs of a turn, the strongest first."""
 
@@ -205,7 +203,7 @@ EVENTS: tuple[type[DomainEvent], ...] = (
     TurnFailed,
     TurnRetried,
     TurnCancelled,
-    *permissions.EVENTS,
+    *approvals.EVENTS,
     AgentSessionsCleared,
 )
 

@@ -1,13 +1,30 @@
-"""The basic types: values, events, commands, and the ways in which a command can fail."""
+"""The basic types: instants, values, events, commands, and the ways in which a command can fail."""
 
 import hashlib
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, ClassVar, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from domain.values.sentences import Sentence
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def iso(at: int) -> str:
+    """`2026-11-21T22:30:00.000Z`"""
+    return (_EPOCH + timedelta(milliseconds=at)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def milliseconds(text: str) -> int:
+    """The instant of an ISO text; without an offset it is read as UTC. Raises ValueError."""
+    when = datetime.fromisoformat(text)
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    return (when - _EPOCH) // timedelta(milliseconds=1)
+
 
 INLINE_BYTES = 16_384
 """A text with more UTF-8 bytes than this is stored once, by its digest; events that refer to it keep its beginning."""

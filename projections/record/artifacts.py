@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 from domain.delivery.events import ArtifactCreated
 from domain.session.record import Recorded
-from domain.values.base import Text
-from domain.values.time import iso
+from domain.values.base import Text, iso
 from projections.engine.ports import Histories
 from projections.views.record import ArtifactItem
 

@@ -12,8 +12,8 @@ from domain.delivery import events as delivery
 from domain.discussion import events as discussion
 from domain.orchestration import events as orchestration
 from domain.session.record import Recorded
+from domain.values.base import iso
 from domain.values.budget import Spent
-from domain.values.time import iso
 from projections.facts import spent_by
 from projections.views.record import BudgetEntry
 

@@ -8,8 +8,7 @@ from typing import Any, Final, NamedTuple
 from domain.session.forking import names, unnamed
 from domain.session.record import Recorded, Whole
 from domain.session.state import Session
-from domain.values.base import Text
-from domain.values.time import iso
+from domain.values.base import Text, iso
 from projections.record.describe import describe
 from projections.record.explain import INPUTS
 from projections.record.session import view

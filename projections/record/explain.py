@@ -13,9 +13,8 @@ from domain.session.approvals import missing
 from domain.session.record import Recorded, RecordedCommand, commands_in
 from domain.session.state import Session
 from domain.session.turns import TurnFailed
-from domain.values.base import DomainEvent
+from domain.values.base import DomainEvent, iso
 from domain.values.sentences import Sentence, in_language
-from domain.values.time import iso
 from domain.values.words import Language, words
 from projections.record.describe import ROOM, describe, person
 from projections.record.describe import recorded as sentence

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from domain.kinds import KINDS
 from domain.session.record import Recorded
-from domain.values.time import iso
+from domain.values.base import iso
 from projections.engine.keeping import Keeper
 from projections.engine.ports import Database, Views
 from projections.record import worklog

@@ -4,7 +4,7 @@ Imports little, for the command line."""
 from collections.abc import Mapping
 from typing import Any, Final
 
-from domain.orchestration.phrases import ALL_DONE, CHECKPOINT_DONE, RESET, RESET_DONE
+from domain.orchestration import ALL_DONE, CHECKPOINT_DONE, RESET, RESET_DONE
 from domain.values.words import Language, Words, words
 
 ROOM: Final = "projections.record"

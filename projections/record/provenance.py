@@ -15,7 +15,7 @@ from domain.delivery.events import (
 from domain.orchestration.events import VerdictGiven
 from domain.provenance.work import NamedFinding, SessionWork, TurnWork
 from domain.session.children import ChildClosed
-from domain.session.forks import SessionForked
+from domain.session.history import SessionForked
 from domain.session.record import Recorded, Whole
 from domain.session.turns import TurnAnswered, TurnRequested
 from domain.session.workspace import WorkspacePrepared

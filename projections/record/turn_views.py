@@ -6,8 +6,7 @@ from typing import Final, NamedTuple
 
 from domain.session.record import Whole
 from domain.session.turns import ActivityRecorded, ToolUse
-from domain.values.base import DomainEvent, Text, Usage
-from domain.values.time import iso
+from domain.values.base import DomainEvent, Text, Usage, iso
 from projections.engine.ports import Histories
 from projections.record.turns import Attempt, TurnEntry, Turns
 from projections.views.turns import ActivityFrame, ToolCounts, TurnDetail, TurnFile, TurnState, TurnSummary

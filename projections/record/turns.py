@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from domain.delivery.events import DeliveryEvent
 from domain.discussion.events import DiscussionEvent
 from domain.orchestration.events import OrchestrationEvent
-from domain.session.permissions import PermissionEvent
+from domain.session.approvals import PermissionEvent
 from domain.session.record import Recorded
 from domain.session.turns import (
     ActivityRecorded,

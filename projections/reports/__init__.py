@@ -6,9 +6,8 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from domain.values.base import Unknown, absent
+from domain.values.base import Unknown, absent, iso
 from domain.values.sentences import Sentence
-from domain.values.time import iso
 from projections.engine.ports import Database, Projection
 from projections.reports import budgets, convergence, costs, decisions, quality, summary, waits
 from projections.reports.budgets import BudgetRow, BudgetTotals

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from domain.discussion import events as discussion
-from domain.discussion.digest import suggested
-from domain.session.forks import SessionForked
+from domain.discussion.events import suggested
+from domain.session.history import SessionForked
 from domain.session.record import Recorded
 from projections.engine.ports import Database
 from projections.facts import stop_reason

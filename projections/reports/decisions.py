@@ -13,7 +13,7 @@ from typing import NamedTuple
 from domain.discussion import events as discussion
 from domain.orchestration import events as orchestration
 from domain.session.record import Recorded
-from domain.values.time import iso
+from domain.values.base import iso
 from projections.engine.ports import Database
 from projections.reports.figures import ReportRow, ReportTotals, Spread, ordered, spread
 from projections.reports.ledger import Fact, Filters, Ledger, Values, unshared

@@ -10,7 +10,7 @@ from typing import Any
 from domain.delivery import events as delivery
 from domain.discussion import events as discussion
 from domain.orchestration import events as orchestration
-from domain.session.forks import SessionForked
+from domain.session.history import SessionForked
 from domain.session.record import Recorded
 from domain.values.base import DomainEvent
 from projections.engine.ports import LATEST, Database, Projection

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from domain.session.record import Recorded
 from domain.session.turns import TurnAttemptFailed, TurnCancelled, TurnFailed, TurnRetried
-from domain.values.time import iso, milliseconds
+from domain.values.base import iso, milliseconds
 from projections.engine.ports import Database
 from projections.reports.figures import AgentRow, ReportRow, ReportTotals, total_of
 from projections.reports.ledger import Fact, Filters, Ledger, Values, unshared

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from domain.channel import Channel, Waiting
 from domain.orchestration.state import Orchestration
-from domain.values.time import iso
+from domain.values.base import iso
 from projections.engine.ports import LATEST, Database
 from projections.record.result import result_of
 from projections.sessions.overview import cursor_of, position_of

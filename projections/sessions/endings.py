@@ -6,7 +6,7 @@ from typing import Final
 from domain.delivery import events as delivery
 from domain.discussion import events as discussion
 from domain.orchestration import events as orchestration
-from domain.session.forks import SessionForked
+from domain.session.history import SessionForked
 from domain.session.record import Recorded
 from domain.session.workspace import ResultPublished
 from projections.record.markdown import shortened

@@ -8,13 +8,13 @@ from typing import Any, Final, NamedTuple
 from domain.delivery import events as delivery
 from domain.delivery.chart import status as delivery_status
 from domain.discussion import events as discussion
-from domain.discussion.digest import seen_after
+from domain.discussion.events import seen_after
 from domain.orchestration import events as orchestration
-from domain.orchestration.chart import status as orchestration_status
+from domain.orchestration.state import status as orchestration_status
 from domain.session.approvals import DecisionPolicy
 from domain.session.attempts import failure_sentence
 from domain.session.children import ParentLink
-from domain.session.forks import SessionForked
+from domain.session.history import SessionForked
 from domain.session.record import Recorded
 from domain.session.turns import TurnFailed, TurnRetried
 from domain.values.base import DomainEvent

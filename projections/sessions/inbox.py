@@ -5,9 +5,8 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from domain.session.approvals import DecisionPolicy, Vote
-from domain.values.base import Invalid
+from domain.values.base import Invalid, iso
 from domain.values.sentences import Sentence
-from domain.values.time import iso
 from projections.engine.ports import Database
 from projections.sessions.causes import why
 from projections.sessions.overview import NEEDS, cursor_of, position_of

@@ -4,7 +4,7 @@ from typing import Final
 
 from domain.session.record import Recorded
 from domain.session.turns import Settled, TurnAttemptFailed, TurnRequested, TurnRetried
-from domain.values.time import milliseconds
+from domain.values.base import milliseconds
 from projections.engine.ports import Database
 
 SCHEMA: Final = (

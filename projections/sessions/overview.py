@@ -7,9 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple, get_args
 
-from domain.values.base import Invalid
+from domain.values.base import Invalid, iso
 from domain.values.sentences import Sentence
-from domain.values.time import iso
 from projections.engine.ports import LATEST, Database
 from projections.facts import AT_REST
 from projections.reports.ledger import Filters

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from domain.session.forks import SessionForked
-from domain.session.permissions import PermissionEvent, PermissionRequested
+from domain.session.approvals import PermissionEvent, PermissionRequested
+from domain.session.history import SessionForked
 from domain.session.record import Recorded
 from projections.engine.ports import Database
 from projections.engine.table import Table

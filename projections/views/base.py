@@ -5,8 +5,7 @@ from typing import Any
 from pydantic import ConfigDict, Field
 
 from domain.session.approvals import DecisionPolicy, Vote, missing
-from domain.values.base import Value
-from domain.values.time import iso
+from domain.values.base import Value, iso
 
 
 class View(Value):

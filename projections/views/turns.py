@@ -4,8 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from domain.session.attempts import Failure
-from domain.session.turns import Work
+from domain.session.attempts import Failure, Work
 from domain.values.base import Usage, absent
 from projections.views.base import Page, View
 

@@ -12,7 +12,7 @@ from adapters.agents.activity import Activity, Tool
 from adapters.agents.command import CommandAgent, CommandSettings
 from adapters.agents.port import Reply, Turn
 from adapters.processes import Finished, Pauses, run
-from domain.session.permissions import PermissionChoice
+from domain.session.approvals import PermissionChoice
 from domain.session.turns import FenceLevel
 from tests.adapters.agents_under_test import TURN
 

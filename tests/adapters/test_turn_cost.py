@@ -17,7 +17,7 @@ from adapters.turns.sharing import Sharing
 from adapters.turns.worker import Worker
 from adapters.workspace import Workspaces
 from adapters.writer.writer import CommandEnvelope, Writer
-from domain.discussion.commands import StartDiscussion
+from domain.discussion.events import StartDiscussion
 from domain.discussion.state import Discussion
 from domain.session.state import Session
 from domain.session.turns import RecordReply, TurnRequested

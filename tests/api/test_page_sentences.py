@@ -17,8 +17,8 @@ from api.web.sentences import in_words, told_in, words
 from domain.convergence import named
 from domain.convergence.profiles import Thresholds
 from domain.values.base import Invalid, Refused
+from domain.values.json import Malformed, decode
 from domain.values.sentences import Sentence, sentence_of
-from domain.values.strict import Malformed, decode
 from tests.api.scenes import at_checkpoint, begun, exhausted, reached
 from tests.api.seen import BROWSER, Seen
 from tests.api.server import delivery, session

@@ -11,8 +11,8 @@ from api.web.session.charts import BOX, DIAGRAMS, WIDTH
 from api.web.session.diagram import draw, visited
 from api.web.session.strip import BUCKETS, strip
 from domain.delivery import chart as delivery
-from domain.discussion import chart as discussion
-from domain.orchestration import chart as orchestration
+from domain.discussion import state as discussion
+from domain.orchestration import state as orchestration
 from domain.session.chart import ChartTable
 from domain.values.words import LANGUAGES, Language
 from projections.record.marks import Light, Step

@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.delivery.command_prefixes import is_allowed, only, prefixes
+from domain.delivery.validation import is_allowed, only, prefixes
 
 LISTED = prefixes("pytest, python -m pytest,npm test,'my tool' \"a b\",")
 

@@ -8,8 +8,7 @@ from domain.delivery.decide import allowed_actions
 from domain.delivery.events import DeliveryRetried, PhaseFailed
 from domain.session.attempts import FRESH, Failure, FailureCode, NextAttempt, RetryPolicy, step_after
 from domain.session.turns import RecordReply, RetryTurn, TurnAnswered, TurnAttemptFailed, TurnFailed, TurnRetried
-from domain.values.base import Refused, Usage
-from domain.values.time import iso
+from domain.values.base import Refused, Usage, iso
 from tests.kit.replies import review
 from tests.kit.stories import MINUTE, DeliveryStory, topics
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from domain.delivery.baseline import Baseline, BaselineCommand, Escape, Preparation, SetupCommand, new_failures
 from domain.delivery.commands import CancelDelivery, RecordBaseline, RecordValidation
 from domain.delivery.events import BaselineRecorded, DeliveryRetried, ValidationFailed
 from domain.delivery.state import Delivery
+from domain.delivery.validation import Baseline, BaselineCommand, Escape, Preparation, SetupCommand, new_failures
 from domain.kinds import allowed_actions
 from domain.replay import first_difference
 from domain.session.attempts import Failure

@@ -2,15 +2,13 @@
 
 import pytest
 
-from domain.discussion.commands import CancelDiscussion, StartDiscussion
-from domain.discussion.events import Cancelled, Decided, Expired
+from domain.discussion.events import CancelDiscussion, Cancelled, Decided, Expired, StartDiscussion
 from domain.kinds import allowed_actions
 from domain.orchestration.commands import ContinueOrchestration
 from domain.session.children import Choice, Decide, ParentLink
 from domain.session.turns import ExpireTurn, TurnCancelled, TurnRequested
-from domain.values.base import Text, Usage
+from domain.values.base import Text, Usage, iso
 from domain.values.budget import Spent
-from domain.values.time import iso
 from tests.kit.discussing import DiscussionStory, topic, waiting
 from tests.kit.replies import critique
 from tests.kit.stories import START, topics

@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.delivery.reasons import LONGEST, MOST, reasons
+from domain.delivery.validation import LONGEST, MOST, reasons
 
 PYTEST = """\
 tests/test_a.py .F                                                       [100%]

@@ -7,7 +7,7 @@ import pytest
 
 from domain import replies
 from domain.values.base import Invalid, Unreadable
-from domain.values.strict import JSON
+from domain.values.json import JSON
 
 
 def problem(kind: str, text: str) -> str:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.values.strict import JSON, MAX_DEPTH, Malformed, decode
+from domain.values.json import JSON, MAX_DEPTH, Malformed, decode
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from adapters.turns.worker import Worker
 from adapters.workspace import Workspaces
 from adapters.writer.writer import CommandEnvelope, Writer
 from domain.convergence import named
-from domain.discussion.commands import StartDiscussion
+from domain.discussion.events import StartDiscussion
 from domain.discussion.state import Discussion
 from domain.values.base import Text
 from tests.kit.discussing import topic

@@ -16,9 +16,8 @@ from domain.kinds import carry_out, fold
 from domain.orchestration.commands import POLICY, ContinueOrchestration, ResetOrchestration, StartOrchestration
 from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.orchestration.state import Orchestration
-from domain.session.attempts import Failure, FailureCode
+from domain.session.attempts import Failure, FailureCode, Outstanding
 from domain.session.decision import Outcome
-from domain.session.outstanding import Outstanding
 from domain.session.record import Causation, Recorded
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import RecordPackage, RecordReply, TurnRequested

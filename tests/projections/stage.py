@@ -10,15 +10,14 @@ from adapters.writer.writer import CommandEnvelope, CommitListener, Writer
 from domain.channel import ReceiveMessage, channel_id
 from domain.convergence import named
 from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordValidation, StartDelivery
-from domain.discussion.commands import CancelDiscussion, StartDiscussion
+from domain.discussion.events import CancelDiscussion, StartDiscussion
 from domain.discussion.state import Discussion
 from domain.kinds import KINDS, allowed_actions
 from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration, StartOrchestration
 from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.orchestration.state import Orchestration
-from domain.session.attempts import Failure
+from domain.session.attempts import Failure, Outstanding
 from domain.session.children import Decide, DiscussionBrief, ReviewSettings
-from domain.session.outstanding import Outstanding
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
 from domain.session.turns import ActivitySummary, ExpireTurn, RecordPackage, RecordReply, RetryTurn, ToolUse

@@ -13,7 +13,7 @@ from domain.convergence import SHIPPED_V3
 from domain.orchestration.commands import ContinueOrchestration
 from domain.session.attempts import Failure, FailureCode, RetryPolicy
 from domain.session.children import Decide
-from domain.session.forks import SessionForked
+from domain.session.history import SessionForked
 from domain.session.record import Recorded
 from domain.session.turns import ExpireTurn, RecordReply, RetryTurn
 from domain.values.base import DomainEvent, Unknown, Usage

@@ -24,8 +24,8 @@ from adapters.turns.live import Live
 from adapters.turns.runner import TurnRunner
 from adapters.turns.worker import Worker
 from adapters.writer.writer import CommandEnvelope, Writer
-from domain.delivery.baseline import Baseline
 from domain.delivery.commands import ExtendBudget, RecordBaseline, RecordValidation, StartDelivery
+from domain.delivery.validation import Baseline
 from domain.kinds import allowed_actions
 from domain.orchestration.commands import AddRounds, ContinueOrchestration, StartOrchestration
 from domain.orchestration.events import Employee, OrchestrationRequest

@@ -37,7 +37,7 @@ from adapters.store.sqlite.connection import (
     store_error,
 )
 from adapters.store.sqlite.rows import SCHEMA, SqliteRows, add_columns
-from domain.session.redaction import REDACTED
+from domain.session.history import REDACTED
 from domain.values.sentences import Sentence
 
 READERS = 4

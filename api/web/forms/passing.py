@@ -22,8 +22,8 @@ from api.web.sentences import in_words, told_in
 from api.web.start_form import Field, Form
 from domain.discussion.state import Discussion
 from domain.values.base import HansardError
+from domain.values.json import Malformed, decode
 from domain.values.sentences import Sentence, sentence_of
-from domain.values.strict import Malformed, decode
 from domain.values.words import Words
 
 

@@ -9,7 +9,7 @@ from api.web.session.context import PanelContext
 from api.web.session.overview import left_over
 from domain.delivery.state import Delivery
 from domain.orchestration.state import Orchestration
-from domain.values.time import iso
+from domain.values.base import iso
 from projections.record.marks import Left
 
 """Millionths in one of whatever currency it is."""

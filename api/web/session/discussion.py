@@ -10,7 +10,7 @@ from api.web.session.context import ICONS, LONG, SENTENCE, WHOLE, PanelContext, 
 from domain.convergence import Metrics
 from domain.discussion.state import Discussion, RoundContribution
 from domain.discussion.strategies import STRATEGIES
-from domain.values.time import iso
+from domain.values.base import iso
 
 OPENLY, FOLDED = 3, 4_000
 """How many of the newest rounds are shown in full, and how many characters of older ones."""

@@ -9,7 +9,7 @@ from api.web.model import clock, seconds_or_clock
 from api.web.plain_text import cut
 from api.web.session.context import PanelContext
 from api.web.session.turns import TurnCard, report_of, turns_of
-from domain.values.time import iso
+from domain.values.base import iso
 from projections.record.turns import TRIED, Attempt
 
 WIDTH, HEAD, LANE, NAMES = 1_360, 22, 26, 150

@@ -10,7 +10,7 @@ from api.web.session.context import ICONS, LONG, SENTENCE, PanelContext
 from api.web.session.leading import lead
 from api.web.session.turns import live
 from domain.delivery.state import Delivery
-from domain.discussion.digest import suggested
+from domain.discussion.events import suggested
 from domain.discussion.state import Discussion
 from domain.orchestration.endings import asks
 from domain.orchestration.state import Orchestration

@@ -16,7 +16,7 @@ from api.web.session import overview
 from api.web.session.context import ICONS, badge_of
 from api.web.session.panels import Gallery
 from domain.delivery.state import Delivery
-from domain.discussion.digest import suggested
+from domain.discussion.events import suggested
 from domain.discussion.state import Discussion
 from domain.kinds import KINDS, allowed_actions
 from domain.session.record import kind_of

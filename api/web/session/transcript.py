@@ -11,7 +11,7 @@ from api.web.plain_text import cut
 from api.web.session.context import LONG, SENTENCE, PanelContext, tame
 from api.web.session.stored import event_of, whole
 from api.web.session.validation_report import looks_bad, uncoloured
-from domain.session.permissions import PermissionDecided, PermissionRequested
+from domain.session.approvals import PermissionDecided, PermissionRequested
 from domain.session.turns import ActivityRecorded, ToolUse, TurnAttemptFailed, TurnFailed
 from projections.record.turns import Attempt, TurnEntry
 

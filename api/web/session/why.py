@@ -16,7 +16,7 @@ from api.web.session.context import SENTENCE, badge_of
 from api.web.session.reading import as_of, reading
 from api.web.session.rows import MESSAGE
 from domain.delivery.commands import CancelDelivery, DecideScope, ExtendBudget
-from domain.discussion.commands import CancelDiscussion
+from domain.discussion.events import CancelDiscussion
 from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration
 from domain.orchestration.state import Orchestration
 from domain.session.actions import refusal

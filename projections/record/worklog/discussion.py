@@ -22,9 +22,9 @@ from domain.discussion.events import (
     Synthesized,
 )
 from domain.discussion.state import Discussion
-from domain.session.forks import SessionForked
+from domain.session.history import SessionForked
 from domain.session.record import Recorded
-from domain.values.time import iso
+from domain.values.base import iso
 from domain.values.words import Words
 from projections.record.markdown import cell, neutral
 from projections.record.turns import Turns

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 
-from domain.orchestration.chart import status
 from domain.orchestration.events import (
     CheckpointReached,
     Completed,
@@ -25,9 +24,9 @@ from domain.orchestration.events import (
     WasReset,
     WorkReported,
 )
-from domain.orchestration.state import AGENT, Orchestration
+from domain.orchestration.state import AGENT, Orchestration, status
 from domain.session.children import ChildClosed, ChildRequested
-from domain.session.forks import SessionForked
+from domain.session.history import SessionForked
 from domain.session.record import Recorded
 from domain.session.turns import Settled, TurnAnswered, TurnCancelled
 from domain.values.phases import PHASES, AgentPhases

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from domain.session.approvals import PermissionDecided, PermissionRequested
 from domain.session.children import ChildClosed, ChildRequested
-from domain.session.forks import SessionForked
-from domain.session.permissions import PermissionDecided, PermissionRequested
+from domain.session.history import SessionForked
 from domain.session.turns import TurnAnswered, TurnCancelled, TurnFailed
-from domain.values.base import DomainEvent, Text
+from domain.values.base import DomainEvent, Text, iso
 from domain.values.sentences import Sentence
-from domain.values.time import iso
 from domain.values.words import Words
 from projections.record.markdown import cell, inline, item, neutral, plain, quote, shortened
 from projections.record.worklog.log import Row

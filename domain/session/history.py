@@ -1,13 +1,18 @@
-"""What happens to a fork: a session whose history, up to a version, is that of another."""
+"""What happens to a session's history: a fork shares it up to a version, and a redaction takes a long text out of it.
 
+The events that quote the beginning of a redacted text keep their hashes: the event of the redaction names them, with
+what they are now.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
 from domain.convergence.profiles import Profile
 from domain.session.turns import TurnRequested
-from domain.values.base import Command, DomainEvent
+from domain.values.base import Command, DomainEvent, Value
 
 Mode = Literal["live", "stop"]
 
@@ -55,7 +60,7 @@ class SessionReleased(DomainEvent):
     role: str = Field(default="supervisor", description="who speaks; the supervisor is Hansard itself")
 
 
-EVENTS: tuple[type[DomainEvent], ...] = (SessionForked, SessionDiverged, SessionReleased)
+FORKS: tuple[type[DomainEvent], ...] = (SessionForked, SessionDiverged, SessionReleased)
 
 
 class ForkSession(Command):
@@ -80,3 +85,41 @@ class Release(Command):
     """Continue a held fork; `requests` are the turns it was held at."""
 
     requests: tuple[TurnRequested, ...] = ()
+
+
+REDACTED: Final = "[redacted]"
+"""What readers get in place of the text."""
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class RedactedEvent(Value):
+    """An event that quoted the beginning of a text."""
+
+    version: int = Field(ge=1)
+    hash: str = Field(description="SHA-256 of the event as it is stored now")
+
+
+class TextRedacted(DomainEvent):
+    """A long text was removed from the log."""
+
+    TOPIC: ClassVar[str] = "session.text_redacted"
+    digest: str = Field(description="SHA-256 of the text")
+    reason: str = Field(description="why it was removed")
+    events: tuple[RedactedEvent, ...] = Field(
+        default=(), description="the events of this session that quoted its beginning; they no longer do"
+    )
+
+
+REDACTIONS: tuple[type[DomainEvent], ...] = (TextRedacted,)
+
+
+class RedactText(Command):
+    """Remove the text from the session's events and from the log."""
+
+    digest: Digest
+    reason: str = Field(min_length=1, max_length=2_000)
+    events: tuple[RedactedEvent, ...] = ()
+
+
+def redact_text(command: RedactText) -> Iterator[DomainEvent]:
+    yield TextRedacted(digest=command.digest, reason=command.reason, events=command.events)
