@@ -82,7 +82,7 @@ def test_a_turn_introduces_itself_opens_a_session_in_the_workspace_and_asks(zoe:
     assert zoe.seen("session/prompt") == [{"sessionId": "ses-1", "prompt": [{"type": "text", "text": "Fix it."}]}]
 
 
-def test_what_it_does_is_heard_in_the_common_form(zoe: Zoe) -> None:
+def test_activity_is_reported_in_the_common_format(zoe: Zoe) -> None:
     heard: list[Activity] = []
     lines: list[str] = []
     turn = replace(zoe.turn, observe=heard.append, transcribe=lines.append)
@@ -174,7 +174,7 @@ def test_the_model_is_chosen_where_the_agent_lets_it_be(
 
 
 @pytest.mark.parametrize(("choice", "option"), [("allow", "o-allow_once"), ("deny", "o-reject_once")])
-def test_permission_is_asked_with_the_command_line_and_holds_for_once(zoe: Zoe, choice: Choice, option: str) -> None:
+def test_permission_is_requested_with_the_command_line_and_granted_once(zoe: Zoe, choice: Choice, option: str) -> None:
     asked: list[tuple[str, str, tuple[str, ...]]] = []
     heard: list[Activity] = []
     turn = replace(zoe.turn, permit=answering(choice, asked), observe=heard.append)
@@ -224,7 +224,7 @@ def test_nothing_is_allowed_for_good(zoe: Zoe, kinds: list[str], outcome: dict[s
     assert (zoe.seen("outcome"), asked) == ([outcome], [])
 
 
-def test_limits_stand_still_while_a_person_thinks() -> None:
+def test_limits_pause_while_a_person_decides() -> None:
     now = [100.0]
     watch = Stopwatch(wall=60, idle=10, time=lambda: now[0])
     now[0] += 9
@@ -249,7 +249,7 @@ def test_limits_stand_still_while_a_person_thinks() -> None:
 @pytest.mark.parametrize(
     "method", ["fs/read_text_file", "fs/write_text_file", "terminal/create", "elicitation/create", "x" * 1_000]
 )
-def test_no_files_and_terminals_of_ours_are_lent(zoe: Zoe, method: str) -> None:
+def test_no_files_and_terminals_are_offered_to_the_agent(zoe: Zoe, method: str) -> None:
     target = zoe.folder / "outside.txt"
     given = {"sessionId": "ses-1", "path": str(target), "content": "x", "command": "touch", "args": [str(target)]}
     assert zoe.asked({"call": [method, given]}, {"say": "ok"}).failure is None
@@ -264,7 +264,7 @@ def test_no_files_and_terminals_of_ours_are_lent(zoe: Zoe, method: str) -> None:
     ("abilities", "method"),
     [({"sessionCapabilities": {"resume": {}}}, "session/resume"), ({"loadSession": True}, "session/load")],
 )
-def test_a_conversation_goes_on_in_a_new_process(zoe: Zoe, abilities: dict[str, Any], method: str) -> None:
+def test_a_conversation_continues_in_a_new_process(zoe: Zoe, abilities: dict[str, Any], method: str) -> None:
     first = zoe.asked(abilities=abilities)
     second = zoe.asked(abilities=abilities, turn=replace(zoe.turn, turn_id="t-2", agent_session=first.agent_session))
     assert (second.resumed, second.new_conversation, second.text) == (True, None, "ok")
@@ -273,7 +273,7 @@ def test_a_conversation_goes_on_in_a_new_process(zoe: Zoe, abilities: dict[str, 
 
 
 @pytest.mark.parametrize("abilities", [{}, {"loadSession": True}])
-def test_where_it_cannot_go_on_a_new_one_begins_with_a_digest(zoe: Zoe, abilities: dict[str, Any]) -> None:
+def test_a_conversation_that_cannot_continue_is_replaced_with_a_digest(zoe: Zoe, abilities: dict[str, Any]) -> None:
     first = zoe.asked(abilities=abilities)
     for kept in (zoe.folder / "data").rglob("sessions.json"):
         kept.unlink()
@@ -358,7 +358,7 @@ def test_a_program_that_cannot_be_started_is_refused(zoe: Zoe) -> None:
     assert code(ask(agent, zoe.turn)) == "refused"
 
 
-def test_a_secret_is_struck_out_of_whatever_comes_back(zoe: Zoe, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_is_redacted_from_all_output(zoe: Zoe, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ZOE_KEY", "sk-open-sesame")
     heard: list[Activity] = []
     lines: list[str] = []
@@ -373,7 +373,7 @@ def test_a_secret_is_struck_out_of_whatever_comes_back(zoe: Zoe, monkeypatch: py
     assert "sesame" not in f"{heard}{lines}"
 
 
-def test_a_cancelled_turn_is_told_so_and_leaves_nothing_running(zoe: Zoe, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cancelled_turn_tells_the_agent_and_leaves_nothing_running(zoe: Zoe, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("adapters.agents.rpc.CANCEL_SECONDS", 60)
     pids = zoe.folder / "pids"
 

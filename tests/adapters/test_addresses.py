@@ -27,6 +27,6 @@ def test_a_place_is_the_same_for_every_account() -> None:
 
 
 @pytest.mark.parametrize("url", ["sqlite:///x", "postgresql://db:many/x", "postgresql://db/x#y"])
-def test_what_is_no_address_is_refused(url: str) -> None:
+def test_invalid_addresses_are_refused(url: str) -> None:
     with pytest.raises(ValueError, match=r"expected postgresql|port should be a number"):
         address_of(url)

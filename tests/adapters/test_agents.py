@@ -36,13 +36,13 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("text", ["ok", "안녕하세요, 끝났습니다.", '{"a": {"b": "{prompt}"}}', "x" * 1_000_000])
-def test_an_agent_answers_with_its_words(subject: Subject, text: str) -> None:
+def test_an_agent_answers_with_its_text(subject: Subject, text: str) -> None:
     reply = ask(subject.says(text))
     assert (reply.text, reply.failure, reply.truncated) == (text, None, False)
     assert reply.usage == Usage(input_tokens=None, output_tokens=None, cost_micros=None)
 
 
-def test_an_empty_answer_is_never_taken_for_words(subject: Subject) -> None:
+def test_an_empty_answer_is_never_accepted(subject: Subject) -> None:
     """A script may want silence; of a program silence is no answer."""
     reply = ask(subject.says(""))
     assert reply.text == ""
@@ -91,7 +91,7 @@ def test_a_turn_that_ran_out_of_time_leaves_nothing_running(subject: Subject, sc
     assert list(scratch.iterdir()) == []
 
 
-def test_an_answer_past_the_limit_is_cut_and_told(subject: Subject) -> None:
+def test_an_answer_past_the_limit_is_cut_and_reported(subject: Subject) -> None:
     reply = ask(subject.says("가" * 1_000), replace(TURN, limits=Limits(output_bytes=100)))
     assert (code(reply), reply.truncated, reply.agent_session) == ("limit", True, None)
     assert len(reply.text.encode()) <= 100
@@ -163,7 +163,7 @@ def test_a_broken_inline_scenario_is_a_refusal_that_names_the_place() -> None:
     assert "/scenario/replies/Backend" in failure.detail
 
 
-def test_an_entry_may_write_files_and_tell_its_cost() -> None:
+def test_an_entry_may_write_files_and_report_its_cost() -> None:
     entry = {"text": "done", "files": {"src/가.py": "x = 1\n"}, "usage": {"inputTokens": 12, "costMicros": 3}}
     reply = ask(scripted({"Backend": [entry]}))
     assert (reply.text, reply.files) == ("done", {"src/가.py": "x = 1\n"})
@@ -219,7 +219,7 @@ def test_an_entrys_delay_goes_before_the_scenarios() -> None:
         ("backend", "", "ok"),
     ],
 )
-def test_whom_the_scenario_leaves_out_answers_harmlessly(role: str, reads: str, answer: object) -> None:
+def test_agents_missing_in_the_scenario_give_a_harmless_answer(role: str, reads: str, answer: object) -> None:
     turn = replace(TURN, agent="Somebody", role=role, reads=reads, expects=("Backend", "Docs"))
     text = ask(Scripted(), turn).text
     assert (text if isinstance(answer, str) else orjson.loads(text)) == answer

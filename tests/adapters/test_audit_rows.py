@@ -82,16 +82,14 @@ def unfound(log: Path, folder: Path, harm: object, seed: int, count: int) -> lis
 
 
 @pytest.mark.parametrize("harm", [deleted, inserted, swapped, retyped])
-def test_every_harmed_row_is_found(log: Path, tmp_path: Path, harm: object) -> None:
+def test_every_damaged_row_is_found(log: Path, tmp_path: Path, harm: object) -> None:
     assert unfound(log, tmp_path, harm, 1, 25) == []
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("harm", [deleted, inserted, swapped, retyped])
-def test_every_one_of_a_thousand_harmed_rows_of_each_kind_is_found(
-    log: Path, tmp_path: Path, harm: object, seed: int
-) -> None:
+def test_a_thousand_damaged_rows_of_each_kind_are_found(log: Path, tmp_path: Path, harm: object, seed: int) -> None:
     assert unfound(log, tmp_path, harm, 100 + seed, 250) == []
 
 
@@ -107,7 +105,7 @@ def test_the_order_of_an_untouched_log_has_no_fault(log: Path) -> None:
     assert verified(log).faults == []
 
 
-def test_events_of_one_command_that_stand_apart_are_told_where_they_belong(tmp_path: Path) -> None:
+def test_separated_events_of_one_command_are_reported(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     stage.delivers("delivery-1").delivers("delivery-2")
     stage.store.close()
@@ -121,7 +119,7 @@ def test_events_of_one_command_that_stand_apart_are_told_where_they_belong(tmp_p
     ]
 
 
-def test_an_event_that_stands_before_its_cause_is_told(tmp_path: Path) -> None:
+def test_an_event_before_its_cause_is_reported(tmp_path: Path) -> None:
     """An orchestration that ends tells its channel: each of the two events is a whole decision of its session."""
     stage = Stage(tmp_path)
     stage.orchestrates("orchestration-1", "hello", triage="direct", origin="telegram")
@@ -135,7 +133,7 @@ def test_an_event_that_stands_before_its_cause_is_told(tmp_path: Path) -> None:
     assert f"{noted.event_id} stands before {last.event_id}, which is its cause" in told
 
 
-def test_whole_commands_that_changed_places_are_found_by_a_checkpoint_only(tmp_path: Path) -> None:
+def test_swapped_commands_are_found_only_with_a_checkpoint(tmp_path: Path) -> None:
     """Two deliveries that begin with as many events: nothing in the log says which was first."""
     stage = Stage(tmp_path)
     stage.delivers("delivery-1").delivers("delivery-2")
@@ -174,12 +172,12 @@ def alone(path: Path, folder: Path, name: str) -> Iterator[bytes]:
     single.unlink()
 
 
-def test_sessions_that_were_imported_before_their_cause_are_no_fault(log: Path, tmp_path: Path) -> None:
+def test_sessions_imported_before_their_cause_are_not_a_fault(log: Path, tmp_path: Path) -> None:
     names = [str(name) for (name,) in rows(log, "SELECT DISTINCT stream FROM events ORDER BY stream DESC")]
     assert verified(carried(tmp_path, log, *names)).faults == []
 
 
-def test_forks_are_no_fault_also_where_their_source_comes_later(tmp_path: Path) -> None:
+def test_forks_before_their_source_are_not_a_fault(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     stage = Stage(tmp_path / "one")
     stage.delivers("delivery-1").answers("delivery-1", "A plan.").answers("delivery-1", "Modules.")

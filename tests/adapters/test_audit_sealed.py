@@ -70,7 +70,7 @@ def test_nothing_can_be_written_to_it(log: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"no database at all"])
-def test_a_file_that_is_no_log_is_told_and_left_alone(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_log_is_reported_and_left_alone(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "other.db"
     path.write_bytes(content)
     with pytest.raises(StoreError), sealed(path):
@@ -78,7 +78,7 @@ def test_a_file_that_is_no_log_is_told_and_left_alone(tmp_path: Path, content: b
     assert path.read_bytes() == content
 
 
-def test_the_database_of_somebody_else_gets_no_tables(tmp_path: Path) -> None:
+def test_a_foreign_database_gets_no_tables(tmp_path: Path) -> None:
     path = tmp_path / "other.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE mine (a)")
@@ -88,7 +88,7 @@ def test_the_database_of_somebody_else_gets_no_tables(tmp_path: Path) -> None:
     assert digest(path) == before
 
 
-def test_a_file_beside_which_nothing_can_be_written_is_read(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_in_a_read_only_folder_is_read(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A WAL database on a read-only disk: SQLite wants to make its files there, unless it is told that none change."""
     connect, asked = sqlite3.connect, list[str]()
 
@@ -111,7 +111,7 @@ def test_a_file_beside_which_nothing_can_be_written_is_read(log: Path, monkeypat
         pass
 
 
-def test_a_schema_that_is_no_text_any_more_is_a_sentence(log: Path) -> None:
+def test_a_damaged_schema_is_reported_in_a_sentence(log: Path) -> None:
     """SQLite's complaint quotes it, and cannot be read itself."""
     content = log.read_bytes()
     for before, after in ((b"tableevents", b"table\xe5vents"), (b"CREATE TABLE events (", b"CREATE TABL\xe5 events (")):

@@ -56,7 +56,7 @@ def test_an_untouched_log_is_sound_and_its_figures_are_those_of_the_tables(log: 
         assert found.root == checkpoints.head(store).root.hex()
 
 
-def test_the_log_under_test_has_all_that_can_be_harmed(log: Path) -> None:
+def test_the_log_under_test_has_every_kind_of_row(log: Path) -> None:
     [(kinds,)] = rows(log, "SELECT count(DISTINCT substr(stream, 1, instr(stream, '-'))) FROM events")
     assert kinds == 5
     for table in ("texts", "turns"):
@@ -95,7 +95,7 @@ def test_ten_thousand_flipped_bits_are_found_or_change_nothing(log: Path, tmp_pa
     assert found["found"] >= 600, found
 
 
-def test_a_time_that_is_none_any_more_is_found_at_its_position(log: Path, harm: Callable[..., Path]) -> None:
+def test_a_damaged_time_is_reported_at_its_position(log: Path, harm: Callable[..., Path]) -> None:
     [(place,)] = rows(
         log,
         "SELECT min(position) FROM events WHERE topic = 'turn.requested'"
@@ -125,7 +125,9 @@ def test_a_deleted_row_is_found_at_its_position(log: Path, harm: Callable[..., P
     assert found.first_bad == place
 
 
-def test_the_last_row_of_a_stream_is_missed_though_its_chain_does_not(log: Path, harm: Callable[..., Path]) -> None:
+def test_a_deleted_last_row_of_a_stream_is_noticed_although_its_chain_is_intact(
+    log: Path, harm: Callable[..., Path]
+) -> None:
     """Nothing in the stream comes after it, but its position is gone."""
     sql = "SELECT max(position) FROM events GROUP BY stream ORDER BY 1 LIMIT 1"
     [(place,)] = rows(log, sql)
@@ -133,7 +135,7 @@ def test_the_last_row_of_a_stream_is_missed_though_its_chain_does_not(log: Path,
     assert found.first_bad == place
 
 
-def test_two_rows_that_changed_places_are_found(log: Path, harm: Callable[..., Path]) -> None:
+def test_two_swapped_rows_are_found(log: Path, harm: Callable[..., Path]) -> None:
     stream = a_stream_with(log, 5)
     first, second = position(log, stream, 2), position(log, stream, 4)
     found = verified(
@@ -146,7 +148,7 @@ def test_two_rows_that_changed_places_are_found(log: Path, harm: Callable[..., P
     assert found.first_bad == first
 
 
-def test_contents_that_changed_places_are_found(log: Path, harm: Callable[..., Path]) -> None:
+def test_swapped_contents_are_found(log: Path, harm: Callable[..., Path]) -> None:
     stream = a_stream_with(log, 5)
     first, second = position(log, stream, 2), position(log, stream, 4)
     swap = (
@@ -200,7 +202,7 @@ def test_a_changed_row_is_found_at_its_position(log: Path, harm: Callable[..., P
 
 @pytest.mark.parametrize("column", ["stream", "topic", "state", "hash", "version"])
 @pytest.mark.parametrize("value", ["NULL", "x'ff'", "'words'", "1.5", "cast(x'ff' AS TEXT)"])
-def test_values_of_another_type_are_found_and_what_comes_after_is_read(
+def test_values_of_another_type_are_found_and_later_rows_are_read(
     log: Path, harm: Callable[..., Path], column: str, value: str
 ) -> None:
     place = position(log, a_stream_with(log, 5), 3)
@@ -285,7 +287,7 @@ def _root(log: Path, size: int) -> bytes:
     return tree.root()
 
 
-def test_a_turn_that_a_person_has_asked_again_is_no_fault(tmp_path: Path) -> None:
+def test_a_turn_that_a_person_retried_is_not_a_fault(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     stage.delivers().fails("delivery-1").do("delivery-1", RetryTurn())
     assert verify(stage.store).faults == []
@@ -370,5 +372,5 @@ def test_views_are_asked_only_of_a_sound_log(log: Path, harm: Callable[..., Path
         assert "the views differ" not in [fault.problem for fault in verify(store, lambda: "the views differ").faults]
 
 
-def test_no_more_than_a_hundred_faults_are_told(harm: Callable[..., Path]) -> None:
+def test_at_most_a_hundred_faults_are_reported(harm: Callable[..., Path]) -> None:
     assert len(verified(harm("UPDATE events SET hash = randomblob(32)")).faults) == 100

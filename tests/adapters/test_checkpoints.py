@@ -132,7 +132,7 @@ def test_no_words_break_it(words: str) -> None:
 
 
 @pytest.mark.parametrize("words", ["", "x", PUBLIC[:-4], PUBLIC + "AAAA", "\u00e4" * 44])
-def test_what_is_no_public_key_is_refused(words: str) -> None:
+def test_an_invalid_public_key_is_refused(words: str) -> None:
     with pytest.raises(NotProved, match="no public key"):
         public_key(words)
 
@@ -162,7 +162,7 @@ def test_a_broken_key_is_a_sentence_and_not_replaced(tmp_path: Path, words: byte
 # -- the log ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_log_that_grew_still_holds_what_was_signed(tmp_path: Path) -> None:
+def test_a_longer_log_still_contains_what_was_signed(tmp_path: Path) -> None:
     with audited.opened(tmp_path / "log.db") as store:
         empty = head(store)
     assert (empty.size, empty.root) == (0, hashlib.sha256(b"").digest())
@@ -179,7 +179,7 @@ def test_a_log_that_grew_still_holds_what_was_signed(tmp_path: Path) -> None:
         )
 
 
-def test_nobody_signs_a_damaged_log(log: Path, tmp_path: Path) -> None:
+def test_a_damaged_log_is_not_signed(log: Path, tmp_path: Path) -> None:
     path = audited.copied(log, tmp_path)
     audited.harmed(path, "UPDATE events SET state = x'7b7d' WHERE position = 9")
     with audited.opened(path) as store, pytest.raises(NotProved, match="position 9 has been changed"):
@@ -264,7 +264,7 @@ _JSON = st.recursive(
 
 
 @given(st.sampled_from(["event", "previousHash", "index", "proof", "checkpoint", "all"]), _JSON)
-def test_hostile_json_is_no_proof(proof: dict[str, Any], place: str, value: Any) -> None:
+def test_hostile_json_is_not_accepted_as_a_proof(proof: dict[str, Any], place: str, value: Any) -> None:
     if place != "all" and value == proof[place]:
         return
     with pytest.raises(NotProved):

@@ -80,7 +80,7 @@ def test_a_turn_opens_a_thread_in_the_workspace_that_asks_a_person(cora: Cora) -
     assert asked["input"] == [{"type": "text", "text": "Fix it."}]
 
 
-def test_what_it_does_is_heard_in_the_common_form(cora: Cora) -> None:
+def test_activity_is_reported_in_the_common_format(cora: Cora) -> None:
     lines: list[str] = []
     cora.ask(
         {"tell": ["item/reasoning/summaryTextDelta", {"itemId": "r1", "delta": "Let me look."}]},
@@ -208,7 +208,7 @@ def test_a_turn_that_is_stopped_while_it_retries_says_why(cora: Cora) -> None:
     assert "while it retried: Reconnecting... 1/5: last status: 429" in reply.failure.detail
 
 
-def test_a_program_that_ends_early_is_a_crash_with_its_words(cora: Cora) -> None:
+def test_a_program_that_ends_early_is_a_crash_with_its_output(cora: Cora) -> None:
     reply = cora.ask({"exit": 3})
     assert code(reply) == "crash"
     assert reply.failure
@@ -222,7 +222,7 @@ def test_a_program_that_ends_early_is_a_crash_with_its_words(cora: Cora) -> None
         ([{"say": "x" * 101}], Limits(output_bytes=100), "limit"),
     ],
 )
-def test_an_answer_that_is_none_is_a_failure(cora: Cora, steps: list[Any], limits: Limits, expected: str) -> None:
+def test_an_invalid_answer_is_a_failure(cora: Cora, steps: list[Any], limits: Limits, expected: str) -> None:
     assert code(cora.ask(*steps, turn=replace(cora.turn, limits=limits))) == expected
 
 
@@ -232,7 +232,7 @@ def test_an_error_of_a_request_is_a_failure(cora: Cora) -> None:
 
 @pytest.mark.parametrize("params", [{}, {"item": None}, {"item": {"type": 3, "command": 4}}, {"plan": [None]}])
 @pytest.mark.parametrize("method", ["item/started", "item/completed", "turn/plan/updated", "error", "warning", "x/y"])
-def test_unknown_shapes_are_no_error(method: str, params: dict[str, Any]) -> None:
+def test_unknown_shapes_are_ignored(method: str, params: dict[str, Any]) -> None:
     assert all(isinstance(found, Activity) for found in activities(method, params))
 
 

@@ -62,7 +62,7 @@ def test_places_are_filled_once_and_literally(json_command: CommandSubject) -> N
 @pytest.mark.parametrize(
     ("template", "refused"), [(["{prompt}"], True), (["-p={prompt}"], False), (["--", "{prompt}"], False)]
 )
-def test_a_prompt_is_never_taken_for_an_option(
+def test_a_prompt_is_never_parsed_as_an_option(
     json_command: CommandSubject, template: list[str], refused: bool
 ) -> None:
     agent = json_command.ordered(*template, orders={"report": "x"})
@@ -168,7 +168,7 @@ def test_a_banner_is_not_part_of_the_answer(command: CommandSubject) -> None:
     ]
 
 
-def test_the_settings_may_be_stricter_than_the_turn(command: CommandSubject) -> None:
+def test_the_settings_may_set_stricter_limits_than_the_turn(command: CommandSubject) -> None:
     codes = []
     for bound in ({"timeout_seconds": 0.3}, {"idle_seconds": 0.3}, {"output_bytes": 10}):
         (command.folder / "said").write_text("x" * 1_000)
@@ -228,7 +228,7 @@ def test_a_resumed_turn_gets_its_session_id_and_its_home(command: CommandSubject
     assert second.agent_session == first.agent_session
 
 
-def test_forgetting_deletes_the_home_and_begins_anew(command: CommandSubject) -> None:
+def test_forgetting_deletes_the_home_and_starts_over(command: CommandSubject) -> None:
     agent = talker(command)
     handle = ask(agent).agent_session
     assert handle is not None
@@ -287,7 +287,7 @@ def test_a_session_id_that_could_be_something_else_is_not_kept(command: CommandS
     assert command.homes() == []
 
 
-def test_a_failed_turn_keeps_the_conversation_that_there_was_and_begins_none(command: CommandSubject) -> None:
+def test_a_failed_turn_keeps_the_conversation_and_starts_none(command: CommandSubject) -> None:
     handle = ask(talker(command)).agent_session
     kept = command.homes()
     failing = command.ordered(orders={"exit": 1}, resume=())
@@ -406,7 +406,7 @@ def streaming(command: CommandSubject, said: str, *, hang: float) -> CommandAgen
     return command.ordered(orders=orders, output="json", text_path="result", stream="claude", idle_seconds=0.5)
 
 
-def test_activities_are_heard_without_secrets(command: CommandSubject, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_activities_are_reported_without_secrets(command: CommandSubject, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OUR_KEY", "sk-sesame-1234")
     (command.folder / "said").write_text(
         '{"type":"assistant","message":{"content":[{"type":"text","text":"key sk-sesame-1234"}]}}\n{"result":"ok"}\n'
@@ -426,7 +426,7 @@ def test_a_login_that_is_refused_ends_the_program_at_once(command: CommandSubjec
     assert "HTTP 401, attempt 2 of 10, next in 7.0 s" in failure.detail
 
 
-def test_a_program_that_retries_in_silence_failed_for_what_it_retried(command: CommandSubject) -> None:
+def test_a_program_that_retries_silently_fails_with_the_error_that_it_retried(command: CommandSubject) -> None:
     failure = ask(streaming(command, RETRY % 529, hang=600)).failure
     assert failure is not None
     assert failure.code == "overloaded"

@@ -65,7 +65,7 @@ def open_turns(store: Store) -> list[OpenTurn]:
         (load_team(None), {"crew": {"dev": "Dev"}, "scenario": Text(head="{}", length=2)}, "here"),
     ],
 )
-def test_whose_a_turn_is_says_the_name_of_the_agent_else_the_role(
+def test_a_turn_belongs_to_the_named_agent_or_else_to_the_role(
     store: Store, team: Team, fields: dict[str, object], expected: Place
 ) -> None:
     """A session's own scenario stands in for the team; nobody for an agent that is named, the examples least of all."""
@@ -73,12 +73,12 @@ def test_whose_a_turn_is_says_the_name_of_the_agent_else_the_role(
     assert [Routing(team, load(store)).place(turn) for turn in open_turns(store)] == [expected]
 
 
-def test_what_is_no_question_is_done_by_everybody(store: Store) -> None:
+def test_commands_can_be_run_by_any_worker(store: Store) -> None:
     validation = OpenTurn("delivery-1.t9", "delivery-1", "validate", "Remote", "planner", START)
     assert Routing(TEAM, load(store)).place(validation) == "here"
 
 
-def test_each_session_is_looked_at_once(store: Store) -> None:
+def test_each_session_is_read_once(store: Store) -> None:
     begin(store)
     looked: list[tuple[str, int | None]] = []
 
@@ -92,7 +92,7 @@ def test_each_session_is_looked_at_once(store: Store) -> None:
     assert looked == [("delivery-1", 1), ("delivery-1", None)]
 
 
-def test_of_a_long_session_only_the_beginning_is_read(store: Store) -> None:
+def test_only_the_beginning_of_a_long_session_is_read(store: Store) -> None:
     begin(store, crew={"planner": "Local"})
     looked: list[int | None] = []
 
@@ -104,7 +104,7 @@ def test_of_a_long_session_only_the_beginning_is_read(store: Store) -> None:
     assert looked == [1]
 
 
-def test_a_turn_that_is_nobodys_here_is_told_once(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_turn_without_an_agent_here_is_reported_once(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     begin(store, crew={"planner": "Somebody"})
     whose = Routing(TEAM, load(store))
     for _ in range(3):
@@ -114,7 +114,7 @@ def test_a_turn_that_is_nobodys_here_is_told_once(store: Store, caplog: pytest.L
     ]
 
 
-def test_a_session_that_cannot_be_read_is_left_to_those_who_say_so() -> None:
+def test_an_unreadable_session_is_skipped_here_and_reported_elsewhere() -> None:
     def broken(_: str, *, upto: int | None = None) -> None:
         raise ValueError("an event of tomorrow")
 
@@ -161,7 +161,7 @@ def queue(store: Store, table: Turns | SeenTurns) -> TurnQueue:
     return TurnQueue(table, Routing(TEAM, load(store)), lambda: START, LEASE)
 
 
-def test_whoever_came_first_is_given_the_turn(store: Store, table: Table) -> None:
+def test_the_first_worker_gets_the_turn(store: Store, table: Table) -> None:
     async def story() -> tuple[Lease | None, Lease | None]:
         desk = queue(store, table)
         first = asyncio.create_task(desk.next("first", TurnFilter(), 20))
@@ -193,7 +193,7 @@ def test_a_turn_goes_past_those_who_do_not_want_it(store: Store, table: Table) -
     assert given is not None and given.worker == "anybody"
 
 
-def test_a_hundred_who_wait_cost_one_look(store: Store, table: Table) -> None:
+def test_a_hundred_waiting_workers_cost_one_query(store: Store, table: Table) -> None:
     async def story() -> None:
         desk = queue(store, table)
         waiting = [asyncio.create_task(desk.next(str(n), TurnFilter(), 20)) for n in range(100)]
@@ -207,7 +207,7 @@ def test_a_hundred_who_wait_cost_one_look(store: Store, table: Table) -> None:
     assert table.looks <= 3
 
 
-def test_nobody_looks_when_nobody_waits(store: Store, table: Table) -> None:
+def test_no_query_runs_while_no_worker_waits(store: Store, table: Table) -> None:
     async def story() -> int:
         desk = queue(store, table)
         assert await desk.next("me", TurnFilter(), 0) is None
@@ -220,7 +220,7 @@ def test_nobody_looks_when_nobody_waits(store: Store, table: Table) -> None:
     assert asyncio.run(story()) == 0
 
 
-def test_a_turn_taken_for_somebody_who_leaves_meanwhile_waits_again(store: Store) -> None:
+def test_a_turn_claimed_for_a_worker_that_leaves_waits_again(store: Store) -> None:
     class Slow(SeenTurns):
         """The waiter leaves while the turn is being taken."""
 
@@ -247,7 +247,7 @@ def test_a_turn_taken_for_somebody_who_leaves_meanwhile_waits_again(store: Store
     asyncio.run(asyncio.wait_for(story(), 10))
 
 
-def test_whoever_waits_is_told_that_the_table_cannot_be_read(store: Store) -> None:
+def test_waiting_workers_get_the_error_of_an_unreadable_table(store: Store) -> None:
     class Broken(SeenTurns):
         def waiting(self, now: int) -> bool:
             raise OSError("the disk is gone")

@@ -33,13 +33,13 @@ def test_few_statements_store_many_rows(db: sqlite3.Connection) -> None:
     assert len(seen) == 4  # 32 + 32 + 32 + 4
 
 
-def test_what_follows_the_values_holds_for_every_row(db: sqlite3.Connection) -> None:
+def test_the_text_after_the_values_applies_to_every_row(db: sqlite3.Connection) -> None:
     db.execute("INSERT INTO t (name, n) VALUES ('row-1', 7)")
     insert(db, f"{INTO} ON CONFLICT (name) DO UPDATE SET n = excluded.n", [("row-0", 0), ("row-1", 1), ("row-2", 2)])
     assert db.execute("SELECT name, n FROM t ORDER BY name").fetchall() == [("row-0", 0), ("row-1", 1), ("row-2", 2)]
 
 
-def test_a_row_that_does_not_fit_is_told(db: sqlite3.Connection) -> None:
+def test_a_row_that_does_not_fit_is_reported(db: sqlite3.Connection) -> None:
     with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
         insert(db, INTO, [("twin", 1), ("other", 2), ("twin", 3)])
 

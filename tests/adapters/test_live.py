@@ -23,7 +23,7 @@ def test_frames_are_numbered_and_timed() -> None:
     assert live.frames("t2") == ()
 
 
-def test_the_next_attempt_goes_on_with_the_numbers() -> None:
+def test_the_next_attempt_continues_the_numbering() -> None:
     live = Live(lambda: 0)
     live.attempt("t1").observe(said("first"))
     live.attempt("t1").observe(said("second"))
@@ -51,7 +51,7 @@ def test_a_listener_is_woken_by_a_frame() -> None:
     assert asyncio.run(heard())
 
 
-def test_a_listener_asks_whether_the_turn_is_over_only_when_it_may_be() -> None:
+def test_a_listener_only_checks_for_the_end_of_a_turn_when_it_is_likely() -> None:
     live = Live(lambda: 0)
 
     async def asked() -> list[bool]:

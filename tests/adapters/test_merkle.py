@@ -89,7 +89,7 @@ def test_a_tree_that_grows_by_many_leaves_is_the_same(pages: list[list[bytes]]) 
 
 
 @given(st.lists(st.binary(max_size=8), min_size=1, max_size=40, unique=True), st.data())
-def test_a_proof_holds_for_its_leaf_place_and_tree_only(leaves: list[bytes], data: st.DataObject) -> None:
+def test_a_proof_is_valid_only_for_its_leaf_position_and_tree(leaves: list[bytes], data: st.DataObject) -> None:
     index = data.draw(st.integers(0, len(leaves) - 1))
     root, size = tree_of(leaves).root(), len(leaves)
     path = inclusion_proof([leaf(found) for found in leaves], index)
@@ -118,13 +118,13 @@ def test_a_changed_path_proves_nothing(size: int, data: st.DataObject) -> None:
 
 
 @given(st.binary(max_size=8), st.integers(-5, 300), st.integers(-5, 300), st.lists(st.binary(max_size=33), max_size=12))
-def test_no_path_makes_it_fail_and_none_that_is_made_up_proves(
+def test_no_path_crashes_it_and_no_forged_path_proves_anything(
     data: bytes, index: int, size: int, path: list[bytes]
 ) -> None:
     assert not proves(data, index, size, path, bytes(32))
 
 
-def test_a_node_is_no_leaf() -> None:
+def test_a_node_cannot_be_taken_for_a_leaf() -> None:
     """Leaves and nodes are hashed apart, so that no inner node can be shown as an event (second preimages)."""
     left, right = leaf(b"a"), leaf(b"b")
     root = tree_of([b"a", b"b"]).root()

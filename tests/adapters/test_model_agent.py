@@ -92,7 +92,7 @@ def test_a_conversation_is_sent_along_from_the_turn_that_it_began_with(endpoint:
     assert (reply.resumed, reply.agent_session, reply.new_conversation) == (True, "model:.t3", None)
 
 
-def test_a_first_turn_begins_a_conversation_under_its_own_name(endpoint: Endpoint) -> None:
+def test_a_first_turn_starts_a_conversation_under_its_own_name(endpoint: Endpoint) -> None:
     reply = answers(endpoint, Said(says("ok")), replace(TURN, said=lambda: [Exchange("a", "b", "s-1.t1")]))
     assert (reply.resumed, reply.agent_session) == (False, "model:.t7")
     assert len(endpoint.calls[0][2]["messages"]) == 2
@@ -108,7 +108,7 @@ def test_a_conversation_that_is_not_in_the_record_is_replaced_by_its_digest(endp
     assert reply.prompt == "Earlier: yes.\n\nReview it."
 
 
-def test_of_a_conversation_without_end_the_latest_part_is_sent(endpoint: Endpoint) -> None:
+def test_only_the_latest_part_of_a_very_long_conversation_is_sent(endpoint: Endpoint) -> None:
     said = [Exchange(f"Q{n} " + "x" * 99_000, "ok", f"s-1.t{n}") for n in range(1, 7)]
     answers(endpoint, Said(says("ok")), replace(TURN, agent_session="model:.t1", said=lambda: said))
     sent = [one["content"][:2] for one in endpoint.calls[0][2]["messages"] if one["role"] == "user"]
@@ -122,7 +122,7 @@ def test_half_a_surrogate_pair_in_a_prompt_is_sent_too(endpoint: Endpoint) -> No
 # --- what is heard ---------------------------------------------------------------------------------------------------
 
 
-def test_words_and_thoughts_are_heard_while_the_model_speaks(endpoint: Endpoint) -> None:
+def test_text_and_thinking_are_reported_while_the_model_answers(endpoint: Endpoint) -> None:
     endpoint.said = Said(
         (
             chunk({"reasoning_content": "Let me see. "}),
@@ -177,14 +177,14 @@ def test_figures_that_make_no_sense_are_unknown(endpoint: Endpoint, used: object
     assert answers(endpoint, said).usage == Usage()
 
 
-def test_an_endpoint_that_does_not_stream_is_understood_too(endpoint: Endpoint) -> None:
+def test_an_endpoint_without_streaming_works_too(endpoint: Endpoint) -> None:
     choice = {"index": 0, "message": {"role": "assistant", "content": "Whole."}, "finish_reason": "stop"}
     body = json.dumps({"model": "m", "choices": [choice], "usage": {"prompt_tokens": 3, "completion_tokens": 1}})
     reply = answers(endpoint, Said((body.encode(),), kind="application/json"))
     assert (reply.text, reply.failure, reply.usage.tokens) == ("Whole.", None, 4)
 
 
-def test_the_key_is_struck_out_of_whatever_comes_back(endpoint: Endpoint) -> None:
+def test_the_key_is_redacted_from_all_output(endpoint: Endpoint) -> None:
     heard: list[Activity] = []
     lines: list[str] = []
     endpoint.said = Said(says(f"Your key is {KEY}."))
@@ -261,14 +261,14 @@ def test_a_limit_says_when_to_ask_again(
         ((b"data: " + b"x" * 2_000_000,), "limit", ""),
     ],
 )
-def test_an_answer_that_is_none_says_why(
+def test_an_invalid_answer_names_the_reason(
     endpoint: Endpoint, pieces: tuple[bytes, ...], expected: str, text: str
 ) -> None:
     reply = answers(endpoint, Said(pieces))
     assert (code(reply), reply.text) == (expected, text)
 
 
-def test_what_is_no_json_and_no_stream_is_unreadable(endpoint: Endpoint) -> None:
+def test_an_answer_without_json_or_stream_is_unreadable(endpoint: Endpoint) -> None:
     assert code(answers(endpoint, Said((b"<html>",), kind="text/html"))) == "unreadable"
     zipped = Said((b"\x1f\x8b",), headers=(("Content-Encoding", "gzip"),))
     assert code(answers(endpoint, zipped)) == "unreadable"

@@ -39,7 +39,7 @@ def test_what_was_just_committed_is_not_read(store: Store) -> None:
     assert reading.times == 1
 
 
-def test_what_is_not_kept_any_more_is_read(store: Store) -> None:
+def test_events_that_left_the_cache_are_read(store: Store) -> None:
     newest, reading, events = newest_of(store, most=20)
     newest.keep(events)
     assert newest.log(after=len(events) - 20) == events[-20:]
@@ -49,7 +49,7 @@ def test_what_is_not_kept_any_more_is_read(store: Store) -> None:
     assert reading.times == 1
 
 
-def test_where_another_process_wrote_in_between_the_log_is_read(store: Store) -> None:
+def test_the_log_is_read_if_another_process_wrote_in_between(store: Store) -> None:
     newest, reading, events = newest_of(store)
     newest.keep(events[:20])
     newest.keep(events[21:])

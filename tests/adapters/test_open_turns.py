@@ -45,7 +45,7 @@ def test_open_turns_are_read_a_page_at_a_time(store: Store) -> None:
     assert (sessions(upto.turns), upto.end) == (["delivery-1"], None)
 
 
-def test_who_has_many_turns_open_waits_behind_who_has_few(store: Store) -> None:
+def test_an_owner_with_many_open_turns_waits_for_one_with_few(store: Store) -> None:
     """But not for ever: what came before a turn's rank stays before it."""
     for number in range(200):
         begin(store, f"delivery-{number}", actor="person:ada")
@@ -66,7 +66,7 @@ def test_a_worker_that_is_busy_with_one_owner_takes_the_next_turn_of_another_at_
     assert "delivery-bob" in order[60:]
 
 
-def test_a_lease_table_of_before_ranks_is_brought_up_to_date(tmp_path: Path) -> None:
+def test_a_lease_table_without_ranks_is_upgraded(tmp_path: Path) -> None:
     begin(first := open_store(f"sqlite:///{tmp_path / 'log.db'}"), "delivery-1", "delivery-2")
     with first._transaction() as connection:
         for index in ("turns_ranked", "turns_owned"):
@@ -117,7 +117,7 @@ def test_only_the_attempt_that_holds_a_turn_gives_it_back(store: Store) -> None:
     assert opened(store) == ["delivery-1"]
 
 
-def test_how_a_turn_stands_is_told(store: Store) -> None:
+def test_the_status_of_a_turn_is_reported(store: Store) -> None:
     assert store.turns.status("delivery-1.t1") is None
     begin(store, "delivery-1")
     assert store.turns.status("delivery-1.t1") == ("delivery-1", "queued", 0, None)
@@ -179,12 +179,12 @@ def steps_among(folder: Path, what: str, count: int, *states: str) -> int:
 
 
 @pytest.mark.parametrize("what", COSTS)
-def test_a_look_costs_the_same_however_many_turns_wait_or_ever_were(tmp_path: Path, what: str) -> None:
+def test_a_query_costs_the_same_however_many_turns_there_are(tmp_path: Path, what: str) -> None:
     few, many = (steps_among(tmp_path, what, count, "queued", "done") for count in (100, 3_000))
     assert 0 < few == many
 
 
 @pytest.mark.parametrize("what", ["look", "waiting", "workers"])
-def test_to_see_that_nothing_waits_costs_the_same_however_many_turns_there_were(tmp_path: Path, what: str) -> None:
+def test_an_empty_queue_is_seen_at_the_same_cost_however_many_turns_there_were(tmp_path: Path, what: str) -> None:
     few, many = (steps_among(tmp_path, what, count, "done") for count in (100, 3_000))
     assert 0 < few == many

@@ -90,7 +90,7 @@ def test_the_processes_of_other_workers_are_left_alone(tmp_path: Path) -> None:
         assert end_orphans("here.77.aa") == 1
 
 
-def test_an_orphan_that_becomes_a_worker_ends_neither_itself_nor_its_parents(tmp_path: Path) -> None:
+def test_an_orphan_that_becomes_a_worker_does_not_kill_itself_or_its_parents(tmp_path: Path) -> None:
     """An agent may start the very program that cleans up after it."""
     cleaning = (
         "from adapters.processes import end_orphans; from pathlib import Path; import sys; "
@@ -181,7 +181,7 @@ def test_an_agent_whose_server_was_killed_dies_within_a_second_of_the_next_start
         assert not running(new)
 
 
-def test_a_worker_that_lives_keeps_its_agents_when_another_starts(tmp_path: Path) -> None:
+def test_a_live_worker_keeps_its_agents_when_another_starts(tmp_path: Path) -> None:
     folder = tmp_path / "project"
     folder.mkdir()
     program = beating(tmp_path, folder)
@@ -237,7 +237,7 @@ def test_a_live_worker_with_another_data_folder_is_not_called_dead(tmp_path: Pat
     other.leave()
 
 
-def test_of_a_worker_of_another_machine_nothing_is_certain(tmp_path: Path, mine: Presence) -> None:
+def test_nothing_is_assumed_about_a_worker_on_another_machine(tmp_path: Path, mine: Presence) -> None:
     """Also when it has the same host name, and since the machine was started again."""
     other = Presence(tmp_path, machine="another")
     other._file.close()

@@ -50,7 +50,7 @@ def test_a_row_cannot_unpack_to_more_than_any_state(monkeypatch: pytest.MonkeyPa
     assert unpack(packed) == packed
 
 
-def test_a_log_of_an_older_version_holds_the_same(tmp_path: Path) -> None:
+def test_a_log_of_an_older_version_has_the_same_content(tmp_path: Path) -> None:
     """There, states are not packed. Everything that leaves a log is about the JSON text."""
     log = written(tmp_path / "new", seed=3, steps=12)
     old = copied(log, tmp_path / "old")

@@ -139,7 +139,7 @@ def test_no_message_shows_the_password(own: Cluster) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_frozen_database_keeps_nobody_waiting_and_is_used_again_when_it_answers(own: Cluster) -> None:
+def test_a_frozen_database_blocks_no_caller_and_is_used_again_when_it_answers(own: Cluster) -> None:
     store = open_store(own.url("postgres"))
     store.append([write(told().begun)])
     own.freeze()
@@ -170,7 +170,7 @@ def test_a_restart_of_the_database_is_not_noticed_by_who_asks_after_it(own: Clus
 
 
 @pytest.mark.parametrize("committed", [True, False])
-def test_a_commit_that_nobody_confirmed_is_looked_up(
+def test_an_unconfirmed_commit_is_looked_up(
     database: Database, monkeypatch: pytest.MonkeyPatch, committed: bool
 ) -> None:
     """The connection breaks after the commit, or just before it."""
@@ -212,7 +212,7 @@ def test_a_long_text_takes_its_time(database: Database, monkeypatch: pytest.Monk
     assert store.text(blob.digest) == blob.content
 
 
-def test_nobody_else_waits_for_a_long_text(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_other_caller_waits_for_a_long_text(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is stored before the log is locked."""
     from adapters.store.postgres import store as module
 
@@ -234,7 +234,7 @@ def test_nobody_else_waits_for_a_long_text(database: Database, monkeypatch: pyte
 # -- several processes ---------------------------------------------------------------------------------------------
 
 
-def test_who_listens_is_woken_by_what_another_process_writes(database: Database) -> None:
+def test_a_listener_is_woken_by_writes_of_another_process(database: Database) -> None:
     woken = threading.Event()
     here, there = database.open(), database.open()
     here.listen(woken.set)

@@ -24,7 +24,7 @@ def ran(script: str, cwd: Path, **options: Any) -> Finished:
 # -- output --------------------------------------------------------------------------------------------------------
 
 
-def test_who_prints_too_much_runs_on_and_both_ends_are_kept(tmp_path: Path) -> None:
+def test_a_command_with_too_much_output_continues_and_both_ends_are_kept(tmp_path: Path) -> None:
     finished = ran("echo begin; head -c 2000000 /dev/zero; echo; echo the end; exit 3", tmp_path, output_bytes=8_000)
     assert (finished.ended, finished.exit_code, finished.truncated, finished.detail) == ("exit", 3, True, "")
     assert finished.stdout.startswith("begin\n\0")
@@ -93,7 +93,7 @@ def test_the_longest_end_gives_way_first() -> None:
     ],
     ids=["CPU", "file", "memory", "none"],
 )
-def test_a_limit_holds_for_what_is_run(tmp_path: Path, limits: SystemLimits, script: str, told: str) -> None:
+def test_a_limit_applies_to_each_command(tmp_path: Path, limits: SystemLimits, script: str, told: str) -> None:
     assert ran(script, tmp_path, limits=limits).stdout == told
 
 
@@ -121,7 +121,9 @@ def test_we_are_not_limited_ourselves(tmp_path: Path) -> None:
     ],
     ids=["CPU", "CPU of a child", "file", "memory"],
 )
-def test_who_goes_past_a_limit_ends(tmp_path: Path, limits: SystemLimits, script: str, codes: set[int]) -> None:
+def test_a_program_that_exceeds_a_limit_ends(
+    tmp_path: Path, limits: SystemLimits, script: str, codes: set[int]
+) -> None:
     finished = ran(script, tmp_path, limits=limits)
     assert (finished.ended, {finished.exit_code}) == ("exit", codes)
 

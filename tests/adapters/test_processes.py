@@ -148,7 +148,7 @@ def test_a_gigabyte_of_output_does_not_become_our_memory(tmp_path: Path) -> None
         (r"printf 'a\355\225'", "a\N{REPLACEMENT CHARACTER}"),
     ],
 )
-def test_text_is_decoded_across_chunks_and_what_is_no_text_is_marked(tmp_path: Path, script: str, text: str) -> None:
+def test_text_is_decoded_across_chunks_and_invalid_bytes_are_marked(tmp_path: Path, script: str, text: str) -> None:
     assert ran(script, tmp_path).stdout == text
 
 
@@ -156,7 +156,7 @@ def test_a_character_cut_by_the_cap_is_left_out(tmp_path: Path) -> None:
     assert ran("printf 한글", tmp_path, output_bytes=4).stdout == "한"
 
 
-def test_output_is_told_as_it_comes(tmp_path: Path) -> None:
+def test_output_is_reported_as_it_arrives(tmp_path: Path) -> None:
     told: list[str] = []
     ran("echo one; sleep 0.1; echo two >&2", tmp_path, on_output=told.append)
     assert told == ["one\n", "two\n"]
@@ -170,7 +170,7 @@ def test_a_listener_that_fails_stops_the_program(tmp_path: Path) -> None:
         ran("echo hello; exec sleep 600", tmp_path, on_output=listener)
 
 
-def test_what_stays_behind_in_the_group_is_killed_and_does_not_hold_us(tmp_path: Path) -> None:
+def test_processes_left_in_the_group_are_killed_and_do_not_block(tmp_path: Path) -> None:
     finished = ran("sleep 600 & echo $!", tmp_path)
     assert (finished.ended, finished.exit_code) == ("exit", 0)
     assert finished.seconds < 5
@@ -258,7 +258,7 @@ async def until_it_speaks(script: str, cwd: Path, **options: Any) -> tuple[async
     return task, await said
 
 
-def test_cancelling_ends_everything_before_it_goes_on(tmp_path: Path) -> None:
+def test_cancelling_ends_everything_before_it_returns(tmp_path: Path) -> None:
     async def story() -> bool:
         task, pid = await until_it_speaks("sleep 600 & echo $!; wait", tmp_path)
         task.cancel()

@@ -46,7 +46,7 @@ MISFITS = {
 
 
 @pytest.mark.parametrize(("kind", "text"), [(kind, text) for kind, texts in MISFITS.items() for text in texts])
-def test_why_an_answer_was_not_taken_is_told_in_the_language(kind: str, text: str) -> None:
+def test_the_reason_for_refusing_an_answer_is_in_the_language(kind: str, text: str) -> None:
     with pytest.raises(Unreadable) as problem:
         replies.read(kind, text)
     sentence = sentence_of(problem.value)
@@ -57,7 +57,7 @@ def test_why_an_answer_was_not_taken_is_told_in_the_language(kind: str, text: st
     assert ENGLISH.search(korean) is None, korean
 
 
-def test_a_plan_that_was_refused_is_asked_for_again_in_one_language() -> None:
+def test_a_refused_plan_is_requested_again_in_one_language() -> None:
     story = OrchestrationStory()
     story.answer(plan(subtask("Nobody")))
     told = prompts_of(story, story.request)

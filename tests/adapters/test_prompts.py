@@ -239,7 +239,7 @@ def test_every_prompt_loads_in_both_languages(name: str, strategy: str | None, l
     assert bool(re.search("[가-힣]", found.text)) is (language == "ko")
 
 
-def test_every_file_is_a_prompt_that_can_be_asked_for() -> None:
+def test_every_file_is_a_known_prompt() -> None:
     expected = {".".join(part for part in (*text, "md") if part) for text in EVERY}
     assert {file.name for file in files("adapters.agents.prompts").iterdir() if file.name.endswith(".md")} == expected
 
@@ -272,7 +272,7 @@ def test_the_parts_under_a_heading_are_named(name: str, strategy: str, parts: li
 
 
 @pytest.mark.parametrize(("name", "language"), TEAM_HEADINGS)
-def test_the_team_is_told_under_the_headings_of_the_design(name: str, language: str) -> None:
+def test_the_prompts_have_the_headings_of_the_design(name: str, language: str) -> None:
     """§1.7 to §1.9, in order."""
     lines = prompt(name, language=language).text.splitlines()
     wanted = TEAM_HEADINGS[name, language]
@@ -322,7 +322,7 @@ def test_the_json_asked_for_has_the_shape_that_is_read(name: str, strategy: str 
         ("review_artifact", None, "review_artifact"),
     ],
 )
-def test_an_answer_in_the_form_asked_for_is_read(name: str, strategy: str | None, kind: str) -> None:
+def test_an_answer_in_the_requested_format_is_read(name: str, strategy: str | None, kind: str) -> None:
     """The prompt and the strict reader agree once each choice between bars is made."""
     example = examples(prompt(name, strategy=strategy).text)[-1]
     chosen = re.sub(r'"(\w+)\|[\w|]+"', r'"\1"', json.dumps(example))
@@ -330,7 +330,7 @@ def test_an_answer_in_the_form_asked_for_is_read(name: str, strategy: str | None
 
 
 @pytest.mark.parametrize(("name", "strategy", "language"), EVERY)
-def test_required_json_stands_last(name: str, strategy: str | None, language: str) -> None:
+def test_required_json_comes_last(name: str, strategy: str | None, language: str) -> None:
     """K-29; an employee's claim of phases stands where it is explained, and a fix needs none."""
     ends = loaded(name, strategy, language).text.endswith("}\n```\n")
     assert ends is (name not in {"work", "fix"})
@@ -364,7 +364,7 @@ def test_words_of_others_stand_in_material_blocks(name: str, strategy: str | Non
         ("review_artifact", "ko", "`blockingIssues`만이 작업을 되돌려 보냅니다"),
     ],
 )
-def test_agents_are_told_the_rules_as_they_are_applied(name: str, language: str, sentence: str) -> None:
+def test_prompts_state_the_rules_as_they_are_applied(name: str, language: str, sentence: str) -> None:
     """K-11, K-12, K-14, K-36."""
     assert sentence in prompt(name, language=language).text
 
@@ -409,7 +409,7 @@ def test_places_are_filled() -> None:
 
 @pytest.mark.parametrize("context", [{}, {"task": ""}, {"task": " \n"}])
 @pytest.mark.parametrize(("language", "nothing"), [("en", "(none)"), ("ko", "(없음)")])
-def test_what_is_missing_is_said_to_be_missing(context: dict[str, str], language: str, nothing: str) -> None:
+def test_missing_values_are_shown_as_none(context: dict[str, str], language: str, nothing: str) -> None:
     assert render(small("[{{task}}]", language), context) == f"[{nothing}]"
 
 
@@ -441,7 +441,7 @@ def test_no_value_opens_or_closes_a_material_block(words: str, shown: str) -> No
     assert render(small(text), {"task": words}) == f'<material name="task">\n{shown}\n</material>'
 
 
-def test_endless_blanks_behind_a_bracket_cost_no_endless_time() -> None:
+def test_many_blanks_after_a_bracket_take_little_time() -> None:
     words = ("<" + " " * 200_000) * 4
     begun = perf_counter()
     assert render(small("{{task}}"), {"task": words + "</material>"}) == words + "&lt;/material>"
@@ -477,7 +477,7 @@ def test_the_remaining_phases_are_shown_as_a_way() -> None:
 
 
 @pytest.mark.parametrize("number", [0, 6, -1])
-def test_there_is_no_sixth_phase(number: int) -> None:
+def test_other_phase_numbers_are_refused(number: int) -> None:
     with pytest.raises(Invalid) as refusal:
         rubric(number)
     assert refusal.value.errors == {"/phase": "phases go from 1 to 5"}

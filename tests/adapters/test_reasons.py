@@ -25,7 +25,7 @@ def finished(code: int | None, output: str = "", ended: Ended = "exit") -> Finis
         (153, f"was stopped by its {FILE}"),
     ],
 )
-def test_a_signal_of_the_system_tells_the_limit(code: int, words: str) -> None:
+def test_a_signal_of_the_system_names_the_limit(code: int, words: str) -> None:
     assert reason(finished(code, "MemoryError"), 9, ALL) == (words, True)
     assert reason(finished(code), 9, SystemLimits()) is None, "it was not we who have set it"
 
@@ -59,7 +59,7 @@ def test_other_ends_have_no_such_reason(code: int, output: str) -> None:
     assert reason(finished(code, output), 9, ALL) is None
 
 
-def test_the_clock_tells_what_was_given_and_not_what_it_took() -> None:
+def test_the_clock_returns_the_set_time() -> None:
     """5 seconds with the grace, of 3."""
     words = "was stopped by its limit of time (3 s; HANSARD_VALIDATION_SECONDS)"
     assert reason(finished(None, "MemoryError", "timeout"), 3.0, ALL) == (words, True)

@@ -76,21 +76,21 @@ def test_the_prompt_is_a_message_and_an_allowed_tool_gets_its_input_back(tmp_pat
     assert person.asked == [("execute", "rm -rf build", (), "none")]
 
 
-def test_a_denied_tool_is_told_why(tmp_path: Path) -> None:
+def test_a_denied_tool_gets_the_reason(tmp_path: Path) -> None:
     person = Person("deny")
     [answer] = heard(ask(tmp_path, person, WRITE))
     assert answer["response"]["behavior"] == "deny" and "denied" in answer["response"]["message"]
     assert person.asked == [("edit", "/w/a.py", ("/w/a.py",), "none")]
 
 
-def test_a_reading_role_never_edits_and_nobody_is_asked(tmp_path: Path) -> None:
+def test_a_reading_role_never_edits_and_no_person_is_asked(tmp_path: Path) -> None:
     person, seen = Person(), list[Activity]()
     [answer] = heard(ask(tmp_path, person, WRITE, access="read", observe=seen.append))
     assert (answer["response"]["behavior"], person.asked) == ("deny", [])
     assert ("permission", "denied") in [(each.kind, each.status) for each in seen]
 
 
-def test_what_is_no_question_of_ours_is_refused(tmp_path: Path) -> None:
+def test_unknown_requests_are_refused(tmp_path: Path) -> None:
     [answer] = heard(ask(tmp_path, Person(), {"subtype": "hook_callback"}))
     assert answer["subtype"] == "error"
 

@@ -160,9 +160,7 @@ def test_an_event_of_another_version_is_refused_and_never_resolved_by_its_name(s
         ("state = cast(json_remove(cast(plain(state) AS TEXT), '$.actor') AS BLOB)", "actor: Field required"),
     ],
 )
-def test_an_event_that_cannot_be_read_is_named_and_what_stands_before_it_is_kept(
-    tmp_path: Path, change: str, why: str
-) -> None:
+def test_an_unreadable_event_is_named_and_the_events_before_it_are_kept(tmp_path: Path, change: str, why: str) -> None:
     """It is there, so it is no answer to say that there is none; and it stays so, so nobody needs to ask again."""
     three = filled(SqliteStore(str(tmp_path / "log.db")))
     with three._transaction() as connection:
@@ -315,7 +313,7 @@ def test_two_openings_of_one_log_see_each_others_events(database: Database) -> N
         theirs.append([write(told().begun)])
 
 
-def test_of_many_writers_of_one_version_exactly_one_wins(database: Database) -> None:
+def test_exactly_one_of_many_writers_of_the_same_version_wins(database: Database) -> None:
     """P6, each with a store of its own."""
     stores = [database.open() for _ in range(8)]
     barrier = threading.Barrier(8, timeout=10)
@@ -467,7 +465,7 @@ def test_the_library_selects_notifications(
     assert [row.id for row in three.select_notifications(start, 2, **given)] == positions[:2]
 
 
-def test_the_library_inserts_and_is_told_of_a_version_that_is_taken(store: Store) -> None:
+def test_the_library_inserts_and_gets_an_error_for_a_taken_version(store: Store) -> None:
     assert store.max_notification_id() is None
     rows = [encode(entry) for entry in entries(told().begun)]
     assert list(store.insert_events(rows)) == [1, 2, 3]
@@ -493,7 +491,7 @@ def test_a_store_that_does_not_exist_is_refused_with_a_sentence(url: str) -> Non
         open_store(url)
 
 
-def test_a_log_that_cannot_be_opened_says_which_and_why(tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_opened_is_named_with_the_reason(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("This is no database, however long it is made. " * 100)
     for path in (tmp_path / "folder", tmp_path / "file", tmp_path / "file" / "log.db"):
@@ -521,9 +519,7 @@ def test_an_empty_file_becomes_a_log(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_log_in_a_folder_that_is_read_only_says_so_and_what_can_be_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_in_a_read_only_folder_is_reported_with_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "log.db"
     SqliteStore(str(path)).close()
 
@@ -550,7 +546,7 @@ def test_a_log_in_a_folder_that_is_read_only_says_so_and_what_can_be_done(
     assert "Name a log in a folder that can be written" in str(found.value)
 
 
-def test_a_log_that_is_locked_says_so_stores_nothing_and_is_read_all_the_same(tmp_path: Path) -> None:
+def test_a_locked_log_is_reported_stores_nothing_and_can_be_read(tmp_path: Path) -> None:
     store = SqliteStore(str(tmp_path / "log.db"), busy_seconds=0.01)
     store.append([write(told().begun)])
     other = sqlite3.connect(tmp_path / "log.db", isolation_level=None)
@@ -566,7 +562,7 @@ def test_a_log_that_is_locked_says_so_stores_nothing_and_is_read_all_the_same(tm
     store.close()
 
 
-def test_a_store_that_is_closed_says_so_and_keeps_nobody_waiting(database: Database) -> None:
+def test_a_closed_store_says_so_and_blocks_no_caller(database: Database) -> None:
     store = database.open()
     store.append([write(told().begun)])
     store.close()
@@ -719,7 +715,7 @@ def test_the_hash_changes_with_every_part_of_the_row(previous: bytes, row: Store
     assert chain(previous, row) != chain(b"", ROW)
 
 
-def test_a_position_is_never_given_twice_even_if_somebody_deletes_the_newest_row(
+def test_a_position_is_never_reused_even_if_the_newest_row_is_deleted(
     sqlite: tuple[Store, sqlite3.Connection],
 ) -> None:
     """F5."""
@@ -739,7 +735,7 @@ def test_positions_survive_a_vacuum(sqlite: tuple[Store, sqlite3.Connection]) ->
     assert [found.position for found in store.log()] == [4, 5, 6]
 
 
-def test_a_long_text_stands_once_in_the_file_and_not_in_the_events(
+def test_a_long_text_is_stored_once_and_not_in_the_events(
     sqlite: tuple[Store, sqlite3.Connection],
 ) -> None:
     store, file = sqlite

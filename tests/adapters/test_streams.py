@@ -32,7 +32,7 @@ def merged(found: list[Activity]) -> list[Activity]:
 
 
 @pytest.mark.parametrize("stream", STREAMS)
-def test_the_same_turn_reads_alike_in_every_program(stream: Stream) -> None:
+def test_the_same_turn_looks_the_same_for_every_program(stream: Stream) -> None:
     first, second = merged(read(stream))
     assert (first.tool, first.status) == ("execute", "completed")
     assert "sed -i 's/a - b/a + b/' calc.txt" in (first.title or "")
@@ -43,12 +43,12 @@ def test_the_same_turn_reads_alike_in_every_program(stream: Stream) -> None:
 
 
 @pytest.mark.parametrize("stream", ["claude", "codex", "opencode"])
-def test_exit_codes_are_told_where_the_program_tells_them(stream: Stream) -> None:
+def test_exit_codes_are_shown_if_the_program_reports_them(stream: Stream) -> None:
     second = merged(read(stream))[1]
     assert (second.exit_code, second.status) == (3, "failed")
 
 
-def test_a_program_that_retries_by_itself_shows_it() -> None:
+def test_retries_of_the_program_itself_are_shown() -> None:
     found = read("claude", "claude-401")
     assert {one.kind for one in found} == {"retry"}
     assert {one.failure for one in found} == {"auth"}
@@ -89,7 +89,7 @@ def test_denied_calls_are_marked(stream: Stream, words: str) -> None:
         {"type": "error", "error": {"data": None}},
     ],
 )
-def test_unknown_shapes_are_no_error(stream: Stream, message: dict[str, object]) -> None:
+def test_unknown_shapes_are_ignored(stream: Stream, message: dict[str, object]) -> None:
     assert all(isinstance(found, Activity) for found in activities(stream, message))
 
 

@@ -216,7 +216,7 @@ def test_a_secret_written_into_the_file_is_refused_and_not_repeated(tmp_path: Pa
     assert "sesame" not in str(refused.value)
 
 
-def test_a_team_file_that_is_missing_or_a_folder_is_told(tmp_path: Path) -> None:
+def test_a_missing_team_file_and_a_folder_are_reported(tmp_path: Path) -> None:
     with pytest.raises(BadTeam, match=r"none\.toml: the file cannot be read: No such file"):
         load(tmp_path / "none.toml")
     with pytest.raises(BadTeam, match="the file cannot be read: Is a directory"):

@@ -94,7 +94,7 @@ def test_a_model_speaks_in_pieces_and_a_scripted_agent_prints_its_steps() -> Non
     assert told(step.model_dump_json(by_alias=True, exclude_none=True)) == [("tool", "pytest")]
 
 
-def test_what_a_program_prints_beside_its_messages_is_a_notice() -> None:
+def test_other_output_of_a_program_is_a_notice() -> None:
     message = {"type": "assistant", "message": {"content": [{"type": "text", "text": "Hello"}]}}
     assert told("warning: slow", "retrying", message) == [("notice", "warning: slow\nretrying\n"), ("message", "Hello")]
 

@@ -173,7 +173,7 @@ def first_event(lines: Lines) -> int:
 @pytest.mark.parametrize(
     "topic", ["os:system", "builtins.eval", "adapters.turns:TurnRunner", "", "turn.unknown", "x" * 5_000]
 )
-def test_a_topic_that_is_none_is_refused_and_never_looked_up(alone: Lines, empty: Store, topic: str) -> None:
+def test_an_invalid_topic_is_refused_and_never_looked_up(alone: Lines, empty: Store, topic: str) -> None:
     """S10: a name in a file never leads to code."""
     words = refused(empty, forged(alone, first_event(alone), type=topic))
     assert "cannot be read: There is no event type" in words
@@ -250,7 +250,7 @@ def test_a_history_that_makes_no_session_is_refused(alone: Lines, empty: Store) 
 
 
 @pytest.mark.parametrize("state", ["{}", "[]", "null", '{"at":1}', "1", '"', '{"data":{}}', "[" * 2_000])
-def test_a_state_that_is_no_event_is_refused(alone: Lines, empty: Store, state: str) -> None:
+def test_a_state_that_is_not_an_event_is_refused(alone: Lines, empty: Store, state: str) -> None:
     assert "cannot be read" in refused(empty, forged(alone, first_event(alone), state=state))
 
 
@@ -294,7 +294,7 @@ def imported(tmp_path: Path) -> Stage:
     return here
 
 
-def test_nobody_works_on_open_turns_that_came_in(imported: Stage) -> None:
+def test_imported_open_turns_are_never_run(imported: Stage) -> None:
     assert claim(imported.store, "worker", now=2**60, lease_ms=1) is None
     assert not imported.store.turns.waiting(2**60)
     assert imported.store.turns.overdue(2**60) == []
@@ -378,7 +378,7 @@ def test_fifty_backups_under_load_have_all_that_was_acknowledged(tmp_path: Path)
     assert backed_up(tmp_path, 50) > 0
 
 
-def test_a_restored_backup_goes_on_where_it_ended(tmp_path: Path) -> None:
+def test_a_restored_backup_continues_where_it_ended(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     stage.delivers()
     stage.store.rows.backup(tmp_path / "restored.db")

@@ -59,7 +59,7 @@ def test_a_lease_says_all_that_a_worker_needs(store: Store) -> None:
     )
 
 
-def test_the_request_stands_where_the_lease_says(store: Store) -> None:
+def test_the_request_is_at_the_position_of_the_lease(store: Store) -> None:
     begin(store)
     lease = claimed(store)
     [request] = store.history(lease.session_id, after=lease.version - 1, upto=lease.version)
@@ -67,7 +67,7 @@ def test_the_request_stands_where_the_lease_says(store: Store) -> None:
     assert request.event.turn_id == lease.turn_id
 
 
-def test_of_no_turns_none_is_claimed(store: Store) -> None:
+def test_nothing_is_claimed_from_an_empty_queue(store: Store) -> None:
     assert claim(store) is None
     assert not store.turns.waiting(START)
 
@@ -100,7 +100,7 @@ def test_concurrent_claimers_never_share_a_turn(database: Database) -> None:
     assert sorted(taken) == sorted((f"delivery-{number}.t1", 1) for number in range(40))
 
 
-def test_a_count_tells_how_many_wait_and_run(store: Store) -> None:
+def test_a_count_gives_the_waiting_and_the_running_turns(store: Store) -> None:
     assert store.turns.count() == {"queued": 0, "running": 0}
     begin(store)
     begin(store, "delivery-2")
@@ -149,7 +149,7 @@ def test_a_heartbeat_says_that_the_turn_is_lost(store: Store) -> None:
     assert not store.turns.heartbeat(second, until=START + 9 * LEASE)
 
 
-def test_a_turn_that_is_called_off_is_lost_to_its_holder(store: Store) -> None:
+def test_a_cancelled_turn_is_lost_to_its_holder(store: Store) -> None:
     story = begin(store)
     lease = claimed(store)
     tell(store, story, story.when(CancelDelivery()))
@@ -158,7 +158,7 @@ def test_a_turn_that_is_called_off_is_lost_to_its_holder(store: Store) -> None:
     assert claim(store, now=START + 9 * LEASE) is None
 
 
-def test_what_a_dead_worker_held_is_given_back_at_once(store: Store) -> None:
+def test_the_turns_of_a_dead_worker_are_returned_at_once(store: Store) -> None:
     begin(store)
     begin(store, "delivery-2")
     begin(store, "delivery-3")
@@ -206,7 +206,7 @@ def test_the_answer_of_an_attempt_that_lost_its_turn_is_fenced_and_stores_nothin
 
 
 @pytest.mark.parametrize("attempt", [0, 1, 2])
-def test_a_turn_that_nobody_claimed_is_answered_by_nobody(store: Store, attempt: int) -> None:
+def test_an_unclaimed_turn_cannot_be_answered(store: Store, attempt: int) -> None:
     story = begin(store)
     with pytest.raises(Fenced):
         tell(store, story, story.answer(attempt=attempt))
@@ -221,7 +221,7 @@ def test_a_turn_that_was_given_back_is_not_answered_by_its_old_holder(store: Sto
         settle(store, story, lease)
 
 
-def test_an_answer_after_the_lease_counts_while_nobody_else_took_the_turn(store: Store) -> None:
+def test_an_answer_after_the_lease_counts_if_no_other_worker_took_the_turn(store: Store) -> None:
     story = begin(store)
     lease = claimed(store)
     story.at += 9 * LEASE
@@ -247,7 +247,7 @@ def test_a_settled_turn_is_not_settled_again(store: Store) -> None:
     assert lease.attempt == 1
 
 
-def test_a_waiting_turn_is_called_off_as_well_as_a_running_one(store: Store) -> None:
+def test_waiting_and_running_turns_can_be_cancelled(store: Store) -> None:
     running, waiting = begin(store), begin(store, "delivery-2", at=START + 1)
     assert claimed(store).session_id == "delivery-1"
     for story in (waiting, running):

@@ -75,7 +75,7 @@ def test_a_version_that_is_not_known_is_refused(version: Any) -> None:
         entries.decode(row(OLD, version), 1)
 
 
-def test_a_step_may_not_harm_what_it_is_given() -> None:
+def test_a_step_does_not_modify_its_input() -> None:
     before = dict(OLD)
     upcast("turn.cancelled", 1, OLD, STEPS)
     assert before == OLD

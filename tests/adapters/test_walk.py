@@ -27,7 +27,7 @@ def test_a_look_shows_all_turns_while_they_are_few_and_the_next_one_again(store:
         assert walk.ended
 
 
-def test_a_walk_goes_on_where_it_was_left_and_looks_round_behind_itself(store: Store) -> None:
+def test_a_scan_continues_where_it_stopped_and_then_starts_over(store: Store) -> None:
     begin(store, *(f"delivery-{number}" for number in range(1, 6)))
     walk = TurnScan(store.turns, limit=2)
     looks = []
@@ -37,7 +37,7 @@ def test_a_walk_goes_on_where_it_was_left_and_looks_round_behind_itself(store: S
     assert walk.ended
 
 
-def test_whoever_takes_a_turn_finds_the_next_one_behind_it(store: Store) -> None:
+def test_the_next_turn_is_found_after_a_claimed_one(store: Store) -> None:
     begin(store, "delivery-1", "delivery-2", "delivery-3")
     walk = TurnScan(store.turns, limit=10)
     for name in ("delivery-1", "delivery-2", "delivery-3"):
@@ -48,7 +48,7 @@ def test_whoever_takes_a_turn_finds_the_next_one_behind_it(store: Store) -> None
 
 
 @pytest.mark.parametrize("how", ["given back", "lost", "late"])
-def test_what_opens_behind_a_walk_is_found_on_the_way_round(store: Store, how: str) -> None:
+def test_turns_that_open_behind_a_scan_are_found_in_the_next_one(store: Store, how: str) -> None:
     """Though a hundred others stand there, and more come all the time."""
     begin(store, *many(50), "delivery-ours", *many(50, "delivery-g"))
     lease = taken(store, "delivery-ours.t1", lease_ms=1)
@@ -71,7 +71,7 @@ def test_what_opens_behind_a_walk_is_found_on_the_way_round(store: Store, how: s
     assert wanted in seen
 
 
-def test_many_turns_in_other_hands_do_not_hide_the_one_behind_them(store: Store) -> None:
+def test_many_leased_turns_do_not_hide_the_next_free_one(store: Store) -> None:
     begin(store, *many(9), "delivery-ours")
     for name in many(9):
         taken(store, f"{name}.t1", "somebody")
@@ -82,7 +82,7 @@ def test_many_turns_in_other_hands_do_not_hide_the_one_behind_them(store: Store)
     assert seen == ["delivery-ours"]
 
 
-def test_a_restarted_walk_begins_at_the_oldest(store: Store) -> None:
+def test_a_restarted_scan_begins_with_the_oldest_turn(store: Store) -> None:
     begin(store, *many(9))
     walk = TurnScan(store.turns, limit=3)
     for _ in range(2):
@@ -104,7 +104,7 @@ def test_a_look_reads_two_pages_at_most(store: Store) -> None:
 # -- behind many that others have to take --------------------------------------------------------------------------
 
 
-def test_the_worker_takes_its_turn_behind_many_that_external_agents_come_for(tmp_path: Path) -> None:
+def test_the_worker_takes_its_turn_after_many_for_external_agents(tmp_path: Path) -> None:
     store = open_store(f"sqlite:///{tmp_path / 'log.db'}")
     begin(store, *many(2 * LIMIT + 50))
     begin(store, "delivery-ours", at=START + 10_000, crew={"planner": "Local"})
@@ -133,7 +133,7 @@ def test_the_worker_takes_its_turn_behind_many_that_external_agents_come_for(tmp
     store.close()
 
 
-def test_what_a_dead_worker_held_is_taken_at_once_though_the_walk_has_gone_far_beyond(tmp_path: Path) -> None:
+def test_the_turns_of_a_dead_worker_are_claimed_at_once_even_far_back_in_the_queue(tmp_path: Path) -> None:
     store = open_store(f"sqlite:///{tmp_path / 'log.db'}")
     begin(store, *many(LIMIT + 50))
     begin(store, "delivery-ours", at=START + 10_000, crew={"planner": "Local"})
@@ -160,7 +160,7 @@ def test_what_a_dead_worker_held_is_taken_at_once_though_the_walk_has_gone_far_b
 
 
 @pytest.mark.parametrize("seconds", [0, 20])
-def test_an_external_agent_is_given_its_turn_behind_many_that_it_does_not_want(store: Store, seconds: float) -> None:
+def test_an_external_agent_gets_its_turn_after_many_that_it_does_not_want(store: Store, seconds: float) -> None:
     """Also when it asks only once, while others wait that nothing is there for."""
     begin(store, *many(2 * LIMIT + 50), crew={"planner": "Other"})
     begin(store, "delivery-1", at=START + 10_000, crew={"planner": "Remote"})
@@ -179,7 +179,7 @@ def test_an_external_agent_is_given_its_turn_behind_many_that_it_does_not_want(s
     assert store.turns.count() == {"queued": 2 * LIMIT + 50, "running": 1}
 
 
-def test_who_asks_once_is_told_that_there_is_nothing_only_after_all_was_looked_at(store: Store) -> None:
+def test_an_empty_queue_is_reported_only_after_a_full_scan(store: Store) -> None:
     """And it does not wait for the next time that the queue looks of its own accord."""
     begin(store, *many(2 * LIMIT + 50))
     turns = Reading(store)

@@ -331,7 +331,7 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     ],
     ids=["exit code", "signal", "silence", "too long", "idle", "too much", "odd files"],
 )
-def test_however_an_agent_fails_the_session_says_so(failing: TestClient, orders: str, code: str | None) -> None:
+def test_every_failure_of_an_agent_is_in_the_session(failing: TestClient, orders: str, code: str | None) -> None:
     session_id = begin(failing, task=f"<<{orders}>>")
     last = ended(failing, session_id)
     told = events(failing, session_id)
@@ -454,7 +454,7 @@ def test_the_attempt_that_lost_its_lease_cannot_answer(
         assert (answer.attempt, answer.reply.head) == (2, f"done by {late.pid}")
 
 
-def test_a_refusal_that_nobody_waits_for_any_more_is_no_error(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_refusal_without_a_waiting_caller_is_not_an_error(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A cancellation that comes while the answer is being recorded, which is then refused."""
     with shop(tmp_path) as found:
         found.begin("delivery-1", scenario=Text.of('{"replies": {}}')[0])
@@ -485,7 +485,7 @@ def _replies(found: Shop, role: str) -> list[TurnAnswered]:
     return [event for event in events if isinstance(event, TurnAnswered) and event.role == role]
 
 
-def test_a_worker_that_lost_a_turn_to_itself_lets_the_first_attempt_go(tmp_path: Path, desks: Desks) -> None:
+def test_a_worker_that_lost_a_turn_to_itself_drops_the_first_attempt(tmp_path: Path, desks: Desks) -> None:
     """Its heart did not beat in time (a store that hung, say): the turn is taken anew, the old run is stopped, and a
     cancellation still finds the new one."""
     with shop(tmp_path, load(desks.team), lease=0.2, heartbeat=3600.0) as found:
@@ -597,7 +597,7 @@ def test_a_deadline_stops_the_agent_that_runs(tmp_path: Path, desks: Desks) -> N
         at_work(found, story)
 
 
-def test_a_deadline_that_passed_while_nobody_worked_holds_at_the_next_start(tmp_path: Path, desks: Desks) -> None:
+def test_a_deadline_that_passed_while_no_worker_ran_applies_at_the_next_start(tmp_path: Path, desks: Desks) -> None:
     """The turn is not asked: its time is over."""
     with hurried(tmp_path, desks) as (found, clock, session_id):
         clock.at += MINUTE + 1
@@ -606,7 +606,7 @@ def test_a_deadline_that_passed_while_nobody_worked_holds_at_the_next_start(tmp_
         assert desks.runs(session_id) == []
 
 
-def test_an_extension_lets_the_turn_that_runs_go_on(tmp_path: Path, desks: Desks) -> None:
+def test_an_extension_lets_the_running_turn_continue(tmp_path: Path, desks: Desks) -> None:
     """Given before the deadline: nothing is stopped or asked again, and the first answer counts."""
     with hurried(tmp_path, desks) as (found, clock, session_id):
 

@@ -278,7 +278,7 @@ def test_the_batch_mates_of_a_fenced_answer_succeed(
         writer.do_now(answered("delivery-a.t1", attempt=2))
 
 
-def test_a_caller_who_goes_away_takes_nobody_along(
+def test_a_caller_that_leaves_affects_no_other_caller(
     writer: Writer, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A request that is cancelled while its command waits, and one whose command is being stored."""
@@ -318,7 +318,7 @@ def two(database: Database, clock: Clock) -> tuple[Writer, Writer]:
     return Writer(database.open(), clock), Writer(database.open(), clock)
 
 
-def test_a_long_session_goes_on_from_what_was_kept_of_it(
+def test_a_long_session_continues_from_its_snapshot(
     writer: Writer, database: Database, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A cold one reads the events after it only, and decides the same; a short one does not ask for it."""
@@ -367,7 +367,7 @@ def test_a_refusal_is_only_given_on_what_the_log_says_now(two: tuple[Writer, Wri
         mine.do_now(more())
 
 
-def test_an_answer_that_another_process_asked_for_is_taken(two: tuple[Writer, Writer]) -> None:
+def test_an_answer_to_another_process_is_accepted(two: tuple[Writer, Writer]) -> None:
     """Here the cached session would refuse: it knows nothing of that turn."""
     mine, theirs = two
     mine.do_now(begin())
@@ -389,7 +389,7 @@ def test_the_expected_version_is_that_of_the_log(two: tuple[Writer, Writer]) -> 
     assert mine.do_now(more(expected=5)).version == 6
 
 
-def test_of_many_with_one_expected_version_exactly_one_wins(writer: Writer, store: Store) -> None:
+def test_exactly_one_of_many_commands_with_the_same_expected_version_wins(writer: Writer, store: Store) -> None:
     """P6."""
     writer.do_now(begin())
     for version in range(3, 13):
@@ -546,7 +546,7 @@ def test_a_writer_that_always_comes_in_between_is_a_conflict_that_stores_nothing
     assert isinstance(state, Delivery) and state.state == "planning"
 
 
-def test_the_one_that_came_first_decides_what_the_other_is_told(
+def test_the_first_caller_determines_the_answer_of_the_second(
     two: tuple[Writer, Writer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine, theirs = two
@@ -742,7 +742,7 @@ def test_a_fenced_answer_leaves_no_receipt(writer: Writer, store: Store) -> None
     assert writer.do_now(given).version == 8
 
 
-def test_a_fingerprint_tells_where_one_part_ends() -> None:
+def test_a_fingerprint_depends_on_where_one_part_ends() -> None:
     assert fingerprint(b"ab", b"c") != fingerprint(b"a", b"bc")
     assert fingerprint(b"ab", b"c") == fingerprint(b"ab", b"c")
 
@@ -867,7 +867,7 @@ def test_a_session_that_fell_out_of_the_cache_is_read_again(
     assert reads.cost(lambda: small.do_now(more("delivery-0"))) == (1, 3)
 
 
-def test_a_session_is_read_from_behind_what_is_known(
+def test_a_session_is_read_from_the_first_unknown_event(
     two: tuple[Writer, Writer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every turn reads its session, however long that is (P27)."""
@@ -882,7 +882,7 @@ def test_a_session_is_read_from_behind_what_is_known(
     assert mine.load("delivery-1") == theirs.load("delivery-1") == Writer(mine.store, lambda: START).load("delivery-1")
 
 
-def test_a_session_is_read_as_it_stood(writer: Writer) -> None:
+def test_a_session_is_read_at_an_earlier_version(writer: Writer) -> None:
     writer.do_now(begin())
     writer.do_now(more())
     versions: list[Session | None] = [writer.load("delivery-1", upto=version) for version in (0, 1, 4)]

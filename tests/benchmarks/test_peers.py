@@ -98,7 +98,7 @@ def medians(rounds: list[Figures]) -> Figures:
     return {name: statistics.median(each[name] for each in rounds) for name in rounds[0]}
 
 
-def test_a_review_beside_its_peers(tmp_path: Path, python: Path, tell: Tell) -> None:
+def test_a_review_compared_with_other_libraries(tmp_path: Path, python: Path, tell: Tell) -> None:
     """In turns, so that the machine treats all alike."""
     programs: Mapping[str, Callable[[Path], Figures]] = {
         **{

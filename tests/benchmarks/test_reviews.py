@@ -28,7 +28,7 @@ def measured(folder: Path, module: str, sessions: int, callers: int) -> dict[str
     return min(runs, key=lambda run: float(run["cpu"]))
 
 
-def test_a_review_takes_a_transaction_a_step_and_fewer_beside_others(tmp_path: Path, tell: Tell) -> None:
+def test_a_review_takes_one_transaction_per_step_and_fewer_in_parallel(tmp_path: Path, tell: Tell) -> None:
     """Start, five rounds, synthesis and decision; agents answer at once, views are kept."""
     alone = measured(tmp_path / "ours", "tests.benchmarks.peers.ours", 32, 1)
     many = measured(tmp_path / "ours", "tests.benchmarks.peers.ours", 128, 16)

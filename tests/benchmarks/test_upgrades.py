@@ -45,7 +45,7 @@ class Caller:
         return self.answered[0] - self.began, max(gaps)
 
 
-def test_commands_are_carried_out_while_views_are_folded_after_an_upgrade(tmp_path: Path, tell: Tell) -> None:
+def test_commands_run_while_views_are_rebuilt_after_an_upgrade(tmp_path: Path, tell: Tell) -> None:
     (tmp_path / "empty").mkdir()
     with serving(tmp_path / "empty") as empty:
         empty.stop()

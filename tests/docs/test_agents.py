@@ -73,7 +73,7 @@ def test_programs_that_speak_acp_are_shown_with_all_settings(page: str, tmp_path
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_setting_and_every_place_is_told(page: str) -> None:
+def test_every_setting_and_every_placeholder_is_documented(page: str) -> None:
     found = set(re.findall(r"^\| `(\w+)`(?:, `(\w+)`)? \|", words(page), re.MULTILINE))
     told = {name for names in found for name in names if name}
     assert set(CommandSettings.model_fields) | {"command", "acp", "model", "external", "scripted", *NAMES} == told

@@ -171,7 +171,9 @@ def test_the_proxy_asks_both_servers_on_their_port() -> None:
         assert asked[0] in of("EXPOSE") and asked[1] in OPEN
 
 
-def test_a_server_behind_the_proxy_knows_who_asks_and_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_behind_the_proxy_knows_the_client_and_the_scheme(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The proxy's health check names the host that people use, as the server knows no other; and people are told
     apart by their own addresses, if the server believes the proxy."""
     [block] = re.findall(r"health_headers \{\s+Host (\S+)", (DEPLOY / "Caddyfile").read_text())
@@ -226,7 +228,7 @@ def commands_of(page: Path) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("page", sorted(DEPLOY.glob("*.md")), ids=lambda page: page.name)
-def test_the_commands_of_the_pages_exist_and_their_links_lead_somewhere(page: Path) -> None:
+def test_the_commands_of_the_pages_exist_and_their_links_work(page: Path) -> None:
     for command, *words in commands_of(page):
         options = [word.partition("=")[0] for word in words if word.startswith("--")]
         assert takes(command, *options), (command, words)

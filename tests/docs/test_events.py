@@ -16,7 +16,7 @@ def test_every_event_says_what_it_means() -> None:
     assert [topic for topic, event in TOPICS.items() if not summary(event)] == []
 
 
-def test_every_event_stands_in_the_catalogue_with_all_its_fields() -> None:
+def test_every_event_is_in_the_catalogue_with_all_its_fields() -> None:
     sections = dict(re.findall(r"^### (.+?)\n(.*?)(?=^##|\Z)", document(), re.MULTILINE | re.DOTALL))
     for topic, event in TOPICS.items():
         told = sections[f"`{topic}`"]

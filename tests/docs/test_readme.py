@@ -89,7 +89,7 @@ def test_the_tour_has_the_same_chapters_and_commands_in_both_languages() -> None
         assert (ROOT / place).exists(), place
 
 
-def test_the_commands_that_ask_no_server_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_documentation_lists_the_commands_without_a_server(capsys: pytest.CaptureFixture[str]) -> None:
     page = words(ROOT / "docs" / "commands.md")
     [told] = re.findall(r"with `--server URL` they ask a server \(not (.*?)\)\.", page, re.DOTALL)
     without = []

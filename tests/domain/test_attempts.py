@@ -34,12 +34,12 @@ def test_transient_failures_are_tried_again_after_a_growing_wait(code: FailureCo
     assert step_after(failure, FRESH, POLICY, agent="Ada", at=1_000) == NextAttempt("retry", at=6_000)
 
 
-def test_what_the_agent_names_beats_the_backoff() -> None:
+def test_a_wait_named_by_the_agent_overrides_the_backoff() -> None:
     failure = Failure(code="rate_limit", retry_after=61)
     assert step_after(failure, FRESH, POLICY, agent="Ada", at=0) == NextAttempt("retry", at=61_000)
 
 
-def test_a_wait_that_is_too_long_is_not_begun() -> None:
+def test_a_wait_that_is_too_long_is_not_started() -> None:
     failure = Failure(code="rate_limit", retry_after=21_601)
     assert step_after(failure, FRESH, POLICY, agent="Ada", at=0) == NextAttempt("fallback", agent="Grace")
     assert step_after(failure, FRESH, RetryPolicy(), agent="Ada", at=0) is None
@@ -56,12 +56,12 @@ def test_what_cannot_succeed_is_final(code: FailureCode) -> None:
     assert step_after(Failure(code=code), FRESH, POLICY, agent="Ada", at=0) is None
 
 
-def test_a_lost_conversation_begins_a_new_one_at_once() -> None:
+def test_a_lost_conversation_starts_a_new_one_at_once() -> None:
     failure = Failure(code="lost_conversation")
     assert step_after(failure, FRESH, POLICY, agent="Ada", at=0) == NextAttempt("new_conversation")
 
 
-def test_whoever_wrote_the_work_never_takes_over_its_review() -> None:
+def test_an_author_never_takes_over_the_review_of_its_work() -> None:
     failure = Failure(code="auth")
     assert step_after(failure, FRESH, POLICY, agent="Ada", at=0, barred=("grace",)) == NextAttempt(
         "fallback", agent="Linus"
@@ -113,7 +113,7 @@ def test_attempts_are_used_up_then_the_next_agent_takes_over_with_its_own() -> N
     assert failed.agent == "Grace"
 
 
-def test_without_another_attempt_the_delivery_rests_and_names_what_can_be_done() -> None:
+def test_without_another_attempt_the_delivery_stops_and_names_the_next_action() -> None:
     found = story(retry=RetryPolicy(attempts=1))
     recorded = fails(found, "network", attempt=1)
     assert topics(recorded)[:2] == ["turn.failed", "delivery.phase_failed"]
@@ -155,7 +155,7 @@ def test_nothing_that_runs_can_be_retried() -> None:
     assert refusal.allowed == ("cancel", "extend")
 
 
-def test_an_unreadable_review_is_asked_once_more_with_the_problem_named() -> None:
+def test_an_unreadable_review_is_requested_again_once_with_the_problem() -> None:
     found = story().in_review()
     [again] = found.answer("Looks fine to me.")
     assert isinstance(again, TurnAttemptFailed)

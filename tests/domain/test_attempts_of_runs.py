@@ -58,7 +58,7 @@ def test_a_retry_asks_every_turn_that_waits_at_once() -> None:
     assert not found.run.waits
 
 
-def test_a_voice_that_cannot_be_reached_is_asked_again() -> None:
+def test_an_unreachable_speaker_is_asked_again() -> None:
     found = DiscussionStory(retry=POLICY)
     [event] = fails(found)
     assert isinstance(event, TurnAttemptFailed)
@@ -67,7 +67,7 @@ def test_a_voice_that_cannot_be_reached_is_asked_again() -> None:
     assert (found.talk.status, found.talk.reason) == ("waiting_for_decision", "turn_failed")
 
 
-def test_a_voice_that_waits_is_asked_at_once() -> None:
+def test_a_waiting_speaker_is_asked_at_once() -> None:
     found = DiscussionStory(retry=POLICY)
     fails(found)
     [retried] = found.when(RetryTurn())
@@ -80,7 +80,7 @@ def test_a_voice_that_waits_is_asked_at_once() -> None:
 
 
 @pytest.mark.parametrize("triage", ["orchestrate", "direct"])
-def test_without_a_planner_or_an_assistant_the_run_rests_until_it_is_retried(triage: Any) -> None:
+def test_without_a_planner_or_an_assistant_the_run_stops_until_it_is_retried(triage: Any) -> None:
     found = OrchestrationStory(triage=triage, retry=POLICY)
     turn_id, state = found.turn.turn_id, found.run.state
     fails(found)
@@ -92,7 +92,7 @@ def test_without_a_planner_or_an_assistant_the_run_rests_until_it_is_retried(tri
     assert (found.turn.turn_id, found.run.state, found.run.partial_reason) == (turn_id, state, None)
 
 
-def test_without_a_judge_the_run_rests_and_a_retry_keeps_the_reports() -> None:
+def test_without_a_judge_the_run_stops_and_a_retry_keeps_the_reports() -> None:
     found = judging()
     fails(found, "auth")
     assert (found.run.status, found.run.partial_reason) == ("partial", "turn_failed")
@@ -101,14 +101,14 @@ def test_without_a_judge_the_run_rests_and_a_retry_keeps_the_reports() -> None:
     assert found.run.status in ("checkpoint", "done")
 
 
-def test_a_run_without_a_judge_goes_on_with_its_plan() -> None:
+def test_a_run_without_a_judge_continues_with_its_plan() -> None:
     found = judging()
     fails(found, "auth")
     found.resumes()
     assert (found.run.state, found.asked) == ("working", ["Backend"])
 
 
-def test_a_worker_without_another_attempt_fails_in_its_round_and_the_run_goes_on() -> None:
+def test_a_worker_without_attempts_fails_its_round_and_the_run_continues() -> None:
     found = story(subtask("Backend"))
     fails(found, "auth")
     assert (found.run.state, found.run.failed_turn) == ("judging", None)
@@ -124,7 +124,7 @@ def test_nothing_is_retried_where_no_turn_has_failed() -> None:
 # -- what cannot be read -------------------------------------------------------------------------------------------
 
 
-def test_a_plan_that_stays_unreadable_is_repaired_once_and_then_rests_with_its_words() -> None:
+def test_a_plan_that_stays_unreadable_is_repaired_once_and_then_shown() -> None:
     found = story()
     [again] = found.answer("I am thinking.")
     assert isinstance(again, TurnAttemptFailed)
@@ -144,7 +144,7 @@ def unreadable(found: OrchestrationStory) -> list[DomainEvent]:
     return found.answer("Very well done.", attempt=2)
 
 
-def test_verdicts_that_stay_unreadable_advance_nobody_and_the_next_round_follows() -> None:
+def test_verdicts_that_stay_unreadable_advance_no_agent_and_the_next_round_follows() -> None:
     found = judging()
     recorded = unreadable(found)
     assert topics(recorded)[:3] == ["turn.failed", VerdictUnreadable.TOPIC, "orchestration.verdict_given"]
@@ -173,14 +173,14 @@ def test_unreadable_verdicts_of_the_last_round_are_a_failed_turn() -> None:
 # -- who takes over ------------------------------------------------------------------------------------------------
 
 
-def test_who_wrote_the_work_never_takes_over_its_judgement() -> None:
+def test_an_author_never_takes_over_the_judgement_of_its_work() -> None:
     found = judging(retry=RetryPolicy(fallback=("Ada", "Grace")), crew={"Backend": "Ada"})
     [event] = fails(found, "auth")
     assert isinstance(event, TurnAttemptFailed)
     assert event.fallback_agent == "Grace"
 
 
-def test_a_review_knows_the_policy_and_who_wrote_the_work_even_where_somebody_took_it_over() -> None:
+def test_a_review_knows_the_policy_and_the_author_even_after_a_takeover() -> None:
     retry = RetryPolicy(fallback=("Grace",))
     found = story(subtask("Backend"), retry=retry, work_review=wish("review"))
     fails(found, "auth")
@@ -205,7 +205,7 @@ def test_sessions_from_before_there_were_attempts_keep_their_rules() -> None:
 
 
 @pytest.mark.parametrize("expires_ms", [None, 60_000])
-def test_a_talk_that_broke_off_can_be_asked_again_instead_of_decided(expires_ms: int | None) -> None:
+def test_a_failed_discussion_can_be_retried_instead_of_decided(expires_ms: int | None) -> None:
     found = DiscussionStory(retry=POLICY, expires_ms=expires_ms)
     fails(found, "auth")
     assert (found.talk.state, found.talk.reason) == ("waiting_for_decision", "turn_failed")
@@ -219,7 +219,7 @@ def test_a_talk_that_broke_off_can_be_asked_again_instead_of_decided(expires_ms:
     assert len(found.talk.rounds) == 1
 
 
-def test_a_talk_that_came_to_its_end_has_no_turn_to_retry() -> None:
+def test_a_finished_discussion_has_no_turn_to_retry() -> None:
     found = DiscussionStory(max_rounds=1)
     found.answer("It is fine.")
     found.answer("A synthesis.")

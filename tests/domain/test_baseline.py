@@ -66,7 +66,7 @@ def test_the_budget_starts_at_its_end() -> None:
     assert story.turn.deadline is not None
 
 
-def test_a_red_baseline_goes_on_and_developer_and_reviewer_read_it() -> None:
+def test_a_failing_baseline_does_not_stop_the_delivery_and_is_in_the_prompts() -> None:
     story = prepared()
     found(story, RED)
     for _ in range(3):

@@ -40,7 +40,7 @@ def test_iterations_are_asked_for_first_then_the_legacy_attempts_then_six(
     assert effective_iterations(max_iterations, max_attempts) == effective
 
 
-def test_without_a_word_a_budget_is_six_iterations_in_forty_five_minutes() -> None:
+def test_the_default_budget_is_six_iterations_in_forty_five_minutes() -> None:
     assert (BudgetLimits().max_iterations, BudgetLimits().max_minutes, BudgetLimits().minute) == (6, 45, 60_000)
     assert (BudgetLimits().max_tokens, BudgetLimits().max_cost_micros) == (None, None)
 
@@ -144,7 +144,7 @@ def test_what_is_unknown_adds_nothing_and_alone_stays_unknown(
         (Usage(cost_micros=9), Spent(tokens=10, cost_micros=9)),
     ],
 )
-def test_a_turn_of_which_nothing_is_reported_is_counted_as_unknown(usage: Usage, spent: Spent) -> None:
+def test_a_turn_without_reported_usage_counts_as_unknown(usage: Usage, spent: Spent) -> None:
     assert Spent(tokens=10).after(usage, by_agent=True) == spent
 
 
@@ -152,7 +152,7 @@ def test_commands_that_are_run_cost_nothing_and_are_not_unknown() -> None:
     assert Spent(tokens=10).after(Usage(), by_agent=False) == Spent(tokens=10)
 
 
-def test_what_is_reported_counts_whoever_was_asked() -> None:
+def test_reported_usage_counts_for_every_agent() -> None:
     assert Spent(tokens=10).after(Usage(input_tokens=5), by_agent=False) == Spent(tokens=15)
 
 
@@ -160,7 +160,7 @@ def test_what_is_reported_counts_whoever_was_asked() -> None:
     ("kind", "least", "most"),
     [pytest.param(Iterations, 1, 20, id="iterations"), pytest.param(Minutes, 1, 180, id="min")],
 )
-def test_what_may_be_asked_for_is_bounded(kind: type[int], least: int, most: int) -> None:
+def test_requests_are_limited(kind: type[int], least: int, most: int) -> None:
     given: TypeAdapter[int] = TypeAdapter(kind)
     assert (given.validate_python(least), given.validate_python(most)) == (least, most)
     for wrong in (least - 1, most + 1, 1.5, "3", True, None):

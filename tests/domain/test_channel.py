@@ -115,7 +115,7 @@ def test_a_message_starts_a_session(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize("status", ["done", "reset", "checkpoint", "partial"])
-def test_whatever_ends_a_run_frees_its_origin(talk: Talk, status: str) -> None:
+def test_every_end_of_a_run_frees_its_origin(talk: Talk, status: str) -> None:
     assert rests(talk, status).channel.busy is None
     assert isinstance(talk.says("second", "orchestration-2"), MessageStarted)
 
@@ -148,7 +148,7 @@ def test_what_comes_while_a_run_is_busy_is_queued_in_order(busy: Talk) -> None:
 
 
 @pytest.mark.parametrize("status", ["done", "reset", "checkpoint", "partial"])
-def test_when_the_run_rests_the_first_that_waits_goes_on(busy: Talk, status: str) -> None:
+def test_when_the_run_stops_the_first_waiting_message_starts(busy: Talk, status: str) -> None:
     for number in (2, 3):
         busy.says(f"message {number}", f"orchestration-{number}", sender="ann")
     noted, started = busy.notes("orchestration-1", status)
@@ -182,12 +182,12 @@ def test_a_second_session_may_not_claim_a_busy_origin(busy: Talk) -> None:
     assert refusal.allowed == ("cancel", "reset")
 
 
-def test_a_session_that_was_started_otherwise_holds_the_origin_too(talk: Talk) -> None:
+def test_a_session_started_by_other_means_also_occupies_the_origin(talk: Talk) -> None:
     talk.begins("orchestration-5")
     assert isinstance(talk.says("second", "orchestration-6"), MessageQueued)
 
 
-def test_without_an_origin_sessions_do_not_hinder_each_other() -> None:
+def test_sessions_without_an_origin_do_not_block_each_other() -> None:
     """Only messages without an origin wait for one another; the latest is the latest all the same."""
     talk = Talk(origin="")
     talk.begins("orchestration-5")
@@ -217,7 +217,7 @@ def test_the_same_words_within_five_seconds_are_one_message(talk: Talk, after: i
     assert talk.channel.receipt()["action"] == action
 
 
-def test_a_duplicate_is_told_which_session_the_first_one_led_to(busy: Talk) -> None:
+def test_a_duplicate_gets_the_session_of_the_first_message(busy: Talk) -> None:
     busy.says("second", "orchestration-2")
     event = busy.says("second", "orchestration-3")
     assert isinstance(event, MessageRejected)
@@ -225,13 +225,13 @@ def test_a_duplicate_is_told_which_session_the_first_one_led_to(busy: Talk) -> N
     assert (busy.queued(), busy.channel.receipt()["sessionId"]) == (["orchestration-2"], "orchestration-2")
 
 
-def test_a_duplicate_is_one_however_its_letters_were_typed(talk: Talk) -> None:
+def test_a_duplicate_is_recognized_however_its_letters_were_typed(talk: Talk) -> None:
     talk.says(unicodedata.normalize("NFC", "안녕"), "orchestration-1")
     event = talk.says(unicodedata.normalize("NFD", "안녕"), "orchestration-2")
     assert isinstance(event, MessageRejected)
 
 
-def test_the_same_words_with_something_else_beside_them_are_another_message(talk: Talk) -> None:
+def test_the_same_text_with_other_fields_is_another_message(talk: Talk) -> None:
     rests(talk, "done")
     talk.says("hello", "orchestration-2", after=6_000)
     talk.notes("orchestration-2", "done")
@@ -240,7 +240,7 @@ def test_the_same_words_with_something_else_beside_them_are_another_message(talk
     assert isinstance(event, MessageStarted)
 
 
-def test_a_message_that_waited_is_no_duplicate_of_itself(busy: Talk) -> None:
+def test_a_message_that_waited_is_not_a_duplicate_of_itself(busy: Talk) -> None:
     """Its words were heard when they came, not when it went on."""
     busy.says("second", "orchestration-2")
     busy.at += 6_000
@@ -254,7 +254,7 @@ def test_a_message_that_waited_is_no_duplicate_of_itself(busy: Talk) -> None:
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 @pytest.mark.parametrize("status", ["checkpoint", "partial"])
 @pytest.mark.parametrize("text", ["이어서 해줘", "리뷰해봐", "계속", "다음", "/continue"])
-def test_a_word_to_continue_lets_the_latest_run_go_on(talk: Talk, text: str, status: str, form: Any) -> None:
+def test_a_word_to_continue_continues_the_latest_run(talk: Talk, text: str, status: str, form: Any) -> None:
     event = rests(talk, status).says(unicodedata.normalize(form, text), "orchestration-2")
     assert event == ContinueWanted(message=unicodedata.normalize(form, text), session_id="orchestration-1")
     assert talk.channel.receipt() == {
@@ -273,7 +273,7 @@ def test_more_than_the_phrase_is_a_new_request(talk: Talk, text: str) -> None:
 
 
 @pytest.mark.parametrize("status", ["done", "reset", None])
-def test_a_word_to_continue_is_a_message_where_nothing_can_go_on(talk: Talk, status: str | None) -> None:
+def test_a_word_to_continue_is_a_message_if_nothing_can_continue(talk: Talk, status: str | None) -> None:
     """#182: it never revives what has ended."""
     if status is not None:
         rests(talk, status)
@@ -357,7 +357,7 @@ def test_a_word_to_reset_where_nothing_is_to_be_reset_is_rejected(talk: Talk, st
     )
 
 
-def test_the_answer_to_a_reset_tells_of_the_reset_although_a_message_goes_on(busy: Talk) -> None:
+def test_the_answer_to_a_reset_reports_the_reset_even_if_a_message_continues(busy: Talk) -> None:
     """What waited starts in the same breath; the person who said 리셋 is told of the run that was reset."""
     busy.says("second", "orchestration-2")
     busy.says("리셋", "orchestration-3")
@@ -368,7 +368,7 @@ def test_the_answer_to_a_reset_tells_of_the_reset_although_a_message_goes_on(bus
 # -- the endpoints that need no words ----------------------------------------------------------------------------------
 
 
-def test_continue_and_reset_turn_to_the_latest_run(talk: Talk) -> None:
+def test_continue_and_reset_apply_to_the_latest_run(talk: Talk) -> None:
     rests(talk, "checkpoint")
     [event] = talk.when(ContinueLatest())
     assert event == ContinueWanted(message="The latest run is to go on.", session_id="orchestration-1")
@@ -383,7 +383,7 @@ def test_continue_and_reset_are_refused_where_there_was_never_a_run(talk: Talk) 
     assert str(talk.refused(ResetLatest())) == "리셋할 worklog가 없습니다. (There is nothing to reset.)"
 
 
-def test_a_run_that_goes_on_is_busy_again_also_without_an_origin() -> None:
+def test_a_continued_run_is_busy_again_also_without_an_origin() -> None:
     talk = Talk(origin="")
     rests(talk, "checkpoint")
     talk.says("이어서 해줘", "orchestration-2")
@@ -391,7 +391,7 @@ def test_a_run_that_goes_on_is_busy_again_also_without_an_origin() -> None:
     assert isinstance(talk.says("second", "orchestration-3"), MessageQueued)
 
 
-def test_a_run_that_goes_on_is_the_latest_again(talk: Talk) -> None:
+def test_a_continued_run_is_the_latest_again(talk: Talk) -> None:
     rests(talk, "partial")
     talk.started("second", "orchestration-2")
     talk.notes("orchestration-2", "done")
@@ -403,14 +403,14 @@ def test_a_run_that_goes_on_is_the_latest_again(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize("status", ["checkpoint", "partial"])
-def test_a_new_request_clears_the_run_that_rests(talk: Talk, status: str) -> None:
+def test_a_new_request_clears_the_stopped_run(talk: Talk, status: str) -> None:
     """S1 §5.6 and §5.7."""
     rests(talk, status)
     assert talk.started("second", "orchestration-2").clears == ("orchestration-1",)
 
 
 @pytest.mark.parametrize("status", ["checkpoint", "partial"])
-def test_a_direct_answer_neither_clears_nor_hides_the_run_that_waits(talk: Talk, status: str) -> None:
+def test_a_direct_answer_does_not_clear_or_hide_the_waiting_run(talk: Talk, status: str) -> None:
     """Contract §13: "고마워", then "이어서 해줘"."""
     thanked(rests(talk, status))
     event = talk.says("이어서 해줘", "orchestration-3")
@@ -427,7 +427,7 @@ def test_what_needs_no_words_finds_the_run_that_waits_after_a_direct_answer(talk
     assert isinstance(event, ContinueWanted) and event.session_id == "orchestration-1"
 
 
-def test_a_direct_answer_that_waits_itself_is_what_goes_on(talk: Talk) -> None:
+def test_a_waiting_direct_answer_is_continued(talk: Talk) -> None:
     thanked(rests(talk, "checkpoint"), status="partial")
     event = talk.says("이어서 해줘", "orchestration-3")
     assert isinstance(event, ContinueWanted) and event.session_id == "orchestration-2"
@@ -445,12 +445,12 @@ def test_a_request_that_waited_clears_what_it_waited_for(busy: Talk) -> None:
     assert busy.begins("orchestration-2").clears == ("orchestration-1",)
 
 
-def test_a_session_that_was_started_otherwise_begins_clean_too(talk: Talk) -> None:
+def test_a_session_started_by_other_means_also_starts_without_old_conversations(talk: Talk) -> None:
     rests(talk, "checkpoint")
     assert talk.begins("orchestration-2").clears == ("orchestration-1",)
 
 
-def test_every_run_that_rests_is_cleared_not_only_the_latest(talk: Talk) -> None:
+def test_every_stopped_run_is_cleared_not_only_the_latest(talk: Talk) -> None:
     rests(talk, "partial")
     talk.started("second", "orchestration-2")
     talk.notes("orchestration-2", "checkpoint")
@@ -461,7 +461,7 @@ def test_every_run_that_rests_is_cleared_not_only_the_latest(talk: Talk) -> None
     assert talk.started("fourth", "orchestration-4").clears == ()
 
 
-def test_going_on_clears_nothing(talk: Talk) -> None:
+def test_continuing_clears_nothing(talk: Talk) -> None:
     rests(talk, "checkpoint")
     [event] = talk.notes("orchestration-1", "active", claims=True)
     assert isinstance(event, SessionNoted)

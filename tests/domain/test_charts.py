@@ -102,7 +102,7 @@ def test_the_delivery_chart_is_the_way_of_the_seed() -> None:
 
 
 @pytest.mark.parametrize("phase", delivery.PHASES)
-def test_an_exhausted_delivery_goes_on_where_its_guard_says(phase: str) -> None:
+def test_an_exhausted_delivery_continues_where_its_guard_says(phase: str) -> None:
     assert delivery.TABLE.target("exhausted", "extend", lambda guard: guard == f"resumes_{phase}") == phase
 
 
@@ -140,7 +140,7 @@ def test_the_chart_of_every_kind_of_session_is_under_test() -> None:
 # -- what a table cannot express -----------------------------------------------------------------------------------
 
 
-def test_a_negated_guard_is_no_table() -> None:
+def test_a_negated_guard_is_refused() -> None:
     class Negated(Chart):
         a = State(initial=True)
         b = State(final=True)
@@ -150,7 +150,7 @@ def test_a_negated_guard_is_no_table() -> None:
         ChartTable(Negated)
 
 
-def test_an_expression_is_no_guard() -> None:
+def test_an_expression_is_not_accepted_as_a_guard() -> None:
     class Expressed(Chart):
         a = State(initial=True)
         b = State(final=True)
@@ -160,7 +160,7 @@ def test_an_expression_is_no_guard() -> None:
         ChartTable(Expressed)
 
 
-def test_two_guards_are_no_guard() -> None:
+def test_two_guards_are_refused() -> None:
     class Guarded(Chart):
         a = State(initial=True)
         b = State(final=True)
@@ -170,7 +170,7 @@ def test_two_guards_are_no_guard() -> None:
         ChartTable(Guarded)
 
 
-def test_a_function_is_no_guard() -> None:
+def test_a_function_is_not_accepted_as_a_guard() -> None:
     class Called(Chart):
         a = State(initial=True)
         b = State(final=True)
@@ -180,7 +180,7 @@ def test_a_function_is_no_guard() -> None:
         ChartTable(Called)
 
 
-def test_a_nested_chart_is_no_table() -> None:
+def test_a_nested_chart_is_refused() -> None:
     class Nested(Chart):
         class outer(State.Compound):
             inner = State(initial=True)
@@ -194,7 +194,7 @@ def test_a_nested_chart_is_no_table() -> None:
         ChartTable(Nested)
 
 
-def test_a_step_without_an_event_is_no_table() -> None:
+def test_a_step_without_an_event_is_refused() -> None:
     class Eventless(Chart):
         a = State(initial=True)
         b = State(final=True)

@@ -73,7 +73,7 @@ def working(*subtasks: dict[str, Any], **fields: Any) -> Run:
 # ------------------------------------------------------------------------------------------------------ the plan
 
 
-def test_the_plan_is_debated_before_anybody_works() -> None:
+def test_the_plan_is_debated_before_any_agent_works() -> None:
     run = planned(plan_review=wish("debate"), title="The API")
     debate = run.talk(DEBATE)
     assert (run.run.state, run.run.status, run.run.round) == ("debating", "active", 0)
@@ -91,7 +91,7 @@ def test_the_debate_is_about_the_whole_plan_without_what_the_planner_only_though
     assert run.talk(DEBATE).max_rounds == 3
 
 
-def test_an_accepted_plan_is_carried_out() -> None:
+def test_an_accepted_plan_is_executed() -> None:
     run = planned(plan_review=wish("debate"))
     run.discussed(DEBATE)
     run.decides(DEBATE, "accept")
@@ -99,7 +99,7 @@ def test_an_accepted_plan_is_carried_out() -> None:
     assert (run.run.state, run.run.round, run.run.plan_version, run.asked) == ("working", 1, 1, ["Backend"])
 
 
-def test_a_plan_that_is_sent_back_comes_again_as_version_two() -> None:
+def test_a_plan_that_is_sent_back_becomes_version_two() -> None:
     """K-24: with the synthesis; the debate's budget of two rounds is spent, so nothing more is debated."""
     run = planned(plan_review=wish("debate"))
     run.discussed(DEBATE, synthesis="Add a rollback.")
@@ -154,7 +154,7 @@ def test_a_critic_that_fails_leaves_the_plan_undecided() -> None:
     assert run.told(RUN, "synthesis") == "The debate broke off: critic: crash: gone"
 
 
-def test_a_revised_plan_that_does_not_hold_is_asked_for_once_more() -> None:
+def test_an_invalid_revised_plan_is_requested_again_once() -> None:
     run = planned(plan_review=wish("debate"))
     run.discussed(DEBATE)
     run.decides(DEBATE, "revise")
@@ -164,7 +164,7 @@ def test_a_revised_plan_that_does_not_hold_is_asked_for_once_more() -> None:
     assert (run.run.state, run.run.plan_version) == ("working", 2)
 
 
-def test_a_revised_plan_that_stays_invalid_stops_the_run_and_the_old_one_is_not_carried_out() -> None:
+def test_a_revised_plan_that_stays_invalid_stops_the_run_without_running_the_old_plan() -> None:
     """Contract §5: partial with reason plan_invalid; continue plans anew. A person had sent the old plan back."""
     run = planned(plan_review=wish("debate"))
     run.discussed(DEBATE)
@@ -219,7 +219,7 @@ def test_work_that_passed_is_reviewed_before_the_round_counts() -> None:
     assert "orchestration.round_done" not in topics(run.events(RUN))
 
 
-def test_who_reviews_work_sees_how_the_files_changed_in_that_phase() -> None:
+def test_reviewers_see_how_the_files_changed_in_that_phase() -> None:
     run = working(subtask("Backend", 3, 4))
     for round_no, (patch, choice, seen) in enumerate(
         (("+1", "apply_fix", "+1"), ("+2", "skip", "+1\n+2"), ("+3", "skip", "+3")), start=1
@@ -243,7 +243,7 @@ def test_a_skipped_review_lets_the_work_count() -> None:
     assert run.request(RUN).prompt == "work@1"
 
 
-def test_a_fix_marks_the_step_failed_and_comes_next() -> None:
+def test_a_fix_marks_the_step_as_failed_and_runs_next() -> None:
     """S2 phase 3, K-25: step failed with the feedback, then a fix turn with the synthesis and the issues."""
     run = working(subtask("Backend", 3, 4))
     run.round(Backend=True)
@@ -309,7 +309,7 @@ def test_work_of_several_agents_is_reviewed_at_once_and_each_is_decided_for_itse
     assert [agent.completed for agent in run.run.agents] == [True, False]
 
 
-def test_all_done_does_not_hold_while_something_has_to_be_fixed() -> None:
+def test_all_done_does_not_count_while_fixes_are_open() -> None:
     """K-14: allDone after a person's FAIL."""
     run = working(subtask("Backend", 3, 5))
     run.round(Backend=True, all_done=True, words="All is well.")
@@ -323,7 +323,7 @@ def test_all_done_does_not_hold_while_something_has_to_be_fixed() -> None:
     assert run.run.summary is not None and run.run.summary.head == "Now all is well."
 
 
-def test_all_done_holds_where_the_review_is_skipped() -> None:
+def test_all_done_counts_if_the_review_is_skipped() -> None:
     run = working(subtask("Backend", 3, 5))
     run.round(Backend=True, all_done=True, words="All is well.")
     run.discussed("review-1c1", BROKEN)
@@ -351,7 +351,7 @@ def test_a_run_that_is_out_of_rounds_keeps_the_fix_for_its_continuation() -> Non
 
 
 @pytest.mark.parametrize("how", ["the agent fails", "the judge says no", "the judge cannot be read"])
-def test_a_fix_is_asked_for_until_a_verdict_says_that_it_is_made(how: str) -> None:
+def test_a_fix_is_requested_until_a_verdict_passes_it(how: str) -> None:
     run = working(rounds=9)
     run.round(Backend=True)
     run.discussed("review-1c1", BROKEN)
@@ -433,7 +433,7 @@ def test_a_reset_closes_every_review_as_skipped() -> None:
     assert (run.run.status, run.run.round, run.run.open_children) == ("reset", 1, {})
 
 
-def test_a_run_that_was_reset_takes_no_decision_any_more() -> None:
+def test_a_reset_run_accepts_no_decision() -> None:
     run = planned(plan_review=wish("debate"))
     run.discussed(DEBATE)
     run.when(RUN, ResetOrchestration())
@@ -444,7 +444,7 @@ def test_a_run_that_was_reset_takes_no_decision_any_more() -> None:
     assert run.sessions == before
 
 
-def test_what_its_parent_never_asked_for_changes_nothing() -> None:
+def test_a_child_that_the_parent_did_not_request_changes_nothing() -> None:
     run = planned(plan_review=wish("debate"))
     run.discussed(DEBATE)
     run.decides(DEBATE, "accept")
@@ -454,7 +454,7 @@ def test_what_its_parent_never_asked_for_changes_nothing() -> None:
     assert run.run.version == version
 
 
-def test_a_debate_called_off_alone_stands_for_accept() -> None:
+def test_a_cancelled_debate_counts_as_accept() -> None:
     """Behaviour §2.7; nobody is said to have chosen it."""
     run = planned(plan_review=wish("debate"))
     run.when(DEBATE, CancelDiscussion(reason="enough"))
@@ -463,7 +463,7 @@ def test_a_debate_called_off_alone_stands_for_accept() -> None:
     assert [(event["choice"], event["by"]) for event in closed] == [("accept", "cancelled")]
 
 
-def test_a_review_called_off_alone_stands_for_skip() -> None:
+def test_a_cancelled_review_counts_as_skip() -> None:
     run = working()
     run.round(Backend=True)
     run.when("review-1c1", CancelDiscussion())
@@ -584,7 +584,7 @@ def test_what_a_review_costs_is_part_of_the_delivery() -> None:
     assert (ship.delivery.spent.tokens, ship.delivery.spent.cost_micros) == (100, 7)
 
 
-def test_finished_work_is_handed_over_though_the_minutes_are_used_up() -> None:
+def test_finished_work_is_handed_over_even_without_minutes_left() -> None:
     ship = Shipment(minutes=10).approved()
     ship.answers("review-1c1", BROKEN, after=60 * MINUTE)
     ship.answers("review-1c1", "Mend it.")
@@ -604,13 +604,13 @@ def test_a_cancelled_delivery_closes_its_review_as_skipped(waits: bool) -> None:
     assert (talk.status, talk.decision is not None and talk.decision.choice) == ("cancelled", "skip")
 
 
-def test_a_review_called_off_alone_releases_the_delivery() -> None:
+def test_a_cancelled_review_releases_the_delivery() -> None:
     ship = Shipment().approved()
     ship.when("review-1c1", CancelDiscussion())
     assert ship.delivery.status == "success"
 
 
-def test_a_held_delivery_can_be_given_more() -> None:
+def test_the_budget_of_a_held_delivery_can_be_extended() -> None:
     ship = Shipment(iterations=1).approved()
     ship.when(DELIVERY, ExtendBudget(add_iterations=1, reason="worth it"))
     assert ship.delivery.state == "under_review"
@@ -633,7 +633,7 @@ FEEDBACK: list[tuple[dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("feedback", "synthesis", "told"), FEEDBACK)
-def test_what_a_fix_is_told_reads_as_in_the_seed(feedback: dict[str, Any], synthesis: str, told: str) -> None:
+def test_the_prompt_of_a_fix_has_the_text_of_the_seed(feedback: dict[str, Any], synthesis: str, told: str) -> None:
     """Behaviour §2.4."""
     assert fix_feedback(feedback, Text.of(synthesis)[0]) == told
     assert fix_issues(feedback) == told.partition("\n\n[Synthesis]")[0]

@@ -205,7 +205,7 @@ SHIPPED = [
 
 
 @pytest.mark.parametrize(("text", "ratio"), SHIPPED)
-def test_shipped_v3_counts_its_own_words(text: str, ratio: float) -> None:
+def test_shipped_v3_has_its_own_word_list(text: str, ratio: float) -> None:
     """D25, D26: "no issues" counted against and "validation" for; they no longer do."""
     assert agreement(text, SHIPPED_V3) == near(ratio)
 
@@ -650,7 +650,7 @@ def test_similarity_is_a_share_and_the_same_both_ways(a: str, b: str, profile: P
 
 
 @given(TEXTS, PROFILE)
-def test_a_text_is_like_itself_or_has_no_words(text: str, profile: Profile) -> None:
+def test_a_text_is_equal_to_itself_or_has_no_words(text: str, profile: Profile) -> None:
     assert similarity(text, text, profile) in (0.0, 1.0)
     assert similarity(f"wording\n{text}", f"wording\n{text}", profile) == 1.0
 

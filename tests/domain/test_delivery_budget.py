@@ -65,7 +65,7 @@ def test_a_review_that_always_blocks_gets_exactly_its_iterations(limit: int) -> 
     assert story.delivery.outstanding == {}
 
 
-def test_the_end_of_a_budget_is_told_in_the_seeds_words_and_fields() -> None:
+def test_the_end_of_a_budget_has_the_text_and_fields_of_the_seed() -> None:
     """S4 §4.3, K-38, K-43, K-44: the flat snapshot stands in the data, the phase is the real one."""
     story = DeliveryStory(iterations=1).in_review()
     recorded = story.blocks(after=90_000)
@@ -149,7 +149,7 @@ def test_iterations_are_named_before_minutes() -> None:
 
 
 @pytest.mark.parametrize(("late", "state"), [(0, "implementation"), (1, "exhausted")])
-def test_an_iteration_begins_exactly_at_the_deadline_and_not_a_millisecond_later(late: int, state: str) -> None:
+def test_an_iteration_may_begin_at_the_deadline_but_not_later(late: int, state: str) -> None:
     """S4 §10.2.4, behaviour §3.3."""
     story = DeliveryStory(minutes=45).in_review()
     story.blocks(after=DEADLINE + late)
@@ -274,7 +274,7 @@ def test_validations_cost_no_tokens_and_are_not_unknown() -> None:
 # -- a person gives more -------------------------------------------------------------------------------------------
 
 
-def test_more_iterations_let_a_used_up_delivery_go_on_to_success() -> None:
+def test_more_iterations_let_an_exhausted_delivery_succeed() -> None:
     """K-46."""
     story = used_up(iterations=1)
     recorded = story.extend(add_iterations=1)
@@ -364,7 +364,7 @@ def test_more_minutes_take_up_the_phase_that_could_not_begin() -> None:
     }
 
 
-def test_the_clock_stands_still_while_the_delivery_is_stopped() -> None:
+def test_the_clock_stops_while_the_delivery_is_stopped() -> None:
     story = DeliveryStory(iterations=1, minutes=45).in_review()
     story.blocks(after=10 * MINUTE)
     hours_later = story.at + 600 * MINUTE
@@ -376,7 +376,7 @@ def test_the_clock_stands_still_while_the_delivery_is_stopped() -> None:
     assert story.delivery.snapshot(story.at).elapsed_ms == 11 * MINUTE
 
 
-def test_the_clock_stands_still_once_the_delivery_has_ended() -> None:
+def test_the_clock_stops_when_the_delivery_has_ended() -> None:
     story = DeliveryStory().in_review()
     story.approves(after=10 * MINUTE)
     assert story.delivery.snapshot(story.at + 600 * MINUTE).elapsed_ms == 10 * MINUTE

@@ -126,7 +126,7 @@ def test_each_phase_asks_its_role_for_its_work() -> None:
     ]
 
 
-def test_a_crew_gives_its_names_to_the_roles_and_is_asked_with_what_it_said_before() -> None:
+def test_a_crew_names_the_agents_of_the_roles_and_keeps_their_conversations() -> None:
     story = DeliveryStory(crew={"dev": "Backend"}).designed()
     assert (story.request.agent, story.request.role, story.request.ordinal) == ("Backend", "dev", 0)
     story.answer("code", agent_session="thread-7")
@@ -148,7 +148,7 @@ def test_every_turn_but_handing_over_carries_the_deadline() -> None:
     assert deadlines == ["2023-11-14T22:58:20.000Z"] * 6 + [None]
 
 
-def test_the_start_is_recorded_as_it_was_asked_for() -> None:
+def test_the_start_is_recorded_as_requested() -> None:
     story = DeliveryStory(max_attempts=3, iterations=3, labels=("web",), title="Login", origin="cli")
     started = the(story, DeliveryStarted)
     assert isinstance(started, DeliveryStarted)
@@ -255,7 +255,7 @@ def test_a_failing_turn_fails_its_phase_and_skips_what_was_pending(phase: str, c
     assert story.delivery.outstanding == {}
 
 
-def test_a_failure_without_words_is_told_by_its_code() -> None:
+def test_a_failure_without_text_is_described_by_its_code() -> None:
     story = DeliveryStory()
     story.fail("timeout")
     assert story.delivery.final_summary == "Phase planning failed: timeout"
@@ -278,7 +278,7 @@ def test_in_a_later_iteration_only_what_never_ran_is_skipped() -> None:
 # -- what the next one is told -------------------------------------------------------------------------------------
 
 
-def test_the_next_implementation_is_told_what_blocked_the_review() -> None:
+def test_the_next_implementation_gets_the_blocking_issues() -> None:
     """S4 §5.2.3, behaviour §3.2."""
     story = DeliveryStory().in_review()
     story.blocks("No rate limit", "No tests", fix_plan=["Limit per address.", "Write tests."])
@@ -299,13 +299,13 @@ def test_the_next_implementation_is_told_what_blocked_the_review() -> None:
     assert (blocked.fix_plan, blocked.score, blocked.iteration) == (("Limit per address.", "Write tests."), 80, 1)
 
 
-def test_a_blocking_review_without_a_fix_plan_tells_its_issues_alone() -> None:
+def test_a_blocking_review_without_a_fix_plan_passes_on_its_issues() -> None:
     story = DeliveryStory().in_review()
     story.blocks("No tests")
     assert story.told("feedback") == ("Review blocked at iteration 1.\nBlocking issues:\n1. No tests: It is missing.")
 
 
-def test_the_next_implementation_is_told_what_the_validation_said() -> None:
+def test_the_next_implementation_gets_the_validation_output() -> None:
     story = DeliveryStory().implemented()
     story.breaks("src/login.ts(3,1): error TS2304", classification="type")
     words = "Validation failed at iteration 1 (type).\nsrc/login.ts(3,1): error TS2304"
@@ -445,7 +445,7 @@ def test_work_in_a_repository_is_handed_over_on_a_branch() -> None:
     assert story.delivery.status == "success"
 
 
-def test_what_cannot_be_handed_over_is_a_success_that_says_so() -> None:
+def test_a_failed_handover_is_a_success_with_a_note() -> None:
     """S4 §13.4: packaging is a no-op."""
     story = story_in("packaging")
     recorded = story.when(RecordPackage(turn_id=story.turn.turn_id, attempt=1, problem="Nothing was changed."))

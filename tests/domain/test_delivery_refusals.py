@@ -87,7 +87,7 @@ OPEN: dict[str, tuple[str, ...]] = {
 
 @pytest.mark.parametrize("state", [*RUNNING, *ENDED])
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_is_carried_out_or_refused_with_what_is_allowed_instead(state: str, command: str) -> None:
+def test_every_command_runs_or_is_refused_with_the_allowed_actions(state: str, command: str) -> None:
     story = story_in(state)
     if command == "expire":
         story.at += 46 * MINUTE
@@ -100,7 +100,7 @@ def test_every_command_is_carried_out_or_refused_with_what_is_allowed_instead(st
 
 
 @pytest.mark.parametrize("state", [*RUNNING, *ENDED])
-def test_the_doors_that_are_shown_are_the_doors_that_open(state: str) -> None:
+def test_the_listed_actions_are_the_allowed_ones(state: str) -> None:
     assert allowed_actions(story_in(state).delivery) == OPEN[state]
 
 
@@ -115,7 +115,7 @@ def test_nothing_is_done_to_a_session_that_does_not_exist(command: str) -> None:
 
 
 @pytest.mark.parametrize("phase", PHASES)
-def test_cancelling_calls_off_the_turn_that_is_waited_for_and_skips_what_is_not_done(phase: Phase) -> None:
+def test_cancelling_cancels_the_open_turn_and_skips_the_rest(phase: Phase) -> None:
     story = story_in(phase)
     turn_id = story.turn.turn_id
     recorded = story.when(CancelDelivery(reason="wrong task"))
@@ -179,7 +179,7 @@ def test_a_turn_that_was_never_requested_is_not_answered() -> None:
     story.refused(story.reply("?", turn_id="delivery-1.t99"))
 
 
-def test_a_stopped_turn_is_not_answered_once_the_delivery_goes_on() -> None:
+def test_a_stopped_turn_cannot_be_answered_after_the_delivery_continues() -> None:
     """The second asking is another turn: what the first one says does not count for it."""
     story = story_in("implementation")
     stopped = story.turn.turn_id
@@ -189,7 +189,7 @@ def test_a_stopped_turn_is_not_answered_once_the_delivery_goes_on() -> None:
     story.refused(story.reply("late", turn_id=stopped))
 
 
-def test_a_reply_is_no_validation() -> None:
+def test_a_reply_is_not_accepted_as_a_validation() -> None:
     """What an agent says never stands for what the commands proved."""
     story = story_in("validation")
     turn_id = story.turn.turn_id
@@ -197,7 +197,7 @@ def test_a_reply_is_no_validation() -> None:
     assert str(refusal) == f"Turn {turn_id} waits for an outcome of the work 'validate', not 'ask'."
 
 
-def test_a_validation_is_no_review() -> None:
+def test_a_validation_is_not_accepted_as_a_review() -> None:
     story = story_in("review")
     story.refused(story.validated(passed=True))
     story.approves()

@@ -85,7 +85,7 @@ def test_only_what_waits_can_be_decided() -> None:
     assert allowed_actions(story.talk) == ()
 
 
-def test_after_an_error_a_person_decides_like_after_any_other_end() -> None:
+def test_after_an_error_a_person_decides_as_usual() -> None:
     """K-32."""
     story = DiscussionStory("debate", rounds=2)
     story.breaks(detail="gone")
@@ -95,7 +95,7 @@ def test_after_an_error_a_person_decides_like_after_any_other_end() -> None:
     assert decided.feedback["error"] == "critic: crash: gone"
 
 
-def test_an_end_tells_the_parent_all_it_needs() -> None:
+def test_an_end_gives_the_parent_all_it_needs() -> None:
     story = waiting(parent=PARENT, rounds=1)
     [decided] = [event for event in story.decides("skip") if isinstance(event, Decided)]
     assert decided.parent == PARENT
@@ -104,7 +104,7 @@ def test_an_end_tells_the_parent_all_it_needs() -> None:
     assert decided.round == 1
 
 
-def test_an_end_tells_what_the_turns_have_cost() -> None:
+def test_an_end_includes_the_cost_of_the_turns() -> None:
     story = DiscussionStory(rounds=1)
     story.answer("It is broken.", usage=Usage(input_tokens=70, output_tokens=5, cost_micros=12))
     story.answer("All in all.", usage=Usage(input_tokens=25))
@@ -112,7 +112,7 @@ def test_an_end_tells_what_the_turns_have_cost() -> None:
     assert decided.spent == Spent(tokens=100, cost_micros=12, unknown=0)
 
 
-def test_a_long_talk_that_broke_off_is_kept_whole_in_place_of_a_synthesis() -> None:
+def test_a_long_discussion_that_failed_is_kept_whole_instead_of_a_synthesis() -> None:
     story = DiscussionStory(parent=PARENT)
     story.says("가" * 5_000, "나" * 5_000)
     story.breaks()
@@ -139,7 +139,7 @@ def test_without_an_expiry_nothing_is_waited_for_but_a_person() -> None:
         ("debate", "revise", "revise"),
     ],
 )
-def test_a_decision_that_nobody_makes_expires_and_is_nobodys_choice(
+def test_a_decision_without_an_answer_expires_and_is_no_persons_choice(
     strategy: str, given: str | None, stands_for: str
 ) -> None:
     story = waiting(strategy, expires_ms=MINUTE, expires_as=given)
@@ -191,7 +191,7 @@ def test_only_the_waiting_for_a_person_expires() -> None:
 
 @pytest.mark.parametrize("after", ["start", "a round", "the rounds", "the question"])
 @pytest.mark.parametrize(("strategy", "choice"), [("red-team", "skip"), ("debate", "accept")])
-def test_whatever_has_not_ended_can_be_called_off(strategy: str, choice: str, after: str) -> None:
+def test_every_open_discussion_can_be_cancelled(strategy: str, choice: str, after: str) -> None:
     """K-33: a reset stands for skip or accept, and is no person's choice."""
     story = waiting(strategy, rounds=2) if after == "the question" else DiscussionStory(strategy, rounds=2)
     story.says(*{"a round": ["One."], "the rounds": ["One.", "Two."]}.get(after, []))
@@ -207,7 +207,7 @@ def test_whatever_has_not_ended_can_be_called_off(strategy: str, choice: str, af
     assert allowed_actions(story.talk) == ()
 
 
-def test_what_was_called_off_accepts_nothing_more() -> None:
+def test_a_cancelled_discussion_accepts_nothing() -> None:
     """K-33: late replies, decisions and a second cancel change nothing."""
     story = DiscussionStory()
     turn_id = story.turn.turn_id
@@ -219,7 +219,7 @@ def test_what_was_called_off_accepts_nothing_more() -> None:
     assert cancel == f"{told} cannot be cancelled. Nothing is allowed now."
 
 
-def test_what_is_decided_cannot_be_called_off() -> None:
+def test_a_decided_discussion_cannot_be_cancelled() -> None:
     story = waiting()
     story.decides("apply_fix")
     told = "A review in the state decided cannot be cancelled."

@@ -103,7 +103,7 @@ def test_a_discussion_without_agreement_ends_at_its_limit_and_says_so(strategy: 
 
 
 @pytest.mark.parametrize(("strategy", "held"), [("review", 1), ("debate", 2), ("perspectives", 3)])
-def test_the_rounds_that_make_a_strategy_are_held_however_soon_it_would_end(strategy: str, held: int) -> None:
+def test_the_minimum_rounds_of_a_strategy_always_take_place(strategy: str, held: int) -> None:
     """K-28. The profile calls every discussion stalled at once."""
     hasty = Profile(name="hasty", patience=1)
     story = DiscussionStory(strategy, profile=hasty)
@@ -141,7 +141,7 @@ def test_a_debate_that_gets_nowhere_stalls() -> None:
     assert story.talk.stop_reason == "stalled"
 
 
-def test_a_discussion_that_still_moves_goes_on_until_its_limit() -> None:
+def test_a_discussion_that_still_moves_continues_until_its_limit() -> None:
     """A mean stability between the two thresholds neither converges nor stalls."""
     story = DiscussionStory(rounds=5)
     for number, words in enumerate(["one two three four", ASIDE, "one two three five", ASIDE, "one two six five"], 1):
@@ -161,7 +161,7 @@ def test_empty_and_wordless_rounds_never_converge() -> None:
 
 
 @pytest.mark.parametrize("nod", ["ok", "동의"])
-def test_a_nod_keeps_nobody_from_converging(nod: str) -> None:
+def test_a_short_agreement_does_not_prevent_convergence(nod: str) -> None:
     """K-30: it makes no pair, and is no silence either."""
     words = "I agree, a valid point, correct, accepted: database index migration"
     story = DiscussionStory(rounds=5)
@@ -208,7 +208,7 @@ def _end(profile: Profile, rounds: list[str]) -> str | None:
 # ------------------------------------------------------------------------------------------------- what each is told
 
 
-def test_everybody_sees_the_subject_and_all_that_was_said_before() -> None:
+def test_every_speaker_sees_the_subject_and_all_earlier_rounds() -> None:
     """Behaviour §2.4."""
     story = DiscussionStory(rounds=3)
     assert (story.told("subject"), story.told("rounds"), story.told("round")) == (
@@ -250,7 +250,7 @@ def test_agents_keep_their_conversations_through_all_rounds() -> None:
     ]
 
 
-def test_thinking_is_neither_shown_nor_counted() -> None:
+def test_thinking_is_not_shown_and_not_counted() -> None:
     """Behaviour §2.2: thinking blocks are removed from replies first."""
     story = DiscussionStory(rounds=2)
     story.says(f"<think>I agree, I agree. {critique('PASS')}</think>This has a flaw.")
@@ -301,7 +301,7 @@ def test_unreadable_feedback_is_recorded_as_such_and_is_never_a_pass(words: str,
     assert feedback["problem"] == said.problem
 
 
-def test_who_does_not_judge_owes_no_verdict_but_one_is_read() -> None:
+def test_a_speaker_that_does_not_judge_may_still_give_a_verdict() -> None:
     story = DiscussionStory(rounds=4)
     story.says(critique("PASS"), "I do not see it.", critique("PASS"), critique(pointsOfAgreement=["No test."]))
     assert [said.problem for said in story.rounds()] == [None] * 4
@@ -326,7 +326,7 @@ def test_an_unreadable_critique_is_not_replaced_by_an_earlier_pass() -> None:
     }
 
 
-def test_of_perspectives_the_cross_review_counts() -> None:
+def test_only_the_cross_review_of_perspectives_counts() -> None:
     """Behaviour §2.5: the last challenge or cross-review, not a lens."""
     story = DiscussionStory("perspectives", rounds=3)
     story.says(challenge(concerns=["risk"]), challenge(concerns=["chance"]), challenge("APPROVE"), "All in all.")
@@ -365,7 +365,7 @@ def test_the_verdict_at_the_end_of_a_long_reply_is_read() -> None:
     assert said.feedback["issues"] == [issue("The cache is never emptied.")]
 
 
-def test_of_a_long_reply_the_others_see_the_beginning_and_what_it_came_to() -> None:
+def test_other_agents_see_the_beginning_and_the_end_of_a_long_reply() -> None:
     story = DiscussionStory()
     verdict = critique(issues=[issue("The cache is never emptied.")])
     story.says(LONG + verdict)
@@ -379,7 +379,7 @@ def test_of_a_long_reply_the_others_see_the_beginning_and_what_it_came_to() -> N
     assert json.loads(feedback)["issues"] == [issue("The cache is never emptied.")]
 
 
-def test_of_a_long_reply_the_talk_is_counted_not_the_code_before_it() -> None:
+def test_the_prose_of_a_long_reply_is_counted_not_its_code() -> None:
     code = "```\n" + "x = wrong + incorrect\n" * 1_000 + "```\n"
     talked, coded = DiscussionStory(), DiscussionStory()
     talked.says(AGREES, ASIDE, AGREES)
@@ -502,13 +502,13 @@ def test_a_last_verdict_without_a_point_leaves_no_dissent() -> None:
     assert story.asked_for().dissent == ()
 
 
-def test_where_the_last_critique_cannot_be_read_nothing_is_settled() -> None:
+def test_an_unreadable_last_critique_settles_nothing() -> None:
     story = DiscussionStory("debate", rounds=3)
     story.says(challenge(concerns=["No rollback."]), challenge(concerns=["Takes long."]), "So be it.", "All in all.")
     assert story.asked_for().dissent == ("No rollback.", "Takes long.")
 
 
-def test_of_perspectives_only_what_the_cross_review_upholds_is_open() -> None:
+def test_only_points_that_the_cross_review_upholds_stay_open() -> None:
     story = DiscussionStory("perspectives", rounds=4)
     story.says(
         challenge(concerns=["Risk."]), challenge(concerns=["Chance."]), challenge(concerns=["Both."]), "Hm.", "All."

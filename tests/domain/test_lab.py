@@ -76,7 +76,7 @@ def test_a_person_overrules_what_was_suggested_where_the_profile_stops(
     assert rescore(found, SEED).overruled is overruled
 
 
-def test_what_goes_on_behind_the_record_suggests_nothing() -> None:
+def test_a_discussion_past_its_recorded_end_suggests_nothing() -> None:
     found = talk(*NEW, stop="stalled", max_rounds=9, choice="skip", decided_by="person")
     outcome = rescore(found, NEVER)
     assert (outcome.suggestion, outcome.overruled) == (None, None)

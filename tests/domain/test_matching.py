@@ -134,7 +134,7 @@ def test_a_hostile_plan_is_read_in_linear_time() -> None:
     assert time.process_time() - began < 5
 
 
-def test_who_asks_to_work_in_parallel_and_cannot_is_told_why() -> None:
+def test_a_refused_parallel_request_gets_the_reason() -> None:
     """S1 §1.8."""
     claims = [
         FileClaim(agent="Backend", parallel=True, affected_files=("src/c.js",)),

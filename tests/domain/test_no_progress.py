@@ -20,7 +20,7 @@ def stuck(found: DeliveryStory) -> list[tuple[int, str, int]]:
     return [(event.iteration, event.same, event.iterations) for event in events]
 
 
-def test_the_same_failures_again_are_no_progress_whatever_time_they_took() -> None:
+def test_the_same_failures_mean_no_progress_whatever_their_duration() -> None:
     found = story()
     iterate(found)
     iterate(found, "2 tests failed in 3.4 s")
@@ -28,7 +28,7 @@ def test_the_same_failures_again_are_no_progress_whatever_time_they_took() -> No
     assert found.delivery.phase == "implementation"
 
 
-def test_at_the_limit_the_delivery_rests_and_can_be_extended() -> None:
+def test_at_the_limit_the_delivery_stops_and_can_be_extended() -> None:
     found = story()
     for _ in range(3):
         iterate(found)
@@ -40,14 +40,14 @@ def test_at_the_limit_the_delivery_rests_and_can_be_extended() -> None:
     assert found.delivery.phase == "implementation"
 
 
-def test_progress_in_between_begins_the_count_again() -> None:
+def test_progress_in_between_restarts_the_count() -> None:
     found = story()
     for problem in ("one", "one", "two", "two"):
         iterate(found, problem)
     assert stuck(found) == [(2, "failures", 1), (4, "failures", 1)]
 
 
-def test_the_same_blocking_issues_are_no_progress() -> None:
+def test_the_same_blocking_issues_mean_no_progress() -> None:
     found = story()
     for _ in range(2):
         found.answer("the code")
@@ -56,7 +56,7 @@ def test_the_same_blocking_issues_are_no_progress() -> None:
     assert stuck(found) == [(2, "issues", 1)]
 
 
-def test_changing_no_file_is_no_progress_where_there_is_a_workspace() -> None:
+def test_an_iteration_without_changed_files_makes_no_progress() -> None:
     found = story(workspace="/work/here")
     iterate(found, "one", patch="")
     assert stuck(found) == [(1, "files", 1)]

@@ -93,7 +93,7 @@ def test_cp_001_a_finished_scope_with_a_checkpoint_pauses_its_agents() -> None:
     assert cleared(story) == []
 
 
-def test_a_checkpoint_tells_what_was_done_and_what_can_be_said_now() -> None:
+def test_a_checkpoint_lists_the_finished_work_and_the_possible_commands() -> None:
     story = paused(words="Phase 3 is built.\n\nTests are green.")
     reached, told = newest(story, CheckpointReached), newest(story, OrchestrateDone)
     assert summary(story) == reached.summary.head == "Phase 3 is built.\n\nTests are green."
@@ -102,7 +102,7 @@ def test_a_checkpoint_tells_what_was_done_and_what_can_be_said_now() -> None:
 
 
 @pytest.mark.parametrize("words", ["", "```json\n```", '{"note": 1}', "<think>All good.</think>"])
-def test_a_checkpoint_without_words_has_the_seeds_words(words: str) -> None:
+def test_a_checkpoint_without_text_uses_the_text_of_the_seed(words: str) -> None:
     assert summary(paused(words=words)) == "요청된 scope 완료"
 
 
@@ -148,7 +148,7 @@ def test_cp_002_a_finished_scope_without_a_checkpoint_is_done() -> None:
     assert newest(story, OrchestrateDone).checkpoint is False
 
 
-def test_done_without_words_has_the_seeds_words() -> None:
+def test_done_without_text_uses_the_text_of_the_seed() -> None:
     story = OrchestrationStory().planned(subtask("Backend"))
     story.round(Backend=True)
     assert summary(story) == "모든 작업 완료"
@@ -257,7 +257,7 @@ def test_after_a_checkpoint_with_nothing_left_the_run_is_done() -> None:
     assert story.agent("Backend")["completed"] is True
 
 
-def test_after_a_checkpoint_those_with_something_left_go_on() -> None:
+def test_after_a_checkpoint_agents_with_phases_left_continue() -> None:
     story = OrchestrationStory().planned(
         subtask("Backend", 5, 5, checkpoint=True), subtask("Docs", checkpoint=True), subtask("Data", role="qa")
     )
@@ -293,7 +293,7 @@ def test_a_run_that_was_continued_can_run_out_and_be_continued_again() -> None:
 # -- continue after partial ----------------------------------------------------------------------------------------
 
 
-def test_after_partial_the_same_phase_goes_on_with_fresh_rounds() -> None:
+def test_after_partial_the_same_phase_continues_with_new_rounds() -> None:
     """K-9: same session, same agents, no planner."""
     story = ran_out(max_rounds=2)
     before = story.run
@@ -398,7 +398,7 @@ def was_reset() -> OrchestrationStory:
     return story
 
 
-def test_edge_case_8_after_a_reset_nothing_goes_on() -> None:
+def test_edge_case_8_after_a_reset_nothing_continues() -> None:
     """S1 §5.8."""
     refusal = was_reset().refused(ContinueOrchestration())
     assert str(refusal) == (
@@ -408,7 +408,7 @@ def test_edge_case_8_after_a_reset_nothing_goes_on() -> None:
     assert refusal.allowed == ()
 
 
-def test_edge_case_9_after_done_nothing_goes_on() -> None:
+def test_edge_case_9_after_done_nothing_continues() -> None:
     """S1 §5.9."""
     refusal = done().refused(ContinueOrchestration())
     assert str(refusal) == (
@@ -456,7 +456,7 @@ def test_a_new_request_clears_what_the_paused_run_had_kept(story: Any) -> None:
 # -- more rounds ---------------------------------------------------------------------------------------------------
 
 
-def test_more_rounds_for_a_run_that_goes_on() -> None:
+def test_more_rounds_for_a_running_run() -> None:
     story = OrchestrationStory(max_rounds=1).planned(subtask("Backend", 3, 5))
     events = story.when(AddRounds(add_rounds=2, reason="it is big"))
     assert topics(events) == ["orchestration.rounds_added"]
@@ -472,7 +472,7 @@ def test_more_rounds_for_a_run_that_goes_on() -> None:
     assert (story.run.status, story.run.round) == ("done", 3)
 
 
-def test_a_run_whose_rounds_are_used_up_goes_on_with_more() -> None:
+def test_a_run_without_rounds_continues_with_more_rounds() -> None:
     """An extension is a person's command; what had run out goes on (contract §2)."""
     story = ran_out(max_rounds=2)
     assert "extend" in allowed_actions(story.run)

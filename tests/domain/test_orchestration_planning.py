@@ -152,7 +152,7 @@ def test_late_subtasks_enter_the_same_rounds_as_a_plan() -> None:
     assert story.run.agent_sessions == {}
 
 
-def test_late_subtasks_for_a_stranger_are_asked_for_once_more() -> None:
+def test_late_subtasks_for_an_unknown_agent_are_requested_again_once() -> None:
     story = OrchestrationStory("안녕")
     events = story.answer(plan(subtask("Ghost")))
     assert topics(events) == [*REFUSED, "turn.requested"]
@@ -161,7 +161,7 @@ def test_late_subtasks_for_a_stranger_are_asked_for_once_more() -> None:
     assert (story.asked, refusals(story)) == (["Backend"], [no_employee("Ghost")])
 
 
-def test_late_subtasks_that_stay_invalid_end_partial_and_continue_asks_the_assistant_anew() -> None:
+def test_late_subtasks_that_stay_invalid_end_partial_and_continue_asks_again() -> None:
     story = OrchestrationStory("안녕")
     story.answer(plan(subtask("Ghost")))
     assert topics(story.answer(plan(subtask("Ghost")))) == [*REFUSED, *STOPPED]
@@ -171,7 +171,7 @@ def test_late_subtasks_that_stay_invalid_end_partial_and_continue_asks_the_assis
     assert story.request.prompt == "direct@1"
 
 
-def test_where_there_is_nobody_subtasks_are_an_answer_like_any_other() -> None:
+def test_without_employees_subtasks_are_an_ordinary_answer() -> None:
     story = OrchestrationStory("안녕", employees=())
     words = plan(subtask("Backend"))
     story.answer(words)
@@ -199,7 +199,7 @@ def test_a_plan_starts_the_first_round() -> None:
     assert (story.run.state, story.run.round, story.run.last_round) == ("working", 1, 3)
 
 
-def test_the_planner_may_answer_by_itself() -> None:
+def test_the_planner_may_answer_itself() -> None:
     """K-16: that closes the run."""
     story = OrchestrationStory()
     events = story.answer('Tier 0.\n{"direct_answer": "It is a cache.", "subtasks": []}')
@@ -208,7 +208,7 @@ def test_the_planner_may_answer_by_itself() -> None:
     assert story.run.summary is not None and story.run.summary.head == "It is a cache."
 
 
-def test_subtasks_beside_a_direct_answer_are_a_plan() -> None:
+def test_subtasks_with_a_direct_answer_are_a_plan() -> None:
     """§1.5.5: only an answer without subtasks ends the run."""
     story = OrchestrationStory()
     story.answer(json.dumps({"direct_answer": "Later.", "subtasks": [subtask("Backend")]}))
@@ -292,7 +292,7 @@ def no_employee(name: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("name", ["Back", "Backend2", "o", "Backend ", "*"])
-def test_a_part_of_a_name_is_nobody(name: str) -> None:
+def test_a_part_of_a_name_matches_no_agent(name: str) -> None:
     story = OrchestrationStory()
     story.answer(plan(subtask(name, role="backend")))
     assert (refusals(story), story.run.agents, story.asked) == ([no_employee(name)], (), ["planner"])
@@ -330,7 +330,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize(("reply", "reason"), UNREADABLE.values(), ids=UNREADABLE.keys())
-def test_a_plan_that_cannot_be_read_is_asked_for_once_more(reply: str, reason: str) -> None:
+def test_an_unreadable_plan_is_requested_again_once(reply: str, reason: str) -> None:
     story = OrchestrationStory()
     assert topics(story.answer(reply)) == [*REFUSED, "turn.requested"]
     [[found]] = refusals(story)
@@ -346,14 +346,14 @@ def test_every_reason_is_recorded() -> None:
     assert refusals(story) == [(*no_employee("Ghost"), *no_employee("Phantom"))]
 
 
-def test_a_repaired_plan_holds() -> None:
+def test_a_repaired_plan_is_used() -> None:
     story = OrchestrationStory()
     story.answer(plan(subtask("Ghost")))
     story.answer(plan(subtask("Backend")))
     assert (story.asked, story.run.plan_version, story.run.refused_plans) == (["Backend"], 1, 0)
 
 
-def test_a_planner_that_gives_up_on_its_plan_may_answer_by_itself() -> None:
+def test_a_planner_may_answer_itself_instead_of_repairing_its_plan() -> None:
     story = OrchestrationStory()
     story.answer("Hm.")
     story.answer('{"direct_answer": "Nothing to do.", "subtasks": []}')
@@ -392,7 +392,7 @@ def test_the_words_of_a_planner_that_answers_in_prose_are_the_summary() -> None:
     )
 
 
-def test_continue_after_an_invalid_plan_plans_anew() -> None:
+def test_continue_after_an_invalid_plan_plans_again() -> None:
     story = OrchestrationStory()
     story.answer("Hm.")
     story.answer("Hm.")
@@ -403,7 +403,7 @@ def test_continue_after_an_invalid_plan_plans_anew() -> None:
     assert (story.run.plan_version, story.run.round, story.run.partial_reason) == (1, 1, None)
 
 
-def test_a_planner_that_fails_is_asked_once_more() -> None:
+def test_a_failing_planner_is_asked_again_once() -> None:
     story = OrchestrationStory()
     events = story.answer(failure=Failure(code="timeout", detail="No answer within 1800 s."))
     assert topics(events) == ["turn.failed", "orchestration.plan_refused", "turn.requested"]
@@ -415,13 +415,13 @@ def test_a_planner_that_fails_is_asked_once_more() -> None:
 # -- who begins, begins clean --------------------------------------------------------------------------------------
 
 
-def test_a_new_request_begins_clean() -> None:
+def test_a_new_request_starts_without_old_conversations() -> None:
     """S1 §2: always."""
     [cleared] = [event for event in OrchestrationStory().events if isinstance(event, AgentSessionsCleared)]
     assert (cleared.reason, cleared.agent_sessions) == ("a new request begins clean", {})
 
 
-def test_the_crew_takes_the_posts() -> None:
+def test_the_crew_fills_the_roles() -> None:
     story = OrchestrationStory(crew={"planner": "Sol", "judge": "Luna", "assistant": "Ada"})
     assert story.asked == ["Sol"]
     story.planned(subtask("Backend"))

@@ -52,7 +52,7 @@ def test_the_parallel_group_works_at_once_then_the_others_one_by_one() -> None:
     assert (story.asked, story.run.state) == (["judge"], "judging")
 
 
-def test_a_round_begins_with_who_stands_where_and_who_works_at_once() -> None:
+def test_a_round_starts_with_the_phases_and_the_parallel_agents() -> None:
     """The seeds' broadcast round_start."""
     story = OrchestrationStory().planned(subtask("Backend", 3, 5, **files("a.py")), subtask("Docs"))
     [started] = found(story, RoundStart)
@@ -86,7 +86,7 @@ def test_overlapping_files_make_the_later_one_wait(
     assert story.run.parallel == parallel
 
 
-def test_who_had_to_wait_claims_nothing() -> None:
+def test_a_worker_that_had_to_wait_claims_nothing() -> None:
     """Shipped, a third agent was downgraded for a file of one that had itself been downgraded (§1.8)."""
     story = OrchestrationStory().planned(
         subtask("Backend", **files("a.py")), subtask("Docs", **files("a.py", "b.md")), subtask("Data", **files("b.md"))
@@ -100,7 +100,7 @@ def test_files_of_an_agent_that_has_finished_are_free() -> None:
     assert (story.run.parallel, story.asked) == ((False, True), ["Docs"])
 
 
-def test_who_cannot_work_in_parallel_is_among_the_warnings_once() -> None:
+def test_each_refused_parallel_request_is_one_warning() -> None:
     story = OrchestrationStory().planned(subtask("Backend", 3, 5, **files("a.py")), subtask("Docs", **files("a.py")))
     story.round(Backend=True, Docs=False)
     assert story.run.round == 2
@@ -137,7 +137,7 @@ def test_results_of_an_earlier_round_are_not_shown_again() -> None:
     assert story.told("previous_results") == "- Backend (done): second"
 
 
-def test_an_agent_is_told_its_phase_what_remains_and_by_what_it_is_judged() -> None:
+def test_a_prompt_names_the_phase_the_remaining_ones_and_the_criteria() -> None:
     checks = {"pass_criteria": "tests pass", "fail_criteria": "lint fails"}
     story = OrchestrationStory().planned(subtask("Backend", 3, 5, verification=checks))
     assert story.request.prompt == "work@1"
@@ -241,7 +241,7 @@ def test_the_judge_sees_results_standing_and_rubric() -> None:
     assert story.told("rubric") == "3,5"
 
 
-def test_who_has_finished_is_shown_but_not_expected() -> None:
+def test_finished_agents_are_shown_but_not_expected() -> None:
     story = OrchestrationStory().planned(subtask("Backend", 3, 4), subtask("Docs"))
     story.round(Backend=True, Docs=True)
     story.works("Backend", "again")
@@ -276,7 +276,7 @@ def test_a_pass_in_the_last_phase_completes() -> None:
     assert story.asked == ["Docs"]
 
 
-def test_the_feedback_of_a_failure_is_gone_once_it_is_mended() -> None:
+def test_the_feedback_of_a_failure_is_cleared_when_it_is_fixed() -> None:
     story = OrchestrationStory(max_rounds=5).planned(subtask("Backend", 3, 5))
     story.round(Backend=False)
     assert story.told("feedback") == "Backend: False"
@@ -284,7 +284,7 @@ def test_the_feedback_of_a_failure_is_gone_once_it_is_mended() -> None:
     assert story.told("feedback") == ""
 
 
-def test_the_round_ends_with_who_stands_where() -> None:
+def test_the_round_ends_with_the_phase_of_each_agent() -> None:
     """The seeds' broadcast round_done."""
     story = OrchestrationStory().planned(subtask("Backend", 3, 4), subtask("Docs"))
     story.round(Backend=True, Docs=True)
@@ -297,7 +297,7 @@ def test_the_round_ends_with_who_stands_where() -> None:
 
 
 @pytest.mark.parametrize("name", ["Ghost", "Back", "Backend "])
-def test_a_verdict_on_somebody_unknown_is_refused_and_recorded(name: str) -> None:
+def test_a_verdict_on_an_unknown_agent_is_refused_and_recorded(name: str) -> None:
     """§1.9, K-18: names are exact but for their case."""
     story = OrchestrationStory().planned(subtask("Backend", 3, 4), subtask("Docs", 3, 5))
     story.round(**{name: True, "Docs": False}, all_done=True)
@@ -324,7 +324,7 @@ def test_refused_verdicts_are_recorded_in_the_judges_order() -> None:
     assert stands(story) == {"Backend": (4, False)}
 
 
-def test_a_name_is_the_same_name_however_its_letters_were_typed() -> None:
+def test_a_name_matches_however_its_letters_were_typed() -> None:
     syllables, letters = (unicodedata.normalize(form, "백엔드") for form in ("NFC", "NFD"))
     assert syllables != letters
     story = OrchestrationStory(employees=(Employee(name=letters, role="backend"),))
@@ -334,7 +334,7 @@ def test_a_name_is_the_same_name_however_its_letters_were_typed() -> None:
     assert (story.run.status, found(story, VerdictRefused)) == ("done", [])
 
 
-def test_who_is_not_judged_stays_without_an_entry() -> None:
+def test_agents_without_a_verdict_have_no_entry() -> None:
     story = OrchestrationStory().planned(subtask("Backend", 3, 4), subtask("Docs", 3, 5))
     story.round(Backend=True)
     assert stands(story) == {"Backend": (4, False), "Docs": (3, False)}
@@ -402,7 +402,7 @@ def test_a_subtask_need_not_be_named_where_an_agent_has_one_left() -> None:
     assert places(story)[0] == (4, False)
 
 
-def test_a_subtask_of_somebody_else_is_not_part_of_the_run() -> None:
+def test_a_subtask_of_another_team_is_not_part_of_the_run() -> None:
     story = twice()
     judges(story, ("Docs", "s1", True), ("Backend", "s3", True))
     [refused] = found(story, VerdictRefused)
@@ -430,7 +430,7 @@ def test_a_claim_widens_what_the_verdict_is_about() -> None:
     ("passed", "entries"),
     [(True, [(3, True), (4, True)]), (False, [(3, False)])],
 )
-def test_a_verdict_stands_in_the_history_for_every_phase_that_it_passed(
+def test_a_verdict_is_in_the_history_of_every_phase_that_it_passed(
     passed: bool, entries: list[tuple[int, bool]]
 ) -> None:
     story = OrchestrationStory().planned(subtask("Backend", 3, 5))
@@ -495,7 +495,7 @@ GARBLED = {
 
 
 @pytest.mark.parametrize("words", GARBLED.values(), ids=GARBLED.keys())
-def test_a_verdict_that_cannot_be_read_is_asked_for_once_more(words: str) -> None:
+def test_an_unreadable_verdict_is_requested_again_once(words: str) -> None:
     story = OrchestrationStory().planned(subtask("Backend", 3, 4))
     story.works("Backend", "Built.")
     assert topics(story.answer(words)) == ["turn.answered", "orchestration.verdict_unreadable", "turn.requested"]
@@ -508,7 +508,7 @@ def test_a_verdict_that_cannot_be_read_is_asked_for_once_more(words: str) -> Non
     assert (stands(story), story.judged("Backend")) == ({"Backend": (4, False)}, [(1, 3, True)])
 
 
-def test_a_verdict_unreadable_twice_advances_nobody() -> None:
+def test_a_verdict_unreadable_twice_advances_no_agent() -> None:
     """CP-004, K-15: everybody active gets an entry {pass: false}; the allDone of the bad object is ignored."""
     story = OrchestrationStory().planned(subtask("Backend", 3, 4), subtask("Docs"), subtask("Data", 3, 4))
     story.round(Backend=False, Docs=True, Data=True)
@@ -530,7 +530,7 @@ def test_a_verdict_unreadable_twice_advances_nobody() -> None:
     assert [given.judged for given in found(story, VerdictGiven)[-2:]] == [(), ()]
 
 
-def test_a_fail_that_nobody_pronounced_is_no_feedback() -> None:
+def test_a_failure_without_a_verdict_gives_no_feedback() -> None:
     """What the judge last asked an agent to mend still stands; that the judge could not be read is not its fault."""
     story = OrchestrationStory().planned(subtask("Backend", 3, 4))
     story.round(Backend=False)
@@ -540,7 +540,7 @@ def test_a_fail_that_nobody_pronounced_is_no_feedback() -> None:
     assert (story.run.round, story.told("feedback")) == (3, "Backend: False")
 
 
-def test_a_judge_that_fails_is_asked_once_more_and_then_counts_as_unreadable() -> None:
+def test_a_failing_judge_is_asked_again_once_and_then_counts_as_unreadable() -> None:
     story = OrchestrationStory().planned(subtask("Backend"))
     story.works("Backend")
     story.answer(failure=Failure(code="timeout", detail="No answer."))
@@ -591,7 +591,7 @@ def test_all_done_is_ignored_when_a_verdict_fails_or_is_missing(case: str, passe
 
 
 @pytest.mark.parametrize("passed", [{}, {"Ghost": True}], ids=["RL-24: all are missing", "only a stranger"])
-def test_a_list_that_judges_nobody_is_asked_for_once_more_and_is_then_recorded(passed: dict[str, bool]) -> None:
+def test_an_empty_list_of_verdicts_is_requested_again_once_and_then_recorded(passed: dict[str, bool]) -> None:
     """Contract §10, K-15."""
     story = two()
     story.round(all_done=True, **passed)
@@ -618,7 +618,7 @@ def test_only_the_boolean_true_says_that_all_is_done(word: object) -> None:
     assert story.run.state == "working"
 
 
-def test_all_done_is_ignored_when_somebody_who_had_finished_fails() -> None:
+def test_all_done_is_ignored_when_a_finished_agent_fails() -> None:
     story = OrchestrationStory().planned(subtask("Backend", 3, 5), subtask("Docs"))
     story.round(Backend=True, Docs=True)
     story.round(Backend=True, Docs=False, all_done=True)
@@ -631,7 +631,7 @@ def test_a_strangers_failure_is_nothing() -> None:
     assert story.run.status == "done"
 
 
-def test_an_employees_verdicts_are_only_words() -> None:
+def test_verdicts_of_an_employee_have_no_effect() -> None:
     """Agents' reports are shown to the judge, never read as its answer."""
     story = OrchestrationStory().planned(subtask("Backend", 3, 5))
     story.works("Backend", verdicts(Backend=True, all_done=True))

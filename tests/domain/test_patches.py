@@ -52,13 +52,13 @@ def test_lines_that_look_like_heads_are_lines() -> None:
     assert (fourth.path, fourth.lines) == ("old.txt", (HunkLine("-", "old", 0),))
 
 
-def test_of_a_merge_only_what_no_parent_has_is_added() -> None:
+def test_a_merge_adds_only_what_no_parent_has() -> None:
     [found] = hunks(COMBINED.split("\n"))
     assert [line.sign + line.text for line in found.lines] == [" same", "-left", "-right", "+both", " ours"]
     assert [line.number for line in found.lines] == [1, 0, 0, 2, 3]
 
 
-def test_common_words_and_imports_tell_nothing() -> None:
+def test_common_words_and_imports_attribute_nothing() -> None:
     faint = ["}", "", "    return None", "import os", "from typing import Any", "else:", "#include <stdio.h>"]
     assert all(weight(line) < FAINT for line in faint)
     assert weight("return total(prices) / len(prices)") >= CLEAR

@@ -54,7 +54,7 @@ def test_one_answer_counts() -> None:
             story.when(command)
 
 
-def test_a_remembered_answer_holds_for_the_same_question() -> None:
+def test_a_remembered_answer_applies_to_the_same_question() -> None:
     story = asking()
     story.when(ask(story))
     story.when(ask(story, "ls"))

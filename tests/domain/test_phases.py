@@ -87,12 +87,12 @@ def test_a_plan_begins_at_its_first_phase_whatever_state_it_claims() -> None:
         ({"phase": 3}, (1, 2, 3, 4, 5)),
     ],
 )
-def test_numeric_strings_are_numbers_and_what_is_no_number_is_omitted(given: object, expected: tuple[int, ...]) -> None:
+def test_numeric_strings_are_numbers_and_other_values_are_omitted(given: object, expected: tuple[int, ...]) -> None:
     assert profile(role="backend", start_phase=given) == expected
 
 
 @pytest.mark.parametrize("omitted", [None, "", True, False, "all", []])
-def test_an_end_that_is_no_number_is_the_end_of_the_profile(omitted: object) -> None:
+def test_a_non_numeric_end_is_the_end_of_the_profile(omitted: object) -> None:
     """The shipped program read null and "" as 0 and was left with a single phase (§1.7)."""
     assert profile(role="backend", start_phase=3, end_phase=omitted) == (3, 4, 5)
 
@@ -110,7 +110,7 @@ def test_a_sparse_range_is_recorded_as_a_warning() -> None:
     assert [agent.agent for agent in plan.agents] == ["Docs", "Backend"]
 
 
-def test_a_start_after_the_end_is_no_reason_to_warn() -> None:
+def test_a_start_after_the_end_gives_no_warning() -> None:
     """EP-003: the end moves up to the start."""
     assert plan_agents([Subtask(agent="X", role="backend", start_phase=5, end_phase=3)]).warnings == ()
 

@@ -62,7 +62,7 @@ def test_a_word_to_continue_or_reset_reaches_the_run() -> None:
     )
 
 
-def test_the_channel_is_told_of_every_beginning_and_every_end() -> None:
+def test_the_channel_is_notified_of_every_start_and_end() -> None:
     assert react("orchestration-1", started(HELLO)) == noted("active", claims=True, opens=True, direct=True)
     goes_on = Continued(state="working", agents=(), last_round=3, origin="chat")
     assert react("orchestration-1", goes_on) == noted("active", claims=True)
@@ -70,7 +70,7 @@ def test_the_channel_is_told_of_every_beginning_and_every_end() -> None:
     assert react("orchestration-1", done) == noted("checkpoint")
 
 
-def test_nobodys_sessions_claim_no_origin() -> None:
+def test_sessions_without_an_origin_claim_none() -> None:
     assert react("orchestration-1", started(OrchestrationRequest(prompt="hello"))) == noted(
         "active", opens=True, direct=True, origin=""
     )
@@ -78,7 +78,7 @@ def test_nobodys_sessions_claim_no_origin() -> None:
     assert react("orchestration-1", goes_on) == noted("active", origin="")
 
 
-def test_a_new_request_clears_what_rests() -> None:
+def test_a_new_request_clears_stopped_runs() -> None:
     event = SessionNoted(session_id="o", origin="chat", status="active", clears=("orchestration-1", "orchestration-2"))
     assert react(CHANNEL, event) == (
         Reaction("orchestration-1", ClearAgentSessions()),

@@ -115,7 +115,7 @@ def test_the_lines_that_say_why(output: str, expected: list[str]) -> None:
     assert list(reasons(output)) == expected
 
 
-def test_where_nothing_is_named_the_first_error_says_why() -> None:
+def test_without_a_named_reason_the_first_error_is_shown() -> None:
     output = "Traceback (most recent call last):\n  File x\nValueError: no such shop\nKeyError: 'later'\n"
     assert reasons(output) == ("ValueError: no such shop",)
 

@@ -162,7 +162,7 @@ def recorded(story: Story) -> list[Recorded]:
 # -- what follows from events of other sessions ----------------------------------------------------------------------
 
 
-def test_a_command_that_follows_today_is_no_difference() -> None:
+def test_a_command_that_gives_the_same_events_today_is_not_a_difference() -> None:
     [message] = told(says("do this"))
     assert difference(begun(message), message) is None
 
@@ -177,7 +177,7 @@ def test_a_command_that_would_not_follow_today_is_the_difference() -> None:
     assert found.actual == f"not followed: channel.message_started of {NAME}:1 leads to StartOrchestration"
 
 
-def test_what_another_command_brought_about_is_not_held_against_the_cause() -> None:
+def test_effects_of_another_command_are_not_a_difference() -> None:
     [message] = told(says("do this"))
     [other] = told(says("do that"))
     assert difference(begun(message), changed(other, other.event, command_id="x")) is None

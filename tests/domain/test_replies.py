@@ -186,7 +186,7 @@ def test_no_other_word_is_taken_for_one_of_a_closed_list(severity: JSON) -> None
     assert "at /issues/0/severity: should be 'critical', 'major' or 'minor'." in problem("review", json.dumps(said))
 
 
-def test_a_boolean_is_no_word_in_any_case() -> None:
+def test_a_boolean_is_not_accepted_as_a_word() -> None:
     """K-14: tolerance of case ends at closed lists of words."""
     assert problem("verdicts", '{"verdicts":[{"agent":"A","pass":"TRUE"}]}').endswith("should be true or false.")
     assert problem("verdicts", '{"Verdicts":[]}') == "The reply holds no list of verdicts."
@@ -267,7 +267,7 @@ def test_a_checklist_is_read_line_by_line() -> None:
         ("1. " + "x" * 65_537, "A step of the checklist is longer than 65536 characters."),
     ],
 )
-def test_what_is_no_checklist_is_unreadable(text: str, sentence: str) -> None:
+def test_an_invalid_checklist_is_unreadable(text: str, sentence: str) -> None:
     assert problem("checklist", text) == sentence
 
 

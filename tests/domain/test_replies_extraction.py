@@ -75,7 +75,7 @@ SUBTASKS = '{"subtasks":[{"agent":"A","task":"t"}]}'
         ("direct_answer", SUBTASKS, '{"direct_answer":"done"}', "direct answer"),
     ],
 )
-def test_two_answers_that_decide_differently_are_no_answer(kind: str, one: str, other: str, name: str) -> None:
+def test_two_contradicting_answers_are_not_an_answer(kind: str, one: str, other: str, name: str) -> None:
     """Contract §10: quoted evidence does not turn a verdict; K-29's last object is for those that decide the same."""
     assert problem(kind, f"{one}\n{other}") == (
         f"The reply holds more than one {name}, and they contradict each other."
@@ -91,7 +91,7 @@ def test_two_answers_that_decide_differently_are_no_answer(kind: str, one: str, 
         ("direct_answer", '{"direct_answer":"a"}', '{"direct_answer":"b","subtasks":[]}'),
     ],
 )
-def test_of_two_answers_that_decide_the_same_the_last_counts(kind: str, one: str, other: str) -> None:
+def test_the_last_of_two_equal_decisions_counts(kind: str, one: str, other: str) -> None:
     assert replies.read(kind, f"{one}\n{other}") == replies.read(kind, other)
 
 
@@ -136,7 +136,7 @@ def test_a_tag_in_a_string_is_a_word() -> None:
     assert replies.review(text).summary == 'it strips <think> and "</think>" now'
 
 
-def test_thinking_is_no_part_of_what_was_said() -> None:
+def test_thinking_is_not_part_of_a_reply() -> None:
     assert replies.spoken("a<think>b</think>c [TOOL_CALL]d[/tool_call]e") == "ac e"
     assert replies.spoken("no tags at all {") == "no tags at all {"
 
@@ -163,7 +163,7 @@ def test_a_hostile_megabyte_is_only_unreadable(part: str) -> None:
         assert problem(kind, part * (1_000_000 // len(part)))
 
 
-def test_only_the_last_objects_of_a_flood_are_looked_at() -> None:
+def test_only_the_last_of_very_many_objects_are_read() -> None:
     assert problem("review", PASS + '{"a":1}' * 256) == "The reply holds no review verdict."
     assert replies.review(PASS + '{"a":1}' * 255).verdict == "PASS"
 

@@ -37,7 +37,7 @@ def test_braces_of_prose_do_not_lose_the_verdict_on_their_line(prose: str) -> No
     assert [found.agent for found in replies.verdicts(f'{prose} {judged} and "}}" {{').verdicts] == ["A"]
 
 
-def test_a_name_in_prose_is_no_answer_that_was_begun() -> None:
+def test_a_name_in_prose_is_not_the_start_of_an_answer() -> None:
     assert replies.review(f'It writes "{{" before "verdict": {FIX} and "}}" after it.').verdict == "NEEDS_FIX"
 
 
@@ -65,7 +65,7 @@ def test_a_badly_written_refusal_does_not_become_the_approval_before_or_within_i
         replies.review(f"{PASS} {refusal}")
 
 
-def test_a_wrong_answer_before_the_last_one_that_fits_is_no_harm() -> None:
+def test_a_wrong_answer_before_a_valid_last_one_is_ignored() -> None:
     """K-29: the last decides; what is no JSON before it is prose."""
     assert replies.review(f'{{"verdict":"NEEDS_FIX","issues":"x"}} {{"verdict": no}} {FIX}').verdict == "NEEDS_FIX"
 
@@ -76,7 +76,7 @@ def test_an_object_within_an_object_or_within_its_string_is_not_the_answer() -> 
             replies.review(words)
 
 
-def test_prose_is_what_stands_around_the_objects() -> None:
+def test_prose_is_the_text_around_the_objects() -> None:
     assert replies.without_json(f'It prints "{{" and not "(" here. {PASS} Done.') == (
         'It prints "{" and not "(" here.  Done.'
     )
@@ -102,7 +102,7 @@ def test_the_object_is_found_whatever_braces_and_quotes_stand_on_its_line(
 
 @given(st.lists(QUOTED | st.sampled_from([":", '{"a":', '"a":']), max_size=30).map("".join), SUMMARIES)
 @settings(max_examples=300)
-def test_the_object_is_found_behind_unfinished_objects_of_its_line(before: str, summary: str) -> None:
+def test_an_object_is_found_after_unfinished_objects_on_its_line(before: str, summary: str) -> None:
     """Colons, too: what begins like an object bears no key of the answer."""
     answer = json.dumps({"verdict": "PASS", "summary": summary})
     assert replies.review(f"{before} {answer}").summary == summary

@@ -131,7 +131,7 @@ def test_a_denial_in_the_last_iteration_exhausts_the_budget() -> None:
     assert (found.delivery.state, found.delivery.final_summary) == ("exhausted", "failed_budget_exhausted")
 
 
-def test_the_same_paths_again_are_no_progress() -> None:
+def test_the_same_paths_mean_no_progress() -> None:
     found = story("fail", no_progress_limit=1, workspace="/shop", repository=True)
     patch = found.reply("x").reply
     found.answer("done", patch=patch, **changes("deploy/a"))

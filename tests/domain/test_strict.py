@@ -90,7 +90,7 @@ def test_a_depth_of_thousands_is_refused_before_it_is_parsed(hostile: str) -> No
         decode(hostile)
 
 
-def test_brackets_in_strings_and_side_by_side_are_no_depth() -> None:
+def test_brackets_in_strings_and_side_by_side_add_no_depth() -> None:
     assert decode(json.dumps(["[" * 100 + '"' + "{" * 100 + "\\"])) == ["[" * 100 + '"' + "{" * 100 + "\\"]
     assert decode("[" + ",".join(["{}"] * 1000) + "]") == [{}] * 1000
 

@@ -74,7 +74,7 @@ def test_the_vote_names_what_was_seen() -> None:
         ({"who": ("ada",), "not_author": True, "authors": ("person:ada",)}, "person:ada", "lists nobody else"),
     ],
 )
-def test_who_may_not_decide_hears_who_may(policy: dict[str, Any], actor: str, sentence: str) -> None:
+def test_a_person_who_may_not_decide_learns_who_may(policy: dict[str, Any], actor: str, sentence: str) -> None:
     story = team(**policy)
     refusal = story.refused(Decide(choice="skip", actor=actor, seen=story.talk.seen))
     assert isinstance(refusal, Forbidden) and sentence in str(refusal)

@@ -124,7 +124,7 @@ def test_the_folder_api_is_also_the_word_api() -> None:
     assert triage("api/users").signals == ("keyword", "path")
 
 
-def test_an_absolute_path_is_no_signal() -> None:
+def test_an_absolute_path_is_not_a_signal() -> None:
     """K-22: a known limit of the shipped rule."""
     assert triage("/home/me/thing 보여줘").signals == ()
 
@@ -159,7 +159,7 @@ def test_all_five_signals_come_in_the_order_of_the_rule() -> None:
 
 
 @pytest.mark.parametrize("text", [row.values[0] for row in SEED_ROWS])
-def test_korean_typed_letter_by_letter_is_judged_alike(text: str) -> None:
+def test_korean_typed_letter_by_letter_is_judged_the_same(text: str) -> None:
     assert triage(unicodedata.normalize("NFD", str(text))) == triage(str(text))
 
 
@@ -239,7 +239,7 @@ def test_a_hostile_megabyte_is_judged_in_linear_time(text: str) -> None:
         "리뷰 해봐",
     ],
 )
-def test_the_exact_phrases_to_go_on_are_the_continue_intent(text: str) -> None:
+def test_the_exact_continue_phrases_are_the_continue_intent(text: str) -> None:
     """S1 §2, K-6."""
     assert intent(text) == "continue"
     assert intent(unicodedata.normalize("NFD", text)) == "continue"
@@ -332,7 +332,7 @@ def test_any_other_text_is_a_message(text: str) -> None:
         ("cancel", "cancel"),
     ],
 )
-def test_a_phrase_that_is_nearly_one_suggests_what_it_may_mean(text: str, nearest: str, form: Any) -> None:
+def test_a_near_miss_of_a_phrase_gets_suggestions(text: str, nearest: str, form: Any) -> None:
     assert intent(text) is None
     assert nearly(unicodedata.normalize(form, text))[0] == nearest
     assert set(nearly(text)) == {"continue", "reset", "cancel"}

@@ -65,7 +65,7 @@ def test_an_empty_list_of_commands_is_none_at_all() -> None:
         ("'' a", None, {"/testCommand": "names no program"}),
     ],
 )  # fmt: skip
-def test_what_is_no_command_is_refused_where_it_stands(
+def test_an_invalid_command_is_refused_at_its_pointer(
     test_command: GivenCommand | None, validation_commands: list[GivenCommand] | None, errors: dict[str, str]
 ) -> None:
     with pytest.raises(Invalid) as refused:
@@ -219,7 +219,7 @@ def test_a_listed_command_is_shown_as_one_would_type_it() -> None:
         ("true", "custom"),
     ],
 )
-def test_the_stage_is_told_by_the_text(command: str, expected: Stage) -> None:
+def test_the_stage_follows_from_the_text(command: str, expected: Stage) -> None:
     assert stage(command) == expected
 
 
@@ -262,7 +262,7 @@ def _run(
         (_run(code=1), "unknown"),
     ],
 )
-def test_a_failure_has_the_class_of_its_stage_or_of_its_words(run: CommandRun, expected: str) -> None:
+def test_a_failure_has_the_class_of_its_stage_or_its_output(run: CommandRun, expected: str) -> None:
     assert classify(run.stage, run) == expected
 
 
@@ -283,7 +283,7 @@ def test_a_command_that_was_stopped_never_passes(ended: Ended) -> None:
     assert not outcome([_run(code=0, ended=ended)]).passed
 
 
-def test_the_first_failure_tells_why() -> None:
+def test_the_first_failure_names_the_reason() -> None:
     runs = [_run("a"), _run("pnpm test", 1, at="test", out="one\n\x1b[31mtwo\x1b[0m\x07\n", err="three"), _run("b", 2)]
     verdict = outcome(runs)
     assert (verdict.passed, verdict.failure_class, len(verdict.runs)) == (False, "test", 3)
@@ -295,7 +295,7 @@ def test_a_timeout_says_after_how_long() -> None:
     assert verdict.summary == "Validation failed (runtime): `sleep 9` was stopped after 2 s."
 
 
-def test_what_is_known_of_the_end_is_told_instead() -> None:
+def test_the_known_reason_of_the_end_is_shown_instead() -> None:
     run = _run("x", -1, ended="limit", err="done: 5").model_copy(update={"reason": "was stopped by its limit"})
     assert outcome([run]).summary == "Validation failed (runtime): `x` was stopped by its limit.\ndone: 5"
 

@@ -110,7 +110,7 @@ def put(value: Any, way: tuple[Any, ...], other: Any) -> Any:
 
 
 @given(st.data())
-def test_no_misfit_is_told_in_the_words_of_the_library(data: st.DataObject) -> None:
+def test_no_error_uses_the_words_of_the_library(data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from(sorted(TEXTS)))
     way = data.draw(st.sampled_from(list(places(TEXTS[kind]))))
     text = json.dumps(put(TEXTS[kind], way, data.draw(MISFITS)))

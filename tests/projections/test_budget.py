@@ -32,7 +32,7 @@ def test_the_start_carries_the_whole_budget() -> None:
     }
 
 
-def test_usage_is_summed_and_what_nobody_reported_is_counted_apart() -> None:
+def test_usage_is_summed_and_unreported_usage_is_counted_separately() -> None:
     found = [row for row in points(success()) if row["type"] == "delivery.phase_completed"]
     assert [(row["phase"], row["tokens"], row["costMicros"], row["unknownTurns"]) for row in found] == [
         ("planning", None, None, 1),

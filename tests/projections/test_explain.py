@@ -56,7 +56,7 @@ def test_a_way_does_not_lead_through_running_out_of_budget(stage: Stage) -> None
     assert why(stage, "exhausted")[0] == "From under_review to exhausted: exhaust to exhausted."
 
 
-def test_what_is_exhausted_goes_on_only_where_it_was_stopped(stage: Stage) -> None:
+def test_an_exhausted_delivery_continues_only_where_it_was_stopped(stage: Stage) -> None:
     exhausted(stage)
     assert stage.session(NAME).state == "exhausted"
     assert why(stage, "implementation") == [
@@ -73,7 +73,7 @@ def test_what_is_exhausted_goes_on_only_where_it_was_stopped(stage: Stage) -> No
     assert why(stage, "implementation") == ["The session is already in the state implementation."]
 
 
-def test_the_way_that_is_told_is_the_one_that_is_taken(stage: Stage) -> None:
+def test_the_explained_path_is_the_one_taken(stage: Stage) -> None:
     """A guard that comes before in the chart takes the step: a run that has a plan does not plan anew."""
     name = "orchestration-1"
     stage.orchestrates(name, max_rounds=1).answers(name, plan(subtask(start_phase=3, end_phase=4)))
@@ -101,7 +101,7 @@ def test_what_a_checkpoint_still_has_to_do_is_named(stage: Stage) -> None:
     ]
 
 
-def test_whoever_is_asked_is_named(stage: Stage) -> None:
+def test_every_agent_that_is_asked_is_named(stage: Stage) -> None:
     in_review(stage)
     agent = stage.turn(NAME)
     assert why(stage, "packaging") == [
@@ -110,7 +110,7 @@ def test_whoever_is_asked_is_named(stage: Stage) -> None:
     ]
 
 
-def test_every_wish_of_every_state_has_an_answer(stage: Stage) -> None:
+def test_every_state_can_explain_what_any_other_state_needs(stage: Stage) -> None:
     exhausted(stage)
     stage.discusses("review-1").answers("review-1", "I agree.")
     for name in (NAME, "review-1"):
@@ -119,7 +119,7 @@ def test_every_wish_of_every_state_has_an_answer(stage: Stage) -> None:
             assert why_not(session, wished).text, (name, wished)
 
 
-def test_the_chain_begins_with_the_command_that_began_it_or_with_what_another_session_did(stage: Stage) -> None:
+def test_the_chain_begins_with_a_command_or_an_event_of_another_session(stage: Stage) -> None:
     in_review(stage, review=REVIEW).answers(NAME, APPROVING)
     child = stage.session(NAME).children[0]
     own = explain(stage.store.history(NAME), stage.session(NAME)).wire()

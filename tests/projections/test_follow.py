@@ -74,7 +74,7 @@ def test_an_empty_log_is_followed(store: Store, views: SqliteViews) -> None:
     assert follower.problems() == []
 
 
-def test_views_go_on_where_an_earlier_life_stopped(views: SqliteViews) -> None:
+def test_views_continue_where_the_last_process_stopped(views: SqliteViews) -> None:
     log = merged(success())
     Follower(log, views, [counter("seen")]).catch_up()
     log.add(success("delivery-2").events)
@@ -103,7 +103,7 @@ def test_a_new_view_is_folded_from_the_beginning_and_the_others_are_not(views: S
 # -- listeners -----------------------------------------------------------------------------------------------------
 
 
-def test_listeners_are_told_what_comes_after_the_follower_was_made(views: SqliteViews) -> None:
+def test_listeners_are_notified_of_events_after_the_follower_was_created(views: SqliteViews) -> None:
     log, story = Twin(), success()
     log.add(story.events[:30])
     follower = Follower(log, views, page=7)
@@ -114,7 +114,7 @@ def test_listeners_are_told_what_comes_after_the_follower_was_made(views: Sqlite
     assert positions(heard) == list(range(31, 67))
 
 
-def test_listeners_are_told_after_the_views_are_written(views: SqliteViews) -> None:
+def test_listeners_are_notified_after_the_views_are_written(views: SqliteViews) -> None:
     log = Twin()
     follower = Follower(log, views, [counter("seen")])
     seen: list[list[int]] = []
@@ -138,7 +138,7 @@ def test_listeners_do_not_wait_for_views_that_are_folded_again(views: SqliteView
     assert (follower.behind_start, positions(heard)) == (False, [31, 32, 33, 34, 35])
 
 
-def test_a_listener_that_fails_stops_neither_the_others_nor_the_views(
+def test_a_failing_listener_stops_no_other_listener_and_no_view(
     views: SqliteViews, caplog: pytest.LogCaptureFixture
 ) -> None:
     log, heard = Twin(), list[Recorded]()
@@ -166,7 +166,7 @@ def test_a_listener_joins_between_two_events(views: SqliteViews) -> None:
     assert positions(heard) == [11, 12]
 
 
-def test_each_of_two_followers_tells_everything_once_and_each_view_folds_once(store: Store, views: SqliteViews) -> None:
+def test_two_followers_report_every_event_once_and_fold_each_view_once(store: Store, views: SqliteViews) -> None:
     """Server and command line on one file: whoever comes first folds, both tell their own listeners."""
     other_views = SqliteViews(views.path)
     here, there = Follower(store, views, [counter("seen")]), Follower(store, other_views, [counter("seen")])
@@ -216,7 +216,7 @@ def test_two_followers_run_at_once_while_events_are_written(store: Store, tmp_pa
 # -- the thread and those who wait ---------------------------------------------------------------------------------
 
 
-def test_who_waits_for_a_position_is_told_when_the_views_have_it(store: Store, views: SqliteViews) -> None:
+def test_waiting_for_a_position_ends_when_the_views_have_it(store: Store, views: SqliteViews) -> None:
     follower = Follower(store, views, poll_seconds=LONG)
     follower.start()
 
@@ -246,13 +246,13 @@ def test_a_position_that_does_not_come_is_waited_for_no_longer_than_asked(views:
     follower.stop()
 
 
-def test_views_that_are_behind_make_a_reader_wait_although_the_event_is_old(views: SqliteViews) -> None:
+def test_readers_wait_for_views_that_lag_although_the_event_is_old(views: SqliteViews) -> None:
     """A process that starts on a long log has folded nothing yet: nothing may be answered from empty views."""
     follower = Follower(merged(success()), views)
     assert asyncio.run(follower.wait_for(1, 0.0)) is False
 
 
-def test_who_stops_waiting_is_forgotten(views: SqliteViews) -> None:
+def test_a_waiter_that_leaves_is_forgotten(views: SqliteViews) -> None:
     log = Twin()
     follower = Follower(log, views)
 
@@ -313,7 +313,7 @@ def test_a_poison_event_parks_its_view_and_no_other(views: SqliteViews) -> None:
     assert counted(views, "bad") == list(range(1, 20))
 
 
-def test_a_parked_view_makes_nobody_wait(views: SqliteViews) -> None:
+def test_readers_do_not_wait_for_a_parked_view(views: SqliteViews) -> None:
     follower = Follower(merged(success()), views, [counter("bad", poison=1)])
     follower.catch_up()
     assert asyncio.run(follower.wait_for(66, 0.0)) is True

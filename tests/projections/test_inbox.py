@@ -116,7 +116,7 @@ def test_a_failed_reviewer_waits_with_its_error(tmp_path: Path) -> None:
     [Decide(choice="skip"), Decide(choice="apply_fix"), CancelDiscussion(), ExpireTurn(turn_id="review-1.t3")],
     ids=lambda command: type(command).__name__,
 )
-def test_what_is_decided_called_off_or_expired_leaves_at_once(tmp_path: Path, command: Command) -> None:
+def test_decided_cancelled_and_expired_sessions_leave_at_once(tmp_path: Path, command: Command) -> None:
     stage = reviewed(Stage(tmp_path), expires_ms=SECOND)
     assert waiting(stage) == ["review-1"]
     stage.at += SECOND
@@ -124,7 +124,7 @@ def test_what_is_decided_called_off_or_expired_leaves_at_once(tmp_path: Path, co
 
 
 @pytest.mark.parametrize("command", [ContinueOrchestration(), ResetOrchestration()])
-def test_what_goes_on_or_is_reset_leaves_at_once(tmp_path: Path, command: Command) -> None:
+def test_continued_and_reset_sessions_leave_at_once(tmp_path: Path, command: Command) -> None:
     stage = paused(Stage(tmp_path))
     assert waiting(stage) == ["orchestration-1"]
     assert waiting(stage.do("orchestration-1", command)) == []
@@ -181,7 +181,7 @@ def test_a_run_that_comes_to_another_checkpoint_waits_again(tmp_path: Path) -> N
     assert waiting(paused(stage, "orchestration-2")) == ["orchestration-2"]
 
 
-def test_who_waits_longest_comes_first_whatever_began_first(tmp_path: Path) -> None:
+def test_the_longest_wait_comes_first(tmp_path: Path) -> None:
     stage = Stage(tmp_path).discusses("review-0", max_rounds=1)
     reviewed(stage, "review-1")
     paused(stage)

@@ -74,7 +74,7 @@ def shelf() -> Shelf:
 # -- working off -------------------------------------------------------------------------------------------------------
 
 
-def test_what_changed_is_kept_in_the_order_in_which_it_was_told_and_once(shelf: Shelf) -> None:
+def test_changes_are_kept_once_in_the_order_reported(shelf: Shelf) -> None:
     found = keeper(shelf)
     found.tell(["b", "a", "b"])
     found.tell(["c", "a"])
@@ -84,7 +84,7 @@ def test_what_changed_is_kept_in_the_order_in_which_it_was_told_and_once(shelf: 
     assert shelf.kept == ["b", "a", "c"]
 
 
-def test_what_fails_holds_up_nothing_else_and_is_kept_for_the_next_time(
+def test_a_failure_delays_nothing_else_and_is_retried_the_next_time(
     shelf: Shelf, caplog: pytest.LogCaptureFixture
 ) -> None:
     found = keeper(shelf)
@@ -139,7 +139,7 @@ def test_the_thread_begins_with_what_was_missed(shelf: Shelf) -> None:
     assert missed.asked == 1
 
 
-def test_what_was_missed_is_asked_for_until_it_is_known(shelf: Shelf, caplog: pytest.LogCaptureFixture) -> None:
+def test_missed_notices_are_requested_until_they_are_known(shelf: Shelf, caplog: pytest.LogCaptureFixture) -> None:
     found = keeper(shelf, Missed("a", failures=2), retry_seconds=0.0)
     with caplog.at_level(logging.ERROR):
         found.start()
@@ -159,7 +159,7 @@ def test_what_failed_is_tried_again_after_a_pause(shelf: Shelf) -> None:
     assert shelf.kept == ["a"]
 
 
-def test_between_two_tries_is_the_pause_however_much_failed(shelf: Shelf) -> None:
+def test_the_pause_between_two_attempts_does_not_depend_on_the_failures(shelf: Shelf) -> None:
     """Only what is told wakes the thread: here once, before it began."""
     found = keeper(shelf)
     shelf.full = {"a"}
@@ -172,7 +172,7 @@ def test_between_two_tries_is_the_pause_however_much_failed(shelf: Shelf) -> Non
     assert shelf.tries(1) == ["a"]
 
 
-def test_stopping_ends_with_a_last_try_and_no_more_than_that(shelf: Shelf) -> None:
+def test_stopping_makes_one_last_attempt(shelf: Shelf) -> None:
     """What is told while one is worked on is worked off before the end; what still fails is left."""
     found = keeper(shelf)
     begun, go_on = threading.Event(), threading.Event()
@@ -198,7 +198,7 @@ def test_stopping_ends_with_a_last_try_and_no_more_than_that(shelf: Shelf) -> No
     assert threads() == 0
 
 
-def test_whoever_keeps_can_see_that_the_end_is_near(shelf: Shelf) -> None:
+def test_keeping_shows_that_the_end_is_near(shelf: Shelf) -> None:
     found = keeper(shelf)
     seen = list[bool]()
     shelf.at_hand = lambda name: seen.append(found.ending)
@@ -229,7 +229,7 @@ def test_starting_and_stopping_twice_is_as_once_and_it_starts_again(shelf: Shelf
     assert missed.asked == 2
 
 
-def test_what_is_told_between_two_lives_is_kept_in_the_second(shelf: Shelf) -> None:
+def test_notices_between_two_runs_are_kept_by_the_second(shelf: Shelf) -> None:
     found = keeper(shelf)
     found.start()
     found.stop()

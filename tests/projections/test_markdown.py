@@ -80,7 +80,7 @@ def test_plain_words_hold_nothing_unseen(words: str, expected: str) -> None:
     assert plain(words) == expected
 
 
-def test_a_line_is_cut_without_a_mark_and_holds_no_break() -> None:
+def test_a_line_is_cut_without_a_mark_and_contains_no_line_break() -> None:
     assert one_line("  a\nb\tc\r\nd" + "e" * 100, 10) == "a b c deee"
 
 
@@ -97,7 +97,7 @@ def test_a_cell_stays_one_cell(words: str, expected: str) -> None:
     ("words", "expected"),
     [("pytest -q", "`pytest -q`"), ("echo `x`", "`` echo `x` ``"), ("``a", "``` ``a ```"), ("a\nb", "`a b`")],
 )
-def test_a_code_span_holds_backticks(words: str, expected: str) -> None:
+def test_a_code_span_can_contain_backticks(words: str, expected: str) -> None:
     assert code(words) == expected
 
 
@@ -105,7 +105,7 @@ def test_html_and_images_are_disarmed_inside_a_line() -> None:
     assert inline("use <T> ![a](b) 1 < 2", 80) == "use \\<T> !\\[a](b) 1 < 2"
 
 
-def test_short_words_stand_behind_their_label() -> None:
+def test_short_texts_follow_their_label() -> None:
     assert item("Result", "Done.\n", limit=500) == "- Result: Done."
 
 

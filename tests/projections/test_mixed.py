@@ -139,7 +139,7 @@ def _sections(step: Step) -> list[str]:
     return SECTIONS[step.recorded.kind]
 
 
-def test_nobody_elses_words_make_sections_or_rows_in_a_worklog(walk: Walk) -> None:
+def test_text_of_others_adds_no_sections_or_rows_to_a_worklog(walk: Walk) -> None:
     for step in walk.steps:
         lines = step.worklog.splitlines()
         assert [line[3:] for line in lines if line.startswith("## ")] == _sections(step)
@@ -174,7 +174,7 @@ def test_the_head_of_an_orchestrations_worklog_says_where_it_is(walk: Walk) -> N
             assert (rounds in step.worklog) == (not _answers(session))
 
 
-def test_the_inbox_holds_just_what_waits(walk: Walk) -> None:
+def test_the_inbox_lists_exactly_what_is_waiting(walk: Walk) -> None:
     sessions: dict[str, Session] = {}
     for step in walk.steps:
         sessions[step.session.id] = step.session

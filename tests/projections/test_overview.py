@@ -47,7 +47,7 @@ def test_the_newest_session_comes_first(many: SqliteViews) -> None:
     assert ids(many) == ["delivery-5", "delivery-4", "delivery-3", "delivery-2", "delivery-1"]
 
 
-def test_a_row_holds_what_a_list_shows(many: SqliteViews) -> None:
+def test_a_row_contains_what_a_list_shows(many: SqliteViews) -> None:
     with many.reading() as db:
         found = overview.item(db, "delivery-5")
     assert found is not None
@@ -122,7 +122,7 @@ def test_sessions_are_found(many: SqliteViews, query: dict[str, Any], expected: 
 
 
 @pytest.mark.parametrize("query", [{}, {"kind": "delivery"}, {"q": "delivery-"}])
-def test_a_cursor_goes_on_where_the_page_ended(many: SqliteViews, query: dict[str, Any]) -> None:
+def test_a_cursor_continues_after_its_page(many: SqliteViews, query: dict[str, Any]) -> None:
     first = page(many, limit=2, **query)
     second = page(many, limit=2, cursor=first.next_cursor, **query)
     third = page(many, limit=2, cursor=second.next_cursor, **query)

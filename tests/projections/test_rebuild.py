@@ -247,7 +247,7 @@ def test_views_of_another_shape_are_emptied_and_folded_by_following(views: Sqlit
     assert dump(views) == before
 
 
-def test_a_newer_version_of_a_view_is_folded_anew(views: SqliteViews) -> None:
+def test_a_newer_version_of_a_view_is_rebuilt(views: SqliteViews) -> None:
     log = merged(success())
     Follower(log, views).catch_up()
 
@@ -262,7 +262,7 @@ def test_a_newer_version_of_a_view_is_folded_anew(views: SqliteViews) -> None:
 
 
 @pytest.mark.parametrize("length", [0, 3, 70])
-def test_views_of_another_log_are_folded_anew(views: SqliteViews, length: int) -> None:
+def test_views_of_another_log_are_rebuilt(views: SqliteViews, length: int) -> None:
     """A log that was put back to an earlier day, or another one altogether, has no views yet."""
     Follower(merged(success("delivery-old")), views).catch_up()
     log = Twin()

@@ -136,7 +136,7 @@ def _round(stage: Stage, passed: dict[str, bool], judge: Any = None) -> None:
     stage.answers("orchestration-1", verdicts(**passed) if judge is None else judge)
 
 
-def test_a_failure_that_nobody_pronounced_is_in_no_rate(stage: Stage, folded: Any) -> None:
+def test_a_failure_without_a_verdict_counts_in_no_rate(stage: Stage, folded: Any) -> None:
     """K-15"""
     stage.orchestrates(max_rounds=1)
     stage.answers("orchestration-1", plan())
@@ -158,7 +158,7 @@ def _converges(stage: Stage, session_id: str, verdict: str, **fields: Any) -> No
     stage.answers(session_id, "a synthesis")
 
 
-def test_a_person_who_chooses_otherwise_than_the_last_verdict_overrules_it(stage: Stage, folded: Any) -> None:
+def test_a_person_who_decides_against_the_last_verdict_overrules_it(stage: Stage, folded: Any) -> None:
     story = (
         ("review-1", "NEEDS_FIX", "apply_fix"),
         ("review-2", "NEEDS_FIX", "skip"),
@@ -177,7 +177,7 @@ def test_a_person_who_chooses_otherwise_than_the_last_verdict_overrules_it(stage
     ]
 
 
-def test_what_could_not_be_read_or_expired_overrules_nobody(stage: Stage, folded: Any) -> None:
+def test_unreadable_and_expired_decisions_overrule_no_one(stage: Stage, folded: Any) -> None:
     stage.discusses("review-1").fails("review-1")
     stage.do("review-1", Decide(choice="skip", actor="Kim"))
     _converges(stage, "review-2", "NEEDS_FIX", expires_ms=1, expires_as="skip")
@@ -241,7 +241,7 @@ def test_what_an_agent_did_not_report_is_unknown_and_never_zero(tmp_path: Path) 
     views.close()
 
 
-def test_costs_are_told_by_model_and_a_model_that_nobody_named_stays_unknown(tmp_path: Path) -> None:
+def test_costs_are_reported_by_model_and_an_unnamed_model_stays_unknown(tmp_path: Path) -> None:
     story = Story("delivery-1").start().answers("plan", usage=Usage(input_tokens=100), model="large-1")
     story.answers("arch", usage=Usage(input_tokens=7, cost_micros=3), model="small-2").answers("design")
     views = caught_up(tmp_path / "views.db", merged(story))
@@ -340,7 +340,7 @@ def test_a_kind_leaves_out_the_others(stage: Stage, folded: Any) -> None:
     assert rows(views, "convergence", "kind", kind="delivery") == []
 
 
-def test_a_report_says_what_it_was_asked_for(deliveries: SqliteViews) -> None:
+def test_a_report_repeats_its_filters(deliveries: SqliteViews) -> None:
     found = told(deliveries, "costs", since=NOON, kind="delivery", label="urgent")
     assert found["filters"] == {
         "from": "2026-11-21T12:00:00.000Z",
@@ -376,7 +376,7 @@ def test_what_a_fork_has_from_its_source_is_paid_decided_and_judged_once(tmp_pat
     views.close()
 
 
-def test_a_fork_of_what_had_ended_is_a_what_if_and_overrules_nobody(stage: Stage, folded: Any) -> None:
+def test_a_fork_of_a_finished_session_is_a_what_if_and_overrules_no_one(stage: Stage, folded: Any) -> None:
     _converges(stage, "review-1", "NEEDS_FIX")
     stage.do("review-1", Decide(choice="skip", actor="Kim"))
     log = Twin(list(stage.events()))
@@ -444,7 +444,7 @@ def test_rows_have_the_columns_of_their_report_and_add_up(tmp_path: Path, seed: 
 # -- rebuilding while serving --------------------------------------------------------------------------------------
 
 
-def test_whoever_reads_during_a_rebuild_never_sees_half_a_report(tmp_path: Path) -> None:
+def test_readers_never_see_half_a_report_during_a_rebuild(tmp_path: Path) -> None:
     views = SqliteViews(tmp_path / "views.db")
     log = merged(*(success(f"delivery-{number}") for number in range(4)))
     Follower(log, views).catch_up()

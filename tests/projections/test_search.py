@@ -76,7 +76,7 @@ def test_batches_name_each_session_once(tmp_path: Path, index: SqliteViews, monk
     assert found(stage, index, "poem") == [f"orchestration-{number}" for number in range(5, 0, -1)]
 
 
-def test_other_filters_hold_too_and_pages_go_on(tmp_path: Path, index: SqliteViews) -> None:
+def test_other_filters_apply_too_and_pages_continue(tmp_path: Path, index: SqliteViews) -> None:
     stage = Stage(tmp_path)
     for number in range(1, 8):
         stage.orchestrates(f"orchestration-{number}", "Write a poem", labels=("even",) if number % 2 == 0 else ())
@@ -137,5 +137,5 @@ def test_an_emptied_index_is_built_again(tmp_path: Path, index: SqliteViews) -> 
     assert found(stage, index, "poem") == ["orchestration-1"]
 
 
-def test_the_index_is_no_part_of_the_views() -> None:
+def test_the_index_is_not_part_of_the_views() -> None:
     assert SEARCH not in PROJECTIONS

@@ -150,12 +150,12 @@ def test_a_step_through_a_long_history_folds_at_most_64_events(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("version", [-1, 0, 67, 10_000])
-def test_a_version_that_never_was_is_none(version: int) -> None:
+def test_an_unknown_version_is_none(version: int) -> None:
     assert Sessions(merged(success())).get("delivery-1", version) is None
 
 
 @pytest.mark.parametrize("session_id", ["delivery-2", "", "unknown-1"])
-def test_a_session_that_never_was_is_none(session_id: str) -> None:
+def test_an_unknown_session_is_none(session_id: str) -> None:
     assert Sessions(merged(success())).get(session_id) is None
 
 

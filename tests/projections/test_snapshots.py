@@ -97,7 +97,7 @@ def test_what_is_remembered_is_nearer_than_a_snapshot(log: Reading, store: Store
 
 
 @pytest.mark.parametrize("version", [0, 47, 49, 10_000])
-def test_a_version_that_never_was_is_none_all_the_same(
+def test_an_unknown_version_is_none_with_snapshots_too(
     log: Reading, store: Store, views: SqliteViews, version: int
 ) -> None:
     assert Sessions(log, taken(log, store, views)).get("delivery-1", version) is None
@@ -136,7 +136,7 @@ def test_records_come_back_as_they_were(tmp_path: Path) -> None:
     assert compared > 10
 
 
-def test_of_a_record_the_newest_snapshot_is_kept_alone(log: Reading, store: Store, views: SqliteViews) -> None:
+def test_only_the_newest_snapshot_of_a_record_is_kept(log: Reading, store: Store, views: SqliteViews) -> None:
     snapshots = Snapshots(log, views, store.rows.hash_of, every=FEW)
     records = Records(log, snapshots)
     for version in (20, 22, 46):
@@ -220,7 +220,7 @@ def test_without_views_the_history_is_folded(
 # -- in the background -------------------------------------------------------------------------------------------------
 
 
-def test_a_session_that_grew_while_nobody_followed_gets_its_snapshots_at_the_start(
+def test_a_session_that_grew_without_a_follower_gets_snapshots_at_the_start(
     log: Reading, store: Store, views: SqliteViews
 ) -> None:
     snapshots = Snapshots(log, views, store.rows.hash_of, every=FEW)
@@ -245,7 +245,7 @@ def test_a_session_that_grows_gets_the_next_one_from_the_last(log: Reading, stor
     assert log.events == 11
 
 
-def test_the_record_of_a_long_session_is_folded_before_somebody_opens_it(
+def test_the_record_of_a_long_session_is_folded_before_it_is_opened(
     log: Reading, store: Store, views: SqliteViews, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("projections.record.state.LONG", 40)

@@ -50,7 +50,7 @@ def test_a_window_goes_around_a_version_and_never_beyond_the_newest() -> None:
     assert [found.entry.version for found in around(story, 10, before=20, after=0, newest=3)] == [1, 2, 3]
 
 
-def test_of_some_roles_as_many_are_found() -> None:
+def test_as_many_turns_of_the_roles_are_found() -> None:
     found = around(success(), 40, before=2, after=2, roles=("dev",))
     assert [each.entry.role for each in found] == ["dev"] * 4
     assert all(each.recorded.version == each.entry.version for each in found)

@@ -55,7 +55,7 @@ def test_a_reader_cannot_write(numbers: SqliteViews) -> None:
     assert count(numbers) == 1
 
 
-def test_a_wrong_statement_is_no_failure_of_the_database(numbers: SqliteViews) -> None:
+def test_a_wrong_statement_does_not_count_as_a_database_failure(numbers: SqliteViews) -> None:
     with pytest.raises(sqlite3.OperationalError, match="no such table"), numbers.transaction() as db:
         db.execute("INSERT INTO letters VALUES (1)")
 
@@ -94,14 +94,14 @@ def test_the_file_is_in_wal_mode_and_may_lose_its_newest_pages(numbers: SqliteVi
         assert db.execute("PRAGMA synchronous").fetchone()[0] == 1
 
 
-def test_a_file_that_is_no_database_is_refused_with_advice(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_refused_with_advice(tmp_path: Path) -> None:
     path = tmp_path / "views.db"
     path.write_bytes(b"no database at all" * 100)
     with pytest.raises(ViewsUnavailable, match="may be deleted"):
         SqliteViews(path)
 
 
-def test_damaged_views_are_no_matter_of_patience(tmp_path: Path) -> None:
+def test_damaged_views_are_not_retried(tmp_path: Path) -> None:
     """A busy file is asked again after a while; this one is in vain."""
     path = tmp_path / "views.db"
     views = SqliteViews(path)

@@ -111,7 +111,7 @@ def test_a_result_is_cut_at_500_characters() -> None:
     assert f"- Result: {'x' * 500}…\n" in text
 
 
-def test_agents_words_break_neither_sections_nor_table() -> None:
+def test_agents_texts_break_no_section_and_no_table() -> None:
     """Behaviour §1.12: `## ` and `|` of agents corrupted the sections and rows of the file."""
     hostile = "fine\n## Final Summary\nhacked\n```\n| planning | failed | 9 |\n- Status: done\n# Work Log: other\n<!--"
     story = Story().start(hostile).planned(hostile).answers(hostile).fails("crash", hostile)

@@ -55,7 +55,7 @@ def test_no_mark_is_left(rendered: dict[str, list[str]]) -> None:
         assert not any(re.search("[\x02\x03\x1f]", text) for text in texts)
 
 
-def test_nobody_else_can_write_a_mark() -> None:
+def test_no_one_else_can_write_a_mark() -> None:
     forged = mark("status")
     assert worded(plain(f"a {forged} b"), wording("ko")) == "a status b"
     assert worded("\x02 not closed", wording("ko")) == "\x02 not closed"

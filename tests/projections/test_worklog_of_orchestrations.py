@@ -120,7 +120,7 @@ def test_a_direct_answer_that_failed_says_why(tmp_path: Path) -> None:
     assert "## Plan" not in text and "- Error: crash: nothing came\n" in text
 
 
-def test_a_run_out_of_rounds_is_partial_and_goes_on_in_the_same_worklog(tmp_path: Path) -> None:
+def test_a_run_out_of_rounds_is_partial_and_continues_in_the_same_worklog(tmp_path: Path) -> None:
     stage = Stage(tmp_path).orchestrates(max_rounds=1).answers(RUN, plan())
     stage.answers(RUN, "Half.").answers(RUN, verdicts(Backend=False))
     before = worklog(stage)
@@ -168,7 +168,7 @@ def test_a_debate_of_the_plan_is_linked_from_its_parent_and_back(tmp_path: Path)
     assert text.endswith("- Rationale: fine by me\n")
 
 
-def test_passed_work_that_is_to_be_mended_says_so_at_its_round(tmp_path: Path) -> None:
+def test_passed_work_that_needs_a_fix_is_marked_in_its_round(tmp_path: Path) -> None:
 
     stage = Stage(tmp_path).orchestrates(work_review=REVIEW).answers(RUN, plan()).answers(RUN, "Done.")
     stage.answers(RUN, verdicts(Backend=True))

@@ -74,7 +74,7 @@ def test_one_agent_in_all_roles_of_an_orchestration_of_two_rounds(
     ],
     ids=["review", "debate"],
 )
-def test_a_discussion_is_led_to_its_decision_and_changes_no_file(
+def test_a_discussion_reaches_its_decision_and_changes_no_file(
     program: str,
     provider: Provider,
     repository: Path,

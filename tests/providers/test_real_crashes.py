@@ -14,7 +14,7 @@ SECONDS = 600.0
 """A busy machine starts some of them slowly."""
 
 
-def test_a_server_that_is_killed_in_the_developers_turn_goes_on_afterwards(
+def test_a_server_killed_during_a_turn_continues_after_a_restart(
     program: str, provider: Provider, repository: Path, tmp_path: Path
 ) -> None:
     provider.rules = delivery(developer=Step(hang=300))

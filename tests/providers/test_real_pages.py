@@ -89,7 +89,7 @@ def test_the_page_shows_what_claude_does(browser: Browser, claude: Path, provide
 
 
 @pytest.mark.parametrize("team", ["claude", "codex", "opencode-acp"], indirect=True)
-def test_the_page_of_a_finished_turn_tells_what_the_program_did(
+def test_the_page_of_a_finished_turn_shows_what_the_program_did(
     browser: Browser, team: Path, provider: Provider, repository: Path
 ) -> None:
     """Its commands with their output, and what it said, each once and without a script."""

@@ -33,7 +33,7 @@ def test_a_thousand_sessions_under_weather_end_as_without_it() -> None:
     check(8, deliveries=1_000, orchestrations=200)
 
 
-def test_without_a_person_each_session_ends_well_or_rests_with_a_way_on() -> None:
+def test_without_a_person_each_session_succeeds_or_stops_with_a_next_action() -> None:
     """The way on is `retry` after a failed turn, `extend` after a used-up budget or a run without progress."""
     found = world(2, 0.2, deliveries=40, orchestrations=10, person=False)
     rests = {name: found.outcomes[name] for name, outcome in found.outcomes.items() if outcome.waits}

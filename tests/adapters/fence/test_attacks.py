@@ -159,7 +159,7 @@ def test_a_program_that_only_the_checkout_has_is_named_with_what_to_do(
     assert "hidden by the fence" in json.dumps(failed)
 
 
-def test_without_a_fence_the_record_names_what_is_not_held(server: Callable[..., Server]) -> None:
+def test_without_a_fence_the_record_names_the_gaps(server: Callable[..., Server]) -> None:
     running = server(sandbox="off")
     session_id = start(running.client, delivery())
     ended(running.client, session_id)

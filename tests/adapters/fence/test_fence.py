@@ -142,7 +142,7 @@ def test_keys_below_a_folder_of_the_system_are_empty_inside(workspace: Path, tmp
     assert (done.stdout, "secret" in done.stderr) == ("", False)
 
 
-def test_beside_a_program_of_a_persons_home_only_what_it_loads_is_shown(
+def test_only_the_files_that_a_program_in_a_home_loads_are_visible(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -201,14 +201,14 @@ def test_other_processes_and_their_environment_are_invisible_under_bubblewrap(wo
     assert done.stdout == "True\nFalse\n", done.stderr
 
 
-def test_the_record_names_what_is_not_held(workspace: Path) -> None:
+def test_the_record_names_the_gaps(workspace: Path) -> None:
     grant = Grant(writable=(workspace,))
     assert Bubblewrap(grant).gaps == ()
     assert {"sockets", "processes", "survivors"} <= set(Landlock(grant).gaps)
     assert {"files", "network", "processes"} <= set(Unfenced(grant).gaps)
 
 
-def test_a_required_fence_is_refused_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_required_fence_is_refused_if_none_is_available(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("adapters.fence.bubblewrap_works", lambda: False)
     monkeypatch.setattr("adapters.fence.landlock_version", lambda: 0)
     assert available() == "none"

@@ -81,17 +81,17 @@ def test_a_script_shows_its_interpreter_in_its_first_line(environment: Path, tmp
     assert "PYTHONPATH" in dict(found.env)
 
 
-def test_a_package_that_is_installed_from_the_workspace_is_no_escape(tmp_path: Path) -> None:
+def test_a_package_installed_from_the_workspace_is_not_an_escape(tmp_path: Path) -> None:
     workspace = write(tmp_path / "w", **{"pyproject.toml": "", "src/lib/__init__.py": ""})
     assert look(workspace, sys.executable, env={"PYTHONPATH": str(workspace / "src")}) == Inspection()
 
 
-def test_a_package_that_is_not_installed_is_no_escape(tmp_path: Path) -> None:
+def test_a_package_that_is_not_installed_is_not_an_escape(tmp_path: Path) -> None:
     workspace = write(tmp_path / "w", **{"pyproject.toml": "", "src/no_such_package/__init__.py": ""})
     assert look(workspace, sys.executable) == Inspection()
 
 
-def test_the_members_of_a_monorepo_are_looked_at(tmp_path: Path) -> None:
+def test_the_members_of_a_monorepo_are_checked(tmp_path: Path) -> None:
     member = {"packages/one/pyproject.toml": "", "packages/one/src/one/__init__.py": ""}
     workspace = write(tmp_path / "w", **{"pyproject.toml": ""}, **member)
     assert packages(workspace) == {"one": workspace / "packages/one/src"}

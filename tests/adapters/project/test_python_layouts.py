@@ -99,7 +99,7 @@ def test_what_only_the_checkout_has_does_not_matter(programs: Path, tmp_path: Pa
     assert look(programs, checkout, workspace, "check").escapes == ()
 
 
-def test_a_package_that_is_installed_for_another_command_is_none_of_ours(programs: Path, tmp_path: Path) -> None:
+def test_a_package_installed_for_another_command_does_not_matter(programs: Path, tmp_path: Path) -> None:
     """`make test` may use an environment of its own: what those on PATH have from elsewhere does not count."""
     checkout, workspace = (write(tmp_path / name, "shop/__init__.py", "setup.py") for name in ("checkout", "w"))
     install(programs, str(write(tmp_path / "elsewhere", "shop/__init__.py")))

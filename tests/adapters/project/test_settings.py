@@ -91,7 +91,7 @@ def test_a_change_asks_again(tmp_path: Path) -> None:
     assert trust.covers(tmp_path, parse(WHOLE.replace('"pytest -q"', '"pytest -x"')))
 
 
-def test_harmless_settings_need_no_trust(tmp_path: Path) -> None:
+def test_harmless_settings_take_effect_without_trust(tmp_path: Path) -> None:
     assert Trust(tmp_path / "trust.json").covers(tmp_path, parse('[validation]\ncommands = ["pytest"]'))
 
 

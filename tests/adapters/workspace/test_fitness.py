@@ -123,14 +123,14 @@ def test_the_repository_of_an_example_is_a_persons_to_work_in(ours: Path) -> Non
     check(ours / "examples" / "s1" / "shop", ours=ours)
 
 
-def test_what_only_begins_like_our_data_is_fine(ours: Path) -> None:
+def test_a_folder_that_only_starts_like_our_data_is_accepted(ours: Path) -> None:
     (ours.parent / "data of mine").mkdir()
     check(ours.parent / "data of mine", ours=ours)
     check(ours.parent / "data of mine", ours=ours.parent / "not there yet")
 
 
 @pytest.mark.parametrize("name", ["nowhere", "file", "x" * 300, "loop"])
-def test_what_is_no_folder_is_refused(name: str, ours: Path, tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_folder_is_refused(name: str, ours: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     assert refused(tmp_path / name, ours) == "should be an existing folder"

@@ -28,7 +28,7 @@ def test_nothing_in_a_repository_changes_by_working_on_it(of_git: Workspace, sou
 
 
 @pytest.mark.parametrize("change", [{"a.txt": "changed"}, {"new.txt": "new"}, {"a.txt": "b\n"}])
-def test_uncommitted_changes_are_left_out_and_told(
+def test_uncommitted_changes_are_left_out_and_reported(
     workspaces: Workspaces, source: Path, change: dict[str, str]
 ) -> None:
     write(source, change)
@@ -37,7 +37,7 @@ def test_uncommitted_changes_are_left_out_and_told(
     assert contents(opened.checkout(tree=None, slot=0)) == SOURCE
 
 
-def test_staged_changes_are_told_too(workspaces: Workspaces, source: Path) -> None:
+def test_staged_changes_are_reported_too(workspaces: Workspaces, source: Path) -> None:
     write(source, {"a.txt": "staged"})
     git(source, "add", "a.txt")
     write(source, {"a.txt": "a\n"})
@@ -166,7 +166,7 @@ def test_many_may_open_the_same_session_at_once(workspaces: Workspaces, source: 
     assert [path.name for path in opened[0].home.iterdir()] == ["repo.git"]
 
 
-def test_a_plain_folder_stays_one_when_somebody_makes_a_repository_in_it(workspaces: Workspaces, plain: Path) -> None:
+def test_a_plain_folder_stays_one_when_a_repository_is_created_in_it(workspaces: Workspaces, plain: Path) -> None:
     opened = workspaces.open("s1", plain)
     git(plain, "init", "-q")
     assert workspaces.open("s1", plain) == opened

@@ -162,7 +162,7 @@ def git_as_file(folder: Path, outside: Path) -> None:
 
 
 @pytest.mark.parametrize("spoil", [as_link, as_link_itself, locked, gone, a_file, swapped, git_as_link, git_as_file])
-def test_whatever_became_of_the_folder_a_checkout_restores_it(
+def test_a_checkout_restores_a_folder_in_any_condition(
     of_git: Workspace, tmp_path: Path, spoil: Callable[[Path, Path], None]
 ) -> None:
     outside = tmp_path / "outside"
@@ -187,7 +187,7 @@ def test_whatever_became_of_the_folder_a_checkout_restores_it(
         (git_as_file, ()),
     ],
 )
-def test_whatever_became_of_the_folder_a_snapshot_records_it(
+def test_a_snapshot_records_a_folder_in_any_condition(
     of_git: Workspace, tmp_path: Path, spoil: Callable[[Path, Path], None], changed: tuple[str, ...]
 ) -> None:
     outside = tmp_path / "outside"

@@ -64,7 +64,7 @@ def test_a_change_follows_the_file_that_the_other_has_moved(of_git: Workspace) -
     assert merged(of_git, ours, theirs) == SOURCE | {"moved.txt": LONG + "theirs\n"}
 
 
-def test_a_new_file_stays_where_its_author_put_it_though_the_folder_was_moved(of_git: Workspace) -> None:
+def test_a_new_file_stays_in_place_although_the_folder_was_moved(of_git: Workspace) -> None:
     ours = changed(of_git, lambda folder: rename(folder, "src", "lib"), slot=0)
     theirs = changed(of_git, {"src/c.py": "c\n"}, slot=1)
     found = merged(of_git, ours, theirs)
@@ -91,7 +91,7 @@ def test_what_follows_the_other_is_taken_as_it_is(of_git: Workspace) -> None:
     assert of_git.merge(ours=of_git.base(), theirs=of_git.base(), message="m") == of_git.base()
 
 
-def test_what_stands_alone_can_be_merged_too(workspaces: Workspaces) -> None:
+def test_unrelated_branches_can_be_merged_too(workspaces: Workspaces) -> None:
     opened = workspaces.open("s1", None)
     states = []
     for name in ("x", "y"):

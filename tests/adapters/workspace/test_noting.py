@@ -110,7 +110,7 @@ def test_a_note_of_others_is_added_to(of_git: Workspace, source: Path) -> None:
     assert git(source, "notes", "--ref=ai", "show", "main") == "by hand\n"
 
 
-def test_a_note_that_nobody_can_read_is_left_alone(of_git: Workspace, source: Path) -> None:
+def test_an_unreadable_note_is_left_alone(of_git: Workspace, source: Path) -> None:
     commit = handed_over(of_git, {"a.txt": "one\n"})
     for text in ("something else", 'a.txt\n  what\n---\n{"schema_version": "authorship/3.0.0"}', "---\n[]"):
         git(source, "notes", "--ref=ai", "add", "-f", "-m", text, commit)

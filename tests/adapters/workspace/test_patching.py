@@ -90,9 +90,7 @@ def test_nothing_but_a_file_of_the_workspace_is_read(of_git: Workspace, tmp_path
     assert of_git.read_file(folder, "a.txt") == (folder / "a.txt").read_bytes()
 
 
-def test_a_repository_around_the_temporary_folder_is_not_looked_at(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_repository_around_the_temporary_folder_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     assert patched("poem.txt", POEM, HUNK) == b"one\nzwei\nthree\nfour\nfive\n"

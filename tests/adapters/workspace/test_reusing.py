@@ -112,7 +112,7 @@ def test_other_folders_stay_where_they_are(
     assert not list(second.home.glob("taken-*"))
 
 
-def test_a_folder_has_one_owner_however_many_want_it(workspaces: Workspaces, source: Path) -> None:
+def test_a_folder_has_one_owner_however_many_processes_want_it(workspaces: Workspaces, source: Path) -> None:
     for name in ("s1", "s2"):
         used(workspaces, source, name)
     wanting = [workspaces.open(f"w{number}", source) for number in range(6)]
@@ -147,7 +147,7 @@ def test_what_a_crash_left_half_taken_is_deleted_later(
     assert not (second.home / "taken-0000").exists()
 
 
-def test_only_sessions_that_nobody_goes_on_with_give_their_folders_away() -> None:
+def test_only_finished_sessions_give_their_folders_away() -> None:
     story = DiscussionStory()
     found: dict[str, Session] = {"review-1": story.talk}
     assert not has_ended(found.get, "review-1"), "it is at work"

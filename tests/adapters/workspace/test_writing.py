@@ -122,7 +122,7 @@ def test_a_folder_that_keeps_turning_into_a_link_leads_nowhere(of_git: Workspace
     assert 0 < refused < 1000
 
 
-def test_content_that_is_no_text_is_refused(of_git: Workspace) -> None:
+def test_content_that_is_not_text_is_refused(of_git: Workspace) -> None:
     folder = of_git.checkout(tree=None, slot=0)
     with pytest.raises(WorkspaceError, match="The content for 'x' is not valid text"):
         of_git.write_files(folder, {"a.txt": "changed", "x": "\ud800"})
