@@ -15,7 +15,7 @@ from api.system import System
 from api.web import assets, chat_page, compare_page, errors, inbox_page, lab_page, login_page, pages, reports_page
 from api.web.forms import commands as forms
 from api.web.forms import talking
-from api.web.session import event, log, why
+from api.web.session import details
 from api.web.session import routes as session
 
 COMMANDS: Final[tuple[PathHandler, ...]] = (
@@ -64,9 +64,9 @@ PAGES: Final[tuple[PathHandler, ...]] = (
     ("/sessions/{id}/at", session.show_at),
     ("/sessions/{id}/rows", session.show_rows),
     ("/sessions/{id}/raw", session.show_raw),
-    ("/sessions/{id}/log", log.show),
-    ("/sessions/{id}/why", why.show),
-    ("/sessions/{id}/event", event.show),
+    ("/sessions/{id}/log", details.show_log),
+    ("/sessions/{id}/why", details.show_why),
+    ("/sessions/{id}/event", details.show_event),
     ("/login", login_page.show),
 )
 FORMS: Final[tuple[PathHandler, ...]] = (

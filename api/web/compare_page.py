@@ -15,10 +15,10 @@ from api.web import model
 from api.web.plain_text import cut
 from api.web.rendering import explicit, language_of, page, render
 from api.web.session.context import PanelContext
+from api.web.session.history import MESSAGE
 from api.web.session.overview import head
 from api.web.session.panels import Gallery
 from api.web.session.reading import as_of, gallery
-from api.web.session.rows import MESSAGE
 from api.web.session.turns import turns_of
 from domain.convergence.profiles import PROFILES
 from domain.delivery.state import Delivery

@@ -11,7 +11,7 @@ from api.app import create_app
 from api.http.guards import HEADERS
 from api.node.settings import Settings
 from api.web.assets import SCRIPT, SHEET
-from api.web.session.rows import ROWS
+from api.web.session.history import ROWS
 from tests.api.seen import BROWSER, Seen, finished, harmless, page, review
 from tests.api.server import ended, events, inside, start, system
 

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from api.web.session.marking import changed_words, code
-from api.web.session.netting import net
-from api.web.session.patches import PatchLine, files_of
+from api.web.session.diffing import changed_words, code
+from api.web.session.patches import PatchLine, files_of, net
 from tests.api.scenes import two_iterations
 from tests.api.seen import review
 from tests.api.server import Server, delivery, ended, serving, start

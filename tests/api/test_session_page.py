@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from api.web.session.rows import ROWS
+from api.web.session.history import ROWS
 from tests.api.scenes import (
     SCENES,
     at_checkpoint,

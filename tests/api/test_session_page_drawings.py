@@ -7,9 +7,8 @@ import pytest
 
 from api.web import svg
 from api.web.sentences import words
-from api.web.session.charts import BOX, DIAGRAMS, WIDTH
-from api.web.session.diagram import draw, visited
-from api.web.session.strip import BUCKETS, strip
+from api.web.session.diagram import BOX, DIAGRAMS, WIDTH, draw, visited
+from api.web.session.history import BUCKETS, strip
 from domain.delivery import chart as delivery
 from domain.discussion import state as discussion
 from domain.orchestration import state as orchestration

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from adapters.agents import prompts as stored
 from api.web.sentences import words
-from api.web.session.prompts import MATERIAL, parts_of, sections
+from api.web.session.turns import MATERIAL, parts_of, sections
 from tests.api.scenes import two_iterations
 from tests.api.seen import harmless, page
 from tests.api.server import delivery, events, inside, only, session, start, until

@@ -1,4 +1,4 @@
-"""A session at one version: everything a panel is built from. No clock, no request."""
+"""A session at one version: everything a panel is built from, with its events and long texts. No clock, no request."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,13 +7,15 @@ from typing import Any, Final, Protocol
 
 from markupsafe import Markup
 
-from adapters.store.port import Texts
+from adapters.store.port import Broken, Texts
+from adapters.store.texts import whole as whole_text
 from api.web.model import clock
 from api.web.plain_text import cut, rendered
 from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
 from domain.orchestration.state import Orchestration
 from domain.session.state import Session
+from domain.values.base import DomainEvent, Text
 from domain.values.sentences import in_language
 from domain.values.words import Language
 from projections.engine.ports import Histories
@@ -138,3 +140,28 @@ ICONS: Final = {"converged": "✓", "stalled": "✕", "continue": "→"}
 def tame(words: str, limit: int = WHOLE) -> Markup:
     """Somebody's Markdown as HTML that can do no harm, up to so many characters of it."""
     return Markup(rendered(cut(words, limit)))  # noqa: S704 - `rendered` is what makes it safe
+
+
+READ: Final = 1_000_000
+"""Characters of a text that is read for a page, unless the reader says otherwise."""
+
+
+def event_of(context: PanelContext, version: int) -> DomainEvent:
+    [recorded] = context.store.history(context.session.id, after=version - 1, upto=version)
+    return recorded.event
+
+
+def text_of(event: DomainEvent | None, name: str) -> Text:
+    """A field of the event; empty without one."""
+    value = getattr(event, name, None)
+    return value if isinstance(value, Text) else Text()
+
+
+def whole(context: PanelContext, text: Text, *, most: int = READ) -> str:
+    """A text in full, unless it is too long for a page: then its beginning."""
+    if text.derived is None and (text.digest is None or text.length > most):
+        return text.head
+    try:
+        return whole_text(context.store, text)
+    except Broken:
+        return text.head

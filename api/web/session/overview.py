@@ -1,42 +1,28 @@
-"""The first thing seen: the state, what is left, how far it is, and what is wanted of whom."""
+"""The first thing seen: the state, how far it is, and its budget: what was used, what is left, and how it went down
+(S4 §9.4)."""
 
-from dataclasses import asdict
+from collections.abc import Sequence
 from typing import Any, get_args
 
+from api.web import svg
 from api.web.model import clock, money, owner
 from api.web.plain_text import cut
-from api.web.session.causes import CauseShown, asked_by, cause_of
-from api.web.session.context import ICONS, LONG, SENTENCE, PanelContext
-from api.web.session.leading import lead
+from api.web.session.context import LONG, SENTENCE, PanelContext
+from api.web.session.status import CauseShown, asked_by, cause_of, decision, lead
 from api.web.session.turns import live
 from domain.delivery.state import Delivery
-from domain.discussion.events import suggested
 from domain.discussion.state import Discussion
-from domain.orchestration.endings import asks
 from domain.orchestration.state import Orchestration
 from domain.session.attempts import Unready
-from domain.session.state import Session
+from domain.values.base import iso
+from projections.record.marks import Left
 from projections.record.outcome import outcome
-from projections.record.session import approval_of
 
 TURNS = 12
 BECAUSE = 120
 """Characters of what stopped a session, in its head."""
 WAITED_MS = 1_000
 """A shorter wait is not worth its words."""
-
-
-def _unready(context: PanelContext) -> bool:
-    """Whether it stopped before any agent was asked; its summary says why, and what to do."""
-    return context.it.get("reason") in get_args(Unready)
-
-
-def _because(cause: CauseShown | None, sentence: str) -> str:
-    """The first line that says why; the sentence itself where that line only adds a code to it."""
-    line = cause.lines[0] if cause else ""
-    if not line or line in sentence:
-        return ""
-    return sentence if sentence and line.endswith(sentence) else line
 
 
 def head(context: PanelContext) -> dict[str, Any]:
@@ -65,22 +51,6 @@ def head(context: PanelContext) -> dict[str, Any]:
         "now": [(mark["name"], mark["now"], mark["of"]) for mark in _gauges(context.session)],
         "cost": money((it.get("budget") or {}).get("costMicros")),
         "elapsed": context.elapsed,
-    }
-
-
-def _handed_over(context: PanelContext) -> dict[str, Any] | None:
-    """From where to where the work goes, and how much it is."""
-    result = context.it.get("result")
-    if not result:
-        return None
-    base, files = result["base"], result["files"]
-    return {
-        "base": "@".join(filter(None, (cut(base["branch"] or "", 80), base["commit"][:7]))),
-        "branch": cut(result["branch"] or "", 120),
-        "files": len(files),
-        "added": sum(file["added"] or 0 for file in files),
-        "removed": sum(file["removed"] or 0 for file in files),
-        "outside": len(result.get("outside") or ()),
     }
 
 
@@ -122,6 +92,55 @@ def overview(context: PanelContext) -> dict[str, Any]:
     }
 
 
+def left_over(session: Delivery) -> int:
+    """Iterations besides the one that runs; the record's `remainingIterations` has that one among them."""
+    return max(0, session.budget.limits.max_iterations - session.iteration)
+
+
+NEAR = 4
+"""The axis reaches to the deadline once a quarter of the time is used; before that, little beyond now."""
+
+
+def budget(context: PanelContext) -> dict[str, Any]:
+    session, points = context.session, context.past(context.trail.left)
+    match session:
+        case Delivery():
+            return _delivery(context, session, points)
+        case Orchestration():
+            return _orchestration(context, session, points)
+        case _:
+            return {"rows": [], "lines": [], "end": ""}
+
+
+def _unready(context: PanelContext) -> bool:
+    """Whether it stopped before any agent was asked; its summary says why, and what to do."""
+    return context.it.get("reason") in get_args(Unready)
+
+
+def _because(cause: CauseShown | None, sentence: str) -> str:
+    """The first line that says why; the sentence itself where that line only adds a code to it."""
+    line = cause.lines[0] if cause else ""
+    if not line or line in sentence:
+        return ""
+    return sentence if sentence and line.endswith(sentence) else line
+
+
+def _handed_over(context: PanelContext) -> dict[str, Any] | None:
+    """From where to where the work goes, and how much it is."""
+    result = context.it.get("result")
+    if not result:
+        return None
+    base, files = result["base"], result["files"]
+    return {
+        "base": "@".join(filter(None, (cut(base["branch"] or "", 80), base["commit"][:7]))),
+        "branch": cut(result["branch"] or "", 120),
+        "files": len(files),
+        "added": sum(file["added"] or 0 for file in files),
+        "removed": sum(file["removed"] or 0 for file in files),
+        "outside": len(result.get("outside") or ()),
+    }
+
+
 def _gauges(session: object) -> list[dict[str, Any]]:
     """How much of what: `of` is the whole."""
     match session:
@@ -135,92 +154,63 @@ def _gauges(session: object) -> list[dict[str, Any]]:
             return []
 
 
-def left_over(session: Delivery) -> int:
-    """Iterations besides the one that runs; the record's `remainingIterations` has that one among them."""
-    return max(0, session.budget.limits.max_iterations - session.iteration)
+def _delivery(context: PanelContext, session: Delivery, points: Sequence[Left]) -> dict[str, Any]:
+    snapshot, limits = session.snapshot(session.updated_at), session.budget.limits
+    whole = max(1, limits.max_minutes * limits.minute)
+    axis = whole if snapshot.elapsed_ms * NEAR >= whole else max(1_000, snapshot.elapsed_ms * 5 // 4)
+    now = min(1.0, snapshot.elapsed_ms / axis)
+    lines = [
+        svg.Line("iterations", "iterations", _stepped(points, axis, now, limits.max_iterations)),
+        svg.Line("minutes", "minutes", [(0.0, 1.0), (now, 1 - snapshot.elapsed_ms / whole)]),
+    ]
+    if limits.max_tokens and snapshot.tokens is not None:
+        most = limits.max_tokens
+        used = [(point.ms / axis, 1 - (point.tokens or 0) / most) for point in points]
+        lines.append(svg.Line("tokens", "tokens", svg.stepped([*used, (now, 1 - snapshot.tokens / most)])))
+    if limits.max_cost_micros and snapshot.cost_micros is not None:
+        most = limits.max_cost_micros
+        paid = [(point.ms / axis, 1 - (point.cost or 0) / most) for point in points]
+        lines.append(svg.Line("cost", "cost", svg.stepped([*paid, (now, 1 - snapshot.cost_micros / most)])))
+    rows = [
+        ("status", context.badge),
+        ("iteration", str(session.iteration)),
+        ("max_iterations", str(limits.max_iterations)),
+        ("remaining", str(left_over(session))),
+        ("elapsed", f"{clock(snapshot.elapsed_ms)} / {clock(whole)}"),
+        ("deadline", iso(snapshot.deadline_at)),
+        ("reason", snapshot.reason or session.code or ""),
+        ("tokens", _of(snapshot.tokens, limits.max_tokens)),
+        ("cost", " / ".join(filter(None, (money(snapshot.cost_micros), money(limits.max_cost_micros))))),
+        ("unknown", str(session.spent.unknown or "")),
+    ]
+    return {"rows": [row for row in rows if row[1]], "lines": lines, "end": clock(axis)}
 
 
-def decision(context: PanelContext) -> dict[str, Any]:
-    """What waits for a person and why; `what` is empty where nothing does."""
-    session = context.session
-    match session:
-        case _ if context.held:
-            return _card("held")
-        case _ if session.questions:
-            question = next(iter(session.questions.values()))
-            return _card("permission", summary=f"{question.agent}: {question.tool}: {question.title}")
-        case Discussion() if session.choices:
-            return _discussed(context, session)
-        case Orchestration(state="checkpoint") if asks(session):
-            return _card("scope_checkpoint", summary=", ".join(session.outside))
-        case Orchestration(state="checkpoint"):
-            return _card("checkpoint", summary=outcome(context.it, context.language))
-        case Orchestration(state="partial"):
-            return _card(
-                "partial",
-                reason=session.partial_reason or "",
-                summary=context.worded(session.last_error),
-            )
-        case Delivery(scope_request=request) if request is not None:
-            return _card("scope", summary=", ".join(request.paths))
-        case Delivery(state="exhausted"):
-            return _card("exhausted", reason=session.exhausted_by or "")
-        case _ if session.open_children:
-            children = [{"id": name, **asdict(child)} for name, child in session.open_children.items()]
-            return _card("children", children=children[:20])
-        case _:
-            return _card("")
+def _orchestration(context: PanelContext, session: Orchestration, points: Sequence[Left]) -> dict[str, Any]:
+    whole = max(1, context.trail.clock(context.version))
+    most = max([point.total for point in points], default=1)
+    lines = [svg.Line("rounds", "rounds", _stepped(points, whole, 1.0, most))] if session.mode == "orchestrated" else []
+    rows = [
+        ("status", context.badge),
+        ("round", str(session.round)),
+        ("last_round", str(session.last_round)),
+        ("remaining", str(max(0, session.last_round - session.round))),
+        ("elapsed", clock(context.trail.clock(context.version))),
+        ("reason", session.partial_reason or ""),
+        ("tokens", _of(session.spent.tokens, None)),
+        ("cost", money(session.spent.cost_micros)),
+        ("unknown", str(session.spent.unknown or "")),
+    ]
+    return {"rows": [row for row in rows if row[1]], "lines": lines, "end": clock(whole)}
 
 
-def _card(what: str, **more: Any) -> dict[str, Any]:
-    card = {"what": what, "reason": "", "summary": "", "children": [], **more}
-    return card | {"summary": cut(card["summary"], SENTENCE)}
+def _stepped(points: Sequence[Left], whole: int, now: float, most: int) -> list[tuple[float, float]]:
+    """Iterations or rounds over time; what is left stays until the next begins."""
+    shares = [(min(1.0, point.ms / whole), point.left / max(1, most)) for point in points]
+    return svg.stepped([*shares, (now, shares[-1][1])]) if shares else [(0.0, 1.0)]
 
 
-def question_of(child: Discussion) -> dict[str, Any]:
-    """What a discussion asks of a person, as its parent's page tells it."""
-    feedback = child.feedback or {}
-    return {
-        "id": child.id,
-        "kind": child.kind,
-        "version": child.version,
-        "choices": child.choices,
-        "suggested": suggested(child.feedback),
-        "rounds": len(child.rounds),
-        "reason": child.stop_reason or "",
-        "verdict": cut(str(feedback.get("verdict") or ""), 40),
-        "summary": cut(str(feedback.get("error") or feedback.get("summary") or ""), SENTENCE),
-        "metrics": child.metrics[-1] if child.metrics else None,
-        "approval": approval(child),
-        "seen": child.seen,
-    }
-
-
-def approval(session: Session) -> dict[str, Any] | None:
-    """How the team decides it, where the team file says so."""
-    policy = approval_of(session) if isinstance(session, Discussion) else None
-    return policy.wire() if policy else None
-
-
-def _problem(session: Discussion) -> str:
-    """Why the discussion was interrupted, or why its last judgement could not be read."""
-    if session.stop_reason == "error":
-        return session.last_error or ""
-    unread = (session.feedback or {}).get("problem") or ""
-    return next((entry.problem for entry in session.rounds if entry.problem and entry.problem == unread), unread)
-
-
-def _discussed(context: PanelContext, session: Discussion) -> dict[str, Any]:
-    feedback = session.feedback or {}
-    return _card(
-        session.kind,
-        reason=session.stop_reason or "",
-        summary=str(feedback.get("summary") or ""),
-        verdict=cut(str(feedback.get("verdict") or ""), 40),
-        problem=cut(context.worded(_problem(session)), LONG),
-        rounds=len(session.rounds),
-        metrics=session.metrics[-1] if session.metrics else None,
-        dissent=len(session.dissent),
-        icons=ICONS,
-        expires_at=session.expires_at,
-    )
+def _of(used: int | None, most: int | None) -> str:
+    if used is None:
+        return ""
+    return f"{used:,}" + ("" if most is None else f" / {most:,}")

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from api.node.marking import marked
 from api.system import System
 from api.web.rendering import fragment
-from api.web.session import budget, causes, changes, diagram, discussion, gantt, matrix, overview, turns, work
+from api.web.session import changes, diagram, discussion, gantt, matrix, overview, status, turns, work
 from api.web.session.context import PanelContext
 from domain.session.state import Session
 from domain.values.words import Language, Words
@@ -52,21 +52,21 @@ Panels = Mapping[str, Made]
 PANELS: Final = (
     *(Panel("head", overview.head, tab=tab) for tab in TABS),
     Panel("overview", overview.overview),
-    Panel("failure", causes.failure),
+    Panel("failure", status.failure),
     Panel("gantt", gantt.gantt),
-    Panel("decision", overview.decision),
-    Panel("next", causes.next_steps, ("delivery",)),
+    Panel("decision", status.decision),
+    Panel("next", status.next_steps, ("delivery",)),
     Panel("discussion", discussion.discussion, TALKS),
     Panel("matrix", matrix.matrix, ("orchestration",)),
     Panel("reviews", work.reviews, ("delivery",)),
     Panel("family", work.family),
     Panel("diagram", diagram.diagram),
-    Panel("budget", budget.budget, ("delivery", "orchestration")),
+    Panel("budget", overview.budget, ("delivery", "orchestration")),
     Panel("inputs", work.inputs),
     Panel("turns", turns.turns, tab="turns"),
     Panel("changes", changes.changes, tab="changes"),
     Panel("artifacts", work.artifacts, ("delivery",), tab="changes"),
-    Panel("decision", overview.decision, tab="discussion"),
+    Panel("decision", status.decision, tab="discussion"),
     Panel("discussion", discussion.discussion, TALKS, tab="discussion"),
     Panel("reviews", work.reviews, ("delivery",), tab="discussion"),
     Panel("family", work.family, tab="discussion"),

@@ -1,8 +1,13 @@
-"""Patches taken apart into files, hunks and numbered lines."""
+"""Patches taken apart into files, hunks and numbered lines; and those of several turns as one change of each file, in
+which every line knows the turn that wrote it.
+
+A patch shows only a part of a file: what no patch has shown is a run of unknown lines.
+"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from typing import Final, Literal
 
 _PLACE: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
@@ -80,3 +85,185 @@ def counts(lines: Sequence[PatchLine]) -> tuple[int, int]:
     """Lines added and removed."""
     kinds = [line.kind for line in lines]
     return kinds.count("added"), kinds.count("removed")
+
+
+AROUND: Final = 3
+"""Unchanged lines that are shown before and after a change."""
+COMPARED: Final = 400
+"""Lines of a change among which those that came back are looked for."""
+_ENDLESS: Final = 1 << 40
+
+
+@dataclass(slots=True)
+class NetFile:
+    """What became of a file. Where the patches do not fit on one another, `lines` are theirs, one after the other."""
+
+    path: str
+    lines: list[PatchLine]
+    composed: bool = True
+
+
+@dataclass(slots=True)
+class UnseenLines:
+    """Lines of the base that no patch has shown."""
+
+    start: int
+    count: int
+
+
+_Sheet = list[UnseenLines | PatchLine]
+
+
+class _UnfitError(Exception):
+    """A patch that was not made on what the patches before it left."""
+
+
+@dataclass(slots=True)
+class _File:
+    sheet: _Sheet
+    parts: list[tuple[int, FilePatch]] = field(default_factory=list)
+    fits: bool = True
+
+
+def net(turns: Iterable[tuple[int, Sequence[FilePatch]]]) -> list[NetFile]:
+    """`turns` by their numbers, in the order in which their patches apply; files by their newest names."""
+    files: dict[str, _File] = {}
+    for number, patches in turns:
+        for patch in patches:
+            file = files.pop(patch.before, None) or files.pop(patch.path, None)
+            file = file or _File([] if patch.created else [UnseenLines(1, _ENDLESS)])
+            files[patch.path] = file
+            file.parts.append((number, patch))
+            _apply(file, patch, number)
+    made = (_made(path, file) for path, file in files.items())
+    return [file for file in made if file.lines]
+
+
+def _made(path: str, file: _File) -> NetFile:
+    if file.fits:
+        return NetFile(path, _shown(_settled(file.sheet)))
+    lines = []
+    for number, patch in file.parts:
+        lines += [PatchLine("place", None, None, "", by=number), *patch.lines]
+        for line in patch.lines:
+            line.by = number
+    return NetFile(path, lines, composed=False)
+
+
+# -- one patch onto what is known --------------------------------------------------------------------------------------
+def _apply(file: _File, patch: FilePatch, number: int) -> None:
+    if not file.fits:
+        return
+    try:
+        for hunk in patch.hunks:
+            _change(file.sheet, hunk, number)
+    except _UnfitError:
+        file.fits = False
+
+
+def _change(sheet: _Sheet, hunk: ShownHunk, number: int) -> None:
+    at = _place(sheet, hunk.start)
+    heading = hunk.heading
+    for line in hunk.lines:
+        if line.kind == "added":
+            sheet.insert(at, PatchLine("added", None, None, line.words, by=number, heading=heading))
+            at, heading = at + 1, ""
+            continue
+        at = _place_of(sheet, at, line.words)
+        entry = sheet[at]
+        assert isinstance(entry, PatchLine), "its words have just been learned"
+        entry.heading, heading = entry.heading or heading, ""
+        if line.kind == "removed" and entry.kind == "added":
+            del sheet[at]
+            continue
+        if line.kind == "removed":
+            entry.kind, entry.by = "removed", number
+        at += 1
+
+
+def _place(sheet: _Sheet, before: int) -> int:
+    """Where so many lines of the file come before; a run of unknown lines is split there."""
+    for at, item in enumerate(sheet):
+        if before == 0:
+            return at
+        if isinstance(item, UnseenLines):
+            if item.count > before:
+                sheet[at : at + 1] = [
+                    UnseenLines(item.start, before),
+                    UnseenLines(item.start + before, item.count - before),
+                ]
+                return at + 1
+            before -= item.count
+        elif item.kind != "removed":
+            before -= 1
+    if before:
+        raise _UnfitError
+    return len(sheet)
+
+
+def _place_of(sheet: _Sheet, at: int, words: str) -> int:
+    """The place of the next line of the file, which has these words."""
+    while at < len(sheet):
+        item = sheet[at]
+        if isinstance(item, UnseenLines):
+            rest = [UnseenLines(item.start + 1, item.count - 1)] if item.count > 1 else []
+            sheet[at : at + 1] = [PatchLine("same", item.start, None, words), *rest]
+            return at
+        if item.kind != "removed":
+            if item.words != words:
+                raise _UnfitError
+            return at
+        at += 1
+    raise _UnfitError
+
+
+# -- what is shown of it -----------------------------------------------------------------------------------------------
+def _settled(sheet: _Sheet) -> _Sheet:
+    """What was removed and came back is no change; in a change what was removed comes first."""
+    rows: _Sheet = []
+    block: list[PatchLine] = []
+    for item in [*sheet, UnseenLines(0, 0)]:
+        if isinstance(item, PatchLine) and item.kind != "same":
+            block.append(item)
+            continue
+        rows += _without_returns(block)
+        block = []
+        rows.append(item)
+    return rows[:-1]
+
+
+def _without_returns(block: list[PatchLine]) -> list[PatchLine]:
+    removed = [line for line in block if line.kind == "removed"]
+    added = [line for line in block if line.kind == "added"]
+    if not removed or not added or len(block) > COMPARED:
+        return removed + added
+    rows: list[PatchLine] = []
+    words = [[line.words for line in lines] for lines in (removed, added)]
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, words[0], words[1], autojunk=False).get_opcodes():
+        if tag != "equal":
+            rows += removed[i1:i2] + added[j1:j2]
+            continue
+        rows += [PatchLine("same", line.old, None, line.words) for line in removed[i1:i2]]
+    return rows
+
+
+def _shown(sheet: _Sheet) -> list[PatchLine]:
+    """The changes with what is around them, numbered; each group under its heading."""
+    changed = [at for at, item in enumerate(sheet) if isinstance(item, PatchLine) and item.kind != "same"]
+    near = {at for place in changed for at in range(place - AROUND, place + AROUND + 1)}
+    rows: list[PatchLine] = []
+    new, apart = 1, True
+    for at, item in enumerate(sheet):
+        if isinstance(item, UnseenLines):
+            new, apart = new + item.count, True
+            continue
+        if item.kind != "removed":
+            item.new, new = new, new + 1
+        if at not in near:
+            apart = True
+            continue
+        if apart:
+            rows.append(PatchLine("place", item.old, item.new, item.heading))
+        rows.append(item)
+        apart = False
+    return rows

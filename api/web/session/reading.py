@@ -12,7 +12,7 @@ from api.http.requests import system
 from api.system import System
 from api.web.forms.sent import NOTHING, Sent
 from api.web.rendering import explicit, fragment, language_of
-from api.web.session import overview
+from api.web.session import status
 from api.web.session.context import ICONS, badge_of
 from api.web.session.panels import Gallery
 from domain.delivery.state import Delivery
@@ -105,12 +105,12 @@ def act(request: Request, inside: System, now: Session, say: Words, *, key: str 
         questions=tuple(now.questions.values()),
         choices=now.choices if isinstance(now, Discussion) else (),
         suggested=suggested(now.feedback) if isinstance(now, Discussion) else None,
-        approval=overview.approval(now),
+        approval=status.approval(now),
         seen=now.seen if isinstance(now, Discussion) else "",
         alone=now.parent is None,
         each=_iteration_cost(inside, now),
         fixable=_fixable(now),
-        waiting=[overview.question_of(child) for child in waiting],
+        waiting=[status.question_of(child) for child in waiting],
         icons_of=ICONS,
         key=key,
         sent=sent,

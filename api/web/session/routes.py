@@ -18,12 +18,11 @@ from api.system import System
 from api.web.forms.sent import NOTHING, Sent
 from api.web.model import ICONS, badge, clock
 from api.web.rendering import KEY, explicit, fragment, language_of, page, render
-from api.web.session.causes import cause_of
 from api.web.session.context import badge_of
+from api.web.session.history import Span, Wanted, around, following, newest, strip, window
 from api.web.session.panels import TABS, Panels, Selection
 from api.web.session.reading import act, as_of, gallery, reading, words_of
-from api.web.session.rows import Span, Wanted, around, following, newest, window
-from api.web.session.strip import strip
+from api.web.session.status import cause_of
 from domain.discussion.state import Discussion
 from domain.kinds import allowed_actions
 from domain.session.state import Session

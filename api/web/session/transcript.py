@@ -8,8 +8,7 @@ from adapters.agents.activity import Activity
 from adapters.agents.transcripts import steps
 from api.web.model import clock, owner, seconds_or_clock
 from api.web.plain_text import cut
-from api.web.session.context import LONG, SENTENCE, PanelContext, tame
-from api.web.session.stored import event_of, whole
+from api.web.session.context import LONG, SENTENCE, PanelContext, event_of, tame, whole
 from api.web.session.validation_report import looks_bad, uncoloured
 from domain.session.approvals import PermissionDecided, PermissionRequested
 from domain.session.turns import ActivityRecorded, ToolUse, TurnAttemptFailed, TurnFailed

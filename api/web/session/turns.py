@@ -1,6 +1,8 @@
-"""Turns as of a version: what each agent was asked, what it answered and changed, what a validation said."""
+"""Turns as of a version: what each agent was asked, in the parts of its prompt, what it answered and changed, what a
+validation said."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
@@ -9,16 +11,15 @@ from markupsafe import Markup
 
 from api.web.model import money, seconds_or_clock
 from api.web.plain_text import cut
-from api.web.session import prompts
-from api.web.session.context import LONG, SENTENCE, PanelContext, tame
+from api.web.session.context import LONG, SENTENCE, PanelContext, event_of, tame, text_of, whole
 from api.web.session.diffing import diffed
 from api.web.session.patches import files_of
-from api.web.session.stored import event_of, text_of, whole
 from api.web.session.transcript import transcript
 from api.web.session.validation_report import in_lines, report
 from domain.delivery.events import ArtifactCreated
 from domain.session.turns import TurnRequested
 from domain.values.base import Text
+from domain.values.words import NOTHING
 from projections.record.artifacts import Artifact
 from projections.record.turns import Attempt, TurnEntry
 
@@ -63,13 +64,7 @@ def turns_of(context: PanelContext) -> tuple[TurnCard, ...]:
     return tuple(cards)
 
 
-def _after(reports: Sequence[Artifact], attempt: Attempt) -> Artifact | None:
-    return next((made for made in reports if made.version > attempt.version), None)
-
-
 # -- what is shown -----------------------------------------------------------------------------------------------------
-
-
 def turns(context: PanelContext) -> dict[str, Any]:
     """The list, grouped by iteration or round, and one turn: the one named, else one at work, else an agent's last."""
     cards = turns_of(context)
@@ -93,6 +88,72 @@ def turns(context: PanelContext) -> dict[str, Any]:
         "previous": cards[at - 1].id if one and at > 0 else None,
         "next": cards[at + 1].id if one and at + 1 < len(cards) else None,
     }
+
+
+def live(context: PanelContext, turn_id: str) -> str:
+    """Where a page asks what an agent does right now; nothing for a past version."""
+    is_past = context.version != context.record.version
+    return "" if is_past else f"/api/sessions/{quote(context.session.id)}/turns/{quote(turn_id)}/activity"
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+def patch_of(context: PanelContext, attempt: Attempt) -> str:
+    """How the files changed in an attempt."""
+    return whole(context, text_of(event_of(context, attempt.version), "patch"))
+
+
+def report_of(context: PanelContext, turn: TurnCard) -> dict[str, Any] | None:
+    """The commands that a validation ran."""
+    made = event_of(context, turn.report.version) if turn.report else None
+    return report(whole(context, made.content)) if isinstance(made, ArtifactCreated) else None
+
+
+PART: Final = 16_000
+"""Characters of a part that are filled."""
+OPEN: Final = 4_000
+"""Parts up to this length are open if they are new."""
+MATERIAL: Final = (
+    *("task", "subject", "plan", "files", "goals", "architecture", "design", "feedback", "validation", "history"),
+    *("changes", "pass_criteria", "fail_criteria", "results", "agents", "employees", "peers", "previous_results"),
+    *("rounds", "answer", "synthesis", "convergence", "issues", "reasons"),
+)
+"""The names of the blocks, which the page has words for."""
+INSTRUCTIONS: Final = "instructions"
+_MATERIAL: Final = re.compile(r'<material name="([a-z_]{1,40})">\n(.*?)\n</material>', re.DOTALL)
+"""No value can open or close a block."""
+_NUMBER: Final = re.compile(r"[0-9]+")
+
+
+def parts_of(prompt: str) -> dict[str, str]:
+    """The parts of a prompt as it was sent. The instructions keep a mark where each block was."""
+    blocks: dict[str, str] = {}
+
+    def take(block: re.Match[str]) -> str:
+        blocks[block[1]] = f"{blocks[block[1]]}\n\n{block[2]}" if block[1] in blocks else block[2]
+        return f"⟨{block[1]}⟩"
+
+    rest = _MATERIAL.sub(take, prompt).strip()
+    return blocks | {INSTRUCTIONS: rest} if rest else blocks
+
+
+def sections(parts: Mapping[str, str], earlier: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The parts that are not empty; new is what the agent was not sent in its earlier turn, if it
+    had one. The first new part is open."""
+    filled = {name: words for name, words in parts.items() if words.strip() and words.strip() not in NOTHING.values()}
+    shown = [
+        _section(name, words, new=bool(earlier) and _is_new(name, words, earlier), first=not earlier)
+        for name, words in filled.items()
+    ]
+    opened = next((part for part in shown if part["open"]), None)
+    return [part | {"open": part is opened} for part in shown]
+
+
+def size(octets: int) -> str:
+    return f"{octets} B" if octets < 1000 else f"{octets / 1000:.1f} kB"
+
+
+def _after(reports: Sequence[Artifact], attempt: Attempt) -> Artifact | None:
+    return next((made for made in reports if made.version > attempt.version), None)
 
 
 def _line(context: PanelContext, turn: TurnCard) -> dict[str, Any]:
@@ -145,7 +206,7 @@ def _whole(context: PanelContext, cards: Sequence[TurnCard], turn: TurnCard) -> 
         "fence": (attempt and attempt.fence) or "",
         "fence_gaps": attempt.fence_gaps if attempt else (),
         "prompt": _prompt(context, cards, turn),
-        "prompt_size": prompts.size(prompt.length) if prompt.length else "",
+        "prompt_size": size(prompt.length) if prompt.length else "",
         "reply": _readable(reply.head) if reply.length else "",
         "reply_cut": reply.digest is not None,
         "paths": [cut(change.path, SENTENCE) for change in attempt.files[:50]] if attempt else [],
@@ -166,7 +227,7 @@ def _prompt(context: PanelContext, cards: Sequence[TurnCard], turn: TurnCard) ->
     """The parts of its prompt; new is what the same agent was not asked in the same role before."""
     same = [card for card in cards if (card.entry.agent, card.entry.role) == (turn.entry.agent, turn.entry.role)]
     before = [card for card in same if card.number < turn.number]
-    return prompts.sections(_parts(context, turn), _parts(context, before[-1]) if before else {})
+    return sections(_parts(context, turn), _parts(context, before[-1]) if before else {})
 
 
 def _parts(context: PanelContext, turn: TurnCard) -> dict[str, str]:
@@ -174,10 +235,10 @@ def _parts(context: PanelContext, turn: TurnCard) -> dict[str, str]:
     attempt = turn.attempt
     prompt = text_of(event_of(context, attempt.version), "prompt") if attempt and attempt.prompt else Text()
     if prompt.length:
-        return prompts.parts_of(whole(context, prompt))
+        return parts_of(whole(context, prompt))
     request = event_of(context, turn.entry.version)
     values = request.context if isinstance(request, TurnRequested) else {}
-    return {name: whole(context, values[name]) for name in prompts.MATERIAL if name in values}
+    return {name: whole(context, values[name]) for name in MATERIAL if name in values}
 
 
 def _failure(context: PanelContext, attempt: Attempt) -> dict[str, str]:
@@ -187,26 +248,25 @@ def _failure(context: PanelContext, attempt: Attempt) -> dict[str, str]:
     }
 
 
-def live(context: PanelContext, turn_id: str) -> str:
-    """Where a page asks what an agent does right now; nothing for a past version."""
-    is_past = context.version != context.record.version
-    return "" if is_past else f"/api/sessions/{quote(context.session.id)}/turns/{quote(turn_id)}/activity"
-
-
-# -- reading -----------------------------------------------------------------------------------------------------------
-
-
-def patch_of(context: PanelContext, attempt: Attempt) -> str:
-    """How the files changed in an attempt."""
-    return whole(context, text_of(event_of(context, attempt.version), "patch"))
-
-
-def report_of(context: PanelContext, turn: TurnCard) -> dict[str, Any] | None:
-    """The commands that a validation ran."""
-    made = event_of(context, turn.report.version) if turn.report else None
-    return report(whole(context, made.content)) if isinstance(made, ArtifactCreated) else None
-
-
 def _sum(numbers: Sequence[int | None]) -> int | None:
     values = [number for number in numbers if number is not None]
     return sum(values) if values else None
+
+
+def _section(name: str, words: str, *, new: bool, first: bool) -> dict[str, Any]:
+    opens = name == "task" if first else new and name != INSTRUCTIONS
+    return {
+        "name": name,
+        "words": cut(words, PART),
+        "size": size(len(words.encode())),
+        "new": new,
+        "open": opens and len(words) <= OPEN,
+    }
+
+
+def _is_new(name: str, words: str, earlier: Mapping[str, str]) -> bool:
+    """Instructions that only name another iteration are not new."""
+    before = earlier.get(name, "")
+    if name == INSTRUCTIONS:
+        before, words = (_NUMBER.sub("0", text) for text in (before, words))
+    return before != words

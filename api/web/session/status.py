@@ -1,0 +1,275 @@
+"""The status of a session in words: what it does or waits for now, from whom, and why it stopped."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Final, NamedTuple
+
+from api.web.plain_text import cut, short_command
+from api.web.session.context import ICONS, LONG, SENTENCE, PanelContext, event_of
+from api.web.session.turns import report_of, turns_of
+from domain.delivery.events import PhaseFailed, ValidationFailed
+from domain.delivery.state import Delivery
+from domain.discussion.events import suggested
+from domain.discussion.state import Discussion
+from domain.orchestration.endings import asks
+from domain.orchestration.events import VerdictGiven
+from domain.orchestration.state import Orchestration
+from domain.session.state import Session
+from domain.session.turns import TurnFailed
+from domain.values.base import DomainEvent
+from projections.record.explain import CAUSES, evidence, stopped
+from projections.record.outcome import outcome
+from projections.record.session import approval_of
+
+ASKS: Final = frozenset({"review", "debate", "checkpoint", "scope", "scope_checkpoint", "held"})
+"""What the card asks of a person in a sentence of its own."""
+
+COMMAND: Final = 60
+"""Characters of a validation command."""
+
+
+class Lead(NamedTuple):
+    """A message with its values, and what follows it: another message with the same values, or recorded words."""
+
+    message: str
+    values: Mapping[str, Any]
+    rest: str = ""
+    then: str = ""
+
+
+def lead(context: PanelContext, card: Mapping[str, Any]) -> Lead | None:
+    """None where the outcome says it all."""
+    session, what = context.session, card["what"]
+    match session:
+        case _ if what == "permission":
+            return Lead("head_lead.permission", {}, card["summary"])
+        case _ if what in ASKS:
+            return Lead(f"session_asks.{what}", {}, card["summary"])
+        case _ if what == "children":
+            return Lead("head_lead.children", {"about": card["children"][0]["about"]})
+        case Orchestration(state="partial", partial_reason="rounds"):
+            return Lead("head_lead.partial", _counted(session), sent_back(session))
+        case Orchestration(state="working" | "judging"):
+            return Lead("head_lead.round", {"n": session.round, "of": session.last_round}, sent_back(session))
+        case Orchestration(state="done", mode="orchestrated"):
+            return Lead("head_lead.done", {"n": session.round, "all": len(session.agents)})
+        case Delivery(state="success") if session.base is not None:
+            return _delivered(session)
+        case Delivery() if session.outstanding and not session.ended and session.iteration:
+            return Lead("head_lead.iteration", {"n": session.iteration, "of": session.budget.limits.max_iterations})
+        case Discussion() if session.outstanding and not session.ended:
+            return Lead("head_lead.round", {"n": len(session.rounds) + 1, "of": session.max_rounds})
+        case _:
+            return None
+
+
+def sent_back(run: Orchestration) -> str:
+    """The agent whose last verdict was that its work does not pass, and why."""
+    for agent in run.agents:
+        last = agent.history[-1] if agent.history and not agent.completed else None
+        if last is not None and not last.passed:
+            return f"{agent.agent}: {cut(last.feedback, SENTENCE)}" if last.feedback else ""
+    return ""
+
+
+def decision(context: PanelContext) -> dict[str, Any]:
+    """What waits for a person and why; `what` is empty where nothing does."""
+    session = context.session
+    match session:
+        case _ if context.held:
+            return _card("held")
+        case _ if session.questions:
+            question = next(iter(session.questions.values()))
+            return _card("permission", summary=f"{question.agent}: {question.tool}: {question.title}")
+        case Discussion() if session.choices:
+            return _discussed(context, session)
+        case Orchestration(state="checkpoint") if asks(session):
+            return _card("scope_checkpoint", summary=", ".join(session.outside))
+        case Orchestration(state="checkpoint"):
+            return _card("checkpoint", summary=outcome(context.it, context.language))
+        case Orchestration(state="partial"):
+            return _card(
+                "partial",
+                reason=session.partial_reason or "",
+                summary=context.worded(session.last_error),
+            )
+        case Delivery(scope_request=request) if request is not None:
+            return _card("scope", summary=", ".join(request.paths))
+        case Delivery(state="exhausted"):
+            return _card("exhausted", reason=session.exhausted_by or "")
+        case _ if session.open_children:
+            children = [{"id": name, **asdict(child)} for name, child in session.open_children.items()]
+            return _card("children", children=children[:20])
+        case _:
+            return _card("")
+
+
+def question_of(child: Discussion) -> dict[str, Any]:
+    """What a discussion asks of a person, as its parent's page tells it."""
+    feedback = child.feedback or {}
+    return {
+        "id": child.id,
+        "kind": child.kind,
+        "version": child.version,
+        "choices": child.choices,
+        "suggested": suggested(child.feedback),
+        "rounds": len(child.rounds),
+        "reason": child.stop_reason or "",
+        "verdict": cut(str(feedback.get("verdict") or ""), 40),
+        "summary": cut(str(feedback.get("error") or feedback.get("summary") or ""), SENTENCE),
+        "metrics": child.metrics[-1] if child.metrics else None,
+        "approval": approval(child),
+        "seen": child.seen,
+    }
+
+
+def approval(session: Session) -> dict[str, Any] | None:
+    """How the team decides it, where the team file says so."""
+    policy = approval_of(session) if isinstance(session, Discussion) else None
+    return policy.wire() if policy else None
+
+
+LOOKED: Final = 50
+"""Events that may say why, at most, among which the last that does is looked for."""
+LAST: Final = 15
+"""Lines of a failing command's output that say why."""
+
+
+class CauseShown(NamedTuple):
+    """The event, what it says, and the turn it is about, if it is about one."""
+
+    version: int
+    lines: tuple[str, ...]
+    turn: str
+
+
+def cause_of(context: PanelContext) -> CauseShown | None:
+    """None where the session has not stopped before it was done."""
+    if not stopped(context.session):
+        return None
+    candidates = [entry for entry in context.record.entries[: context.version] if entry.topic in CAUSES]
+    for entry in reversed(candidates[-LOOKED:]):
+        lines = evidence(event_of(context, entry.version))
+        if lines:
+            return CauseShown(entry.version, lines, entry.turn_id or "")
+    return None
+
+
+def asked_by(context: PanelContext) -> str:
+    """The actor of the first event."""
+    [first] = context.store.history(context.session.id, upto=1)
+    return first.causation.actor
+
+
+# -- the card ----------------------------------------------------------------------------------------------------------
+def failure(context: PanelContext) -> dict[str, Any]:
+    """What stopped the session: of a validation the command that failed and the end of its output; else what the event
+    says. Empty where nothing did."""
+    cause = cause_of(context)
+    if cause is None:
+        return {}
+    event = event_of(context, cause.version)
+    if isinstance(event, VerdictGiven):
+        return {}  # the matrix has every verdict in its cell
+    card = {"event": cause.version, "turn": cause.turn, "what": event.TOPIC, "run": None, "new": False, "log": None}
+    card |= {"iteration": context.record.entries[cause.version - 1].number}
+    if isinstance(event, ValidationFailed):
+        card |= {"new": _had_baseline(context) and bool(event.new_failures)} | _output(context, cause)
+    code, detail = _failed(event)
+    card["code"] = code
+    if not card["run"]:
+        lines = [line for words in ((detail,) if detail else cause.lines) for line in context.worded(words).split("\n")]
+        card["lines"] = [(cut(line, SENTENCE), False) for line in lines[:LAST]]
+    return card
+
+
+def next_steps(context: PanelContext) -> dict[str, Any]:
+    """What a person may do besides what the session takes: fork before the last agent was asked, take the work as it
+    is. Empty where nothing stopped the session."""
+    cause = cause_of(context)
+    if cause is None:
+        return {}
+    requested = [turn.entry.version for turn in turns_of(context) if turn.entry.work == "ask"]
+    before = [version for version in requested if version < cause.version]
+    files = len((context.it.get("result") or {}).get("files") or ())
+    return {"fork_at": before[-1] if before else None, "files": files}
+
+
+def _delivered(session: Delivery) -> Lead:
+    """The iteration, what was validated, and the result of the review."""
+    commands = ", ".join(cut(short_command(step.command), COMMAND) for step in session.steps)
+    values = {"n": session.iteration, "commands": commands, "score": session.score}
+    then = "checked" if commands else "approved"
+    return Lead("head_lead.success", values, then=f"head_lead.{then}{'' if session.score is None else '_score'}")
+
+
+def _counted(run: Orchestration) -> dict[str, int]:
+    done = sum(agent.completed for agent in run.agents)
+    return {"done": done, "all": len(run.agents), "n": run.round}
+
+
+def _card(what: str, **more: Any) -> dict[str, Any]:
+    card = {"what": what, "reason": "", "summary": "", "children": [], **more}
+    return card | {"summary": cut(card["summary"], SENTENCE)}
+
+
+def _problem(session: Discussion) -> str:
+    """Why the discussion was interrupted, or why its last judgement could not be read."""
+    if session.stop_reason == "error":
+        return session.last_error or ""
+    unread = (session.feedback or {}).get("problem") or ""
+    return next((entry.problem for entry in session.rounds if entry.problem and entry.problem == unread), unread)
+
+
+def _discussed(context: PanelContext, session: Discussion) -> dict[str, Any]:
+    feedback = session.feedback or {}
+    return _card(
+        session.kind,
+        reason=session.stop_reason or "",
+        summary=str(feedback.get("summary") or ""),
+        verdict=cut(str(feedback.get("verdict") or ""), 40),
+        problem=cut(context.worded(_problem(session)), LONG),
+        rounds=len(session.rounds),
+        metrics=session.metrics[-1] if session.metrics else None,
+        dissent=len(session.dissent),
+        icons=ICONS,
+        expires_at=session.expires_at,
+    )
+
+
+def _failed(event: DomainEvent) -> tuple[str, str]:
+    """The code of a failed turn or phase, which its heading says, and what is known besides."""
+    match event:
+        case TurnFailed(failure=failure):
+            return failure.code, failure.sentence or failure.detail
+        case PhaseFailed():
+            return event.error_type, event.sentence or event.error_message
+        case _:
+            return "", ""
+
+
+def _had_baseline(context: PanelContext) -> bool:
+    return isinstance(context.session, Delivery) and bool(context.session.baseline)
+
+
+def _output(context: PanelContext, cause: CauseShown) -> dict[str, Any]:
+    """The turn that ran the command, and the end of what it said; a line that says why is marked."""
+    turn = next((turn for turn in reversed(turns_of(context)) if turn.report), None)
+    ran = report_of(context, turn) if turn else None
+    run = next((run for run in ran["runs"] if not run["passed"]), None) if ran and not ran["passed"] else None
+    if turn is None or run is None:
+        return {}
+    streams = dict(run["said"])
+    words = streams.get("stderr") or streams.get("stdout") or run["detail"]
+    lines = words.rstrip().split("\n")[-LAST:]
+    return {
+        "turn": turn.id,
+        "run": run,
+        "log": turn.report.version if turn.report else None,
+        "lines": [(cut(line, SENTENCE), _says_why(line, cause.lines)) for line in lines],
+    }
+
+
+def _says_why(line: str, reasons: tuple[str, ...]) -> bool:
+    words = line.strip()
+    return words.startswith(("E  ", "FAILED ", "ERROR ")) or any(words and words in reason for reason in reasons)
