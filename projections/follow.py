@@ -17,8 +17,7 @@ from typing import Final
 from domain.session.record import Omitted, Recorded
 from projections.catalogue import PROJECTIONS
 from projections.engine.fold import PAGE, Folding, LogPage, ViewProblem, read
-from projections.engine.omitted import OMITTED
-from projections.engine.ports import EventLog, Projection, Views
+from projections.engine.ports import OMITTED, EventLog, Projection, Views
 
 GATHERING, LONGEST_GATHERING = 0.01, 0.05
 """Seconds for which events gather to a page, unless somebody waits for one: a page costs more than its events."""

@@ -95,7 +95,7 @@ def _waits(
     summary: str | None,
     sentence_data: str | None,
 ) -> Json:
-    from projections.sessions.causes import why
+    from projections.record.status import why
 
     return {
         "sessionId": session_id,

@@ -275,6 +275,6 @@ def summary_of(session: Json) -> str:
     """How it ended, in the terminal's language."""
     if not (session.get("finalSummary") or session.get("summary")):
         return ""
-    from projections.record.outcome import outcome  # the views that `--help` does not need
+    from projections.record.status import outcome  # the views that `--help` does not need
 
     return outcome(session, of_environment(os.environ))

@@ -12,7 +12,7 @@ from api.routes.health import Alive, Readiness
 from api.routes.policies import POLICIES, lab
 from api.routes.turns import HeldTurn, TurnOffer
 from projections import reports
-from projections.views import past, record, sessions, turns
+from projections.views import past, record, sessions
 
 _command = partial(Operation, "Sessions", answer=shapes.Receipt)
 _to_the_latest = partial(Operation, "Messages", body=command_bodies.Origin, answer=shapes.Done, refuses=(409, 412, 503))
@@ -159,13 +159,13 @@ OPERATIONS: dict[str, Operation] = {
         summary="A session's turns, in the order of their requests",
         description="Each question to an agent, and each run of the validation commands, with its state, its usage, "
         "the files that it changed and how many tools it used.",
-        answer=turns.TurnList,
+        answer=record.TurnList,
     ),
     "show_turn": Operation(
         tag="Sessions",
         summary="A turn with its prompt, reply, activity and patch",
         description="Long texts are complete. While the turn runs, `activity` is what the agent has done so far.",
-        answer=turns.TurnDetail,
+        answer=record.TurnDetail,
     ),
     "show_activity": Operation(
         tag="Sessions",
@@ -173,7 +173,7 @@ OPERATIONS: dict[str, Operation] = {
         description="With `Accept: text/event-stream` each frame as soon as the agent has printed it; `id` is `seq`, "
         "`event: end` says that the turn has ended. As JSON what is known now: of a turn that has ended the first and "
         "the last hundred tools of each attempt. The output of validation commands comes as `notice`.",
-        answer=turns.ActivityList,
+        answer=record.ActivityList,
         stream=True,
     ),
     "show_transcript": Operation(

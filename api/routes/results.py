@@ -19,7 +19,7 @@ from domain.session.state import Session
 from domain.session.turns import TurnAnswered
 from domain.values.base import Unknown
 from domain.values.sentences import Sentence
-from projections.record.result import result_of
+from projections.record.artifacts import result_of
 from projections.sessions import conversations, overview
 from projections.views.record import ChangesView
 from projections.views.session import ResultView

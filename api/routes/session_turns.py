@@ -20,7 +20,7 @@ from domain.values.sentences import Sentence
 from projections.record import turn_views
 from projections.record.turn_views import Running
 from projections.record.turns import TurnEntry
-from projections.views.turns import ActivityFrame, ActivityList, TurnList
+from projections.views.record import ActivityFrame, ActivityList, TurnList
 
 PAUSE_SECONDS = 0.1
 """The least time between two deliveries of new frames, so that a busy agent does not keep the server busy, too."""

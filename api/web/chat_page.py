@@ -22,8 +22,8 @@ from domain.values.base import Unknown
 from domain.values.sentences import Sentence
 from domain.values.words import Language
 from projections.engine.ports import Database
-from projections.record.outcome import outcome
 from projections.record.session import view
+from projections.record.status import outcome
 from projections.sessions import conversations, overview
 from projections.views.sessions import ConversationView
 

@@ -20,7 +20,7 @@ from api.web.start_form import FORMS, NAMES, Filled, forms
 from domain.kinds import KINDS
 from domain.session.record import kind_of
 from domain.values.sentences import Sentence
-from projections.record.outcome import phrase
+from projections.record.status import phrase
 
 LOOKED = ("kind", "status", "q", "label", "owner", "repository", "from", "to", "cursor")
 """The filters of the list."""

@@ -14,8 +14,7 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 from domain.values.words import Language
-from projections.record.markdown import plain
-from projections.record.worklog.wording import wording
+from projections.record.markdown import plain, wording
 
 _STEERING = re.compile(
     "[\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"

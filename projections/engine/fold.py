@@ -11,8 +11,7 @@ from operator import attrgetter
 from domain.session.record import Omitted, Recorded
 from domain.values.base import DomainEvent, Unknown
 from projections.engine import snapshots
-from projections.engine.omitted import OMITTED
-from projections.engine.ports import Database, EventLog, Projection
+from projections.engine.ports import OMITTED, Database, EventLog, Projection
 
 SCHEMA = (
     "CREATE TABLE IF NOT EXISTS progress (view TEXT PRIMARY KEY, shape TEXT NOT NULL, position BIGINT NOT NULL,"

@@ -1,12 +1,30 @@
-"""What views need: a database, the log, and the interface of every projection."""
+"""What views need: a database, its tables, the log, what no view reads of it, and the interface of every projection."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from dataclasses import dataclass, fields
+from operator import attrgetter
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, get_args, get_type_hints
 
+from domain.channel import EVENTS as CHANNEL_EVENTS
+from domain.delivery.events import ArtifactCreated
+from domain.orchestration.events import WorkReported
+from domain.session.children import ChildRequested
 from domain.session.record import Omitted, Recorded
+from domain.session.turns import (
+    ActivityRecorded,
+    AgentSessionsCleared,
+    TurnAnswered,
+    TurnAttemptFailed,
+    TurnFailed,
+    TurnRequested,
+)
 from domain.values.base import DomainEvent
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 
 LATEST: Final = 2**62
 """A position or version beyond any log."""
@@ -81,3 +99,71 @@ def each(apply: Callable[[Database, Recorded], None]) -> Apply:
             apply(db, recorded)
 
     return applied
+
+
+_PROMPTED: Final = frozenset(
+    {
+        "prompt", "context", "reads", "expects", "lane", "access", "ordinal", "role_ordinal", "agent_session",
+        "deadline", "iteration",
+    }
+)  # fmt: skip
+_REPLIED: Final = frozenset(
+    {
+        "reply", "agent_session", "resumed", "new_conversation", "files", "patch", "tree", "slot", "changes", "fence",
+        "fence_gaps",
+    }
+)  # fmt: skip
+OMITTED: Final[Omitted] = {
+    TurnRequested: _PROMPTED,
+    **dict.fromkeys((TurnAnswered, TurnFailed, TurnAttemptFailed), _REPLIED),
+    **dict.fromkeys(
+        (ActivityRecorded, AgentSessionsCleared, ArtifactCreated, ChildRequested, WorkReported, *CHANNEL_EVENTS)
+    ),
+}
+
+
+R = TypeVar("R", bound="DataclassInstance")
+_TYPES: Final[dict[type, str]] = {str: "TEXT", int: "BIGINT", float: "DOUBLE PRECISION"}
+
+
+class Table(Generic[R]):
+    """A table whose columns are the fields of `row`; the first field is the key."""
+
+    def __init__(self, name: str, row: type[R]) -> None:
+        self.name, self._row = name, row
+        self.columns = tuple(field.name for field in fields(row))
+        self._listed, self._values = ", ".join(self.columns), attrgetter(*self.columns)
+        places = ", ".join("?" * len(self.columns))
+        changes = ", ".join(f"{column} = excluded.{column}" for column in self.columns[1:])
+        key = self.columns[0]
+        self._save = f"INSERT INTO {name} VALUES ({places}) ON CONFLICT ({key}) DO UPDATE SET {changes}"
+
+    @property
+    def schema(self) -> str:
+        """The statement that creates the table."""
+        hints = get_type_hints(self._row)
+        columns = (f"{column} {_column(hints[column])}" for column in self.columns[1:])
+        return f"CREATE TABLE IF NOT EXISTS {self.name} ({self.columns[0]} TEXT PRIMARY KEY, {', '.join(columns)})"
+
+    def get(self, db: Database, keys: Sequence[str]) -> dict[str, R]:
+        """The rows that exist, by key."""
+        if not keys:
+            return {}
+        rows = self.select(db, f"WHERE {self.columns[0]} IN ({', '.join('?' * len(keys))})", keys)
+        return {getattr(row, self.columns[0]): row for row in rows}
+
+    def select(self, db: Database, clauses: str, params: Sequence[Any] = ()) -> list[R]:
+        """The rows that match the clauses (`WHERE … ORDER BY …`)."""
+        rows = db.execute(f"SELECT {self._listed} FROM {self.name} {clauses}", params).fetchall()
+        return [self._row(*row) for row in rows]
+
+    def save(self, db: Database, rows: Iterable[R]) -> None:
+        """Insert the rows, or replace those with the same key."""
+        db.insert(self._save, list(map(self._values, rows)))
+
+
+def _column(hint: Any) -> str:
+    """The SQL type of a field; only `… | None` may be null."""
+    options = get_args(hint) or (hint,)
+    [kind] = [option for option in options if option is not NoneType]
+    return _TYPES[kind] + ("" if NoneType in options else " NOT NULL")

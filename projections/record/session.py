@@ -12,8 +12,8 @@ from domain.session.state import Session
 from domain.values.base import iso
 from domain.values.phases import AgentPhases, phase_name
 from domain.values.sentences import coded
+from projections.record.artifacts import result_of
 from projections.record.markdown import one_line
-from projections.record.result import result_of
 from projections.views.base import ApprovalView, PermissionRequestView, approval_view, vote_views
 from projections.views.session import (
     GATES,

@@ -9,7 +9,7 @@ from domain.session.turns import ActivityRecorded, ToolUse
 from domain.values.base import DomainEvent, Text, Usage, iso
 from projections.engine.ports import Histories
 from projections.record.turns import Attempt, TurnEntry, Turns
-from projections.views.turns import ActivityFrame, ToolCounts, TurnDetail, TurnFile, TurnState, TurnSummary
+from projections.views.record import ActivityFrame, ToolCounts, TurnDetail, TurnFile, TurnState, TurnSummary
 
 _FILE: Final = re.compile(r"diff --git a/.+ b/(.+)")
 

@@ -14,8 +14,7 @@ from projections.reports.budgets import BudgetRow, BudgetTotals
 from projections.reports.convergence import ConvergenceFigures, ConvergenceRow
 from projections.reports.costs import CostRow, CostTotals
 from projections.reports.decisions import DecisionRow, DecisionTotals
-from projections.reports.figures import ReportRow, ReportTotals
-from projections.reports.ledger import Filters
+from projections.reports.ledger import Filters, ReportRow, ReportTotals
 from projections.reports.quality import QualityRow, QualityTotals
 from projections.reports.summary import SummaryFigures, SummaryRow
 from projections.reports.waits import WaitRow, WaitTotals

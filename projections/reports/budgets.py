@@ -19,8 +19,7 @@ from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnCancelled,
 from domain.values.budget import BudgetLimits, Used
 from projections.engine.ports import Database
 from projections.facts import spent_by
-from projections.reports.figures import ReportRow, ReportTotals, total_of
-from projections.reports.ledger import Fact, Filters, Ledger, Values
+from projections.reports.ledger import Fact, Filters, Ledger, ReportRow, ReportTotals, Values, total_of
 from projections.views.base import View
 
 _NOTHING = Used(None, None, 0)

@@ -17,8 +17,7 @@ from domain.session.history import SessionForked
 from domain.session.record import Recorded
 from projections.engine.ports import Database
 from projections.facts import stop_reason
-from projections.reports.figures import ReportRow, ReportTotals, share, spread
-from projections.reports.ledger import FORKED, Fact, Filters, Ledger, Values
+from projections.reports.ledger import FORKED, Fact, Filters, Ledger, ReportRow, ReportTotals, Values, share, spread
 
 LEDGER = Ledger("convergence", {"strategy": "TEXT", "profile": "TEXT", "rounds": "BIGINT", "word": "TEXT"})
 

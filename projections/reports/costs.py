@@ -12,8 +12,18 @@ from domain.session.record import Recorded
 from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnCancelled, TurnFailed
 from projections.engine.ports import Database
 from projections.facts import is_reported
-from projections.reports.figures import AgentRow, ReportRow, ReportTotals, ordered, total_of
-from projections.reports.ledger import Fact, Filters, Ledger, Values, unshared
+from projections.reports.ledger import (
+    AgentRow,
+    Fact,
+    Filters,
+    Ledger,
+    ReportRow,
+    ReportTotals,
+    Values,
+    ordered,
+    total_of,
+    unshared,
+)
 from projections.views.base import View
 
 LEDGER = Ledger(

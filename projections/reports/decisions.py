@@ -15,8 +15,18 @@ from domain.orchestration import events as orchestration
 from domain.session.record import Recorded
 from domain.values.base import iso
 from projections.engine.ports import Database
-from projections.reports.figures import ReportRow, ReportTotals, Spread, ordered, spread
-from projections.reports.ledger import Fact, Filters, Ledger, Values, unshared
+from projections.reports.ledger import (
+    Fact,
+    Filters,
+    Ledger,
+    ReportRow,
+    ReportTotals,
+    Spread,
+    Values,
+    ordered,
+    spread,
+    unshared,
+)
 from projections.views.base import View
 
 LEDGER = Ledger("decisions", {"reason": "TEXT", "choice": "TEXT", "decided_by": "TEXT"})

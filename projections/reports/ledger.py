@@ -1,11 +1,17 @@
-"""A report's facts, one row each, and the sessions that they belong to.
+"""What reports are made of: their facts, one row each, the sessions that they belong to, and rows, totals and figures.
 
 A report is computed from facts on request, so it can be computed as of any position: later facts then do not count.
+
+Figures are rounded the same way everywhere. Unknown values are None and never count as zero. Times are milliseconds,
+money is in millionths.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from statistics import fmean, median
+from typing import Any, NamedTuple
+
+from pydantic.alias_generators import to_camel
 
 from domain.delivery import events as delivery
 from domain.discussion import events as discussion
@@ -15,6 +21,60 @@ from domain.session.record import Recorded
 from domain.values.base import DomainEvent
 from projections.engine.ports import LATEST, Database, Projection
 from projections.facts import of_sessions
+from projections.views.base import View
+
+
+class ReportRow(View):
+    """A row of any report. Its fields, in order, are the columns."""
+
+    @classmethod
+    def columns(cls) -> tuple[str, ...]:
+        return tuple(map(to_camel, cls.model_fields))
+
+
+class AgentRow(ReportRow):
+    agent: str
+
+
+class ReportTotals(View):
+    """Figures over all rows."""
+
+
+class Spread(NamedTuple):
+    """Mean and median with two digits; None where there is nothing to compute."""
+
+    mean: float | None = None
+    median: float | None = None
+    max: int | None = None
+
+
+def share(part: int, whole: int) -> float | None:
+    """From 0 to 1, four digits; None for an empty total."""
+    return round(part / whole, 4) if whole else None
+
+
+def spread(values: Sequence[int]) -> Spread:
+    if not values:
+        return Spread()
+    return Spread(mean=round(fmean(values), 2), median=round(float(median(values)), 2), max=max(values))
+
+
+def total_of(values: Iterable[int | None]) -> int | None:
+    """The sum of the known values; None if there are none."""
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) if numbers else None
+
+
+def ordered(value: object) -> tuple[int, str | int]:
+    """A key that sorts numbers, texts and None together."""
+    match value:
+        case None:
+            return (0, "")
+        case int():
+            return (1, value)
+        case _:
+            return (2, str(value))
+
 
 Values = Mapping[str, Any]
 """Columns of a fact: `what` it is, and its figures."""

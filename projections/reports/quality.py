@@ -17,8 +17,7 @@ from domain.orchestration import events as orchestration
 from domain.session.record import Recorded
 from domain.values.phases import AgentPhases
 from projections.engine.ports import Database
-from projections.reports.figures import ReportRow, ReportTotals, ordered, share
-from projections.reports.ledger import Fact, Filters, Ledger, Values, unshared
+from projections.reports.ledger import Fact, Filters, Ledger, ReportRow, ReportTotals, Values, ordered, share, unshared
 from projections.views.base import View
 
 _AGENTS = "report_quality_agents"

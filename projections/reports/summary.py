@@ -18,8 +18,7 @@ from domain.session.record import Recorded
 from domain.values.base import DomainEvent
 from projections.engine.ports import Database
 from projections.facts import AT_REST, status_of
-from projections.reports.figures import ReportRow, ReportTotals, spread
-from projections.reports.ledger import Fact, Filters, Ledger, Values
+from projections.reports.ledger import Fact, Filters, Ledger, ReportRow, ReportTotals, Values, spread
 
 LEDGER = Ledger("summary", {"status": "TEXT", "rounds": "BIGINT"})
 LATEST_TABLE = "report_summary_latest"

@@ -15,8 +15,17 @@ from domain.session.record import Recorded
 from domain.session.turns import TurnAttemptFailed, TurnCancelled, TurnFailed, TurnRetried
 from domain.values.base import iso, milliseconds
 from projections.engine.ports import Database
-from projections.reports.figures import AgentRow, ReportRow, ReportTotals, total_of
-from projections.reports.ledger import Fact, Filters, Ledger, Values, unshared
+from projections.reports.ledger import (
+    AgentRow,
+    Fact,
+    Filters,
+    Ledger,
+    ReportRow,
+    ReportTotals,
+    Values,
+    total_of,
+    unshared,
+)
 from projections.views.base import View
 
 LEDGER = Ledger(

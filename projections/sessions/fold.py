@@ -25,7 +25,7 @@ from projections.facts import of_sessions, spent_by, status_of, stop_reason
 from projections.record.explain import evidence
 from projections.record.markdown import shortened
 from projections.record.session import title_of
-from projections.sessions import endings, open_turns, questions
+from projections.sessions import endings, waiting
 from projections.sessions.row import ROWS, SessionRow
 
 SCHEMA: Final = (
@@ -40,8 +40,8 @@ SCHEMA: Final = (
     "CREATE INDEX IF NOT EXISTS overview_forks ON overview (forked_from, created) WHERE forked_from IS NOT NULL",
     "CREATE TABLE IF NOT EXISTS overview_labels (label TEXT NOT NULL, created BIGINT NOT NULL,"
     " PRIMARY KEY (label, created))",
-    open_turns.SCHEMA,
-    *questions.SCHEMA,
+    waiting.TURNS_SCHEMA,
+    *waiting.QUESTIONS_SCHEMA,
 )
 Rule = Callable[[SessionRow, Recorded, Any], None]
 HEAD: Final = 2_000
@@ -52,7 +52,7 @@ def apply(db: Database, events: Sequence[Recorded]) -> None:
     """Read the rows that the events change, change them in memory, and write each of them once."""
     relevant = of_sessions(events)
     rows = ROWS.get(db, list({recorded.session_id for recorded in relevant}))
-    turns, open_questions = open_turns.OpenTurns(db), questions.OpenQuestions(db)
+    turns, open_questions = waiting.OpenTurns(db), waiting.OpenQuestions(db)
     for recorded in relevant:
         row = rows.get(recorded.session_id)
         if row is None:
@@ -88,7 +88,8 @@ class _Parts(NamedTuple):
 def _parts_of(kind: type[DomainEvent]) -> _Parts:
     """Looked up for every event, of which most change little."""
     rules = (rule for about, rule in _RULES.items() if issubclass(kind, about))
-    return _Parts(next(rules, None), *(issubclass(kind, part.ABOUT) for part in (endings, open_turns, questions)))
+    parts = (endings.ABOUT, waiting.TURN_EVENTS, waiting.QUESTION_EVENTS)
+    return _Parts(next(rules, None), *(issubclass(kind, about) for about in parts))
 
 
 # -- a session begins ----------------------------------------------------------------------------------------------

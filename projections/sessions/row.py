@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from domain.values.sentences import packed
-from projections.engine.table import Table
+from projections.engine.ports import Table
 from projections.views.sessions import WaitsFor
 
 

@@ -16,8 +16,7 @@ from domain.session.history import TextRedacted
 from domain.session.record import Omitted, Recorded
 from domain.session.turns import TurnAnswered
 from domain.values.base import DomainEvent
-from projections.engine.omitted import OMITTED
-from projections.engine.ports import LATEST, Database, Projection
+from projections.engine.ports import LATEST, OMITTED, Database, Projection
 from projections.facts import of_sessions
 from projections.record.explain import evidence
 

@@ -14,8 +14,7 @@ from domain.discussion import state as discussion
 from domain.orchestration import state as orchestration
 from domain.session.chart import ChartTable
 from domain.values.words import LANGUAGES, Language
-from projections.record.marks import Light, Step
-from projections.record.trail import Trail
+from projections.record.trail import Light, Step, Trail
 
 TABLES: dict[str, ChartTable] = {"delivery": delivery.TABLE, "orchestration": orchestration.TABLE, **discussion.TABLES}
 

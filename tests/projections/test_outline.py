@@ -16,8 +16,7 @@ from adapters.store.sqlite.views import SqliteViews
 from domain.session.record import Omitted, Recorded
 from domain.session.turns import ActivityRecorded, TurnRequested
 from projections.catalogue import dump
-from projections.engine.omitted import OMITTED
-from projections.engine.ports import EventLog
+from projections.engine.ports import OMITTED, EventLog
 from projections.follow import Follower
 from tests.projections.stage import wander
 

@@ -7,10 +7,9 @@ import pytest
 
 from domain.values.words import catalogue
 from projections.record import worklog
-from projections.record.markdown import plain
-from projections.record.outcome import ROOM
+from projections.record.markdown import mark, plain, worded, wording
 from projections.record.state import Records
-from projections.record.worklog.wording import mark, worded, wording
+from projections.record.status import ROOM
 from tests.projections.stage import wander
 
 _LABEL = re.compile(r"^(?:- |### )([A-Z][A-Za-z ]+?)(?=:| \d|$)", re.MULTILINE)

@@ -19,10 +19,9 @@ from domain.values.base import DomainEvent, Text
 from domain.values.sentences import in_language
 from domain.values.words import Language
 from projections.engine.ports import Histories
-from projections.record.marks import Numbered, upto
 from projections.record.session import view
 from projections.record.state import Record
-from projections.record.trail import Trail
+from projections.record.trail import Numbered, Trail, upto
 
 SENTENCE, LONG, WHOLE = 300, 2_000, 16_000
 """Characters: of a line, of a paragraph, of somebody's whole contribution."""

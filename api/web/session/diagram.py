@@ -16,7 +16,7 @@ from markupsafe import Markup
 from api.web import svg
 from api.web.session.context import PanelContext
 from domain.values.words import Words
-from projections.record.marks import Step
+from projections.record.trail import Step
 
 TRAIL, LONG = 12, 14
 """States of the way told in words; characters of a label that is written smaller."""

@@ -17,9 +17,8 @@ from projections.engine.ports import Histories
 from projections.record import timeline
 from projections.record.describe import describe
 from projections.record.markdown import plain
-from projections.record.marks import tone_of, upto
 from projections.record.state import Record
-from projections.record.trail import Trail
+from projections.record.trail import Trail, tone_of, upto
 
 WIDTH, HEIGHT = 1000, 26
 BUCKETS = 500

@@ -7,7 +7,7 @@ from api.web.plain_text import cut
 from api.web.session.context import SENTENCE, PanelContext
 from domain.orchestration.state import Orchestration
 from domain.values.phases import PHASES, AgentPhases, phase_name
-from projections.record.marks import ClaimMark, Verdict
+from projections.record.trail import ClaimMark, Verdict
 
 AGENTS = 60
 VERDICTS = 3

@@ -15,8 +15,8 @@ from domain.discussion.state import Discussion
 from domain.orchestration.state import Orchestration
 from domain.session.attempts import Unready
 from domain.values.base import iso
-from projections.record.marks import Left
-from projections.record.outcome import outcome
+from projections.record.status import outcome
+from projections.record.trail import Left
 
 TURNS = 12
 BECAUSE = 120

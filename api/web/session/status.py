@@ -18,8 +18,8 @@ from domain.session.state import Session
 from domain.session.turns import TurnFailed
 from domain.values.base import DomainEvent
 from projections.record.explain import CAUSES, evidence, stopped
-from projections.record.outcome import outcome
 from projections.record.session import approval_of
+from projections.record.status import outcome
 
 ASKS: Final = frozenset({"review", "debate", "checkpoint", "scope", "scope_checkpoint", "held"})
 """What the card asks of a person in a sentence of its own."""

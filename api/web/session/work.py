@@ -11,7 +11,7 @@ from api.web.session.validation_report import in_lines, report
 from domain.values.base import Text
 from projections.record import artifacts as made
 from projections.record import worklog as log
-from projections.record.marks import ReviewMark
+from projections.record.trail import ReviewMark
 
 TASK: Final = 4_000
 FILES, STEPS, LABELS, LISTED, SHOWN, CHILDREN = 50, 20, 32, 100, 10, 50

@@ -6,13 +6,12 @@ from typing import Any, Final, NamedTuple
 from domain.session.record import Recorded
 from domain.session.state import Session
 from domain.values.words import Language, Words
-from projections.record.outcome import outcome
+from projections.record.markdown import worded, wording
 from projections.record.session import view
+from projections.record.status import outcome
 from projections.record.turns import Turns
 from projections.record.worklog import delivery, discussion, orchestration
-from projections.record.worklog.log import Row, Worklog
-from projections.record.worklog.parts import permissions
-from projections.record.worklog.wording import worded, wording
+from projections.record.worklog.parts import Row, Worklog, permissions
 
 __all__ = ["Worklog", "render", "write"]
 

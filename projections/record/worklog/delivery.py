@@ -33,10 +33,11 @@ from domain.session.record import Recorded
 from domain.session.turns import Settled
 from domain.values.base import Text
 from domain.values.words import Words
-from projections.record.markdown import cell, code, neutral
+from projections.record.markdown import cell, code, mark, name, neutral, recorded
 from projections.record.turns import Turns
-from projections.record.worklog.log import Row, Worklog
 from projections.record.worklog.parts import (
+    Row,
+    Worklog,
     begun,
     block,
     chapter,
@@ -52,7 +53,6 @@ from projections.record.worklog.parts import (
     table,
     title,
 )
-from projections.record.worklog.wording import mark, name, recorded
 
 _SKIPPED = '["skipped"'
 

@@ -26,10 +26,11 @@ from domain.session.history import SessionForked
 from domain.session.record import Recorded
 from domain.values.base import iso
 from domain.values.words import Words
-from projections.record.markdown import cell, neutral
+from projections.record.markdown import cell, mark, name, neutral
 from projections.record.turns import Turns
-from projections.record.worklog.log import Row, Worklog
 from projections.record.worklog.parts import (
+    Row,
+    Worklog,
     begun,
     block,
     chapter,
@@ -43,7 +44,6 @@ from projections.record.worklog.parts import (
     status,
     title,
 )
-from projections.record.worklog.wording import mark, name
 
 _LISTS = {"concerns": "concern", "suggestions": "suggestion"}
 _MOST = 20

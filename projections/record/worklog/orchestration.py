@@ -32,12 +32,13 @@ from domain.session.turns import Settled, TurnAnswered, TurnCancelled
 from domain.values.phases import PHASES, AgentPhases
 from domain.values.sentences import Sentence
 from domain.values.words import Words
-from projections.record.markdown import cell, inline
+from projections.record.markdown import cell, inline, mark, name, worded
 from projections.record.session import agent_status
 from projections.record.turns import Turns
-from projections.record.worklog.log import Row, Worklog
 from projections.record.worklog.parts import (
     RESULT,
+    Row,
+    Worklog,
     begun,
     block,
     chapter,
@@ -55,7 +56,6 @@ from projections.record.worklog.parts import (
     title,
 )
 from projections.record.worklog.parts import status as ended
-from projections.record.worklog.wording import mark, name, worded
 
 
 def rows(log: Worklog, turns: Turns, recorded: Recorded) -> Iterator[Row]:

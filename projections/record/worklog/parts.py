@@ -1,6 +1,12 @@
-"""Parts of all worklogs: rows, entries of the log, children, and the summary at the end."""
+"""What all worklogs are made of: a worklog that grows with each event, and the parts of every kind's.
 
+Each event adds to the sections, and to the log of entries. The parts are rows, entries, children, and the summary.
+"""
+
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from domain.session.approvals import PermissionDecided, PermissionRequested
 from domain.session.children import ChildClosed, ChildRequested
@@ -9,9 +15,98 @@ from domain.session.turns import TurnAnswered, TurnCancelled, TurnFailed
 from domain.values.base import DomainEvent, Text, iso
 from domain.values.sentences import Sentence
 from domain.values.words import Words
-from projections.record.markdown import cell, inline, item, neutral, plain, quote, shortened
-from projections.record.worklog.log import Row
-from projections.record.worklog.wording import Unworded, mark, name, recorded, sentence
+from projections.record.markdown import (
+    Unworded,
+    cell,
+    inline,
+    item,
+    mark,
+    name,
+    neutral,
+    plain,
+    quote,
+    recorded,
+    sentence,
+    shortened,
+)
+
+LOG = "log"
+"""The beginnings of sections that only grow; for every other section, the newest text counts."""
+
+Row = tuple[str, str]
+"""Section and text. `log` continues the newest entry or, with a heading, begins one. `log:<place>` belongs to the entry
+of that place, wherever it is."""
+
+
+class SectionText(NamedTuple):
+    """The text of a section, starting at a version."""
+
+    version: int
+    text: str
+
+
+class LogRow(NamedTuple):
+    """A part of the log."""
+
+    version: int
+    section: str
+    body: str
+
+    @property
+    def begins(self) -> bool:
+        """Whether an entry begins with it."""
+        return self.body.startswith("### ")
+
+
+@dataclass(slots=True)
+class Worklog:
+    """Everything written, in the order of versions. `agents` are the names in the plan, by place."""
+
+    sections: dict[str, list[SectionText]] = field(default_factory=dict)
+    log: list[LogRow] = field(default_factory=list)
+    agents: list[str] = field(default_factory=list)
+
+    def add(self, version: int, row: Row) -> None:
+        section, body = row
+        if section.startswith(LOG):
+            self.log.append(LogRow(version, section, body))
+        elif self.newest(section) != body:
+            self.sections.setdefault(section, []).append(SectionText(version, body))
+
+    def newest(self, section: str) -> str | None:
+        """The current text of a section."""
+        bodies = self.sections.get(section)
+        return bodies[-1].text if bodies else None
+
+    def latest(self, version: int) -> dict[str, str]:
+        """The text of every section at a version."""
+        latest = {section: _upto(bodies, version) for section, bodies in self.sections.items()}
+        return {section: body for section, body in latest.items() if body is not None}
+
+    def rows(self, version: int, newest: int | None = None) -> list[Row]:
+        """The log at a version: all of it, or only this many of its newest entries."""
+        rows = self.log[: bisect_right(self.log, version, key=lambda row: row.version)]
+        if newest is not None:
+            rows = list(_newest(rows, newest))
+        return [(row.section, row.body) for row in rows]
+
+
+def _upto(bodies: list[SectionText], version: int) -> str | None:
+    place = bisect_right(bodies, version, key=lambda body: body.version)
+    return bodies[place - 1].text if place else None
+
+
+def _newest(rows: list[LogRow], count: int) -> Iterator[LogRow]:
+    """The rows of the newest entries, without those that belong to an earlier entry."""
+    begun = [row.version for row in rows if row.begins]
+    first = begun[-count] if len(begun) >= count else 0
+    places = set()
+    for row in rows[bisect_right(rows, first - 1, key=lambda row: row.version) :]:
+        if row.begins:
+            places.add(row.section)
+        if not first or row.section in places:
+            yield row
+
 
 TITLE, RESULT, PLAN = 80, 500, 4_000
 """Characters of the title, of an agent's result, of a plan or a synthesis."""

@@ -1,4 +1,7 @@
-"""The permissions that agents wait for: a row for each request, until it is answered or withdrawn."""
+"""What sessions wait for: a row for each outstanding turn, and one for each permission that an agent asks for.
+
+A turn's row is there until the turn has ended, a question's until it is answered or withdrawn.
+"""
 
 import json
 from collections.abc import Sequence
@@ -8,9 +11,68 @@ from typing import Final
 from domain.session.approvals import PermissionEvent, PermissionRequested
 from domain.session.history import SessionForked
 from domain.session.record import Recorded
-from projections.engine.ports import Database
-from projections.engine.table import Table
+from domain.session.turns import Settled, TurnAttemptFailed, TurnRequested, TurnRetried
+from domain.values.base import milliseconds
+from projections.engine.ports import Database, Table
 from projections.sessions.row import Belonging
+
+TURNS_SCHEMA: Final = (
+    "CREATE TABLE IF NOT EXISTS overview_turns (session_id TEXT NOT NULL, turn_id TEXT NOT NULL,"
+    " version BIGINT NOT NULL, work TEXT NOT NULL, agent TEXT NOT NULL, role TEXT NOT NULL, phase TEXT, round BIGINT,"
+    " requested_at BIGINT NOT NULL, attempt BIGINT, waiting_until BIGINT, waiting_for TEXT,"
+    " PRIMARY KEY (session_id, turn_id))"
+)
+TURN_EVENTS: Final = (TurnRequested, TurnAttemptFailed, TurnRetried, Settled)
+"""Other events change nothing here."""
+_COLUMNS: Final = "session_id, turn_id, version, work, agent, role, phase, round, requested_at, attempt"
+
+
+class OpenTurns:
+    """What a batch of events changes in the table."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._changed: dict[tuple[str, str], tuple[object, ...] | None] = {}
+        self._new = set[tuple[str, str]]()
+
+    def follow(self, recorded: Recorded) -> None:
+        """One more event."""
+        session_id = recorded.session_id
+        match recorded.event:
+            case TurnRequested() as event:
+                place = (event.work, event.agent, event.role, event.phase, event.round)
+                begun = (session_id, event.turn_id, recorded.version, *place, recorded.at)
+                if (session_id, event.turn_id) not in self._changed:
+                    self._new.add((session_id, event.turn_id))
+                self._changed[session_id, event.turn_id] = (*begun, None, None, None)
+            case TurnAttemptFailed() as event:
+                self._wait(session_id, event)
+            case TurnRetried() as event:
+                place = (event.work, event.agent, event.role, event.phase, event.round)
+                begun = (session_id, event.turn_id, recorded.version, *place, recorded.at)
+                self._changed[session_id, event.turn_id] = (*begun, event.attempts + 1, None, None)
+            case Settled() as event:
+                self._changed[session_id, event.turn_id] = None
+
+    def save(self) -> None:
+        for turn, row in self._changed.items():
+            if row is not None or turn not in self._new:
+                self._db.execute("DELETE FROM overview_turns WHERE session_id = ? AND turn_id = ?", turn)
+        requested = [row for row in self._changed.values() if row is not None]
+        self._new.clear()
+        self._db.insert("INSERT INTO overview_turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", requested)
+
+    def _wait(self, session_id: str, event: TurnAttemptFailed) -> None:
+        """The turn waits for its next attempt, perhaps by another agent."""
+        key = (session_id, event.turn_id)
+        row = self._changed.get(key)
+        if row is None:
+            self.save()
+            of_turn = "WHERE session_id = ? AND turn_id = ?"
+            row = tuple(self._db.execute(f"SELECT {_COLUMNS} FROM overview_turns {of_turn}", key).fetchall()[0])
+        until = milliseconds(event.retry_at) if event.retry_at else None
+        reason = event.failure.code if event.retry_at else None
+        self._changed[key] = (*row[:4], event.fallback_agent or row[4], *row[5:9], event.attempt + 1, until, reason)
 
 
 @dataclass(slots=True)
@@ -29,9 +91,9 @@ class QuestionRow:
 
 
 QUESTIONS: Final = Table("overview_questions", QuestionRow)
-ABOUT: Final = (PermissionEvent, SessionForked)
+QUESTION_EVENTS: Final = (PermissionEvent, SessionForked)
 """Other events change nothing here."""
-SCHEMA: Final = (
+QUESTIONS_SCHEMA: Final = (
     QUESTIONS.schema,
     "CREATE INDEX IF NOT EXISTS overview_questions_position ON overview_questions (position)",
     "CREATE INDEX IF NOT EXISTS overview_questions_session ON overview_questions (session_id)",

@@ -1,11 +1,41 @@
-"""How a session ended, in the reader's language: our own phrases are translated, everything else stays as recorded.
-Imports little, for the command line."""
+"""A session's status in words: why it waits for a person, and how it ended, in the reader's language.
+
+Our own phrases are translated, everything else stays as recorded. Imports little, for the command line.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
 from domain.orchestration import ALL_DONE, CHECKPOINT_DONE, RESET, RESET_DONE
 from domain.values.words import Language, Words, words
+
+_WHY: Final = {
+    "converged": "The discussion converged; a person decides.",
+    "stalled": "The discussion stalled; a person decides.",
+    "limit": "The discussion used up its rounds; a person decides.",
+    "error": "An agent failed in the discussion; a person decides.",
+    "scope_done": "The requested scope is done; a person decides how to continue.",
+    "iterations": "The iterations are used up.",
+    "minutes": "The time is used up.",
+    "tokens": "The token limit is reached.",
+    "cost": "The cost limit is reached.",
+    "rounds": "The rounds are used up.",
+    "plan_invalid": "There is no valid plan.",
+    "agent_failed": "An agent failed.",
+    "no_progress": "The last iterations made no progress.",
+    "outside_scope": "Files outside the scope were changed; a person decides.",
+    "scope_checkpoint": "Files outside the scope were changed; continuing permits these changes.",
+    "turn_failed": "A turn has no attempt left; retry it.",
+    "validation_not_startable": "A validation command cannot be started.",
+    "validation_escapes_workspace": "The validation would test another folder.",
+    "setup_failed": "The set-up failed.",
+}
+
+
+def why(cause: str | None) -> str:
+    """The sentence for the code of a cause."""
+    return _WHY.get(cause or "", "A person decides.")
+
 
 ROOM: Final = "projections.record"
 _PHRASES: Final[Mapping[str, str]] = {
