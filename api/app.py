@@ -12,9 +12,8 @@ from api.reader import READS
 from api.routes import commands, health, policies, reports, turns
 from api.routes.policies import lab
 from api.system import System
-from api.web import assets, chat_page, compare_page, errors, inbox_page, lab_page, login_page, pages, reports_page
-from api.web.forms import commands as forms
-from api.web.forms import talking
+from api.web import assets, chat_page, compare_page, errors, home_page, inbox_page, lab_page, login_page, reports_page
+from api.web import form_commands as forms
 from api.web.session import details
 from api.web.session import routes as session
 
@@ -52,7 +51,7 @@ VIEWS: Final[tuple[PathHandler, ...]] = (
     ("/assets/{name}", assets.show_asset),
 )
 PAGES: Final[tuple[PathHandler, ...]] = (
-    ("/", pages.home),
+    ("/", home_page.home),
     ("/decisions", inbox_page.decisions),
     ("/reports", reports_page.show),
     ("/compare", compare_page.show),
@@ -73,8 +72,8 @@ FORMS: Final[tuple[PathHandler, ...]] = (
     ("/", forms.start),
     ("/decisions", forms.answer),
     ("/sessions/{id}", forms.command),
-    ("/chat", talking.say_something),
-    ("/chat/{origin:path}", talking.say_something),
+    ("/chat", chat_page.say_something),
+    ("/chat/{origin:path}", chat_page.say_something),
     ("/login", login_page.sign_in),
     ("/logout", login_page.sign_out),
 )

@@ -34,10 +34,9 @@ if TYPE_CHECKING:
     from adapters.turns.external import ExternalTurns
     from adapters.turns.sharing import Sharing
     from adapters.turns.worker import Worker
+    from api.node.access import Logins, SharedKeys
     from api.node.checkpointing import Checkpointer
-    from api.node.logins import Logins
     from api.node.notifier import Notifier
-    from api.node.shared_keys import SharedKeys
     from api.node.telemetry import Telemetry
     from domain.session.state import Session
     from projections.engine.ports import Database
@@ -233,9 +232,8 @@ class System(Core):
         return self._external
 
     def _logins(self) -> "Logins":
-        from api.node.logins import Logins, former_secret
+        from api.node.access import Logins, SharedKeys, former_secret
         from api.node.owner import keys_file, take_over
-        from api.node.shared_keys import SharedKeys
 
         settings, vault = self.settings, self.store.vault
         assert vault is not None, "a server's store has keys"

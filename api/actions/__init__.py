@@ -17,7 +17,7 @@ from api.actions.command_bodies import AnswerPermission, Cancel, Decision, Empty
 from api.http.idempotency import ApiCall, Intent
 from api.http.problems import Problem
 from api.http.requests import read
-from api.node.marking import allowed, waiting_child
+from api.node.session_answers import allowed, waiting_child
 from api.system import System
 from domain.channel import ContinueLatest, ReceiveMessage, ResetLatest, channel_id
 from domain.delivery.commands import ExtendBudget

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from api.cli.options import Where
-from api.node.places import default_log, node_folder, views_of
+from api.node.local_files import default_log, node_folder, views_of
 
 T = TypeVar("T")
 Reading = Callable[[sqlite3.Connection, sqlite3.Connection], T | None]

@@ -18,9 +18,8 @@ from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson
 from api.cli.terminal import put, put_json, say, visible
-from api.node.keys import DEFAULT, Key, Scope, keys_in, seconds_of
+from api.node.access import DEFAULT, KNOWN_AFTER, Key, Scope, key_of, keys_in, seconds_of, stored
 from api.node.owner import account, owner_file, owners_key, take_over
-from api.node.shared_keys import KNOWN_AFTER, key_of, stored
 
 if TYPE_CHECKING:
     from adapters.store.vault import Vault

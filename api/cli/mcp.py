@@ -72,8 +72,7 @@ def _own_key(where: Where) -> tuple[str, AgentScope] | None:
     from contextlib import closing
 
     from adapters.store import open_store
-    from api.node.keys import Keys
-    from api.node.shared_keys import key_of
+    from api.node.access import Keys, key_of
 
     with closing(open_store(where.settings().database)) as store:
         keys = Keys(map(key_of, store.vault.all_keys() if store.vault else ()))

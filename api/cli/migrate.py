@@ -72,8 +72,7 @@ def _keep_keys(old: "Settings", new: "Settings") -> None:
             shutil.copy2(ours, theirs)
     from adapters.store import open_store, reading
     from adapters.store.vault import REVOKED, StoredKey
-    from api.node.keys import keys_in
-    from api.node.shared_keys import stored
+    from api.node.access import keys_in, stored
 
     with reading(old.database) as log, closing(open_store(new.database)) as store:
         assert store.vault is not None, "every store on disk has keys"

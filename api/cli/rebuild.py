@@ -37,7 +37,7 @@ def _rebuild(settings: "Settings") -> tuple[int, list[str]]:
     """The position, and what the views lack because they could not read or fold it."""
     from adapters.store import open_store
     from adapters.store.sqlite.views import open_views
-    from api.node.places import search_of
+    from api.node.local_files import search_of
     from projections.follow import Follower
     from projections.sessions.search import SEARCH
 

@@ -9,7 +9,7 @@ from api.cli.direct import are_current, read_directly
 from api.cli.options import HERE, AsJson, At, Id, Json, Where
 from api.cli.session import details
 from api.cli.terminal import put_json, put_pairs
-from api.node.answers import answer_about
+from api.node.local_files import answer_about
 
 _NEWEST: Final = "SELECT session_id FROM overview ORDER BY created DESC LIMIT 1"
 _BEGINNING: Final = (
@@ -41,7 +41,7 @@ async def _ask(where: Where, name: str, at: int | None) -> Json:
         session_id = await resolve(api, name)
         answer = await api.session(session_id, at=at)
         if api.system is not None and at is None:
-            from api.node.answer_keeper import AnswerKeeper
+            from api.node.session_answers import AnswerKeeper
 
             AnswerKeeper(api.system).keep(session_id)
         return answer

@@ -11,7 +11,7 @@ from api.actions import bodies, command_bodies
 from api.cli import exits
 from api.cli.client import Api, path_of, resolve
 from api.cli.options import Json
-from api.node.keys import Scope
+from api.node.access import Scope
 
 LONGEST_PATCH: Final = 200_000
 """Characters of a patch; the rest can be read turn by turn."""

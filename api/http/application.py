@@ -19,7 +19,7 @@ from api.system import System
 from domain.values.base import HansardError
 
 if TYPE_CHECKING:
-    from api.node.answer_keeper import AnswerKeeper
+    from api.node.session_answers import AnswerKeeper
 
 Handler = Callable[[Request], Awaitable[Response]]
 PathHandler = tuple[str, Handler]
@@ -125,7 +125,7 @@ def _answer_keeper(system: System) -> "AnswerKeeper | None":
     """What makes answers in advance; None where no command looks for them."""
     if system.settings.log_file is None:
         return None
-    from api.node.answer_keeper import AnswerKeeper
+    from api.node.session_answers import AnswerKeeper
 
     keeper = AnswerKeeper(system)
     system.follower.listen(keeper.seen)

@@ -11,8 +11,7 @@ from starlette.types import Message, Receive, Send
 from starlette.types import Scope as Connection
 
 from api.http.problems import Problem
-from api.node.keys import SCOPES, Scope
-from api.node.logins import Logins
+from api.node.access import SCOPES, Logins, Scope
 from api.node.settings import Settings
 from domain.values.sentences import Sentence
 

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from adapters.files import private_folder
 from adapters.store.vault import StoredKey, Vault
-from api.node.keys import keys_in, lines_without_key
-from api.node.places import state_home
+from api.node.access import keys_in, lines_without_key
+from api.node.local_files import state_home
 from api.node.settings import Settings, is_loopback
 
 log = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from adapters.store import StoreError
 from adapters.store.sqlite.views import SqliteViews, open_views
-from api.node.places import search_of
+from api.node.local_files import search_of
 from api.node.settings import Settings
 from domain.values.sentences import Sentence
 from projections.engine.fold import ViewProblem

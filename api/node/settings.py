@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from adapters.store.address import address_of, is_shared
-from api.node.places import default_log, node_folder, views_of
+from api.node.local_files import default_log, node_folder, views_of
 from domain.delivery.validation import prefixes
 from domain.values.sentences import Sentence
 

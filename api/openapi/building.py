@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from pydantic.alias_generators import to_camel
 
 from api.http.problems import TITLES
-from api.openapi import shapes
+from api.openapi import components
 from api.openapi.components import COMPOSED, PLACE, PROBLEMS, Wanted, composed, schemas, used
 from api.openapi.examples import EXAMPLES
 from api.openapi.operations import OPERATIONS, TAGS
@@ -20,7 +20,7 @@ STREAM = {
     "description": "Server-sent events: `id` is the position, `data` an Event as JSON. Comments keep the "
     "connection alive; `event: end` marks the end of a session with which nothing is left to do.",
 }
-RECEIPTS = (shapes.Receipt, shapes.Done)
+RECEIPTS = (components.Receipt, components.Done)
 INTRODUCTION = """\
 The official record of what a team of coding agents does.
 
@@ -116,7 +116,7 @@ def _models(endpoints: Iterable[Endpoint]) -> list[Wanted]:
     bodies: list[Wanted] = [
         (endpoint.about.answer, "serialization") for endpoint in endpoints if isinstance(endpoint.about.answer, type)
     ]
-    return [*taken, *bodies, *COMPOSED, (shapes.ProblemDetails, "serialization")]
+    return [*taken, *bodies, *COMPOSED, (components.ProblemDetails, "serialization")]
 
 
 def _tags(endpoints: Iterable[Endpoint]) -> list[dict[str, str]]:
@@ -207,7 +207,7 @@ def _headers(endpoint: Endpoint) -> tuple[str, ...]:
     receipt = endpoint.about.answer in RECEIPTS
     tag = ("ETag",) if endpoint.about.tagged or receipt else ()
     location = ("Location",) if endpoint.about.status == 202 else ()
-    replayed = ("Idempotency-Replayed",) if receipt or endpoint.about.answer is shapes.MessageAnswer else ()
+    replayed = ("Idempotency-Replayed",) if receipt or endpoint.about.answer is components.MessageAnswer else ()
     return (*tag, *location, *replayed)
 
 

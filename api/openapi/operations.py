@@ -5,7 +5,7 @@ from functools import partial
 from api.actions import command_bodies
 from api.actions.changing import RedactionAnswer
 from api.actions.projects import TrustedSettings
-from api.openapi import shapes
+from api.openapi import components
 from api.openapi.parameters import ANY_OBJECT, CSV, HTML, MARKDOWN, PLAIN, Operation
 from api.routes import turns as turn_bodies
 from api.routes.health import Alive, Readiness
@@ -14,8 +14,10 @@ from api.routes.turns import HeldTurn, TurnOffer
 from projections import reports
 from projections.views import past, record, sessions
 
-_command = partial(Operation, "Sessions", answer=shapes.Receipt)
-_to_the_latest = partial(Operation, "Messages", body=command_bodies.Origin, answer=shapes.Done, refuses=(409, 412, 503))
+_command = partial(Operation, "Sessions", answer=components.Receipt)
+_to_the_latest = partial(
+    Operation, "Messages", body=command_bodies.Origin, answer=components.Done, refuses=(409, 412, 503)
+)
 _events = partial(Operation, answer="EventPage", stream=True)
 
 OPERATIONS: dict[str, Operation] = {
@@ -106,7 +108,7 @@ OPERATIONS: dict[str, Operation] = {
         summary="Send a message to the team",
         description="A request starts an orchestration or is queued; a phrase for continue or reset does that.",
         body=command_bodies.Message,
-        answer=shapes.MessageAnswer,
+        answer=components.MessageAnswer,
         refuses=(412, 503),
     ),
     "show_channel": Operation("Messages", "The active run of an origin, and its queue", answer=sessions.ChannelView),
@@ -137,7 +139,7 @@ OPERATIONS: dict[str, Operation] = {
         " nothing. Send `text`, or `failure` if there is no usable answer. `files` are written into "
         "the workspace of a turn that may write, all or, where one is not allowed, none.",
         body=turn_bodies.TurnResult,
-        answer=shapes.Receipt,
+        answer=components.Receipt,
         refuses=(404, 409, 412, 503),
     ),
     "list_sessions": Operation("Sessions", "Sessions, newest first", answer=sessions.SessionPage),

@@ -9,12 +9,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.http.requests import caught_up, only, system
-from api.web.answering import answering
-from api.web.forms.sent import NOTHING, Sent
-from api.web.model import BADGES, feedback_words, money
+from api.web.model import BADGES, answering, feedback_words, money
 from api.web.model import owner as owner_name
 from api.web.plain_text import cut
 from api.web.rendering import language_of, page, render
+from api.web.sent_forms import NOTHING, Sent
 from api.web.session.context import tame
 from domain.discussion.events import suggested
 from domain.session.record import kind_of

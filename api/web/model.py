@@ -1,39 +1,25 @@
-"""The values in the templates: made from a session at a version and from the views, without clock or request.
+"""Values in the templates of several pages, without clock or request: how a person answers what waits, what an agent
+does right now, amounts, times and badges.
 
 Every text is cut here, so that the size of a page is bounded whatever agents write.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import PurePath
-from typing import Any, Final, get_args
+import re
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+from typing import Any, Final
 
-from api.routes.spans import span
-from api.web.answering import answering
-from api.web.plain_text import cut, short_command
-from domain.delivery.chart import Status
-from domain.session.record import kind_of
+from adapters.agents.activity import Activity
+from adapters.turns.live import Live
+from api.web.plain_text import cut, in_line
 from domain.values.budget import dollars
+from domain.values.words import Words
 from projections.engine.ports import Database
-from projections.sessions import inbox, overview
-from projections.sessions.overview import NEEDS
-from projections.views.sessions import SessionItem, WaitingItem
+from projections.sessions import overview
+from projections.views.sessions import WaitingItem
 
-SESSIONS, SECTION = 25, 50
-"""How many sessions a page of the list shows, and each of the sections above it."""
 REASON = 200
 """How many characters of the reason for a wait are shown."""
-COMMAND = 40
-"""How many characters of a command are shown."""
-STATUSES: Final = tuple(get_args(Status))
-"""Statuses that can always be selected; other statuses that sessions have are added."""
-
-RUNNING: Final = ("running", "active", "reviewing", "debating", "synthesizing")
-"""Statuses in which somebody is at work (contract §2)."""
-
-HOLDING: Final = ("permission", "scope")
-"""Needs that an agent, or a turn, waits for."""
-_OTHERS: Final = tuple(need for need in NEEDS if need not in HOLDING)
 
 ICONS: Final = {
     "pending": "○",
@@ -57,100 +43,6 @@ ICONS: Final = {
     "decided": "✓",
     "reset": "–",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class HomePage:
-    """The list of sessions. The sections above the list are empty during a search; `needs` counts everything that
-    waits, `counts` by what it needs, and `waiting` are the longest waits."""
-
-    needs: int
-    counts: dict[str, int]
-    waiting: tuple[dict[str, Any], ...]
-    running: tuple[dict[str, Any], ...]
-    more_running: bool
-    listed: tuple[dict[str, Any], ...]
-    cursor: str | None
-    statuses: tuple[str, ...]
-    searching: bool
-    first: bool
-    empty: bool
-
-
-def home_page(
-    db: Database,
-    looked: Mapping[str, str | None],
-    *,
-    index: Database | None,
-    mark: Callable[[tuple[SessionItem, ...]], tuple[SessionItem, ...]],
-) -> HomePage:
-    """`looked` has the filters and the cursor, `index` is for words, `mark` adds to rows what the log does not know.
-
-    Raises Invalid for an unknown cursor, a time that cannot be read, or a text that cannot be searched.
-    """
-    cursor = looked["cursor"]
-    filters = {name: value for name, value in looked.items() if name not in ("from", "to", "cursor")}
-    since, until = span(looked["from"], looked["to"])
-    searching = any(value for name, value in looked.items() if name != "cursor")
-    sections = not searching and cursor is None
-    waiting = _first(db) if sections else ()
-    held = {name for item in waiting for name in (item.parent, item.session_id) if name}
-    running = [item for item in _running(db) if item.id not in held] if sections else []
-    page = overview.page(db, **filters, since=since, until=until, limit=SESSIONS, cursor=cursor, index=index)
-    counts = inbox.counts(db)
-    above = {*held, *(item.id for item in running)}
-    return HomePage(
-        needs=sum(counts.values()),
-        counts=counts,
-        waiting=tuple(_waiting(db, item) for item in waiting),
-        running=tuple(_item(item) for item in mark(tuple(running[:SECTION]))),
-        more_running=len(running) > SECTION,
-        listed=tuple(_item(item) for item in mark(page.items) if item.id not in above),
-        cursor=page.next_cursor,
-        statuses=tuple(dict.fromkeys((*STATUSES, *(word for words in overview.counts(db).values() for word in words)))),
-        searching=searching,
-        first=cursor is None,
-        empty=not page.items and not above,
-    )
-
-
-def _first(db: Database) -> tuple[WaitingItem, ...]:
-    """What holds up an agent, then the longest waits."""
-    held_up, others = (inbox.page(db, needs=needs, limit=SECTION).items for needs in (HOLDING, _OTHERS))
-    return (*held_up, *others)[:SECTION]
-
-
-def _running(db: Database) -> list[SessionItem]:
-    """The newest sessions at work, one more than a section holds if there are as many."""
-    pages = [overview.page(db, status=status, limit=SECTION + 1).items for status in RUNNING]
-    items = [item for page in pages for item in page]
-    return sorted(items, key=lambda item: item.created_at, reverse=True)[: SECTION + 1]
-
-
-def _waiting(db: Database, item: WaitingItem) -> dict[str, Any]:
-    """What waits, with the title of the session that requested the discussion."""
-    parent = overview.item(db, item.parent) if item.parent else None
-    failed = overview.item(db, item.session_id) if item.waits_for == "partial" else None
-    words = feedback_words(db, item) or (failed and (failed.last_error_sentence or failed.last_error))
-    counted = item.waits_for == "budget" and kind_of(item.session_id) == "orchestration"
-    summary = "" if counted else item.summary_sentence or item.summary or ""
-    return answering(db, item) | {
-        "id": item.session_id,
-        "session": item.session_id,
-        "request": item.request_id,
-        "version": item.version,
-        "kind": kind_of(item.session_id),
-        "parent": item.parent,
-        "title": parent.title if parent else item.title,
-        "badge": BADGES.get(item.waits_for, "waiting_for_decision"),
-        "needs": item.waits_for,
-        "stop": item.stop_reason,
-        "choices": item.choices if item.waits_for == "decision" else (),
-        "words": cut(words or summary, REASON),
-        "since": item.since,
-        "cost": money(item.cost_micros),
-        "owner": owner(item.owner),
-    }
 
 
 def feedback_words(db: Database, item: WaitingItem) -> str:
@@ -198,25 +90,98 @@ def seconds_or_clock(milliseconds: int) -> str:
     return f"{max(0, milliseconds) / 1000:.1f} s" if milliseconds < _SHORT_MS else clock(milliseconds)
 
 
-def _item(item: SessionItem) -> dict[str, Any]:
-    return item.wire() | {
-        "badge": badge(item.status, exhausted=item.waiting == "budget"),
-        "ended": _ended(item),
-        "labels": [cut(label, 64) for label in item.labels[:5]],
-        "by": owner(item.owner),
-        "folder": cut(PurePath(item.repository or "").name, 24),
-    }
+AMOUNTS: Final = {
+    "iterations": ("addIterations", 2, 20),
+    "no_progress": ("addIterations", 2, 20),
+    "rounds": ("addRounds", 3, 50),
+    "minutes": ("addMinutes", 15, 180),
+    "tokens": ("addTokens", 100_000, 2**53),
+    "cost": ("addCost", 2, 1_000),
+}
+"""By what has run out: the field that gives more of it, how much it suggests, and the most."""
+
+_SAID: Final = ("budget", "partial", "failed")
+"""What a row explains by its cause."""
 
 
-def _ended(item: SessionItem) -> dict[str, Any]:
-    """What its outcome is worded from."""
-    it = item.outcome
-    if it is None:
-        return {}
+def answering(db: Database, item: WaitingItem) -> dict[str, Any]:
+    """The command that answers an item, and what its form shows."""
+    amount = AMOUNTS.get(item.cause) if item.waits_for == "budget" else None
     return {
-        "why": cut(it.words_sentence or it.words or "", REASON),
-        "by": owner(it.by or ""),
-        "choice": it.choice,
-        "checks": ", ".join(cut(short_command(command), COMMAND) for command in it.checks),
-        "branch": cut(it.branch or "", 120),
+        "place": item.request_id if item.waits_for == "permission" else item.session_id,
+        "verb": _verb(item),
+        "cause": item.cause if item.waits_for in _SAID or item.cause == "scope_checkpoint" else "",
+        "amount": amount,
+        "each": _each(db, item) if amount and amount[0] in _COUNTED else "",
     }
+
+
+_COUNTED: Final = frozenset({"addIterations", "addRounds"})
+
+STEPS, FRAMES, TITLE = 2, 20, 60
+"""The newest steps that a line shows, the frames that they are looked for in, and the characters of each."""
+_RULES: Final = re.compile(r"^[=\-_\s]+|[=\-_\s]+$")
+
+
+def doing(live: Live, say: Words, turn_id: str) -> str:
+    """`Edit calc.py · Run pytest -q → 1 failed`; nothing for a turn that does not run in this process."""
+    return " · ".join(_steps(live.newest(turn_id, FRAMES), say)[-STEPS:])
+
+
+def _verb(item: WaitingItem) -> str:
+    """ "" for what has to be looked at first: nobody approves what they have not seen."""
+    match item.waits_for:
+        case "checkpoint":
+            return "continue"
+        case "failed":
+            return "retry"
+        case "partial":
+            return next((verb for verb in ("retry", "continue") if verb in item.choices), "")
+        case "permission" | "scope" | "budget":
+            return str(item.waits_for)
+        case _:
+            return ""
+
+
+def _each(db: Database, item: WaitingItem) -> str:
+    """What an iteration or a round of this session has cost so far; "" where nothing was reported."""
+    session = overview.item(db, item.session_id)
+    count = (session.iteration or session.round or 0) if session else 0
+    return dollars(item.cost_micros // count) if item.cost_micros and count else ""
+
+
+def _steps(frames: Iterable[tuple[int, Activity]], say: Words) -> list[str]:
+    named: dict[str, str] = {}
+    steps: dict[str, str] = {}
+    for number, seen in frames:
+        key = seen.id if seen.kind == "tool" and seen.id else str(number)
+        words = named.get(key) or _named(seen, say)
+        if words and seen.kind != "usage":
+            named[key], steps[key] = words, words + _result(seen, say)
+    return list(steps.values())
+
+
+def _named(seen: Activity, say: Words) -> str:
+    if seen.kind != "tool":
+        return _last_line(seen.text)
+    title = seen.title or ""
+    if seen.tool in ("read", "edit") and ", " not in title:
+        title = PurePosixPath(title).name or title
+    tool = say.of("tool", seen.tool) if seen.tool and seen.tool != "other" else ""
+    return f"{tool} {cut(' '.join(title.split()), TITLE)}".strip() if title else ""
+
+
+def _result(seen: Activity, say: Words) -> str:
+    match seen.status:
+        case "denied" if seen.kind == "tool":
+            return f" → {say('turn_denied')}"
+        case "failed" if seen.kind == "tool":
+            code = f"{say('session_exit')} {seen.exit_code}" if seen.exit_code else say.of("turn_state", "failed")
+            return f" → {_last_line(seen.text) or code}"
+        case _:
+            return ""
+
+
+def _last_line(text: str | None) -> str:
+    lines = [line for line in (text or "").splitlines() if line.strip()]
+    return cut(in_line(_RULES.sub("", lines[-1])), TITLE) if lines else ""

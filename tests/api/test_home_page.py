@@ -98,7 +98,7 @@ def test_a_session_under_review_needs_its_decision_and_does_not_run(client: Test
 def test_all_that_wait_are_counted_and_the_rest_is_a_link_away(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.web.model.SECTION", 2)
+    monkeypatch.setattr("api.web.home_page.SECTION", 2)
     first, second = waiting_review(client), waiting_debate(client)
     exhausted(client)
     html = settled(client, "/", "Show all (3)")
@@ -145,7 +145,7 @@ def test_a_label_leads_to_all_that_have_it(client: TestClient) -> None:
 
 
 def test_older_sessions_of_a_label_keep_the_label(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("api.web.model.SESSIONS", 1)
+    monkeypatch.setattr("api.web.home_page.SESSIONS", 1)
     first, second = finished(client, labels=["x"]), finished(client, labels=["x"])
     html = settled(client, "/?label=x", second)
     [older] = re.findall(r'rel="next" href="([^"]+)"', html)

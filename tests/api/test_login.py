@@ -12,8 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from adapters.store.vault import StoredKey
-from api.node.keys import Keys, keys_in
-from api.node.logins import GUESSES, Guesses, Logins
+from api.node.access import GUESSES, Guesses, Keys, Logins, keys_in
 from api.web.assets import SHEET
 from tests.api.seen import BROWSER, Seen
 from tests.api.server import delivery, events, inside, start, system, until

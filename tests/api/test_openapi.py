@@ -16,7 +16,7 @@ from api.actions import STARTERS
 from api.app import COMMANDS, VIEWS, create_app
 from api.http.problems import TITLES
 from api.node.settings import Settings
-from api.openapi import Document, shapes
+from api.openapi import Document, components
 from api.openapi.components import PROBLEMS, SESSIONS, STARTS
 from api.openapi.examples import EXAMPLES
 from api.openapi.operations import OPERATIONS
@@ -267,7 +267,7 @@ def finished(client: TestClient) -> str:
     body = {**EXAMPLES["start_session"], "validationCommands": ["true"], "scenario": {"replies": {}}}
     response = client.post("/api/sessions", json=body)
     assert response.status_code == 202, response.text
-    shapes.Receipt.model_validate_json(response.content)
+    components.Receipt.model_validate_json(response.content)
     session_id: str = response.json()["sessionId"]
     stream = client.get(f"/api/sessions/{session_id}/events", headers={"Accept": "text/event-stream"})
     assert "event: end" in stream.text
@@ -288,14 +288,14 @@ def test_an_orchestration_looks_as_described(client: TestClient) -> None:
     plan = json.dumps({"subtasks": [{**subtask, "checkpoint": True}]})
     body = {**EXAMPLES["receive_message"], "scenario": {"replies": {"planner": [plan]}}}
     said = client.post("/api/message", json=body)
-    assert shapes.MessageAnswer.model_validate_json(said.content).action == "started"
+    assert components.MessageAnswer.model_validate_json(said.content).action == "started"
     found = OrchestrationView.model_validate(talks.reached(client, said.json()["sessionId"], "checkpoint"))
     assert found.status == "checkpoint"
     assert found.agents[0].status == "paused"
     for endpoint in ("continue", "reset"):
         answer = client.post(f"/api/orchestrate/{endpoint}", json=EXAMPLES[f"{endpoint}_latest"])
         assert answer.status_code == 200, answer.text
-        shapes.Done.model_validate_json(answer.content)
+        components.Done.model_validate_json(answer.content)
 
 
 @pytest.mark.parametrize(("body", "view"), [(talks.review(), ReviewView), (talks.debate(), DebateView)])
@@ -318,7 +318,7 @@ def test_a_fork_looks_as_described_and_so_does_looking_back(client: TestClient) 
     body = {**EXAMPLES["fork_session"], "atVersion": end["version"]}
     answer = client.post(f"/api/sessions/{source}/fork", json=body)
     assert answer.status_code == 202, answer.text
-    forked = shapes.Receipt.model_validate_json(answer.content).session_id
+    forked = components.Receipt.model_validate_json(answer.content).session_id
     assert DeliveryView.model_validate(ended(client, forked)).forked_from == source
     for path, shape in (
         (f"/api/sessions/{forked}/explain?wish=cancelled", past.Explanation),
@@ -368,7 +368,7 @@ def test_problems_look_as_described_and_lead_to_their_explanation(
 ) -> None:
     response = client.request(method, path.replace("{id}", finished), headers=headers, json=body)
     assert response.status_code == status
-    found = shapes.ProblemDetails.model_validate_json(response.content)
+    found = components.ProblemDetails.model_validate_json(response.content)
     page, anchor = found.type.split("#")
     assert f'id="{anchor}"' in client.get(page).text
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from starlette.testclient import TestClient
 
-from api.web.bars import Bar, bars
+from api.web.report_charts import Bar, bars
 from tests.api.seen import page
 from tests.api.server import delivery, ended, start
 

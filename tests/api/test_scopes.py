@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from api.app import COMMANDS, FORMS, PAGES, VIEWS
-from api.node.keys import SCOPES
+from api.node.access import SCOPES
 from tests.api.seen import BROWSER
 from tests.api.server import delivery, events, inside, start
 

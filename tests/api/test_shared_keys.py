@@ -7,9 +7,9 @@ import pytest
 
 from adapters.store import open_store
 from adapters.store.vault import StoredKey
+from api.node.access import SharedKeys
 from api.node.owner import take_over
 from api.node.settings import Settings
-from api.node.shared_keys import SharedKeys
 
 
 def test_a_line_that_stays_away_revokes_its_key_for_good(tmp_path: Path) -> None:

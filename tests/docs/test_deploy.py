@@ -17,7 +17,7 @@ import pytest
 from adapters.store.address import address_of
 from api.cli.main import COMMANDS
 from api.http.guards import OPEN
-from api.node.logins import GUESSES
+from api.node.access import GUESSES
 from api.node.settings import Settings
 from tests.api.server import Server, serving
 from tests.kit.postgres import Cluster, require

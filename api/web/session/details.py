@@ -14,7 +14,7 @@ from starlette.responses import Response
 from adapters.store.texts import spelled_out
 from api.http.problems import of_field
 from api.http.requests import answer_headers, number, only
-from api.node.marking import allowed
+from api.node.session_answers import allowed
 from api.system import System
 from api.web.plain_text import cut
 from api.web.rendering import explicit, fragment, language_of, page, render, scripted

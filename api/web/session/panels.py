@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Final, NamedTuple, TypeVar
 
-from api.node.marking import marked
+from api.node.session_answers import marked
 from api.system import System
 from api.web.rendering import fragment
 from api.web.session import changes, diagram, discussion, gantt, matrix, overview, status, turns, work

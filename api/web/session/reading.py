@@ -10,8 +10,8 @@ from adapters.store.texts import whole
 from api.http.problems import Problem
 from api.http.requests import system
 from api.system import System
-from api.web.forms.sent import NOTHING, Sent
 from api.web.rendering import explicit, fragment, language_of
+from api.web.sent_forms import NOTHING, Sent
 from api.web.session import status
 from api.web.session.context import ICONS, badge_of
 from api.web.session.panels import Gallery

@@ -15,9 +15,9 @@ from starlette.responses import Response
 from api.http.problems import of_field
 from api.http.requests import answer_headers, number, only
 from api.system import System
-from api.web.forms.sent import NOTHING, Sent
 from api.web.model import ICONS, badge, clock
 from api.web.rendering import KEY, explicit, fragment, language_of, page, render
+from api.web.sent_forms import NOTHING, Sent
 from api.web.session.context import badge_of
 from api.web.session.history import Span, Wanted, around, following, newest, strip, window
 from api.web.session.panels import TABS, Panels, Selection

@@ -9,7 +9,7 @@ import pytest
 
 from adapters.store.sqlite.connection import FORMAT
 from api.cli import direct, inbox, listing, show_session
-from api.node.answers import ANSWER, code
+from api.node.local_files import ANSWER, code
 from domain.session.approvals import RequestPermission
 from tests.api.cli.conftest import Hansard
 from tests.api.server import inside, start, system, until
@@ -80,7 +80,7 @@ def test_an_answer_of_other_code_or_of_another_history_is_not_used(
     words = ["show", "delivery-1", "--database", log]
     first = hansard(*words)
     kept = _watched(monkeypatch, show_session)
-    monkeypatch.setattr("api.node.answers.code", lambda: "of another release")
+    monkeypatch.setattr("api.node.local_files.code", lambda: "of another release")
     assert (hansard(*words), kept) == (first, [None])
     monkeypatch.undo()
 

@@ -11,7 +11,7 @@ import pytest
 
 from adapters.store import open_store
 from api.cli.options import HERE
-from api.node.keys import Keys, keys_in
+from api.node.access import Keys, keys_in
 from api.node.owner import account, keys_file
 from tests.api.cli.conftest import Hansard, Said
 

@@ -1,5 +1,6 @@
-"""Answers about sessions as they are kept next to the views, so that `hansard show` prints one without the rules that
-made it. Imports little."""
+"""What this machine keeps for a log: where that is, and the answers about sessions beside the views, so that
+`hansard show` prints one without the rules that made it. Imports little: a command that only lists sessions starts
+fast."""
 
 import hashlib
 import os
@@ -9,6 +10,37 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
+
+
+def data_home() -> Path:
+    """The user's data directory (XDG), ours below it."""
+    base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(base) / "hansard"
+
+
+def state_home() -> Path:
+    """The user's folder for what a machine can make again (XDG), ours below it."""
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(base) / "hansard"
+
+
+def default_log() -> Path:
+    """The default path of the log."""
+    return data_home() / "hansard.db"
+
+
+def node_folder(place: str, name: str) -> Path:
+    """The folder for what belongs to this machine, for the log at a place. Each log has its own."""
+    return state_home() / f"{name}-{hashlib.sha256(place.encode()).hexdigest()[:12]}"
+
+
+def views_of(node: Path) -> Path:
+    return node / "views" / "views.db"
+
+
+def search_of(node: Path) -> Path:
+    return node / "views" / "search.db"
+
 
 ANSWER: Final = "answer"
 """What a snapshot is of, if it is an answer."""
@@ -32,15 +64,6 @@ def code() -> str:
     return digest.hexdigest()[:16]
 
 
-def _files(folder: str) -> Iterator["os.DirEntry[str]"]:
-    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
-        if entry.is_dir():
-            if entry.name != "__pycache__":
-                yield from _files(entry.path)
-        elif entry.name.endswith(".py"):
-            yield entry
-
-
 def answer_about(log: sqlite3.Connection, views: sqlite3.Connection, session_id: str) -> str | None:
     """The answer about a session in its newest version, as JSON; None if it was not kept, or of another history."""
     newest = log.execute(_NEWEST, [session_id]).fetchone()
@@ -50,3 +73,12 @@ def answer_about(log: sqlite3.Connection, views: sqlite3.Connection, session_id:
     if row is None or row[0] != hashlib.sha256(newest[1] + row[1].encode()).hexdigest():
         return None
     return str(row[1])
+
+
+def _files(folder: str) -> Iterator["os.DirEntry[str]"]:
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        if entry.is_dir():
+            if entry.name != "__pycache__":
+                yield from _files(entry.path)
+        elif entry.name.endswith(".py"):
+            yield entry

@@ -1,6 +1,6 @@
-"""POST on the pages themselves: a command from a form. 303 if it succeeded; otherwise the page again, with what was
-typed and what was wrong, and with the status that a program would get. The page's script, which asks for JSON, only
-gets `{"to"}`, or `{"words", "errors"}`."""
+"""POST on the pages themselves: a command from a form, for browsers without scripts, and for clicks before the script
+has loaded. 303 if it succeeded; otherwise the page again, with what was typed and what was wrong, and with the status
+that a program would get. The page's script, which asks for JSON, only gets `{"to"}`, or `{"words", "errors"}`."""
 
 import asyncio
 import re
@@ -18,10 +18,9 @@ from api.http.guards import check_scope
 from api.http.idempotency import Action
 from api.http.problems import of_field
 from api.http.requests import NUMBER, answer_headers, only, system
-from api.web import inbox_page, pages
-from api.web.forms.passing import FormOutcome, body_of, fields, hand_over, key_of, micros, number
-from api.web.forms.sent import Sent, placed, told_of
+from api.web import home_page, inbox_page
 from api.web.rendering import explicit, language_of, linker, scripted
+from api.web.sent_forms import FormOutcome, Sent, body_of, fields, hand_over, key_of, micros, number, placed, told_of
 from api.web.session import routes
 from api.web.session.context import badge_of
 from api.web.start_form import FORMS, forms
@@ -98,12 +97,6 @@ class Asked(NamedTuple):
         return nested({IN_BODY.get(name, name): _value(name, text) for name, text in typed.items() if text})
 
 
-def _value(name: str, text: str) -> Any:
-    if name == "addCost":
-        return micros(text)
-    return number(text) if name in NUMBERS else True if name in SWITCHES else text
-
-
 async def start(request: Request) -> Response:
     """POST /: start a session of any kind"""
     only(request, "lang")
@@ -126,7 +119,7 @@ async def start(request: Request) -> Response:
         return _redirect_with_notice(status, words, errors)
     typed = {name: form.get(name, "") for name in names} | {"start": kind}
     again = forms(typed, errors=errors, words=words)
-    return await pages.again(request, again, status=status, key=_next_key(key, status))
+    return await home_page.again(request, again, status=status, key=_next_key(key, status))
 
 
 async def command(request: Request) -> Response:
@@ -161,9 +154,13 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
     return body
 
 
+def _value(name: str, text: str) -> Any:
+    if name == "addCost":
+        return micros(text)
+    return number(text) if name in NUMBERS else True if name in SWITCHES else text
+
+
 # -- reading -----------------------------------------------------------------------------------------------------------
-
-
 def _command_of(form: dict[str, str], here: str) -> Asked:
     """Raises Problem 400 for anything that our forms do not send: then somebody else made it."""
     name, session = form.get("verb", ""), form.get("session") or here
@@ -194,8 +191,6 @@ def _check_fields(form: dict[str, str], names: set[str]) -> None:
 
 
 # -- carrying out ------------------------------------------------------------------------------------------------------
-
-
 async def _carried_out(request: Request, command: Asked) -> FormOutcome | Sent:
     """Reports success, or what was wrong."""
     check_scope(request, "POST", f"/api/sessions/{{id}}/{command.name}")
@@ -251,8 +246,6 @@ def _next_key(key: str, status: int) -> str:
 
 
 # -- answering ---------------------------------------------------------------------------------------------------------
-
-
 def _told_of(sent: Sent) -> Response:
     return _redirect_with_notice(sent.status, sent.words, sent.errors)
 

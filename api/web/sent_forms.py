@@ -1,10 +1,11 @@
-"""A form performs the same actions as the API, through the JSON that it represents: one parser, one rule, one
-answer."""
+"""A form performs the same actions as the API, through the JSON that it represents: one parser, one rule, one answer. A
+refused form keeps what was typed and what was wrong with it, for the page that is shown again."""
 
 import asyncio
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
@@ -80,18 +81,7 @@ async def hand_over(
     return FormOutcome(answer.status_code, wire, replayed)
 
 
-def _meanwhile(inside: System, session_id: str, say: Words) -> str:
-    """Who decided what the sender wanted to decide; empty where nobody has."""
-    session = inside.sessions.get(session_id)
-    decision = session.decision if isinstance(session, Discussion) else None
-    if decision is None or decision.expired:
-        return ""
-    who, choice = owner(decision.actor) or decision.actor, say.of("choice", decision.choice)
-    return say.fill("decided_meanwhile", {"who": who, "choice": choice})
-
-
 # Parses a browser's form data as strictly as JSON, or refuses all of it.
-
 TYPE: Final = "application/x-www-form-urlencoded"
 MOST: Final = 64
 """Maximum number of fields in a form."""
@@ -111,15 +101,6 @@ async def fields(request: Request) -> dict[str, str]:
     return parsed(await received(request, SPELT * system(request).settings.max_body_bytes, "form"))
 
 
-def _check_type(request: Request) -> None:
-    media, _, parameters = request.headers.get("content-type", "").partition(";")
-    charset = CHARSET.search(parameters)
-    if media.strip().lower() != TYPE or (charset is not None and charset[1].lower() not in ("utf-8", "utf8")):
-        raise Problem(415, Sentence("send_form_utf8"))
-    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
-        raise Problem(415, Sentence("form_compressed"))
-
-
 def parsed(raw: bytes) -> dict[str, str]:
     """Raises Problem 400 if it is not percent-encoded UTF-8, or repeats a field."""
     try:
@@ -136,7 +117,6 @@ def parsed(raw: bytes) -> dict[str, str]:
 
 
 # The contents of the form that starts a session, as the body of the request; the page's script does the same.
-
 _NUMBER: Final = re.compile("-?[0-9]{1,16}")
 _DOLLARS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,6})?")
 
@@ -145,13 +125,13 @@ def body_of(form: Form, values: Mapping[str, str], say: Words) -> tuple[dict[str
     """The body, and unreadable values by field. Fields that depend on a switch are only sent while it is on."""
     body: dict[str, Any] = {"kind": form.kind}
     errors: dict[str, str] = {}
-    for field in (*form.fields, *form.more):
+    for each in (*form.fields, *form.more):
         try:
-            value = read(field, values.get(field.name, ""))
+            value = read(each, values.get(each.name, ""))
         except Malformed as error:
-            errors[field.name] = in_words(say, sentence_of(error))
+            errors[each.name] = in_words(say, sentence_of(error))
             continue
-        name, _, inner = field.name.partition(".")
+        name, _, inner = each.name.partition(".")
         if value is None:
             continue
         if not inner:
@@ -190,6 +170,81 @@ def micros(dollars: str) -> int | str:
     return round(Decimal(dollars) * 1_000_000) if _DOLLARS.fullmatch(dollars) else dollars
 
 
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """`errors` are sentences by field, `words` a message about the whole. Empty without a submitted form."""
+
+    verb: str = ""
+    session: str = ""
+    values: Mapping[str, str] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)
+    words: str = ""
+    status: int = 200
+    key: str = ""
+    """The key with which the same form may be sent again: the server may have succeeded without being able to say
+    so."""
+
+    def to(self, verb: str, session: str) -> bool:
+        """Whether it is this form that was sent."""
+        return (verb, session) == (self.verb, self.session)
+
+    def typed(self, verb: str, session: str, name: str) -> str:
+        return self.values.get(name, "") if self.to(verb, session) else ""
+
+    def error(self, verb: str, session: str, name: str) -> str:
+        return self.errors.get(name, "") if self.to(verb, session) else ""
+
+
+NOTHING: Final = Sent()
+
+
+def placed(problem: Mapping[str, Any], names: Collection[str]) -> tuple[dict[str, str], str]:
+    """Sentences by field, with `/filePaths/1` at the field `filePaths`, counted from 1; and those about no field."""
+    at: dict[str, list[str]] = {}
+    elsewhere = []
+    for error in problem.get("errors", ()):
+        name, rest = _place(error["pointer"], names)
+        before = f"{' '.join(str(int(part) + 1) if part.isdecimal() else part for part in rest)}: " if rest else ""
+        if name:
+            at.setdefault(name, []).append(before + error["detail"])
+        else:
+            elsewhere.append(error["detail"])
+    return {name: "; ".join(messages) for name, messages in at.items()}, "; ".join(elsewhere)
+
+
+def told_of(say: Words, outcome: FormOutcome, elsewhere: str, marked: str) -> str:
+    """The message about the whole; `marked` if every error is shown at its field."""
+    answer = outcome.told
+    match outcome.status:
+        case 412:
+            return answer.get("meanwhile") or say.of("live", "stale")
+        case 409:
+            return f"{say('form.refused')} {answer['detail']}"
+        case _ if answer.get("errors"):
+            return elsewhere or marked
+        case _:
+            return str(answer["detail"])
+
+
+def _meanwhile(inside: System, session_id: str, say: Words) -> str:
+    """Who decided what the sender wanted to decide; empty where nobody has."""
+    session = inside.sessions.get(session_id)
+    decision = session.decision if isinstance(session, Discussion) else None
+    if decision is None or decision.expired:
+        return ""
+    who, choice = owner(decision.actor) or decision.actor, say.of("choice", decision.choice)
+    return say.fill("decided_meanwhile", {"who": who, "choice": choice})
+
+
+def _check_type(request: Request) -> None:
+    media, _, parameters = request.headers.get("content-type", "").partition(";")
+    charset = CHARSET.search(parameters)
+    if media.strip().lower() != TYPE or (charset is not None and charset[1].lower() not in ("utf-8", "utf8")):
+        raise Problem(415, Sentence("send_form_utf8"))
+    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
+        raise Problem(415, Sentence("form_compressed"))
+
+
 def _lines(typed: str) -> list[str]:
     return [line for line in map(str.strip, typed.split("\n")) if line]
 
@@ -197,3 +252,11 @@ def _lines(typed: str) -> list[str]:
 def _person(line: str) -> dict[str, str]:
     name, colon, role = line.rpartition(":")
     return {"name": name.strip(), "role": role.strip()} if colon else {"name": line}
+
+
+def _place(pointer: str, names: Collection[str]) -> tuple[str, list[str]]:
+    parts = pointer.split("/")[1:]
+    for length in range(len(parts), 0, -1):
+        if ".".join(parts[:length]) in names:
+            return ".".join(parts[:length]), parts[length:]
+    return "", parts

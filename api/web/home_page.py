@@ -1,0 +1,225 @@
+"""`/`: what needs attention, what is running, and earlier sessions."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import PurePath
+from typing import Any, Final, get_args
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from api.actions.changing import fix_task
+from api.http.problems import of_field
+from api.http.requests import only, system
+from api.node.session_answers import marked_list
+from api.routes.spans import span
+from api.web.model import BADGES, REASON, answering, badge, doing, feedback_words, money, owner
+from api.web.plain_text import cut, short_command
+from api.web.presets import PRESETS
+from api.web.rendering import language_of, page, render
+from api.web.sent_forms import NOTHING
+from api.web.start_form import FORMS, NAMES, Filled, forms
+from domain.delivery.chart import Status
+from domain.kinds import KINDS
+from domain.session.record import kind_of
+from domain.values.sentences import Sentence
+from projections.engine.ports import Database
+from projections.record.status import phrase
+from projections.sessions import inbox, overview
+from projections.sessions.overview import NEEDS
+from projections.views.sessions import SessionItem, WaitingItem
+
+LOOKED = ("kind", "status", "q", "label", "owner", "repository", "from", "to", "cursor")
+"""The filters of the list."""
+
+
+async def home(request: Request) -> Response:
+    """GET /: what needs somebody, what runs, what was; or what was looked for"""
+    only(request, *LOOKED, "lang", "preset", "start", "key", *NAMES)
+    return page(await _shown(request, _forms(await asyncio.to_thread(_fixing, request))))
+
+
+async def again(request: Request, starting: tuple[Filled, ...], *, status: int, key: str) -> Response:
+    """The page again, with a refused form."""
+    return page(await _shown(request, starting), status=status, key=key)
+
+
+SESSIONS, SECTION = 25, 50
+"""How many sessions a page of the list shows, and each of the sections above it."""
+COMMAND = 40
+"""How many characters of a command are shown."""
+STATUSES: Final = tuple(get_args(Status))
+"""Statuses that can always be selected; other statuses that sessions have are added."""
+
+RUNNING: Final = ("running", "active", "reviewing", "debating", "synthesizing")
+"""Statuses in which somebody is at work (contract §2)."""
+
+HOLDING: Final = ("permission", "scope")
+"""Needs that an agent, or a turn, waits for."""
+_OTHERS: Final = tuple(need for need in NEEDS if need not in HOLDING)
+
+
+@dataclass(frozen=True, slots=True)
+class HomePage:
+    """The list of sessions. The sections above the list are empty during a search; `needs` counts everything that
+    waits, `counts` by what it needs, and `waiting` are the longest waits."""
+
+    needs: int
+    counts: dict[str, int]
+    waiting: tuple[dict[str, Any], ...]
+    running: tuple[dict[str, Any], ...]
+    more_running: bool
+    listed: tuple[dict[str, Any], ...]
+    cursor: str | None
+    statuses: tuple[str, ...]
+    searching: bool
+    first: bool
+    empty: bool
+
+
+def home_page(
+    db: Database,
+    looked: Mapping[str, str | None],
+    *,
+    index: Database | None,
+    mark: Callable[[tuple[SessionItem, ...]], tuple[SessionItem, ...]],
+) -> HomePage:
+    """`looked` has the filters and the cursor, `index` is for words, `mark` adds to rows what the log does not know.
+
+    Raises Invalid for an unknown cursor, a time that cannot be read, or a text that cannot be searched.
+    """
+    cursor = looked["cursor"]
+    filters = {name: value for name, value in looked.items() if name not in ("from", "to", "cursor")}
+    since, until = span(looked["from"], looked["to"])
+    searching = any(value for name, value in looked.items() if name != "cursor")
+    sections = not searching and cursor is None
+    waiting = _first(db) if sections else ()
+    held = {name for item in waiting for name in (item.parent, item.session_id) if name}
+    running = [item for item in _running(db) if item.id not in held] if sections else []
+    page = overview.page(db, **filters, since=since, until=until, limit=SESSIONS, cursor=cursor, index=index)
+    counts = inbox.counts(db)
+    above = {*held, *(item.id for item in running)}
+    return HomePage(
+        needs=sum(counts.values()),
+        counts=counts,
+        waiting=tuple(_waiting(db, item) for item in waiting),
+        running=tuple(_item(item) for item in mark(tuple(running[:SECTION]))),
+        more_running=len(running) > SECTION,
+        listed=tuple(_item(item) for item in mark(page.items) if item.id not in above),
+        cursor=page.next_cursor,
+        statuses=tuple(dict.fromkeys((*STATUSES, *(word for words in overview.counts(db).values() for word in words)))),
+        searching=searching,
+        first=cursor is None,
+        empty=not page.items and not above,
+    )
+
+
+async def _shown(request: Request, starting: tuple[Filled, ...]) -> str:
+    query = request.query_params
+    looked = {name: query.get(name) or None for name in LOOKED}
+    if looked["kind"] is not None and looked["kind"] not in KINDS:
+        raise of_field("kind", Sentence("not_one_of", choices=list(KINDS)))
+    inside, say = system(request), language_of(request)
+    after = inside.follower.position
+
+    def build() -> str:
+        with inside.reading() as db, inside.search.reading(looked["q"]) as index:
+            home = home_page(db, looked, index=index, mark=partial(marked_list, inside))
+        example = inside.team.example
+        open_now = any(query.get(name) for name in ("preset", "start")) or any(form.words for form in starting)
+        more = {"example": example, "forms": starting, "starting": open_now, "chosen": query.get("preset")}
+        now = {
+            "doing": partial(doing, inside.live, say),
+            "phrase": partial(phrase, language=say.language),
+            "after": after,
+        }
+        return render(request, say, "home.html", page=home, looked=looked, sent=NOTHING, **now, **more)
+
+    return await asyncio.to_thread(build)
+
+
+def _fixing(request: Request) -> Mapping[str, str]:
+    """The address; with the task of a delivery that applies a review, where it names one.
+
+    Raises Invalid for one that asks for no fix.
+    """
+    query = request.query_params
+    if not query.get("fixes") or query.get("task"):
+        return query
+    name = query["fixes"]
+    session = system(request).sessions.get(name) if kind_of(name) in KINDS else None
+    return {**query, "task": fix_task(session)} | (
+        {"workspace": session.workspace} if session and session.workspace else {}
+    )
+
+
+def _forms(query: Mapping[str, str]) -> tuple[Filled, ...]:
+    for name, allowed in (("preset", PRESETS), ("start", FORMS)):
+        if query.get(name) and query[name] not in allowed:
+            raise of_field(name, Sentence("not_one_of", choices=list(allowed)))
+    return forms(query)
+
+
+def _first(db: Database) -> tuple[WaitingItem, ...]:
+    """What holds up an agent, then the longest waits."""
+    held_up, others = (inbox.page(db, needs=needs, limit=SECTION).items for needs in (HOLDING, _OTHERS))
+    return (*held_up, *others)[:SECTION]
+
+
+def _running(db: Database) -> list[SessionItem]:
+    """The newest sessions at work, one more than a section holds if there are as many."""
+    pages = [overview.page(db, status=status, limit=SECTION + 1).items for status in RUNNING]
+    items = [item for page in pages for item in page]
+    return sorted(items, key=lambda item: item.created_at, reverse=True)[: SECTION + 1]
+
+
+def _waiting(db: Database, item: WaitingItem) -> dict[str, Any]:
+    """What waits, with the title of the session that requested the discussion."""
+    parent = overview.item(db, item.parent) if item.parent else None
+    failed = overview.item(db, item.session_id) if item.waits_for == "partial" else None
+    words = feedback_words(db, item) or (failed and (failed.last_error_sentence or failed.last_error))
+    counted = item.waits_for == "budget" and kind_of(item.session_id) == "orchestration"
+    summary = "" if counted else item.summary_sentence or item.summary or ""
+    return answering(db, item) | {
+        "id": item.session_id,
+        "session": item.session_id,
+        "request": item.request_id,
+        "version": item.version,
+        "kind": kind_of(item.session_id),
+        "parent": item.parent,
+        "title": parent.title if parent else item.title,
+        "badge": BADGES.get(item.waits_for, "waiting_for_decision"),
+        "needs": item.waits_for,
+        "stop": item.stop_reason,
+        "choices": item.choices if item.waits_for == "decision" else (),
+        "words": cut(words or summary, REASON),
+        "since": item.since,
+        "cost": money(item.cost_micros),
+        "owner": owner(item.owner),
+    }
+
+
+def _item(item: SessionItem) -> dict[str, Any]:
+    return item.wire() | {
+        "badge": badge(item.status, exhausted=item.waiting == "budget"),
+        "ended": _ended(item),
+        "labels": [cut(label, 64) for label in item.labels[:5]],
+        "by": owner(item.owner),
+        "folder": cut(PurePath(item.repository or "").name, 24),
+    }
+
+
+def _ended(item: SessionItem) -> dict[str, Any]:
+    """What its outcome is worded from."""
+    it = item.outcome
+    if it is None:
+        return {}
+    return {
+        "why": cut(it.words_sentence or it.words or "", REASON),
+        "by": owner(it.by or ""),
+        "choice": it.choice,
+        "checks": ", ".join(cut(short_command(command), COMMAND) for command in it.checks),
+        "branch": cut(it.branch or "", 120),
+    }
