@@ -1,9 +1,10 @@
 // Keeps a page up to date and sends its forms. The server renders everything: without this script the page shows the
 // same content, does not update, and the browser submits its forms. See session.js for the page of a session.
 
+import { since, tick, wallClocks } from "./clocks.js";
 import { following } from "./following.js";
 import { going } from "./going.js";
-import { clocked, living, wallClocks } from "./living.js";
+import { living } from "./living.js";
 import { noticing } from "./noticing.js";
 import { pacing } from "./pacing.js";
 import { palette } from "./palette.js";
@@ -97,32 +98,7 @@ function dress(root) {
     for (const field of element.querySelectorAll("input")) field.disabled = true;
   }
   tick();
-}
-
-const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
-
-/** Shows relative times in the reader's language. The exact time is the tooltip. */
-function since(root) {
-  const words = new Intl.RelativeTimeFormat(document.documentElement.lang, { style: "narrow" });
-  for (const time of root.querySelectorAll("time[data-ago]")) {
-    const at = new Date(time.dateTime);
-    const seconds = Math.max(0, (Date.now() - at) / 1000);
-    const [unit, length] = UNITS.find(([, found]) => seconds >= found) ?? UNITS.at(-1);
-    time.title = at.toLocaleString(document.documentElement.lang);
-    time.textContent = words.format(-Math.floor(seconds / length), unit);
-  }
-}
-
-function tick() {
-  for (const time of document.querySelectorAll("time[data-since]")) {
-    time.textContent = clocked(time.dateTime);
-  }
-  const clock = document.querySelector("[data-elapsed]");
-  if (!clock || "replay" in document.body.dataset || !document.body.dataset.follows) return;
-  const asOf = Math.min(Date.now(), Number(clock.dataset.asOf));
-  clock.textContent = clocked(asOf - Number(clock.dataset.elapsed));
-  const bar = clock.closest(".gauge")?.querySelector("meter");
-  if (bar) bar.value = Date.now() - asOf + Number(clock.dataset.elapsed);
+  look();
 }
 
 // -- following -------------------------------------------------------------------------------------------------------
@@ -280,6 +256,7 @@ document.addEventListener("input", ({ target }) => {
 // -- tabs, start -----------------------------------------------------------------------------------------------------
 
 document.addEventListener("visibilitychange", () => {
+  look();
   if (document.hidden) follow();
   else if (page.follows) plan(0);
 });
@@ -289,11 +266,15 @@ addEventListener("pageshow", (event) => {
 });
 addEventListener("pagehide", stream.stop);
 
+const look = "session" in page ? living() : () => {};
 dress(document);
-setInterval(tick, 1000);
+// one timer for all clocks: each moment at which text changes costs a layout of the page
+setInterval(() => {
+  tick();
+  look();
+}, 1000);
 setInterval(() => since(document), 30_000);
 if ("session" in page) renew = session({ pieces, fill, announce });
-if ("session" in page) living();
 going({ words });
 palette();
 taking({ tell: (said) => (document.querySelector("[data-announcer]").textContent = said) });

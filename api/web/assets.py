@@ -24,6 +24,7 @@ SCRIPTS: Final = (
     "sending",
     "start",
     "following",
+    "clocks",
     "living",
     "taking",
     "going",

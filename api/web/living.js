@@ -2,38 +2,18 @@
 // while its tab is visible. A browser opens only six connections to a server, so all tabs together open a few streams
 // at a time; the other turns poll.
 
+import { clocked } from "./clocks.js";
+
 const SEATS = 3;
-const LOOK_MS = 500;
+const POLL_MS = 500;
 const QUIET = new Set(["usage"]);
 const RULES = /^[=\-_\s]+|[=\-_\s]+$/g;
 
-/** The time since `began`: `0:42`, `1:02:03`. */
-export function clocked(began) {
-  const seconds = Math.max(0, Math.floor((Date.now() - new Date(began)) / 1000));
-  const two = (number) => String(number).padStart(2, "0");
-  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
-  return hours ? `${hours}:${two(minutes)}:${two(seconds % 60)}` : `${minutes}:${two(seconds % 60)}`;
-}
-
-const WALL = {
-  second: { hour: "2-digit", minute: "2-digit", second: "2-digit" },
-  minute: { hour: "2-digit", minute: "2-digit" },
-  day: { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" },
-};
-
-/** Replaces times since the start by the reader's local time in drawings. */
-export function wallClocks(root) {
-  for (const tick of root.querySelectorAll("[data-wall]")) {
-    const form = new Intl.DateTimeFormat(document.documentElement.lang, { ...WALL[tick.dataset.finest], hourCycle: "h23" });
-    tick.textContent = form.format(new Date(tick.dataset.wall));
-  }
-}
-
-/** Follows every running turn on the page. */
+/** Follows every running turn on the page. Returns the function that looks which these are, and sets their clocks. */
 export function living() {
   const followed = new Map();
 
-  function look() {
+  return () => {
     const past = "replay" in document.body.dataset; // where nothing is at work now
     const shown = new Set(document.hidden || past ? [] : document.querySelectorAll("[data-activity]"));
     for (const [place, turn] of followed) {
@@ -41,10 +21,7 @@ export function living() {
       else if (followed.delete(place)) turn.leave();
     }
     for (const place of shown) if (!followed.has(place)) followed.set(place, follow(place));
-    setTimeout(look, LOOK_MS);
-  }
-
-  look();
+  };
 }
 
 /** Follows one turn from its first step. */
@@ -68,7 +45,7 @@ function follow(place) {
     const streamed = await seated(() => stream(place.dataset.activity, take, signal));
     while (!streamed && !signal.aborted) {
       await ask().catch(() => {}); // the page itself says that there is no server
-      await new Promise((done) => setTimeout(done, LOOK_MS));
+      await new Promise((done) => setTimeout(done, POLL_MS));
     }
   }
 
