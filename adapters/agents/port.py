@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, Protocol
 
 from adapters.agents.activity import TITLE, Activity, Kind, Tool
 from adapters.agents.permissions import Permit, deny
-from adapters.agents.prompts.history import Exchange
+from adapters.agents.prompts.context import Exchange
 from adapters.fence import Fence, Grant, Unfenced
 from domain.session.attempts import Failure
 from domain.session.turns import Access, FenceLevel

@@ -9,7 +9,7 @@ from adapters.agents.acp import AcpSettings
 from adapters.agents.command import CommandSettings
 from adapters.agents.port import Limits, Reply, Turn
 from adapters.agents.presets import preset
-from adapters.agents.prompts.history import Exchange
+from adapters.agents.prompts.context import Exchange
 from adapters.agents.team import Member, build
 from adapters.fence import Grant, Sandbox, choose
 from adapters.processes import clean_environment, run

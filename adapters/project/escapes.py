@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from adapters.project.discover import discover
-from adapters.project.layout import layout
-from adapters.project.other_escapes import other_escapes
+from adapters.project.other_escapes import layout, other_escapes
 from adapters.project.python_escapes import Probe, PythonQuestion, packages, python_escapes
 from adapters.project.settings import NAME
 from domain.delivery.validation import Escape

@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import Final
 
 from adapters.agents import prompts
+from adapters.agents.activity import UNKNOWN
 from adapters.agents.model import ModelAgent
 from adapters.agents.permissions import deny
 from adapters.agents.port import Agent, Reply, Turn
-from adapters.agents.prompts.history import Exchange, recap
-from adapters.agents.prompts.places import again
+from adapters.agents.prompts.context import Exchange, again, recap
 from adapters.agents.scripted import Scenario, Scripted
 from adapters.agents.team import Member, Team
 from adapters.fence import Grant
 from adapters.turns.changes import NOTHING, keep, patch_of
-from adapters.turns.doing import UNKNOWN
 from adapters.turns.earlier import said_before
 from adapters.turns.fencing import Fencing
 from adapters.turns.job import Job, checkout, text, workspace_of

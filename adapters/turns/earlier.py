@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from adapters.agents.prompts.history import Exchange, conversation
+from adapters.agents.prompts.context import Exchange, conversation
 from adapters.workspace.creation import Earlier
 from domain.orchestration.state import Orchestration
 from domain.session.state import Session

@@ -9,8 +9,7 @@ from contextlib import contextmanager, suppress
 from itertools import islice, takewhile
 from typing import Final, NamedTuple
 
-from adapters.agents.activity import Activity
-from adapters.turns.doing import Doing
+from adapters.agents.activity import Activity, Doing
 from domain.session.record import Recorded
 from domain.session.shared_rules import WorkSoFar
 from domain.session.turns import ActivitySummary, Settled

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from adapters.agents import prompts
-from adapters.agents.prompts import phases, places
+from adapters.agents.prompts import context, phases
 from domain.orchestration.judging import assignments
 from domain.orchestration.state import Orchestration
 from domain.session.record import Whole
@@ -101,9 +101,9 @@ def _spelled_out(words: Mapping[str, str], language: Language) -> dict[str, str]
         spelled["phase_name"] = phase_name(int(number), language)
         spelled["phase_instruction"] = phases.phase_instruction(int(number), language)
         spelled["remaining_phases"] = phases.remaining_phases(_numbers(words["remaining_phases"]), language)
-        spelled["mode"] = places.work_mode("parallel" if words["mode"] == "parallel" else "sequential", language)
+        spelled["mode"] = context.work_mode("parallel" if words["mode"] == "parallel" else "sequential", language)
         if not words["previous_results"] and words["mode"] != "parallel":
-            spelled["previous_results"] = places.first_agent(language)
+            spelled["previous_results"] = context.first_agent(language)
     if rubric := words.get("rubric"):
         spelled["rubric"] = "\n\n".join(phases.rubric(number, language) for number in _numbers(rubric))
     return spelled

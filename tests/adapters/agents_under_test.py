@@ -14,7 +14,7 @@ from adapters.agents.codex import CodexAgent
 from adapters.agents.command import CommandAgent, CommandSettings
 from adapters.agents.model import ModelAgent, ModelSettings
 from adapters.agents.port import Agent, Reply, Turn
-from adapters.agents.prompts.history import Exchange
+from adapters.agents.prompts.context import Exchange
 from adapters.agents.scripted import DAY_MS, Scenario, Scripted
 from tests.adapters.endpoint import Endpoint, Said, chunk, says
 

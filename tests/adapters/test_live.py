@@ -2,8 +2,7 @@
 
 import asyncio
 
-from adapters.agents.activity import Activity
-from adapters.turns.doing import CUT, Doing
+from adapters.agents.activity import CUT, Activity, Doing
 from adapters.turns.live import FRAMES, Live
 
 

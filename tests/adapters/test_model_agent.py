@@ -13,7 +13,7 @@ from adapters.agents.activity import Activity
 from adapters.agents.model import ModelAgent, ModelSettings
 from adapters.agents.parsing import BadTeam
 from adapters.agents.port import Limits, Reply, Turn
-from adapters.agents.prompts.history import Exchange
+from adapters.agents.prompts.context import Exchange
 from adapters.agents.team import load
 from domain.values.base import Usage
 from tests.adapters.agents_under_test import ask, code

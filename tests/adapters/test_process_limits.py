@@ -161,7 +161,7 @@ def test_a_program_that_fills_the_disk_is_stopped_before_the_last_of_it_is_gone(
         return await run(["sleep", "60"], cwd=tmp_path, env=clean_environment(), wall_seconds=60)
 
     monkeypatch.setattr("adapters.processes.limits.shutil.disk_usage", lambda folder: Usage(next(sizes, 900)))
-    monkeypatch.setattr("adapters.processes.child.DISK_SECONDS", 0.01)
+    monkeypatch.setattr("adapters.processes.DISK_SECONDS", 0.01)
     done = asyncio.run(scene())
     assert (done.ended, done.exit_code) == ("disk", None)
     assert done.detail == "Stopped with less than 1000 bytes left on the disk."

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from adapters.agents.prompts import LANGUAGES, Prompt, checked, names, prompt, render, strategies
+from adapters.agents.prompts.context import first_agent, work_mode
 from adapters.agents.prompts.phases import phase_instruction, remaining_phases, rubric
-from adapters.agents.prompts.places import first_agent, work_mode
 from domain.discussion.strategies import REWRITTEN
 from domain.replies import read
 from domain.values.base import Invalid

@@ -4,20 +4,192 @@ It is confined and resumed like a command. No process of it outlives the turn.
 """
 
 import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from adapters.agents.activity import Activity, Speech
+from adapters.agents.codex.items import activities, failure_in, spoken, usage_in, wish_of
+from adapters.agents.command.call import Call
+from adapters.agents.command.output import LONGEST_NAME, plus
+from adapters.agents.command.settings import CommandSettings
+from adapters.agents.port import PermissionDesk, Turn
+from adapters.agents.rpc import Program, Rejected, call_off, introduced, table, words_of
+from domain.session.attempts import Failure
+from domain.values.base import Usage
+from domain.values.sentences import Sentence, because
+
+if TYPE_CHECKING:
+    from acp.connection import Connection
 from dataclasses import replace
 from pathlib import Path
 
-from adapters.agents.codex.dialogue import CodexDialogue
 from adapters.agents.command import CommandAgent
-from adapters.agents.command.call import Call, TurnConversation, program_id
+from adapters.agents.command.call import TurnConversation, program_id
 from adapters.agents.command.reading import cut, explained
-from adapters.agents.port import PermissionDesk, Reply, Turn
-from adapters.agents.rpc import Program
+from adapters.agents.port import Reply
 from adapters.fence import Fence
-from domain.session.attempts import Failure
-from domain.values.sentences import Sentence
 
 __all__ = ["CodexAgent"]
+
+
+Json = dict[str, Any]
+CALLS: Final = 10_000
+"""How many tool calls of a turn are remembered."""
+_UNSEEN: Final = ("turn/diff/updated", "account/rateLimits/updated", "mcpServer/startupStatus/updated")
+"""Notifications that Codex is asked not to send: they repeat others, or are for its own windows."""
+
+
+class CodexDialogue:
+    """The client of one turn. Codex decides by itself only about commands that it knows to read; it asks about every
+    other one, and about every change of a file."""
+
+    def __init__(
+        self, settings: CommandSettings, turn: Turn, call: Call, program: Program, desk: PermissionDesk
+    ) -> None:
+        self._settings, self._turn, self._call = settings, turn, call
+        self._program, self._desk = program, desk
+        self._speech = Speech(program.observe)
+        self._items: dict[str, Json] = {}
+        self._spoken: set[str] = set()
+        self._number, self._calls = "", 0
+        self._ended: asyncio.Future[Failure | None] = asyncio.get_running_loop().create_future()
+        self.thread = self.text = ""
+        self.usage = Usage()
+        self.model: str | None = None
+        self.retry: Activity | None = None
+        """The last thing it reported, if that was a failed call to the provider that it repeats."""
+
+    # -- what we ask ---------------------------------------------------------------------------------------------------
+
+    async def take_place(self, connection: "Connection", resume: str | None) -> Failure | None:
+        """Run the whole turn. Returns why it failed. Raises ConnectionError if the program is gone."""
+        from acp import RequestError
+
+        try:
+            await self._introduce(connection)
+            await self._open_thread(connection, resume)
+            return await self._prompt(connection)
+        except Rejected as rejected:
+            return rejected.failure
+        except RequestError as error:
+            return failure_in({"message": words_of(error, self._call)}, self._call, self._settings.failures)
+        finally:
+            self._speech.flush()
+
+    async def _introduce(self, connection: "Connection") -> None:
+        who = {"name": "hansard", "title": "Hansard", "version": "0.1"}
+        wanted = {"clientInfo": who, "capabilities": {"optOutNotificationMethods": list(_UNSEEN)}}
+        await introduced(connection, wanted, "codex app-server")
+        await connection.send_notification("initialized")
+
+    async def _open_thread(self, connection: "Connection", resume: str | None) -> None:
+        """Start a new conversation, or resume one. A person decides what needs permission, whatever the user's own
+        settings say."""
+        from acp import RequestError
+
+        place: Json = {"cwd": str(self._call.cwd), "approvalPolicy": "untrusted", "approvalsReviewer": "user"}
+        if resume is None:
+            opened = table(await connection.send_request("thread/start", place))
+        else:
+            try:
+                opened = table(await connection.send_request("thread/resume", {"threadId": resume, **place}))
+            except RequestError as error:
+                why = because(Sentence("conversation_unknown"), words_of(error, self._call))
+                raise Rejected(Failure.of("lost_conversation", why)) from None
+        self.thread = str(table(opened.get("thread")).get("id", ""))
+        model = opened.get("model")
+        self.model = model[:LONGEST_NAME] if isinstance(model, str) and model.isprintable() else None
+
+    async def _prompt(self, connection: "Connection") -> Failure | None:
+        message = {"threadId": self.thread, "input": [{"type": "text", "text": self._turn.prompt}]}
+        gone = asyncio.ensure_future(self._program.over.wait())
+        try:
+            await connection.send_request("turn/start", message)
+            either: list[asyncio.Future[Any]] = [self._ended, gone]
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if not self._ended.done():
+                raise ConnectionError
+            return self._ended.result()
+        except asyncio.CancelledError:
+            names = {"threadId": self.thread, "turnId": self._number}
+            await call_off(connection.send_request("turn/interrupt", names), self._ended)
+            raise
+        finally:
+            gone.cancel()
+
+    # -- what it asks and reports --------------------------------------------------------------------------------------
+
+    async def handle(self, method: str, params: Any, is_notification: bool) -> Json | None:
+        """A request or a notification from Codex. Raises RequestError."""
+        from acp import RequestError
+
+        fields = table(params)
+        if is_notification:
+            self._reported(method, fields)
+            return None
+        self._speech.flush()
+        match method:
+            case "item/commandExecution/requestApproval" | "item/fileChange/requestApproval":
+                wish = wish_of(method, fields, self._items.get(str(fields.get("itemId")), {}))
+                return {"decision": "accept" if await self._desk.permitted(wish) else "decline"}
+            case "item/permissions/requestApproval":  # more rights for the whole turn: it may ask for each command
+                return {"permissions": {}}
+            case "mcpServer/elicitation/request":
+                return {"action": "decline"}
+        raise RequestError.method_not_found(method[:100])
+
+    def _reported(self, method: str, fields: Json) -> None:
+        ours = fields.get("threadId") == self.thread  # it may run others, for agents of its own
+        if ours and method == "turn/started":
+            self._number = str(table(fields.get("turn")).get("id", ""))
+        elif ours and method == "turn/completed":
+            self._speech.flush()
+            self._end(self._outcome(table(fields.get("turn"))))
+        elif method == "thread/tokenUsage/updated":
+            self._count(fields, ours=ours)
+        elif (piece := spoken(method, fields)) is not None:
+            self._spoken.add(str(fields.get("itemId")))
+            self._speech.say(*piece)
+        else:
+            self._show(method, fields, ours=ours)
+
+    def _show(self, method: str, fields: Json, *, ours: bool) -> None:
+        """Everything that is a whole activity."""
+        item = table(fields.get("item"))
+        name = str(item.get("id"))
+        if ours and method == "item/completed" and item.get("type") == "agentMessage":
+            self.text = str(item.get("text", ""))
+        if method == "item/started" and len(self._items) < CALLS:
+            self._items[name] = item
+        for seen in activities(method, fields):
+            if seen.kind in ("message", "thought") and name in self._spoken:  # its pieces have been shown
+                continue
+            self._speech.flush()
+            self.retry = seen if seen.kind == "retry" else None
+            self._program.observe(seen)
+            if seen.kind == "retry" and seen.failure == "auth":
+                self._end(Failure.of("auth", because(Sentence("login_refused"), seen.text or "")))
+
+    def _count(self, fields: Json, *, ours: bool) -> None:
+        """Add up what each call to the model has used. What is reported before the turn begins is of earlier turns."""
+        used = usage_in(fields)
+        if used is None or not self._number or (ours and fields.get("turnId") != self._number):
+            return
+        self._calls += 1
+        self.usage = plus(self.usage, used)
+        words = f"{used.input_tokens:,} tokens in, {used.output_tokens:,} out"
+        self._program.observe(Activity(kind="usage", id=f"call-{self._calls}", usage=used, text=words))
+
+    def _outcome(self, turn: Json) -> Failure | None:
+        match turn.get("status"):
+            case "completed":
+                return None
+            case "interrupted":
+                return Failure.of("crash", Sentence("agent_interrupted"))
+        return failure_in(table(turn.get("error")), self._call, self._settings.failures)
+
+    def _end(self, failure: Failure | None) -> None:
+        if not self._ended.done():
+            self._ended.set_result(failure)
 
 
 class CodexAgent(CommandAgent):

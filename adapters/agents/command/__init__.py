@@ -25,8 +25,7 @@ from adapters.agents.command.call import (
     remove,
 )
 from adapters.agents.command.output import added, plus
-from adapters.agents.command.questions import StdioQuestions
-from adapters.agents.command.reading import Hopeless, Run, Watch
+from adapters.agents.command.reading import Hopeless, Run, StdioQuestions, Watch
 from adapters.agents.command.settings import IDLE_SECONDS, CommandSettings
 from adapters.agents.port import Limits, Reply, Turn
 from adapters.fence import Fence

@@ -1,4 +1,7 @@
-"""The settings of the `command` adapter: how a program is called. They are checked when the team file is read."""
+"""The settings of the adapters that call programs, `command` and `acp`. They are checked when the team file is read.
+
+The `acp` adapter starts an agent that speaks the Agent Client Protocol.
+"""
 
 import re
 from collections.abc import Mapping
@@ -6,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from adapters.agents.failures import Rule, pattern
 from adapters.agents.streams import Stream
@@ -256,3 +259,24 @@ def _check_environment(env: Mapping[str, str]) -> None:
 
 def _names_text(names: frozenset[str]) -> str:
     return ", ".join(f"{{{name}}}" for name in sorted(names))
+
+
+class AcpSettings(ProgramSettings):
+    """`argv` starts the agent, which then communicates over its standard input and output. All other settings of the
+    program mean the same as for a command. `auth_method` is the login to choose if the agent requires a choice."""
+
+    auth_method: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        try:
+            self.program.template(resumed=False, writes=False)
+        except ValidationError as error:
+            raise ValueError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
+        return self
+
+    @property
+    def program(self) -> CommandSettings:
+        """The program in the form of a command's settings. Whether it can resume is only known after its start."""
+        fields = {name: getattr(self, name) for name in type(self).model_fields if name != "auth_method"}
+        return CommandSettings(resume_argv=self.argv, **fields)

@@ -21,10 +21,9 @@ import orjson
 from adapters.agents.activity import Activity, Speech
 from adapters.agents.command.settings import IDLE_SECONDS
 from adapters.agents.failures import TAIL
-from adapters.agents.model.answer import ChatAnswer, Message, failure_in
-from adapters.agents.model.settings import SPEAKS, ModelSettings
+from adapters.agents.model.endpoint import SPEAKS, ChatAnswer, Message, ModelSettings, failure_in
 from adapters.agents.port import Reply, Turn
-from adapters.agents.prompts.history import Exchange
+from adapters.agents.prompts.context import Exchange
 from adapters.processes import resolve_secrets
 from domain.session.attempts import Failure, FailureCode
 from domain.values.sentences import Sentence, sentence_of
