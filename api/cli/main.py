@@ -92,7 +92,7 @@ def _report(error: Exception, words: Sequence[str]) -> int | None:
     from cyclopts import CycloptsError
 
     if isinstance(error, CycloptsError):
-        from api.cli.misuse import misuse
+        from api.cli.help import misuse
 
         usage = sentence("`hansard {command}--help` shows the usage.", command=_named(words))
         return _complain(misuse(error, [verb.name for verb in COMMANDS]), usage, code=exits.USAGE)

@@ -1,4 +1,5 @@
-"""`message`: a message to the team starts something, continues it, ends it, or has to wait."""
+"""A conversation with the team. `message` starts something, continues it, ends it, or has to wait; `continue` and
+`reset` are for an orchestration, or for the latest one of the conversation."""
 
 import asyncio
 from typing import Annotated, Final
@@ -6,14 +7,24 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from api.cli import exits
-from api.cli.client import Api, connected
+from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed
-from api.cli.labels import sentence
-from api.cli.options import HERE, Json, TeamFile, Where, text_from
-from api.cli.orchestrate import ANYHOW, Origin, Talk, put_answer, see_latest_run
+from api.cli.labels import recorded, sentence
+from api.cli.options import (
+    HERE,
+    AsJson,
+    Json,
+    Key,
+    TeamFile,
+    Version,
+    Where,
+    text_from,
+)
+from api.cli.run import ANYHOW, Origin, Talk
 from api.cli.stall import StallWatch
-from api.cli.start import PLAIN, AsEnd, StartOptions, say_where, say_who, started
-from api.cli.terminal import say
+from api.cli.start import PLAIN, AsEnd, StartOptions, say_where, say_who, say_who_goes_on, started
+from api.cli.terminal import put_json, say
+from api.cli.watch import follow_to_end
 
 _REJECTED: Final = {
     "busy": "a run of this conversation is active; you can continue it once it pauses.",
@@ -65,6 +76,81 @@ async def message(
         if answer["action"] == "queued":
             await _wait_for_start(api, str(answer["sessionId"]), origin or "")
         return await see_latest_run(api, str(answer["sessionId"]), json=json)
+
+
+Which = Annotated[
+    str | None,
+    Parameter(help="The orchestration: an id, a unique prefix, or `latest`; default: the conversation's latest."),
+]
+OriginOfLatest = Annotated[
+    str | None, Parameter(help="The conversation whose latest run is meant; default: the unnamed one.")
+]
+
+_BEGINNINGS: Final = ("orchestration.session_started", "orchestration.continued", "orchestration.rounds_added")
+
+
+async def continue_(
+    session: Which = None,
+    /,
+    *,
+    origin: OriginOfLatest = None,
+    detach: bool = False,
+    idempotency_key: Key = None,
+    if_version: Version = None,
+    json: AsEnd = False,
+    where: Where = HERE,
+    team: TeamFile = None,
+) -> int:
+    """Resume an orchestration that stopped, for example at a checkpoint or out of rounds; it gets as many rounds again.
+
+    Exit code: 0 done, 1 reset, invalid plan, failed agent, or no agent available for the rest, 4 nothing to continue,
+    6 at a checkpoint or waiting for your decision, 7 out of rounds.
+
+    Parameters
+    ----------
+    detach
+        Do not wait. Without a server, start `hansard serve` on this log to run it.
+    """
+    async with connected(where, "start" if detach else "work", team=team) as api:
+        path, body = await _target(api, session, "continue", origin=origin, version=if_version)
+        answer = await api.post(path, body, key=idempotency_key, version=if_version)
+        say(sentence("Resumed session {session_id}.", session_id=answer["sessionId"]))
+        if detach:
+            return started(api, answer, json=json)
+        return await see_latest_run(api, str(answer["sessionId"]), json=json)
+
+
+async def reset(
+    session: Which = None,
+    /,
+    *,
+    origin: OriginOfLatest = None,
+    reason: Annotated[str | None, Parameter(allow_leading_hyphen=True, help="Why; goes on record.")] = None,
+    idempotency_key: Key = None,
+    if_version: Version = None,
+    json: AsJson = False,
+    where: Where = HERE,
+) -> int:
+    """End an orchestration for good, even while it runs. The record stays."""
+    async with connected(where, "all") as api:
+        path, body = await _target(api, session, "reset", origin=origin, version=if_version)
+        answer = await api.post(path, body | {"reason": reason}, key=idempotency_key, version=if_version)
+    say(sentence("Reset session {session_id}.", session_id=answer["sessionId"]))
+    return put_answer(answer, json=json)
+
+
+async def see_latest_run(api: Api, session_id: str, *, json: bool) -> int:
+    """See an orchestration through from where it was last started or continued."""
+    await say_who_goes_on(api, session_id)
+    events, _ = await api.pages(f"{path_of(session_id)}/events", limit=1_000_000)
+    begun = [int(event["version"]) for event in events if event["type"] in _BEGINNINGS]
+    return await follow_to_end(api, session_id, after=max(begun, default=1) - 1, json=json)
+
+
+def put_answer(answer: Json, *, json: bool) -> int:
+    if json:
+        put_json(answer)
+    return exits.OK
 
 
 def _received(answer: Json) -> str:
@@ -130,3 +216,43 @@ async def _and_below(api: Api, session_id: str) -> list[Json]:
     """The session, and the reviews and debates that it has opened."""
     session = (await api.session(session_id))["session"]
     return [session, *[(await api.session(child))["session"] for child in session["children"]]]
+
+
+async def _target(
+    api: Api, session: str | None, verb: str, *, origin: str | None, version: int | None
+) -> tuple[str, Json]:
+    """Path and body: of one session, or of the latest orchestration of an origin."""
+    if session is None or (session == "latest" and origin is not None):
+        if version is not None:
+            raise Failed(sentence("--if-version needs a session id."), code=exits.USAGE)
+        return f"/api/orchestrate/{verb}", {"origin": origin}
+    if origin is not None:
+        raise Failed(sentence("Give a session or --origin, not both."), code=exits.USAGE)
+    session_id = await resolve(api, session)
+    answer = await api.session(session_id)
+    if answer["session"]["kind"] != "orchestration":
+        raise _other_kind(answer, verb)
+    return f"{path_of(session_id)}/{verb}", {}
+
+
+def _other_kind(answer: Json, verb: str) -> Failed:
+    """Only orchestrations continue and reset: which command the session takes instead."""
+    name, kind = answer["session"]["id"], answer["session"]["kind"]
+    instead = {
+        "decision": f"hansard decide {name} CHOICE",
+        "retry": f"hansard retry {name}",
+        "budget": f"hansard extend {name} --iterations N --reason WHY",
+        "cancel": f"hansard cancel {name}",
+    }
+    fit = [f"`{command}`" for action, command in instead.items() if action in answer["availableCommands"]]
+    hint = sentence("Use {commands}.", commands=", ".join(fit)) if fit else sentence("It has ended.")
+    return Failed(
+        sentence(
+            "Session {name} is a {kind}; `hansard {verb}` is only for orchestrations. {hint}",
+            name=name,
+            kind=recorded("kind", kind),
+            verb=verb,
+            hint=hint,
+        ),
+        code=exits.REFUSED,
+    )

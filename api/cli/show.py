@@ -1,212 +1,171 @@
-"""`show`, `events`, `worklog`, `report`: what the record says."""
+"""`list`, `show`: the newest sessions, and one of them. Where the views are up to date, or the answer was kept, they
+read it themselves: nothing heavy is imported."""
 
-import os
+import json as encoding
+import sqlite3
 from collections.abc import Sequence
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final
 
 from cyclopts import Parameter
-from cyclopts.types import NonNegativeInt, PositiveInt
+from cyclopts.types import PositiveInt
 
 from api.cli import exits
-from api.cli.client import Api, connected, path_of, resolve
-from api.cli.doing import RunningTurn
-from api.cli.exits import Failed
+from api.cli.direct import are_current, local_clock, read_directly
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, At, Id, Json, Where
-from api.cli.progress import agents_of, line_of
-from api.cli.terminal import (
-    clock,
-    local_time,
-    put,
-    put_document,
-    put_json,
-    put_json_line,
-    put_table,
-    say,
-    visible,
+from api.cli.terminal import local_time, one_line, put_json, put_pairs, put_table, say
+from api.node.local_files import answer_about
+
+_MOST: Final = 200
+_NEWEST_ROWS: Final = (
+    "SELECT session_id, status, updated_at, title FROM overview"
+    " WHERE kind = coalesce(:kind, kind) AND status = coalesce(:status, status) ORDER BY created DESC LIMIT :limit"
 )
-from api.cli.watch import SessionFollower
-
-_ALL: Final = 1_000_000
 
 
-async def events(
-    session: Id,
-    /,
+def list_sessions(
     *,
-    after: NonNegativeInt = 0,
-    limit: PositiveInt | None = None,
-    follow: Annotated[bool, Parameter(alias="-f")] = False,
-    json: bool = False,
-    where: Where = HERE,
-) -> int:
-    """List a session's events: version, time, type, words.
-
-    Parameters
-    ----------
-    after
-        Only events after this version.
-    limit
-        Maximum number of events.
-    follow
-        Keep printing events until the session is idle. This only watches; it runs no turns.
-    json
-        Print each event as a line of JSON.
-    """
-    if follow and limit is not None:
-        raise Failed(sentence("Give --follow or --limit, not both."), code=exits.USAGE)
-    async with connected(where) as api:
-        session_id = await resolve(api, session)
-        if follow:
-            await _follow(api, session_id, after=after, json=json)
-        else:
-            await _print(api, session_id, after=after, limit=limit, json=json)
-    return exits.OK
-
-
-async def worklog(
-    session: Id,
-    /,
-    *,
-    at: At = None,
-    json: Annotated[bool, Parameter(help="Print it as a string in JSON.")] = False,
-    where: Where = HERE,
-) -> int:
-    """Print a session's worklog as Markdown."""
-    async with connected(where) as api:
-        session_id = await resolve(api, session)
-        version = at or int((await api.session(session_id))["session"]["version"])
-        text = await api.text(f"{path_of(session_id)}/worklog", version=version)
-    if json:
-        put_json({"sessionId": session_id, "version": version, "worklog": text})
-    else:
-        put_document(text)
-    return exits.OK
-
-
-class _Printed:
-    """A screen on stdout: the events are the data."""
-
-    def __init__(self, *, json: bool) -> None:
-        self._json = json
-        self._agents: list[str] = []
-
-    def show_events(self, events: Sequence[Json]) -> None:
-        for event in events:
-            if self._json:
-                put_json_line(event)
-            else:
-                put(visible(line_of(event, self._agents)))
-
-    def show_status(self, session: Json) -> None:
-        self._agents = agents_of(session)
-
-    def show_child(self, child: Json, events: Sequence[Json]) -> None:
-        """Its events are another session's data."""
-
-    def show_turns(self, turns: Sequence[RunningTurn]) -> None:
-        """What is not recorded is no data."""
-
-
-async def _follow(api: Api, session_id: str, *, after: int, json: bool) -> None:
-    await SessionFollower(api, session_id, after=after).to_rest(_Printed(json=json))
-
-
-async def _print(api: Api, session_id: str, *, after: int, limit: int | None, json: bool) -> None:
-    """Page by page, so that a long history starts to show at once."""
-    printed, left = _Printed(json=json), _ALL if limit is None else limit
-    if not json:
-        printed.show_status((await api.session(session_id))["session"])
-    while left > 0:
-        page = await api.events(session_id, after=after, limit=left)
-        if not page:
-            return
-        printed.show_events(page)
-        after, left = int(page[-1]["version"]), left - len(page)
-
-
-Name = Literal["summary", "budgets", "quality", "convergence", "decisions", "costs", "waits"]
-
-
-async def report(
-    name: Name = "summary",
-    /,
-    *,
+    kind: str | None = None,
+    status: str | None = None,
+    q: Annotated[str | None, Parameter(alias="-q")] = None,
+    label: str | None = None,
+    owner: str | None = None,
+    repository: str | None = None,
     since: Annotated[str | None, Parameter(name="--from")] = None,
     until: Annotated[str | None, Parameter(name="--to")] = None,
-    kind: str | None = None,
-    label: str | None = None,
-    as_of: NonNegativeInt | None = None,
-    csv: bool = False,
+    limit: PositiveInt = 20,
+    cursor: str | None = None,
     json: AsJson = False,
     where: Where = HERE,
 ) -> int:
-    """Report on all sessions: outcomes, costs, verdicts and decisions.
+    """List sessions, newest first.
 
     Parameters
     ----------
-    name
-        Which report [default: summary].
-    since
-        From this date or time on (UTC unless it has an offset).
-    until
-        Up to this time, or the end of this date.
     kind
         Only sessions of this kind: delivery, orchestration, review or debate.
+    status
+        Only sessions with this status, such as running, success, checkpoint or waiting_for_decision.
+    q
+        Only sessions with these words in their title, task or id, in what agents said, or in findings, errors and the
+        reasons of decisions.
     label
         Only sessions with this label.
-    as_of
-        As of this position in the log.
-    csv
-        Print CSV.
+    owner
+        Only sessions that this person or key started.
+    repository
+        Only sessions that were started on this folder.
+    since
+        Only sessions that started at this date or time, or later.
+    until
+        Only sessions that started before this time, or until the end of this date.
+    limit
+        Maximum number of results [default: 20].
+    cursor
+        Continue from a list's `nextCursor`.
     """
-    if csv and json:
-        raise Failed(sentence("Give --csv or --json, not both."), code=exits.USAGE)
-    filters = {"from": since, "to": until, "kind": kind, "label": label, "asOf": as_of}
-    path = f"/api/reports/{name}"
-    async with connected(where) as api:
-        if csv:
-            put_document((await api.text(path, format="csv", **filters)).replace("\r\n", "\n"))
+    more = {"q": q, "label": label, "owner": owner, "repository": repository, "from": since, "to": until}
+    filters = {"kind": kind, "status": status, **more}
+    if not (json or cursor or any(more.values())):
+        newest = _newest(where, kind=kind, status=status, limit=limit)
+        if newest is not None:
+            _put_rows(newest[:limit], filtered=bool(kind or status), more=len(newest) > limit)
             return exits.OK
-        answer = await api.get(path, **filters)
+    import asyncio  # half of what this command takes otherwise
+
+    items, following = asyncio.run(_fetch(where, filters, limit, cursor))
     if json:
-        put_json(answer)
-    else:
-        _show(answer)
+        put_json({"items": items, "nextCursor": following})
+        return exits.OK
+    rows = [[str(i["id"]), _status(i), local_time(i["updatedAt"]), str(i["title"])] for i in items]
+    _put_rows(rows, filtered=any(filters.values()), more=following is not None)
     return exits.OK
 
 
-def _show(answer: Json) -> None:
-    """The columns with any content; CSV has all of them."""
-    rows: list[Json] = answer["rows"]
+_NEWEST: Final = "SELECT session_id FROM overview ORDER BY created DESC LIMIT 1"
+_BEGINNING: Final = (
+    "SELECT session_id FROM overview WHERE substr(session_id, 1, length(:name)) = :name"
+    " OR substr(session_id, instr(session_id, '-') + 1, length(:name)) = :name LIMIT 2"
+)
+
+
+def show(session: Id, /, *, at: At = None, json: AsJson = False, where: Where = HERE) -> int:
+    """Show a session: its status, its result and the commands it allows now."""
+    text = read_directly(where, lambda log, views: _look_up(log, views, session)) if at is None and session else None
+    if text is None:
+        import asyncio  # half of what this command takes otherwise
+
+        answer = asyncio.run(_ask(where, session, at))
+    else:
+        answer = encoding.loads(text)
+    if json:
+        put_json(answer)
+    else:
+        from api.cli.session import details  # a list has none
+
+        put_pairs(details(answer["session"], answer.get("availableCommands") or []))
+    return exits.OK
+
+
+def _status(item: Json) -> str:
+    machine = next((turn["machine"] for turn in item["outstandingTurns"] if turn.get("machine")), None)
+    return (
+        str(item["status"])
+        if machine is None
+        else f"{item['status']}, {sentence('waiting for the machine {machine}', machine=one_line(machine))}"
+    )
+
+
+async def _fetch(where: Where, filters: Json, limit: int, cursor: str | None) -> tuple[list[Json], str | None]:
+    """Sessions, and the cursor after them."""
+    from api.cli.client import connected
+
+    async with connected(where) as api:
+        return await api.pages("/api/sessions", limit=limit, cursor=cursor, **filters)
+
+
+def _put_rows(rows: Sequence[Sequence[str]], *, filtered: bool, more: bool) -> None:
     if not rows:
-        say(sentence("No matching data. Run a session with `hansard example`."))
+        say(sentence("No matching sessions." if filtered else "No sessions yet. Run one with `hansard example`."))
         return
-    from api.web.sentences import words
-    from domain.values.words import of_environment
-
-    names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
-    headings = [words(of_environment(os.environ)).of("reports_column", name).upper() for name in names]
-    put_table(headings, [[_word(name, row[name]) for name in names] for row in rows])
-    say(sentence("As of position {as_of}.", as_of=answer["asOf"]))
+    put_table(("SESSION", "STATUS", "UPDATED", "TITLE"), rows)
+    if more:
+        say(sentence("Showing the newest {n}; use --limit for more.", n=len(rows)))
 
 
-def _word(name: str, value: Any) -> str:
-    """Times as clocks, rates in percent, money in dollars, unknown values as a dash."""
-    match value:
-        case None:
-            return "-"
-        case int() | float() if "Ms" in name:
-            return clock(round(value))
-        case int() | float() if name.endswith("Rate"):
-            return f"{value:.0%}"
-        case int() if name.lower().endswith("costmicros"):
-            return f"${value / 1_000_000:,.4f}"
-        case str() if name.endswith("At"):
-            return local_time(value)
-        case float():
-            return f"{value:,.2f}"
-        case int():
-            return f"{value:,}"
-        case _:
-            return str(value)
+def _newest(where: Where, *, kind: str | None, status: str | None, limit: int) -> list[list[str]] | None:
+    """The rows and, where there are more, one too many. None where the views cannot say."""
+    if limit >= _MOST:
+        return None
+
+    def reading(log: sqlite3.Connection, views: sqlite3.Connection) -> list[list[str]] | None:
+        if not are_current(log, views):
+            return None
+        values = {"kind": kind, "status": status, "limit": limit + 1}
+        return [[row[0], row[1], local_clock(row[2]), row[3]] for row in views.execute(_NEWEST_ROWS, values)]
+
+    rows = read_directly(where, reading)
+    return None if not rows and (kind or status) else rows  # there may be no such kind or status
+
+
+async def _ask(where: Where, name: str, at: int | None) -> Json:
+    from api.cli.client import connected, resolve
+
+    async with connected(where) as api:
+        session_id = await resolve(api, name)
+        answer = await api.session(session_id, at=at)
+        if api.system is not None and at is None:
+            from api.node.session_answers import AnswerKeeper
+
+            AnswerKeeper(api.system).keep(session_id)
+        return answer
+
+
+def _look_up(log: sqlite3.Connection, views: sqlite3.Connection, name: str) -> str | None:
+    """The answer about the session of this name; None if it was not kept, or if the name may mean another one."""
+    answer = answer_about(log, views, name)
+    if answer is not None or not are_current(log, views):
+        return answer
+    query = _NEWEST if name == "latest" else _BEGINNING
+    ids = [str(row[0]) for row in views.execute(query, {"name": name} if query is _BEGINNING else ())]
+    return answer_about(log, views, ids[0]) if len(ids) == 1 else None

@@ -45,7 +45,6 @@ def allowed(session: Session, load: Read) -> tuple[str, ...]:
     return ("decision", *endpoints)
 
 
-# -- outstanding turns: external workers, and machines that are gone ---------------------------------------------------
 def marked(view: SessionView, session: Session, team: Team, machine: str | None = None) -> SessionView:
     """The view of a session, with `external` at the turns that external agents claim, and `elsewhere` at those of
     agents that this service does not have. `machine`: all of them wait for it, as it alone has the workspace."""
@@ -60,7 +59,6 @@ def waiting_for_machine(turns: tuple[TurnView, ...], machine: str | None) -> tup
     return tuple(turn if turn.work == "wait" else turn.model_copy(update=waits) for turn in turns)
 
 
-# -- the rows of a list ------------------------------------------------------------------------------------------------
 def marked_list(system: System, items: tuple[SessionItem, ...]) -> tuple[SessionItem, ...]:
     """The rows of a list, with the machines that sessions wait for."""
     machines = _missing_machines(system, items)

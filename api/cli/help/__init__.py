@@ -1,13 +1,31 @@
-"""The help of a single command in Korean. English has it in the docstrings; a test compares them with the catalogue."""
+"""The help of a single command in Korean; English has it in the docstrings, and a test compares them with the
+catalogue.
+What is wrong with a command line, in the terminal's language: what was typed, and what is expected instead."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+import difflib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
 
+from cyclopts import CycloptsError, MissingArgumentError, ValidationError
+from cyclopts.annotations import resolve_optional
+from cyclopts.exceptions import (
+    CoercionError,
+    RepeatArgumentError,
+    UnknownCommandError,
+    UnknownOptionError,
+    UnusedCliTokensError,
+)
 from cyclopts.help import DefaultFormatter, HelpEntry, HelpPanel, InlineText
+from cyclopts.validators import Number
 from rich.text import Text
 
+from api.cli.labels import sentence
+
 if TYPE_CHECKING:
+    from cyclopts.argument import Argument
     from rich.console import Console, ConsoleOptions
+
 
 _FORMAT: Final = "markdown"
 
@@ -45,3 +63,82 @@ class KoreanHelp(DefaultFormatter):
 def key_of(english: str) -> str:
     """Where the catalogue has a text."""
     return f"text.{' '.join(english.split())}"
+
+
+def misuse(error: CycloptsError, commands: Iterable[str]) -> str:
+    """One sentence; what the library says where it knows more kinds of mistakes than this."""
+    match error:
+        case UnknownCommandError():
+            [word, *_] = error.unused_tokens or [""]
+            unknown = "Unknown option: {word}." if word.startswith("-") else "Unknown command: {word}."
+            return sentence(unknown, word=word) + _did_you_mean(word, commands)
+        case UnknownOptionError():
+            word = error.token.keyword or error.token.value
+            names = [name for each in error.argument_collection for name in each.names if name.startswith("-")]
+            return sentence("Unknown option: {word}.", word=word) + _did_you_mean(word, names)
+        case UnusedCliTokensError():
+            return sentence("Not expected: {words}.", words=" ".join(error.unused_tokens or ()))
+        case RepeatArgumentError() if error.msg is None:
+            return sentence("{option} is given more than once.", option=error.token.keyword)
+        case MissingArgumentError() if error.argument:
+            return _missing(error, error.argument)
+        case CoercionError() if error.msg is None and error.token and error.argument:
+            return _not_that_type(error.token.value, error.token.keyword or _label(error.argument), error.target_type)
+        case ValidationError() if error.argument:
+            return _out_of_bounds(error, error.argument)
+        case _:
+            return str(error)
+
+
+def _missing(error: MissingArgumentError, argument: "Argument") -> str:
+    keywords = (token.keyword for token in reversed(argument.tokens) if token.keyword)
+    typed = error.keyword or next(keywords, None)
+    if typed is not None:
+        return sentence("{option} needs a value.", option=typed)
+    return sentence("{option} is missing.", option=_label(argument))
+
+
+def _not_that_type(value: str, option: str, type_: Any) -> str:
+    type_ = resolve_optional(type_)
+    if get_origin(type_) is Literal:
+        names = [str(each) for each in get_args(type_)]
+        choices = ", ".join(names)
+        problem = sentence("{option}: {value!r} is not one of {choices}.", option=option, value=value, choices=choices)
+        return problem + _did_you_mean(value, names)
+    if type_ is int:
+        return sentence("{option}: {value!r} is not a whole number.", option=option, value=value)
+    if type_ is float:
+        return sentence("{option}: {value!r} is not a number.", option=option, value=value)
+    return sentence("{option}: {value!r} is not a valid value.", option=option, value=value)
+
+
+def _out_of_bounds(error: ValidationError, argument: "Argument") -> str:
+    token = next(iter(argument.tokens), None)
+    option = (token.keyword if token else None) or _label(argument)
+    value: Any = argument.value
+    validators = argument.parameter.validator
+    checks = validators if isinstance(validators, tuple) else ()
+    bounds = next((each for each in checks if isinstance(each, Number)), None)
+    least = None if bounds is None else bounds.gte if bounds.gt is None else bounds.gt + 1  # only of whole numbers
+    if least is not None:
+        return sentence(
+            "{option}: {value} is too small; the minimum is {least}.", option=option, value=value, least=least
+        )
+    if isinstance(value, Path):
+        what = "{option}: {path} does not exist."
+        if value.exists():
+            what = "{option}: {path} is a folder." if value.is_dir() else "{option}: {path} is not a folder."
+        return sentence(what, option=option, path=value)
+    return f"{option}: {error.exception_message}"
+
+
+def _label(argument: "Argument") -> str:
+    """The option as it is typed; a positional argument as its command's help calls it."""
+    return (
+        argument.name if argument.name.startswith("-") and argument.index is None else argument.name.lstrip("-").upper()
+    )
+
+
+def _did_you_mean(word: str, names: Iterable[str]) -> str:
+    close = difflib.get_close_matches(word, list(names), n=1, cutoff=0.6)
+    return " " + sentence("Did you mean {word}?", word=close[0]) if close else ""

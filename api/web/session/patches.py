@@ -150,7 +150,6 @@ def _made(path: str, file: _File) -> NetFile:
     return NetFile(path, lines, composed=False)
 
 
-# -- one patch onto what is known --------------------------------------------------------------------------------------
 def _apply(file: _File, patch: FilePatch, number: int) -> None:
     if not file.fits:
         return
@@ -217,7 +216,6 @@ def _place_of(sheet: _Sheet, at: int, words: str) -> int:
     raise _UnfitError
 
 
-# -- what is shown of it -----------------------------------------------------------------------------------------------
 def _settled(sheet: _Sheet) -> _Sheet:
     """What was removed and came back is no change; in a change what was removed comes first."""
     rows: _Sheet = []

@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from adapters.store.sqlite.connection import FORMAT
-from api.cli import direct, inbox, listing, show_session
+from api.cli import direct, inbox, show
 from api.node.local_files import ANSWER, code
 from domain.session.approvals import RequestPermission
 from tests.api.cli.conftest import Hansard
@@ -45,7 +45,7 @@ def test_a_table_is_the_same_out_of_the_views(
 ) -> None:
     words = [*command, "--database", log]
     hansard(*words)  # folds the views
-    answers = _watched(monkeypatch, inbox, listing)
+    answers = _watched(monkeypatch, inbox, show)
     found = hansard(*words)
     assert found.code == 0 and answers[0] is not None
     monkeypatch.setenv("HANSARD_POLL_SECONDS", "1")  # a setting that is judged elsewhere
@@ -60,7 +60,7 @@ def test_a_session_is_shown_as_it_was_kept(
 ) -> None:
     words = ["show", name, *form, "--database", log]
     first = hansard(*words)  # keeps it
-    kept = _watched(monkeypatch, show_session)
+    kept = _watched(monkeypatch, show)
     assert hansard(*words) == first
     assert first.code == 0 and kept[0] is not None
 
@@ -79,7 +79,7 @@ def test_an_answer_of_other_code_or_of_another_history_is_not_used(
 ) -> None:
     words = ["show", "delivery-1", "--database", log]
     first = hansard(*words)
-    kept = _watched(monkeypatch, show_session)
+    kept = _watched(monkeypatch, show)
     monkeypatch.setattr("api.node.local_files.code", lambda: "of another release")
     assert (hansard(*words), kept) == (first, [None])
     monkeypatch.undo()
@@ -94,7 +94,7 @@ def test_a_server_keeps_answers_once_it_is_quiet(
         until(lambda: snapshots.read(session_id, ANSWER, code()) is not None, what="the answer that is kept")
         assert client.post(f"/api/sessions/{session_id}/cancel", json={}).status_code == 200
         until(lambda: snapshots.read(session_id, ANSWER, code()).version > 3, what="the next one")  # type: ignore[union-attr]
-        kept = _watched(monkeypatch, show_session)
+        kept = _watched(monkeypatch, show)
         monkeypatch.setenv("HANSARD_DATA_DIR", str(tmp_path / "node"))
         shown = hansard("show", session_id, "--database", str(tmp_path / "hansard.db"))
         assert "cancelled" in shown.out and kept[0] is not None

@@ -1,0 +1,143 @@
+"""The repository of the current folder, and a session's result in it. It is changed with the settings and hooks of the
+person who works there."""
+
+import os
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from api.cli import exits
+from api.cli.client import Api, path_of, resolve
+from api.cli.exits import Failed
+from api.cli.labels import sentence
+from api.cli.options import Json
+
+_QUIET: Final = {"LC_ALL": "C.UTF-8", "GIT_EDITOR": "true", "GIT_TERMINAL_PROMPT": "0"}
+
+
+class Result(NamedTuple):
+    """A session with its changes; `commit` is its newest state, as it is known in the repository here, if it is."""
+
+    session: Json
+    changes: Json
+    top: Path
+    commit: str | None
+
+
+async def note_squash(api: Api, top: Path, commit: str, paths: Iterable[str]) -> None:
+    """Say in `refs/notes/ai` what the record knows of the commit's lines; nothing where it knows nothing."""
+    from adapters.workspace.git import WorkspaceError
+    from adapters.workspace.packing import add_note
+    from domain.provenance.notes import NotedTurn, note_of
+
+    works = defaultdict[NotedTurn, dict[str, list[int]]](dict)
+    for path in paths:
+        with suppress(Failed):  # the server may have no such repository
+            for line in await api.values("/api/blame", repository=str(top), path=path, revision=commit):
+                if line["session"] is not None and line["commit"] == commit:
+                    writer = NotedTurn(
+                        session=line["session"],
+                        turn=line["turn"],
+                        agent=line["agent"],
+                        model=line["model"] or "",
+                        iteration=str(line["iteration"] or ""),
+                    )
+                    works[writer].setdefault(path, []).append(line["line"])
+    if works:
+        with suppress(WorkspaceError):  # the commit is there; the note is not worth failing for
+            add_note(top, commit, note_of(commit, list(works.items())))
+
+
+async def result_of(api: Api, name: str) -> Result:
+    """Raises Failed where nothing was changed, or here is no repository."""
+    session = (await api.session(await resolve(api, name)))["session"]
+    diff = await api.get(f"{path_of(session['id'])}/changes")
+    if diff["head"] is None or not diff["files"]:
+        raise Failed(sentence("Session {id} changed nothing.", id=session["id"]), code=exits.REFUSED)
+    top = Path(run_git(Path.cwd(), "rev-parse", "--show-toplevel").stdout.rstrip("\n"))
+    repository = (session.get("result") or {}).get("repository")
+    if repository and Path(repository) != top and not _is_related(top, diff["base"]["commit"]):
+        elsewhere = "{top} has nothing in common with session {id}, which worked on {repository}."
+        raise Failed(sentence(elsewhere, top=top, id=session["id"], repository=repository), code=exits.REFUSED)
+    return Result(session, diff, top, _fetched(api, session["id"], diff["head"], top))
+
+
+def _fetched(api: Api, session_id: str, head: str, top: Path) -> str | None:
+    """The commit, fetched out of the session's workspace where the repository does not have it yet."""
+    if _has(top, head):
+        return head
+    from adapters.workspace.comparing import offered
+
+    source = offered(api.system.settings.node_dir / "workspaces", session_id, head) if api.system else None
+    if source is None:
+        return None
+    run_git(top, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", str(source[0]), source[1])
+    return head if _has(top, head) else None
+
+
+def _is_related(top: Path, commit: str) -> bool:
+    """Whether the checkout and the commit have a common beginning."""
+    return bool(run_git(top, "merge-base", "HEAD", commit, codes=(0, 1, 128)).stdout.strip())
+
+
+def _has(top: Path, commit: str) -> bool:
+    return run_git(top, "cat-file", "-e", f"{commit}^{{commit}}", codes=(0, 1, 128)).returncode == 0
+
+
+def merged_tree(top: Path, ours: str, theirs: str) -> str:
+    """The tree that has both. Raises Failed, with the files, where both changed the same lines."""
+    words = ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs]
+    done = run_git(top, *words, codes=(0, 1))
+    tree, *conflicts = done.stdout.rstrip("\0").split("\0")
+    refuse(sentence("Both sides changed the same lines:"), conflicts if done.returncode else ())
+    return tree
+
+
+def apart(top: Path, base: str, commit: str) -> list[str]:
+    """The checkout and the result as commits right after the session's base, in no branch. Merged, they do not bring
+    what the base has and the checkout lacks."""
+    people = ["-c", "user.name=Hansard", "-c", "user.email=hansard@hansard.invalid", "-c", "commit.gpgSign=false"]
+    make = [*people, "commit-tree", "-m", "Compared", "-p", base]
+    return [run_git(top, *make, f"{each}^{{tree}}").stdout.strip() for each in ("HEAD", commit)]
+
+
+def uncommitted(top: Path, paths: Sequence[str]) -> list[str]:
+    """Those of the paths that differ from the last commit, or are there without being tracked."""
+    status = run_git(top, "--literal-pathspecs", "status", "--porcelain", "-z", "--no-renames", "--", *paths).stdout
+    return [entry[3:] for entry in status.split("\0") if entry]
+
+
+def refuse(why: str, paths: Iterable[str]) -> None:
+    if named := sorted(set(paths)):
+        raise Failed(why, *named, code=exits.REFUSED)
+
+
+def title_of(session: Json) -> str:
+    return str(session.get("title") or session["id"])[:72]
+
+
+def try_git(top: Path, *words: str, stdin: str = "") -> None:
+    """A change of the person's repository, with their settings and hooks. Raises Failed with git's words."""
+    done = run_git(top, *words, stdin=stdin, codes=(0, 1, 2, 128))
+    if done.returncode:
+        lines = (done.stderr or done.stdout).splitlines()
+        raise Failed(sentence("git {command} refused.", command=words[0]), *lines[:20], code=exits.REFUSED)
+
+
+def run_git(
+    folder: Path, *words: str, stdin: str = "", codes: tuple[int, ...] = (0,)
+) -> "subprocess.CompletedProcess[str]":
+    command = ["git", "-c", "core.quotePath=false", *words]
+    env = {**os.environ, **_QUIET}
+    done = subprocess.run(
+        command, cwd=folder, env=env, input=stdin, capture_output=True, check=False, encoding="utf-8",
+        errors="surrogateescape",
+    )  # fmt: skip
+    if done.returncode in codes:
+        return done
+    if "not a git repository" in done.stderr:
+        raise Failed(sentence("{folder} is not in a git repository.", folder=folder), code=exits.USAGE)
+    raise Failed(f"git {words[0]}: {' '.join(done.stderr.split())[-500:] or done.returncode}")
