@@ -140,7 +140,7 @@ def test_usage_is_that_of_the_turn(zoe: Zoe, used: object, expected: Usage) -> N
     assert zoe.asked({"say": "ok"}, {"answer": {"usage": used}}).usage == expected
 
 
-def test_a_cost_of_the_whole_conversation_becomes_that_of_the_turn(zoe: Zoe) -> None:
+def test_the_cost_of_a_conversation_is_converted_to_that_of_the_turn(zoe: Zoe) -> None:
     def cost(amount: float) -> dict[str, Any]:
         told = {"used": 1, "size": 2, "cost": {"amount": amount, "currency": "USD"}}
         return {"update": {"sessionUpdate": "usage_update", **told}}
@@ -217,7 +217,7 @@ def test_a_role_that_reads_never_gets_a_permission_to_edit(zoe: Zoe, kind: str) 
         ([], {"outcome": "cancelled"}),
     ],
 )
-def test_nothing_is_allowed_for_good(zoe: Zoe, kinds: list[str], outcome: dict[str, str]) -> None:
+def test_permissions_are_never_granted_permanently(zoe: Zoe, kinds: list[str], outcome: dict[str, str]) -> None:
     asked: list[tuple[str, str, tuple[str, ...]]] = []
     turn = replace(zoe.turn, permit=answering("allow", asked))
     zoe.asked({"ask": {"toolCallId": "c1", "kind": "fetch", "title": "x", "kinds": kinds}}, {"say": "ok"}, turn=turn)
@@ -335,13 +335,13 @@ def test_each_way_to_fail_has_its_code(zoe: Zoe, orders: dict[str, Any], expecte
         '{"a": NaN}\n',
     ],
 )
-def test_nonsense_between_messages_changes_nothing(zoe: Zoe, noise: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_invalid_lines_between_messages_are_ignored(zoe: Zoe, noise: str, caplog: pytest.LogCaptureFixture) -> None:
     reply = zoe.asked({"raw": noise}, {"say": "ok"})
     assert (reply.text, reply.failure) == ("ok", None)
     assert caplog.records == []
 
 
-def test_too_much_is_too_much(zoe: Zoe) -> None:
+def test_too_much_output_is_a_failure(zoe: Zoe) -> None:
     short = replace(zoe.turn, limits=Limits(output_bytes=100))
     reply = zoe.asked({"say": "가" * 1_000}, turn=short)
     assert (code(reply), reply.truncated, len(reply.text.encode()) <= 100) == ("limit", True, True)

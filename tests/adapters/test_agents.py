@@ -49,7 +49,7 @@ def test_an_empty_answer_is_never_accepted(subject: Subject) -> None:
     assert code(reply) == (None if isinstance(subject, ScriptedSubject) else "unreadable")
 
 
-def test_a_fault_is_a_value(subject: Subject) -> None:
+def test_a_failure_is_returned_as_a_value(subject: Subject) -> None:
     reply = ask(subject.fails())
     assert code(reply) == subject.fault
     assert reply.failure.detail != ""
@@ -97,7 +97,7 @@ def test_an_answer_past_the_limit_is_cut_and_reported(subject: Subject) -> None:
     assert len(reply.text.encode()) <= 100
 
 
-def test_a_conversation_is_resumed_by_its_handle_until_it_is_forgotten(subject: Subject) -> None:
+def test_a_conversation_is_resumed_by_its_id_until_it_is_deleted(subject: Subject) -> None:
     async def story() -> list[str | None]:
         agent = subject.says("ok")
         first = (await agent.ask(TURN)).agent_session

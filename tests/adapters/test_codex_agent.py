@@ -128,7 +128,7 @@ def test_permission_is_asked_with_the_command_line(cora: Cora, choice: Permissio
     assert [one.status for one in cora.heard if one.kind == "tool"] == ["running", "denied"]
 
 
-def test_a_change_of_files_is_asked_with_their_names_and_never_allowed_to_a_role_that_reads(cora: Cora) -> None:
+def test_a_permission_to_edit_names_the_files_and_is_denied_to_reading_roles(cora: Cora) -> None:
     change = [{"path": "calc.py", "diff": ""}, {"path": "test_calc.py", "diff": ""}]
     steps = [
         item("started", "fileChange", "f1", changes=change, status="inProgress"),

@@ -88,7 +88,7 @@ def test_the_program_works_in_the_workspace(json_command: CommandSubject, tmp_pa
     assert heard["cwd"] == heard["argv"][0] == str(tmp_path / "workspace")
 
 
-def test_without_a_workspace_it_works_in_an_empty_folder_of_its_own(
+def test_without_a_workspace_a_program_works_in_its_own_empty_folder(
     json_command: CommandSubject, scratch: Path
 ) -> None:
     heard = told(ask(json_command.ordered(orders={"report": "x"})))
@@ -142,14 +142,14 @@ def test_a_secret_that_is_not_there_fails_the_turn(command: CommandSubject, monk
 # --- command: what comes back ----------------------------------------------------------------------------------------
 
 
-def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_program_is_named(tmp_path: Path) -> None:
     failure = ask(CommandAgent(CommandSettings(argv=("no-such-agent-anywhere",)), tmp_path)).failure
     assert failure is not None
     assert failure.code == "refused"
     assert "no-such-agent-anywhere" in failure.detail
 
 
-def test_a_crash_brings_the_end_of_what_the_program_complained(command: CommandSubject) -> None:
+def test_a_crash_reports_the_end_of_the_error_output(command: CommandSubject) -> None:
     failure = ask(command.ordered(orders={"complain": "x" * 5_000 + " the end", "exit": 7})).failure
     assert failure is not None
     assert failure.detail.startswith("The program ended with exit code 7: xxx")
@@ -281,7 +281,7 @@ def test_a_fork_does_not_write_into_the_home_of_its_source(command: CommandSubje
 
 
 @pytest.mark.parametrize("session", ["--dangerously-skip", "", "a b", "x" * 300, "a\nb"])
-def test_a_session_id_that_could_be_something_else_is_not_kept(command: CommandSubject, session: str) -> None:
+def test_a_suspicious_session_id_is_not_kept(command: CommandSubject, session: str) -> None:
     reply = ask(talker(command, session))
     assert (reply.failure, reply.agent_session) == (None, None)
     assert command.homes() == []
@@ -326,9 +326,7 @@ def test_the_data_folder_is_private(command: CommandSubject) -> None:
     assert home.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_turn_in_another_folder_starts_a_conversation_and_hears_what_was_said(
-    command: CommandSubject, tmp_path: Path
-) -> None:
+def test_a_turn_in_another_folder_starts_a_conversation_with_a_digest(command: CommandSubject, tmp_path: Path) -> None:
     agent = talker(command)
     first = ask(agent, replace(TURN, workspace=tmp_path))
     (tmp_path / "other").mkdir()
@@ -340,7 +338,7 @@ def test_a_turn_in_another_folder_starts_a_conversation_and_hears_what_was_said(
     assert second.agent_session not in (None, first.agent_session)
 
 
-def test_a_conversation_that_the_program_has_lost_starts_again(command: CommandSubject) -> None:
+def test_a_conversation_lost_by_the_program_starts_again(command: CommandSubject) -> None:
     first = ask(talker(command))
     (command.folder / "lose.py").write_text(
         "import sys; sys.stderr.write('No conversation found with session ID: id-7\\n'); sys.exit(1)"

@@ -122,7 +122,7 @@ def test_an_unreadable_session_is_skipped_here_and_reported_elsewhere() -> None:
     assert Routing(TEAM, broken).place(turn) == "here"
 
 
-def test_an_external_agent_that_is_asked_all_the_same_says_what_it_is(tmp_path: Path) -> None:
+def test_an_external_agent_explains_that_it_cannot_be_started(tmp_path: Path) -> None:
     agent = build(TEAM.agents[0], tmp_path)
     assert isinstance(agent, External)
     reply = ask(agent)

@@ -33,7 +33,7 @@ def test_the_checkout_of_a_folder_is_the_one_that_git_names(shop: Path, folder: 
     assert checkout_of(place) == Path(git("rev-parse", "--show-toplevel", cwd=place))
 
 
-def test_a_folder_that_is_only_called_git_makes_no_checkout(shop: Path) -> None:
+def test_a_folder_that_is_only_named_git_is_not_a_checkout(shop: Path) -> None:
     alone = shop.parent / "alone"
     alone.mkdir()
     assert checkout_of(alone) is None

@@ -43,7 +43,7 @@ def answers(endpoint: Endpoint, said: Said, turn: Turn = TURN, **settings: Any) 
 # --- what is sent ----------------------------------------------------------------------------------------------------
 
 
-def test_a_question_goes_out_with_the_key_and_asks_for_a_stream_with_usage(endpoint: Endpoint) -> None:
+def test_a_request_has_the_key_and_asks_for_a_stream_with_usage(endpoint: Endpoint) -> None:
     reply = answers(endpoint, Said(says("Fine.")), max_tokens=500, temperature=0.2)
     [(path, headers, body)] = endpoint.calls
     assert path == "/v1/chat/completions"
@@ -71,7 +71,7 @@ def test_a_key_that_cannot_be_sent_is_a_login_problem_that_does_not_repeat_it(
     assert endpoint.calls == []
 
 
-def test_a_conversation_is_sent_along_from_the_turn_that_it_began_with(endpoint: Endpoint) -> None:
+def test_a_conversation_is_sent_from_its_first_turn_on(endpoint: Endpoint) -> None:
     said = [
         Exchange("Before the reset.", "old", "s-1.t1"),
         Exchange("First.", "one", "s-1.t3"),
@@ -154,7 +154,7 @@ def test_text_and_thinking_are_reported_while_the_model_answers(endpoint: Endpoi
     assert reply.text == "The sign is wrong."
 
 
-def test_usage_counts_what_was_read_from_a_cache_and_thought(endpoint: Endpoint) -> None:
+def test_usage_includes_cached_and_reasoning_tokens(endpoint: Endpoint) -> None:
     used = {"prompt_tokens": 1200, "completion_tokens": 50, "cost": 0.0125}
     used |= {"prompt_tokens_details": {"cached_tokens": 200}, "completion_tokens_details": {"reasoning_tokens": 30}}
     heard: list[Activity] = []
@@ -307,7 +307,7 @@ def team(folder: Path, text: str) -> Path:
     return path
 
 
-def test_a_model_has_every_role_that_speaks_and_needs_a_name_once(tmp_path: Path) -> None:
+def test_a_model_has_every_role_that_only_writes_text(tmp_path: Path) -> None:
     [vera] = load(team(tmp_path, 'model = "m"\n[agents.settings]\nbase_url = "https://llm.example/v1/"')).agents
     assert (vera.adapter, vera.model) == ("model", "m")
     assert vera.settings == ModelSettings(model="m", base_url="https://llm.example/v1")

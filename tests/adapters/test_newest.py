@@ -60,7 +60,7 @@ def test_the_log_is_read_if_another_process_wrote_in_between(store: Store) -> No
     assert reading.times == 2
 
 
-def test_once_a_text_is_removed_no_event_that_may_quote_it_is_kept(store: Store) -> None:
+def test_after_a_redaction_no_event_that_may_quote_the_text_stays_cached(store: Store) -> None:
     newest, reading, events = newest_of(store)
     newest.keep(events[:-1])
     newest.keep([events[-1]._replace(event=TextRedacted(digest="0" * 64, reason="a key"))])

@@ -20,7 +20,7 @@ def opened(store: Store, now: int = START) -> list[str]:
 # -- the table, turn by turn ---------------------------------------------------------------------------------------
 
 
-def test_open_turns_are_those_that_wait_or_whose_lease_ran_out(store: Store) -> None:
+def test_open_turns_are_waiting_or_have_an_expired_lease(store: Store) -> None:
     begin(store, "delivery-a", at=START + 1)
     begin(store, "delivery-b", at=START + 2)
     assert opened(store) == ["delivery-a", "delivery-b"]

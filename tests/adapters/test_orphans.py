@@ -214,7 +214,7 @@ def test_a_worker_is_seen_as_long_as_it_has_not_left(tmp_path: Path, mine: Prese
     assert mine.others() == ()
 
 
-def test_a_killed_worker_is_gone_and_stays_known_until_it_is_taken_care_of(tmp_path: Path, mine: Presence) -> None:
+def test_a_killed_worker_stays_listed_until_its_leftovers_are_handled(tmp_path: Path, mine: Presence) -> None:
     script = "import sys, time; from pathlib import Path; from adapters.turns.presence import Presence\n"
     script += "held = Presence(Path(sys.argv[1])); print(held.name, flush=True); time.sleep(600)"
     command = [sys.executable, "-c", script, str(tmp_path)]

@@ -32,7 +32,7 @@ def test_the_strictest_rule_that_matches_decides(tool: str, title: str, verdict:
     assert RULES.verdict(tool, title, fenced=False) == verdict
 
 
-def test_what_no_rule_names_is_allowed_inside_a_fence_only() -> None:
+def test_tools_without_a_rule_are_allowed_only_inside_a_fence() -> None:
     nothing = PermissionRules()
     assert nothing.verdict("execute", "make", fenced=True) == "allow"
     assert nothing.verdict("execute", "make", fenced=False) == "ask"

@@ -59,7 +59,7 @@ def test_the_log_of_a_newer_hansard_is_refused_and_not_changed(database: Databas
     assert cluster().sql("SELECT * FROM hansard.log", database=name_of(database)) == before
 
 
-def test_a_process_that_runs_while_a_newer_one_takes_over_writes_nothing_more(database: Database) -> None:
+def test_an_older_process_stops_writing_when_a_newer_one_takes_over(database: Database) -> None:
     store = database.open()
     store.append([write(told().begun)])
     cluster().sql("UPDATE hansard.log SET format = 2", database=name_of(database))
@@ -158,7 +158,7 @@ def test_a_frozen_database_blocks_no_caller_and_is_used_again_when_it_answers(ow
     store.close()
 
 
-def test_a_restart_of_the_database_is_not_noticed_by_who_asks_after_it(own: Cluster) -> None:
+def test_requests_after_a_restart_of_the_database_succeed(own: Cluster) -> None:
     store = open_store(own.url("postgres"))
     store.append([write(told().begun)])
     own.stop()
@@ -244,7 +244,7 @@ def test_a_listener_is_woken_by_writes_of_another_process(database: Database) ->
     assert woken.wait(10)
 
 
-def test_leases_and_deadlines_are_judged_by_the_databases_clock(
+def test_leases_and_deadlines_use_the_clock_of_the_database(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """This machine's clock is an hour behind."""

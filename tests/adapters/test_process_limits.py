@@ -40,7 +40,7 @@ def test_output_that_fits_is_whole(tmp_path: Path, size: int, left_out: int) -> 
     assert (finished.truncated, finished.stdout.count("\0")) == (left_out > 0, min(size, 1000))
 
 
-def test_a_flood_on_one_stream_does_not_take_the_room_of_the_other(tmp_path: Path) -> None:
+def test_much_output_on_one_stream_leaves_room_for_the_other(tmp_path: Path) -> None:
     finished = ran(
         "echo why it failed >&2; head -c 1000000 /dev/zero; echo and where >&2", tmp_path, output_bytes=4_000
     )
@@ -48,7 +48,7 @@ def test_a_flood_on_one_stream_does_not_take_the_room_of_the_other(tmp_path: Pat
     assert finished.stdout.count("\0") == 4_000 - len(finished.stderr)
 
 
-def test_output_without_an_end_is_ended_by_the_clock_alone(tmp_path: Path) -> None:
+def test_endless_output_is_stopped_only_by_the_time_limit(tmp_path: Path) -> None:
     finished = ran("exec yes", tmp_path, wall_seconds=0.5)
     assert (finished.ended, finished.exit_code, finished.detail) == ("timeout", None, "Stopped after 0.5 s.")
     assert finished.left_out > 0
@@ -150,7 +150,7 @@ def test_a_module_in_the_folder_is_not_taken_for_ours(tmp_path: Path) -> None:
     )
 
 
-def test_a_program_that_fills_the_disk_is_stopped_before_the_last_of_it_is_gone(
+def test_a_program_that_fills_the_disk_is_stopped_before_it_is_full(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Usage = namedtuple("Usage", "free")

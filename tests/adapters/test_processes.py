@@ -59,7 +59,7 @@ def test_arguments_reach_the_program_as_they_are(tmp_path: Path) -> None:
     assert finished.stdout == "a b|$HOME|; rm -rf x|*|한 글|"
 
 
-def test_it_works_in_the_given_folder_with_plain_permissions_and_no_core_dumps(tmp_path: Path) -> None:
+def test_programs_run_in_the_given_folder_with_default_permissions_and_no_core_dumps(tmp_path: Path) -> None:
     assert ran("pwd -P; umask; ulimit -Hc", tmp_path).stdout == f"{tmp_path.resolve()}\n0022\n0\n"
 
 
@@ -101,7 +101,7 @@ def test_it_is_stopped_when_its_time_is_over(tmp_path: Path) -> None:
     assert 0.3 <= finished.seconds < 5
 
 
-def test_a_program_that_ignores_being_asked_is_killed_after_the_grace(tmp_path: Path) -> None:
+def test_a_program_that_ignores_the_signal_is_killed_after_the_grace_period(tmp_path: Path) -> None:
     finished = ran("trap '' TERM; while :; do sleep 600; done", tmp_path, wall_seconds=0.2, grace_seconds=0.2)
     assert (finished.ended, finished.exit_code) == ("timeout", None)
     assert finished.seconds < 5

@@ -65,7 +65,7 @@ def test_a_refused_plan_is_requested_again_in_one_language() -> None:
     assert "- 'Nobody'라는 직원이 없습니다. 있는 직원: " in told["ko"] and "no employee" not in told["ko"]
 
 
-def test_what_an_old_log_says_in_english_only_is_shown_as_it_is() -> None:
+def test_english_texts_of_old_logs_are_shown_as_they_are() -> None:
     story, request = judging("I forgot the JSON.")
     story.run.verdict_problem = str(story.run.verdict_problem)
     assert "The reply holds no list of verdicts." in prompts_of(story, request)["ko"]

@@ -391,7 +391,7 @@ def test_a_synthesis_is_the_same_for_every_strategy() -> None:
         ("plan", None, "fr", {"/language": "prompts are written in en and ko"}),
     ],
 )
-def test_what_does_not_exist_is_refused_with_what_does(
+def test_unknown_prompts_are_refused_with_the_known_ones(
     name: str, strategy: str | None, language: str, errors: dict[str, str]
 ) -> None:
     with pytest.raises(Invalid) as refusal:

@@ -46,7 +46,7 @@ def test_a_signal_of_the_system_names_the_limit(code: int, words: str) -> None:
         (1, "fork: Resource temporarily unavailable", PROCESSES),
     ],
 )
-def test_the_words_of_a_program_that_was_refused_something_are_a_sign(code: int, output: str, words: str) -> None:
+def test_the_error_output_shows_that_a_program_was_refused_something(code: int, output: str, words: str) -> None:
     assert reason(finished(code, output), 9, ALL) == (f"ended with exit code {code}, perhaps by its {words}", False)
     assert reason(finished(code, output), 9, SystemLimits()) is None
 

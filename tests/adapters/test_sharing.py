@@ -57,9 +57,7 @@ def project(folder: Path) -> Path:
     return folder
 
 
-def test_a_turn_is_left_to_the_living_machine_that_has_its_workspace_and_then_taken(
-    store: Store, tmp_path: Path
-) -> None:
+def test_a_turn_waits_for_the_machine_with_its_workspace_and_is_then_taken(store: Store, tmp_path: Path) -> None:
     session = told().delivery
     one, two = (Machine(store, tmp_path / name, session) for name in ("one", "two"))
     assert (one.leaves(), two.leaves()) == (False, False)  # nobody has begun
@@ -73,7 +71,7 @@ def test_a_turn_is_left_to_the_living_machine_that_has_its_workspace_and_then_ta
     assert one.leaves() is True  # the workspace has moved
 
 
-def test_what_is_not_shared_is_left_to_its_machine_for_ever(store: Store, tmp_path: Path) -> None:
+def test_unshared_sessions_stay_on_their_machine(store: Store, tmp_path: Path) -> None:
     session = told().delivery
     one, two = (Machine(store, tmp_path / name, session, limit=10) for name in ("one", "two"))
     one.workspaces.open(ID, project(tmp_path / "project"))

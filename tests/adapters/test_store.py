@@ -589,7 +589,7 @@ def test_a_damaged_log_is_an_error_and_never_an_answer(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_write_that_fails_is_remembered_until_it_is_known_to_be_over(tmp_path: Path) -> None:
+def test_a_failed_write_is_remembered_until_the_problem_is_over(tmp_path: Path) -> None:
     """A full disk may have room again: that is tried. Damage is somewhere: other writes prove nothing about it."""
     store = SqliteStore(str(tmp_path / "log.db"))
     assert (store.failing, store.failure()) == (False, None)

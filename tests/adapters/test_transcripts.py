@@ -58,7 +58,7 @@ def test_pieces_of_acp_are_joined_and_what_was_loaded_is_left_out() -> None:
     ) == [("thought", "Hm, well."), ("message", "I run the tests."), ("tool", "pytest -q"), ("message", "One fails.")]
 
 
-def test_what_codex_says_in_pieces_and_then_as_a_whole_is_said_once() -> None:
+def test_text_that_codex_streams_and_then_repeats_is_recorded_once() -> None:
     item = {"type": "agentMessage", "id": "m1", "text": "Fixed it."}
     assert told(
         {"method": "item/agentMessage/delta", "params": {"itemId": "m1", "delta": "Fixed"}},

@@ -104,7 +104,7 @@ def test_an_empty_log_is_exported_too(empty: Store, tmp_path: Path) -> None:
         assert take_in(other, lines) == (0, 0)
 
 
-def test_what_is_written_meanwhile_is_not_half_in_the_file(tmp_path: Path) -> None:
+def test_an_export_contains_no_half_written_command(tmp_path: Path) -> None:
     stage = wander(tmp_path, 1, 10)
     lines = export(stage.store)
     first = next(lines)
@@ -311,7 +311,7 @@ def test_sessions_that_came_in_can_be_cancelled(imported: Stage, name: str) -> N
     imported.store.close()
 
 
-def test_sessions_that_came_in_without_their_parent_or_children_can_be_cancelled(tmp_path: Path) -> None:
+def test_imported_sessions_without_parent_or_children_can_be_cancelled(tmp_path: Path) -> None:
     """A parent's discussions come along; a discussion's parent does not."""
     there = tmp_path / "there"
     there.mkdir()
@@ -369,12 +369,12 @@ def backed_up(folder: Path, count: int) -> int:
     return max(known for known, _ in backups)
 
 
-def test_ten_backups_under_load_have_all_that_was_acknowledged(tmp_path: Path) -> None:
+def test_ten_backups_under_load_contain_everything_acknowledged(tmp_path: Path) -> None:
     assert backed_up(tmp_path, 10) > 0
 
 
 @pytest.mark.nightly
-def test_fifty_backups_under_load_have_all_that_was_acknowledged(tmp_path: Path) -> None:
+def test_fifty_backups_under_load_contain_everything_acknowledged(tmp_path: Path) -> None:
     assert backed_up(tmp_path, 50) > 0
 
 

@@ -69,7 +69,7 @@ def test_the_turns_of_a_session_follow_each_other_without_waiting_for_the_log_to
     assert (found.status, len(found.rounds)) == ("waiting_for_decision", 20)
 
 
-def test_a_workers_lease_is_not_flushed_and_an_external_agents_is(store: SqliteStore) -> None:
+def test_only_leases_of_external_agents_are_flushed(store: SqliteStore) -> None:
     """A lease is no fact. But an agent elsewhere outlives a power cut here, and its attempt has a number."""
     begin(store, "delivery-1", "delivery-2")
     said: list[str] = []

@@ -194,7 +194,7 @@ def test_the_holders_answer_settles_the_turn_and_queues_the_next(store: Store) -
     assert (following.turn_id, following.role, following.attempt) == ("delivery-1.t2", "architect", 1)
 
 
-def test_the_answer_of_an_attempt_that_lost_its_turn_is_fenced_and_stores_nothing(store: Store) -> None:
+def test_the_answer_of_an_attempt_that_lost_its_turn_stores_nothing(store: Store) -> None:
     """P18: a frozen worker wakes up."""
     story = begin(store)
     zombie = claimed(store, "frozen")

@@ -19,7 +19,7 @@ from tests.kit.stories import START
 # -- walking along them --------------------------------------------------------------------------------------------
 
 
-def test_a_look_shows_all_turns_while_they_are_few_and_the_next_one_again(store: Store) -> None:
+def test_a_query_returns_all_turns_while_they_are_few_and_the_next_one_again(store: Store) -> None:
     begin(store, "delivery-1", "delivery-2", "delivery-3")
     walk = TurnScan(store.turns, limit=4)
     for _ in range(3):

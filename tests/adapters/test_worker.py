@@ -178,7 +178,7 @@ def answers(server: Server, session_id: str) -> list[tuple[int, str]]:
 # -- crashes -------------------------------------------------------------------------------------------------------
 
 
-def test_a_turn_that_crashes_interrupt_is_asked_again_at_once_and_recorded_once(server: Server, desks: Desks) -> None:
+def test_a_turn_interrupted_by_crashes_is_asked_again_at_once_and_recorded_once(server: Server, desks: Desks) -> None:
     """The lease has a minute: the next life does not wait for it, its own earlier life is known to be dead."""
     session_id = begin(server.client)
     for life in (1, 2):
@@ -342,7 +342,7 @@ def test_every_failure_of_an_agent_is_in_the_session(failing: TestClient, orders
     assert [phase["phase"] for phase in only(told, "delivery.phase_skipped")] == skipped
 
 
-def test_a_program_that_is_not_there_is_a_failure_with_its_name(tmp_path: Path) -> None:
+def test_a_missing_program_is_a_failure_with_its_name(tmp_path: Path) -> None:
     with inside(tmp_path, team=team(tmp_path, argv=["no-such-program-anywhere"])) as client:
         body = delivery()
         del body["scenario"]

@@ -194,14 +194,14 @@ def test_many_commands_are_answered_each_in_its_turn(writer: Writer, store: Stor
     assert writer.batches < 50
 
 
-def test_without_its_thread_the_writer_works_where_it_is_called(store: Store, clock: Clock) -> None:
+def test_without_its_thread_the_writer_runs_in_the_callers_thread(store: Store, clock: Clock) -> None:
     alone = Writer(store, clock)
     assert alone.do_now(begin()).version == 3
     with pytest.raises(Refused):
         alone.do_now(begin())
 
 
-def test_listeners_hear_of_what_was_stored_and_of_nothing_else(store: Store, clock: Clock) -> None:
+def test_listeners_are_notified_of_stored_events_only(store: Store, clock: Clock) -> None:
     alone, heard = Writer(store, clock), list[int]()
     alone.listeners.append(lambda: heard.append(store.head()))
     alone.do_now(begin())
@@ -471,7 +471,7 @@ def test_many_conflicts_are_named_at_once(two: tuple[Writer, Writer], monkeypatc
     assert transactions.count == 2
 
 
-def test_a_late_answer_among_many_commands_takes_no_transaction_of_its_own(
+def test_a_late_answer_among_many_commands_needs_no_extra_transaction(
     store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer = Writer(store, clock)
@@ -534,7 +534,7 @@ def test_one_that_is_always_overtaken_ends_alone(two: tuple[Writer, Writer], mon
     assert isinstance(overtaken.exception(0), Conflict)
 
 
-def test_a_writer_that_always_comes_in_between_is_a_conflict_that_stores_nothing(
+def test_a_writer_that_always_interferes_causes_a_conflict_and_stores_nothing(
     two: tuple[Writer, Writer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine, theirs = two
@@ -592,7 +592,7 @@ def test_what_a_reaction_refuses_is_refused_as_a_whole(writer: Writer, store: St
     assert writer.do_now(talk("orchestration-b")).session_id == "orchestration-b"
 
 
-def test_a_refusal_of_a_reaction_is_only_given_on_what_the_log_says_now_either(two: tuple[Writer, Writer]) -> None:
+def test_the_refusal_of_a_reaction_is_based_on_the_current_log(two: tuple[Writer, Writer]) -> None:
     """Both what is asked and what follows from it are outdated here, one after the other."""
     mine, theirs = two
     mine.do_now(talk("orchestration-a"))
@@ -696,7 +696,7 @@ def test_a_key_of_another_request_at_the_same_time_is_refused_too(
     assert extensions(store) == 1
 
 
-def test_a_refusal_is_repeated_whatever_has_happened_since(writer: Writer, store: Store) -> None:
+def test_a_refusal_is_repeated_even_if_the_state_has_changed(writer: Writer, store: Store) -> None:
     """P7: the first answer again, even if it was no."""
     with pytest.raises(Unknown) as unknown:
         writer.do_now(keyed(more(), "unknown"))
@@ -841,7 +841,7 @@ def test_a_restarted_writer_reads_a_history_once(
     assert reads.cost(lambda: after.do_now(begin("delivery-2"))) == (1, 0)
 
 
-def test_what_another_process_wrote_is_read_without_what_was_known(
+def test_events_of_another_process_are_read_without_the_cache(
     two: tuple[Writer, Writer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine, theirs = two

@@ -124,9 +124,7 @@ def test_many_callers_share_commits_and_two_nodes_share_the_wait(url: str, tell:
     assert both.cpu <= 1.1 * alone.cpu
 
 
-def test_a_list_and_a_report_of_twenty_five_thousand_sessions_come_within_a_tenth_of_a_second(
-    tmp_path: Path, tell: Tell
-) -> None:
+def test_lists_and_reports_of_25_000_sessions_take_less_than_100_ms(tmp_path: Path, tell: Tell) -> None:
     step = ValidationStep(stage="custom", command="true", argv=("true",))
     command = StartDelivery(task="t", file_paths=("a",), steps=(step,), limits=BudgetLimits())
     with closing(open_store(f"sqlite:///{tmp_path / 'hansard.db'}")) as store:

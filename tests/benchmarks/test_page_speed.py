@@ -70,7 +70,7 @@ _OPENED = """() => {
 }"""
 
 
-def test_twenty_thousand_events_open_within_a_second_and_150_kibibytes(page: Page, tell: Tell) -> None:
+def test_a_page_of_20_000_events_opens_within_1_s_and_150_kib(page: Page, tell: Tell) -> None:
     """The first visit of a browser: style sheet and script are among what is sent."""
     painted, loaded, sent = page.evaluate(_OPENED)
     page.reload()
@@ -116,7 +116,7 @@ def _busy(page: Page, seconds: float) -> float:
     return (spent() - before) / seconds
 
 
-def test_a_page_costs_little_while_nothing_happens_and_while_much_does(page: Page, server: Server, tell: Tell) -> None:
+def test_an_idle_page_and_a_busy_page_cost_little(page: Page, server: Server, tell: Tell) -> None:
     assert page.evaluate("() => document.getAnimations().length") == 0
     page.wait_for_timeout(2_000)  # what comes after opening, such as the first connection
     idle = _busy(page, 10)

@@ -83,7 +83,7 @@ def test_every_setting_and_every_placeholder_is_documented(page: str) -> None:
         assert f"`{name}`" in words(page)
 
 
-def test_the_kinds_of_programs_that_can_be_read_have_an_example() -> None:
+def test_every_supported_stream_format_has_an_example() -> None:
     text = "\n".join(team_files("agents.md"))
     for shown in ("stdin = ", "{prompt}", "{prompt_file}", "every = true", 'output = "text"', "home_files", "cost_usd"):
         assert shown in text, shown

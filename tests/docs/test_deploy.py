@@ -63,7 +63,7 @@ def test_the_image_does_not_run_as_root() -> None:
     assert [kind for kind, _ in instructions()].index("USER") < [kind for kind, _ in instructions()].index("ENTRYPOINT")
 
 
-def test_the_image_has_the_whole_product_and_installs_it_from_the_lock() -> None:
+def test_the_image_contains_the_product_installed_from_the_lock_file() -> None:
     copied = {source for words in of("COPY") for source in words.split()[:-1]}
     assert all((ROOT / source).exists() for source in copied)
     assert {"domain", "adapters", "projections", "api", "requirements.txt", "pyproject.toml"} <= copied

@@ -45,14 +45,14 @@ def test_a_wait_that_is_too_long_is_not_started() -> None:
     assert step_after(failure, FRESH, RetryPolicy(), agent="Ada", at=0) is None
 
 
-def test_a_rejected_key_goes_to_another_agent_at_once_and_is_never_tried_again() -> None:
+def test_a_rejected_key_passes_the_turn_to_another_agent_and_is_not_retried() -> None:
     failure = Failure(code="auth")
     assert step_after(failure, FRESH, POLICY, agent="Ada", at=0) == NextAttempt("fallback", agent="Grace")
     assert step_after(failure, FRESH, RetryPolicy(), agent="Ada", at=0) is None
 
 
 @pytest.mark.parametrize("code", ["refused", "limit", "deadline"])
-def test_what_cannot_succeed_is_final(code: FailureCode) -> None:
+def test_hopeless_failures_are_final(code: FailureCode) -> None:
     assert step_after(Failure(code=code), FRESH, POLICY, agent="Ada", at=0) is None
 
 
@@ -165,7 +165,7 @@ def test_an_unreadable_review_is_requested_again_once_with_the_problem() -> None
     assert found.delivery.status == "success"
 
 
-def test_what_stays_unreadable_fails_with_its_words_in_sight() -> None:
+def test_an_answer_that_stays_unreadable_fails_and_is_shown() -> None:
     found = story().in_review()
     found.answer("Looks fine.")
     failed, phase, *_ = found.answer("Still fine.", attempt=2)

@@ -195,7 +195,7 @@ def test_an_author_takes_over_the_answers_of_a_review_but_never_its_critique() -
     assert fails(found, "auth")[0].fallback_agent == "Grace"  # type: ignore[attr-defined]
 
 
-def test_sessions_from_before_there_were_attempts_keep_their_rules() -> None:
+def test_sessions_from_before_attempts_keep_their_rules() -> None:
     found = judging(retry=ONCE)
     found.answer("Well done.")
     assert found.request.prompt == "verdict_repair@1"

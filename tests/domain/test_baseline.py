@@ -77,7 +77,7 @@ def test_a_failing_baseline_does_not_stop_the_delivery_and_is_in_the_prompts() -
     assert story.told("validation").startswith("Passed.\n\nThese commands failed before any change:")
 
 
-def test_a_command_that_cannot_be_started_ends_it_before_any_agent() -> None:
+def test_a_command_that_cannot_start_ends_the_baseline_before_any_agent() -> None:
     story = prepared()
     seen = found(story, GREEN, MISSING)
     assert seen[:2] == ["turn.failed", "delivery.baseline_recorded"]

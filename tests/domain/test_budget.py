@@ -33,7 +33,7 @@ def budget(
     ("max_iterations", "max_attempts", "effective"),
     [(None, None, 6), (4, None, 4), (None, 3, 3), (4, 3, 4), (3, 4, 3), (1, 20, 1)],
 )
-def test_iterations_are_asked_for_first_then_the_legacy_attempts_then_six(
+def test_iterations_take_precedence_over_legacy_attempts_and_default_to_six(
     max_iterations: int | None, max_attempts: int | None, effective: int
 ) -> None:
     """S4 §4.2, K-39."""
@@ -57,7 +57,7 @@ def test_the_default_budget_is_six_iterations_in_forty_five_minutes() -> None:
         (1, -MINUTE, None),
     ],
 )
-def test_iterations_are_asked_before_minutes_and_the_deadline_itself_is_allowed(
+def test_iterations_are_checked_before_minutes_and_the_deadline_itself_is_allowed(
     iteration: int, elapsed: int, reason: Reason | None
 ) -> None:
     assert budget().exhausted(iteration=iteration, at=START + elapsed) == reason
@@ -85,7 +85,7 @@ def test_without_a_limit_no_number_of_tokens_is_too_many() -> None:
     assert budget(spent=Spent(tokens=10**12, cost_micros=10**12)).exhausted(iteration=1, at=START) is None
 
 
-def test_minutes_are_asked_before_tokens() -> None:
+def test_minutes_are_checked_before_tokens() -> None:
     spent = Spent(tokens=9)
     assert budget(spent=spent, max_tokens=1).exhausted(iteration=1, at=START + 6 * MINUTE) == "minutes"
 
@@ -128,7 +128,7 @@ def test_a_snapshot_counts_the_iteration_that_runs_as_remaining(
 @pytest.mark.parametrize(
     ("known", "more", "total"), [(None, None, None), (None, 0, 0), (0, None, 0), (2, None, 2), (None, 3, 3), (2, 3, 5)]
 )
-def test_what_is_unknown_adds_nothing_and_alone_stays_unknown(
+def test_unknown_usage_adds_nothing_and_alone_stays_unknown(
     known: int | None, more: int | None, total: int | None
 ) -> None:
     assert add(known, more) == total
@@ -148,7 +148,7 @@ def test_a_turn_without_reported_usage_counts_as_unknown(usage: Usage, spent: Sp
     assert Spent(tokens=10).after(usage, by_agent=True) == spent
 
 
-def test_commands_that_are_run_cost_nothing_and_are_not_unknown() -> None:
+def test_validation_commands_cost_nothing_and_are_not_unknown() -> None:
     assert Spent(tokens=10).after(Usage(), by_agent=False) == Spent(tokens=10)
 
 

@@ -128,7 +128,7 @@ def test_origins_do_not_know_each_other() -> None:
 # -- one at a time -------------------------------------------------------------------------------------------------
 
 
-def test_what_comes_while_a_run_is_busy_is_queued_in_order(busy: Talk) -> None:
+def test_messages_during_a_busy_run_are_queued_in_order(busy: Talk) -> None:
     for number in (2, 3, 4):
         event = busy.says(f"message {number}", f"orchestration-{number}", sender="ann")
         assert isinstance(event, MessageQueued)
@@ -169,7 +169,7 @@ def test_a_message_does_not_overtake_those_that_wait(busy: Talk) -> None:
     assert (busy.channel.busy, busy.queued()) == ("orchestration-2", ["orchestration-3"])
 
 
-def test_what_another_session_does_does_not_free_the_origin(busy: Talk) -> None:
+def test_events_of_another_session_do_not_free_the_origin(busy: Talk) -> None:
     busy.says("second", "orchestration-2")
     assert topics(busy.notes("orchestration-0", "done")) == ["channel.session_noted"]
     assert (busy.channel.busy, busy.channel.latest) == ("orchestration-1", "orchestration-1")
@@ -321,7 +321,7 @@ def test_a_sentence_never_resets(talk: Talk, text: str) -> None:
     ("text", "nearest"),
     [("리셋해줘", "reset"), ("계속 진행해줘", "continue"), ("취소해", "cancel"), ("please continue", "continue")],
 )
-def test_nearly_such_a_word_starts_nothing_while_a_run_waits_or_runs(
+def test_a_near_miss_of_a_phrase_starts_nothing_while_a_run_is_active(
     talk: Talk, text: str, nearest: str, status: str
 ) -> None:
     """Contract §13, K-1: it is asked about, never guessed at."""
@@ -339,7 +339,7 @@ def test_nearly_such_a_word_starts_nothing_while_a_run_waits_or_runs(
 
 
 @pytest.mark.parametrize("status", ["done", "reset", None])
-def test_nearly_such_a_word_is_a_message_where_no_run_waits_or_runs(talk: Talk, status: str | None) -> None:
+def test_a_near_miss_of_a_phrase_is_a_message_if_no_run_is_active(talk: Talk, status: str | None) -> None:
     if status is not None:
         rests(talk, status)
     assert isinstance(talk.says("리셋해줘", "orchestration-2"), MessageStarted)
@@ -377,7 +377,7 @@ def test_continue_and_reset_apply_to_the_latest_run(talk: Talk) -> None:
     assert (event.session_id, event.reason) == ("orchestration-1", "enough")
 
 
-def test_continue_and_reset_are_refused_where_there_was_never_a_run(talk: Talk) -> None:
+def test_continue_and_reset_are_refused_without_any_run(talk: Talk) -> None:
     talk.says("리셋", "orchestration-1")
     assert str(talk.refused(ContinueLatest())) == "이어갈 worklog가 없습니다. (There is nothing to continue.)"
     assert str(talk.refused(ResetLatest())) == "리셋할 worklog가 없습니다. (There is nothing to reset.)"
@@ -418,7 +418,7 @@ def test_a_direct_answer_does_not_clear_or_hide_the_waiting_run(talk: Talk, stat
     assert event.session_id == "orchestration-1"
 
 
-def test_what_needs_no_words_finds_the_run_that_waits_after_a_direct_answer(talk: Talk) -> None:
+def test_continue_without_text_finds_the_waiting_run_after_a_direct_answer(talk: Talk) -> None:
     thanked(rests(talk, "checkpoint"))
     assert isinstance(talk.says("리셋해줘", "orchestration-3"), MessageUnclear)
     [event] = talk.when(ResetLatest())
@@ -468,7 +468,7 @@ def test_continuing_clears_nothing(talk: Talk) -> None:
     assert event.clears == ()
 
 
-def test_without_an_origin_a_session_leaves_those_of_others_alone() -> None:
+def test_a_session_without_an_origin_leaves_other_sessions_alone() -> None:
     """Everybody's sessions have no origin; only a message takes the latest of them for its own."""
     talk = Talk(origin="")
     for number in (5, 6):

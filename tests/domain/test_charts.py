@@ -120,7 +120,7 @@ def test_a_state_has_the_status_word_of_the_seed(state: str, status: str) -> Non
     assert delivery.status(state) == status
 
 
-def test_what_is_not_allowed_is_refused_with_what_is() -> None:
+def test_a_forbidden_event_is_refused_with_the_allowed_ones() -> None:
     with pytest.raises(Refused, match=r"^Only a review approves\.$") as refusal:
         delivery.TABLE.next("planning", "send_back", lambda _: False, sentence="Only a review approves.")
     assert refusal.value.allowed == ("cancel", "complete", "exhaust", "extend", "fail")

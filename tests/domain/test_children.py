@@ -392,7 +392,7 @@ def test_a_reviewer_that_fails_does_not_let_the_work_count() -> None:
     assert run.told(RUN, "issues") == "[Review NEEDS_FIX] The review broke off: reviewer: crash: gone"
 
 
-def test_a_review_looks_at_the_workspace_as_the_work_has_left_it() -> None:
+def test_a_review_sees_the_workspace_after_the_work() -> None:
     """Each review in a folder of its own, which is none of the agents'."""
     run = working(subtask("Backend"), subtask("Frontend"), workspace="/srv/project")
     run.answers(RUN, "Done.", agent="Backend", tree="t1", base=None)
@@ -562,7 +562,7 @@ MINUTE = 60_000
     ("talked", "waited", "outcome"),
     [(0, 600, "implementation"), (9, 600, "implementation"), (11, 0, "exhausted"), (11, 600, "exhausted")],
 )
-def test_the_minutes_that_a_person_takes_do_not_count_and_those_of_the_reviewers_do(
+def test_minutes_of_waiting_for_a_person_do_not_count_but_those_of_reviewers_do(
     talked: int, waited: int, outcome: str
 ) -> None:
     """S4 §7.1 with a person in the loop: of ten minutes, talk uses some, waiting none."""

@@ -470,7 +470,7 @@ def test_shipped_v3_keeps_its_own_numbers(told: list[tuple[str, str]], what: str
     assert (found.recommendation, found.profile) == (what, "shipped-v3")
 
 
-def test_mysti_looks_at_the_last_round_alone_and_takes_no_pair_for_half_stable() -> None:
+def test_mysti_reads_only_the_last_round_and_counts_no_pair_as_half_stable() -> None:
     found = assess(rounds((C, "reject, wrong"), (R, "agree, correct, wrong")), MYSTI)
     assert found.agreement_ratio == near(2 / 3)
     assert found.avg_stability == 0.5
@@ -508,7 +508,7 @@ def test_profiles_are_found_by_name() -> None:
     assert [p.id for p in PROFILES.values()] == ["seed@1", "shipped-v3@1", "mysti@1"]
 
 
-def test_an_unknown_profile_is_refused_with_the_names_there_are() -> None:
+def test_an_unknown_profile_is_refused_with_the_known_names() -> None:
     with pytest.raises(Invalid) as refused:
         named("v4")
     assert refused.value.errors == {
@@ -682,7 +682,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("piece", HOSTILE)
-def test_hostile_texts_take_time_in_proportion_to_their_length(piece: str) -> None:
+def test_hostile_texts_take_linear_time(piece: str) -> None:
     """Thirty-two times the text may take some thirty-two times as long; a quadratic rule would take a thousand."""
 
     def seconds(length: int) -> float:

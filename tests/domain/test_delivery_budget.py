@@ -88,7 +88,7 @@ def test_the_end_of_a_budget_has_the_text_and_fields_of_the_seed() -> None:
     }
 
 
-def test_a_spent_budget_finishes_with_the_iteration_that_could_not_begin() -> None:
+def test_a_spent_budget_ends_with_the_iteration_that_could_not_start() -> None:
     """Behaviour §3.3, K-43: both events carry maximum + 1."""
     story = DeliveryStory(iterations=1).in_review()
     story.blocks()
@@ -97,7 +97,7 @@ def test_a_spent_budget_finishes_with_the_iteration_that_could_not_begin() -> No
     assert (end.iteration, end.phase, end.remaining_iterations, end.reason) == (2, "review", 0, "iterations")
 
 
-def test_a_budget_that_is_spent_within_an_iteration_finishes_with_that_iteration() -> None:
+def test_a_budget_spent_during_an_iteration_ends_with_that_iteration() -> None:
     story = DeliveryStory(iterations=3).in_review()
     story.approves(after=DEADLINE + 1)
     assert story.delivery.status == "success"

@@ -204,7 +204,7 @@ def test_a_validation_is_not_accepted_as_a_review() -> None:
     assert story.delivery.state == "packaging"
 
 
-def test_at_most_one_turn_is_waited_for_and_none_after_the_end() -> None:
+def test_at_most_one_turn_is_open_and_none_after_the_end() -> None:
     for phase in RUNNING:
         assert len(story_in(phase).delivery.outstanding) == 1
     for state in ENDED:

@@ -124,7 +124,7 @@ def test_a_long_discussion_that_failed_is_kept_whole_instead_of_a_synthesis() ->
 # ------------------------------------------------------------------------------------------------------------ by none
 
 
-def test_without_an_expiry_nothing_is_waited_for_but_a_person() -> None:
+def test_without_an_expiry_only_a_person_can_decide() -> None:
     story = waiting()
     assert story.talk.expires_at is None
     assert story.talk.outstanding == {}
@@ -226,7 +226,7 @@ def test_a_decided_discussion_cannot_be_cancelled() -> None:
     assert str(story.refused(_cancel())) == f"{told} It has been decided: apply_fix. Nothing is allowed now."
 
 
-def test_calling_off_before_a_word_was_said_leaves_a_verdict_that_waves_nothing_on() -> None:
+def test_cancelling_before_the_first_round_approves_nothing() -> None:
     story = DiscussionStory()
     [cancelled] = [event for event in story.cancels() if isinstance(event, Cancelled)]
     assert cancelled.feedback == {"verdict": "NEEDS_FIX", "summary": "The review was called off.", "issues": []}

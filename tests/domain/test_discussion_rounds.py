@@ -289,7 +289,7 @@ def test_the_last_object_that_fits_is_the_verdict() -> None:
         ("<think>" + critique("PASS"), "The reply holds no review verdict."),
     ],
 )
-def test_unreadable_feedback_is_recorded_as_such_and_is_never_a_pass(words: str, problem: str) -> None:
+def test_unreadable_feedback_is_recorded_and_never_a_pass(words: str, problem: str) -> None:
     story = DiscussionStory(rounds=1)
     story.says(words)
     [said] = story.rounds()
@@ -488,7 +488,7 @@ def test_what_was_never_agreed_stays_visible() -> None:
     assert story.asked_for().dissent == ("It is fast.", "No test.", "A test exists.")
 
 
-def test_dissent_is_visible_even_where_the_words_seem_to_agree() -> None:
+def test_dissent_is_visible_even_if_the_text_seems_to_agree() -> None:
     story = DiscussionStory()
     against = critique(words=AGREES, issues=[issue("No test.")])
     story.says(against, AGREES, against, "All in all.")

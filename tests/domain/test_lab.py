@@ -69,7 +69,7 @@ def test_where_a_profile_would_have_stopped_against_the_record(
         (None, None, ("apply_fix",) * 5, None),
     ],
 )
-def test_a_person_overrules_what_was_suggested_where_the_profile_stops(
+def test_a_decision_against_the_suggestion_counts_as_overruled(
     choice: str | None, decided_by: Any, suggestions: tuple[str | None, ...], overruled: bool | None
 ) -> None:
     found = talk(*[AGREED] * 5, choice=choice, decided_by=decided_by, suggestions=suggestions)

@@ -82,7 +82,7 @@ def claim(agent: str, *files: str, side_by_side: bool = True) -> FileClaim:
         pytest.param([claim("A", "pages/[id].tsx"), claim("B", "pages/b.tsx")], [True, True], id="brackets-are-names"),
     ],
 )
-def test_agents_work_side_by_side_only_on_files_of_their_own(claims: list[FileClaim], expected: list[bool]) -> None:
+def test_agents_work_in_parallel_only_on_separate_files(claims: list[FileClaim], expected: list[bool]) -> None:
     """K-19."""
     assert parallel(claims) == expected
 

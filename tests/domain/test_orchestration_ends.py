@@ -238,7 +238,7 @@ def test_after_a_checkpoint_there_is_no_second_one() -> None:
     assert sum(isinstance(event, CheckpointReached) for event in story.events) == 1
 
 
-def test_after_a_checkpoint_who_had_no_checkpoint_stays_finished() -> None:
+def test_after_a_checkpoint_agents_without_one_stay_finished() -> None:
     story = OrchestrationStory().planned(subtask("Backend", checkpoint=True), subtask("Docs"))
     story.round(Backend=True, Docs=True)
     story.resumes()
@@ -309,7 +309,7 @@ def test_after_partial_the_same_phase_continues_with_new_rounds() -> None:
     assert (story.run.status, story.run.round) == ("partial", 4)
 
 
-def test_a_checkpoint_that_was_not_reached_is_still_one_after_partial() -> None:
+def test_an_unreached_checkpoint_remains_after_partial() -> None:
     story = OrchestrationStory(max_rounds=1).planned(subtask("Backend", 3, 4, checkpoint=True))
     story.round(Backend=True)
     story.resumes()
@@ -322,7 +322,7 @@ def test_a_checkpoint_that_was_not_reached_is_still_one_after_partial() -> None:
 
 
 @pytest.mark.parametrize("words", ["Status: done", "- Status: reset", "## Final Summary\n| X | ✅ 완료 |"])
-def test_what_agents_write_never_decides_whether_a_run_can_be_continued(words: str) -> None:
+def test_agents_texts_never_decide_whether_a_run_can_continue(words: str) -> None:
     """C1, C3: shipped, continue was refused for ever once an agent had written `Status: done`."""
     story = OrchestrationStory(prompt=f"src/ API 만들어줘 {words}", max_rounds=1)
     story.planned(subtask("Backend", 3, 4, task=words, checkpoint=True))
@@ -491,7 +491,7 @@ def no_plan() -> OrchestrationStory:
 
 
 @pytest.mark.parametrize("story", [paused, done, was_reset, no_plan])
-def test_rounds_are_not_added_where_they_are_not_what_is_missing(story: Any) -> None:
+def test_rounds_cannot_be_added_if_something_else_is_missing(story: Any) -> None:
     found: OrchestrationStory = story()
     refusal = found.refused(AddRounds(add_rounds=1, reason="more"))
     sentence = f"An orchestration in the state {found.run.status} cannot be given more rounds."

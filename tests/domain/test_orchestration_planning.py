@@ -232,7 +232,7 @@ def test_the_role_of_a_subtask_is_the_planners_word(role: str | None, recorded: 
 
 
 @pytest.mark.parametrize("role", ["planner", "judge", "assistant"])
-def test_an_employee_whose_role_bears_the_name_of_a_post_is_an_employee(role: str) -> None:
+def test_an_employee_with_the_role_of_a_crew_member_is_an_employee(role: str) -> None:
     """A role is an agent's word; what a reply is taken for must not hang on it."""
     story = OrchestrationStory().planned(subtask("Backend", role=role), subtask("Docs"))
     story.works("Backend", json.dumps({"verdicts": [{"agent": "Docs", "pass": True}], "allDone": True}))
@@ -381,7 +381,7 @@ def test_retry_after_two_invalid_plans_asks_for_a_new_one() -> None:
     assert (story.asked, story.run.refused_plans) == (["Backend"], 0)
 
 
-def test_the_words_of_a_planner_that_answers_in_prose_are_the_summary() -> None:
+def test_a_prose_answer_of_the_planner_is_the_summary() -> None:
     """S1 §1.5.5: they may be a question to the person."""
     story = OrchestrationStory()
     story.answer("Hm.")

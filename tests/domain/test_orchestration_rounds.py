@@ -107,7 +107,7 @@ def test_each_refused_parallel_request_is_one_warning() -> None:
     assert story.run.warnings == ("Docs does not work in parallel: it shares a.py with Backend.",)
 
 
-def test_agents_at_once_know_of_each_other_but_not_of_results() -> None:
+def test_parallel_agents_know_each_other_but_not_the_results() -> None:
     story = OrchestrationStory().planned(subtask("Backend", **files("a.py", "b.py")), subtask("Docs", **files("c.md")))
     asked = story.requested("Backend")
     assert (asked.lane, story.requested("Docs").lane, asked.access) == (1, 2, "write")
@@ -117,7 +117,7 @@ def test_agents_at_once_know_of_each_other_but_not_of_results() -> None:
     assert story.whole(asked.context["previous_results"]) == ""
 
 
-def test_agents_in_turn_see_the_first_150_characters_of_what_came_before() -> None:
+def test_sequential_agents_see_the_first_150_characters_of_earlier_results() -> None:
     story = OrchestrationStory().planned(subtask("Data", **files("a.py")), subtask("Backend"), subtask("Docs"))
     story.works("Data", "가" * 200)
     assert story.told("previous_results") == f"- Data (done): {'가' * 150}"
@@ -174,7 +174,7 @@ def test_an_agents_conversation_is_kept_and_resumed_in_the_next_round() -> None:
     }
 
 
-def test_a_conversation_is_only_kept_of_a_turn_that_was_answered() -> None:
+def test_only_answered_turns_keep_their_conversation() -> None:
     """§1.8: a new session id is stored only when the exit code is 0."""
     story = OrchestrationStory().planned(subtask("Backend", 3, 4))
     story.works("Backend", agent_session="broken", failure=Failure(code="crash"))
@@ -393,7 +393,7 @@ def test_one_verdict_never_passes_several_subtasks() -> None:
     assert refused.reason == "has several subtasks; the verdict has to name one of s1, s3"
 
 
-def test_a_subtask_need_not_be_named_where_an_agent_has_one_left() -> None:
+def test_a_verdict_needs_no_subtask_if_an_agent_has_one_left() -> None:
     story = twice()
     judges(story, ("Backend", "s1", False), ("Docs", "s2", True), ("Backend", "s3", True))
     for _ in range(2):
@@ -469,7 +469,7 @@ def test_a_claim_that_fails_moves_nothing() -> None:
         ([3, True], 4, False),
     ],
 )
-def test_a_claim_counts_from_two_phases_on_and_to_its_highest(claim: object, phase: int, completed: bool) -> None:
+def test_a_claim_counts_from_two_phases_up_to_its_highest(claim: object, phase: int, completed: bool) -> None:
     """RL-21: a PASS skips no phase that was not judged."""
     story = OrchestrationStory().planned(subtask("Backend", 3, 5), subtask("Docs", 3, 5))
     story.works("Backend", json.dumps({"phases_completed": claim}))

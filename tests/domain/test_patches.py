@@ -66,7 +66,7 @@ def test_common_words_and_imports_attribute_nothing() -> None:
     assert normal("  a = \tb ") == "a=b"
 
 
-def test_what_a_patch_takes_away_and_adds_again_is_only_moved() -> None:
+def test_lines_that_a_patch_removes_and_adds_again_are_moved() -> None:
     patch = "--- a/a\n+++ b/a\n@@ -1,2 +1,3 @@\n-total = 1\n+  total = 1\n }\n+}\n"
     work = TurnWork("s", "s.t1", patch)
     assert work.moved == {"total=1"} and dict(work.added) == {"}": 1}

@@ -218,7 +218,7 @@ def test_a_subtask_without_a_name_or_with_other_shapes_is_invalid(subtask: Json)
         ((3, 4, 5), 0, True, 0, (1, False)),
     ],
 )
-def test_a_pass_moves_past_what_was_judged_and_a_fail_stays(
+def test_a_pass_moves_past_the_judged_phases_and_a_fail_stays(
     phases: tuple[int, ...], idx: int, passed: bool, judged: int, expected: tuple[int, bool]
 ) -> None:
     assert advance(phases, idx, passed, judged=judged) == expected

@@ -167,7 +167,7 @@ def test_a_command_that_gives_the_same_events_today_is_not_a_difference() -> Non
     assert difference(begun(message), message) is None
 
 
-def test_a_command_that_would_not_follow_today_is_the_difference() -> None:
+def test_a_command_that_would_not_be_given_today_is_the_difference() -> None:
     """The message says to begin something else than what was begun."""
     [message] = told(says("do this"))
     [other] = told(says("do that"))

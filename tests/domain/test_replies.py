@@ -192,7 +192,7 @@ def test_a_boolean_is_not_accepted_as_a_word() -> None:
     assert problem("verdicts", '{"Verdicts":[]}') == "The reply holds no list of verdicts."
 
 
-def test_a_malformed_blocking_issue_is_not_outdone_by_an_earlier_approval() -> None:
+def test_a_malformed_blocking_issue_is_not_replaced_by_an_earlier_approval() -> None:
     """K-36: a blocking issue is never dropped."""
     assert problem("review_artifact", '{"blockingIssues":[]}' + '{"blockingIssues":[{"id":"i","title":"t"}]}')
 

@@ -31,7 +31,7 @@ FIX = '{"verdict":"NEEDS_FIX"}'
         'He said \\"{\\" or {"\\',
     ],
 )
-def test_braces_of_prose_do_not_lose_the_verdict_on_their_line(prose: str) -> None:
+def test_braces_in_prose_do_not_hide_the_verdict_on_their_line(prose: str) -> None:
     assert replies.review(f"{prose} {FIX}").verdict == "NEEDS_FIX"
     judged = '{"verdicts":[{"agent":"A","pass":true}]}'
     assert [found.agent for found in replies.verdicts(f'{prose} {judged} and "}}" {{').verdicts] == ["A"]
@@ -59,7 +59,7 @@ def test_a_name_in_prose_is_not_the_start_of_an_answer() -> None:
         f'Print "{{" and {{"summary": no, "draft":{PASS}, "verdict":"NEEDS_FIX"}}',
     ],
 )
-def test_a_badly_written_refusal_does_not_become_the_approval_before_or_within_it(refusal: str) -> None:
+def test_a_malformed_refusal_is_not_replaced_by_an_approval_before_or_inside_it(refusal: str) -> None:
     """K-15, K-36: the last words that try to be an answer are the answer."""
     with pytest.raises(Unreadable):
         replies.review(f"{PASS} {refusal}")
@@ -92,7 +92,7 @@ SUMMARIES = st.text('{}[]"\\,: ab\n가', max_size=30)
 
 @given(LINE, LINE, SUMMARIES, st.sampled_from(["PASS", "NEEDS_FIX"]))
 @settings(max_examples=300)
-def test_the_object_is_found_whatever_braces_and_quotes_stand_on_its_line(
+def test_an_object_is_found_with_any_braces_and_quotes_on_its_line(
     before: str, after: str, summary: str, verdict: str
 ) -> None:
     answer = json.dumps({"summary": summary, "verdict": verdict})
@@ -181,6 +181,6 @@ def test_a_flood_of_braces_takes_steps_in_proportion(part: str) -> None:
 @pytest.mark.usefixtures("counting")
 @given(st.lists(st.sampled_from([*PARTS, ":", ",", "[", "]", "1", "```", " "]), min_size=1, max_size=8).map("".join))
 @settings(max_examples=300, deadline=None)
-def test_no_pattern_of_braces_takes_steps_out_of_proportion(part: str) -> None:
+def test_braces_are_parsed_in_linear_time(part: str) -> None:
     words = part * (4_000 // len(part))
     assert steps(words) <= STEPS * len(words)

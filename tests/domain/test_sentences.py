@@ -31,7 +31,7 @@ def codes(path: Path) -> set[str]:
     return {node.value for node in named if isinstance(node, ast.Constant)}
 
 
-def test_every_code_has_korean_that_fills_places_of_the_english() -> None:
+def test_every_korean_text_uses_the_placeholders_of_the_english_one() -> None:
     for code, both in CATALOGUE.items():
         assert both["ko"].strip(), code
         assert "en" not in both or places(both["ko"]) <= places(both["en"]), code
@@ -67,7 +67,7 @@ def test_events_and_states_keep_a_sentence_with_its_code() -> None:
 
 
 @pytest.mark.parametrize("code", ["no_such_code", "end_by_time"])
-def test_a_sentence_that_this_version_cannot_word_is_shown_as_it_came(code: str) -> None:
+def test_an_unknown_sentence_is_shown_as_recorded(code: str) -> None:
     data = {"text": "As it came.", "code": code, "params": {"number": "x"}}
     assert in_language(TypeAdapter(Sentence).validate_python(data), "ko") == "As it came."
 
@@ -126,7 +126,7 @@ def own_words(call: ast.Call) -> bool:
     return re.search(r"[A-Za-z]{2,} [a-z]{2,}", plain) is not None
 
 
-def test_every_reason_of_a_failure_that_hansard_words_is_a_sentence() -> None:
+def test_every_reason_that_hansard_writes_itself_is_a_sentence() -> None:
     made = ("Failure", "Failure.of", "WorkspaceError", "Misreadable", "Finished")
     found = {
         f"{path.name}:{node.lineno}"

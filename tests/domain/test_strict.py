@@ -85,7 +85,7 @@ def test_sixty_four_levels_are_the_most(opening: str, closing: str) -> None:
 
 
 @pytest.mark.parametrize("hostile", ["[" * 100_000, '{"a":' * 100_000, '[{"a":' * 100_000, "[" * 99_000 + "]" * 99_000])
-def test_a_depth_of_thousands_is_refused_before_it_is_parsed(hostile: str) -> None:
+def test_very_deep_nesting_is_refused_before_parsing(hostile: str) -> None:
     with pytest.raises(Malformed, match="nests more than 64 levels"):
         decode(hostile)
 

@@ -31,7 +31,7 @@ def vote(story: DiscussionStory, choice: Choice, actor: str, *, seen: str | None
     return story.when(Decide(choice=choice, actor=actor, seen=seen or story.talk.seen))
 
 
-def test_a_decision_falls_when_enough_people_chose_the_same() -> None:
+def test_a_decision_is_made_when_enough_people_agree() -> None:
     story = team(approvers=2)
     [first] = vote(story, "skip", "person:ada")
     assert isinstance(first, DecisionVoted)

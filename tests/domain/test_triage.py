@@ -33,7 +33,7 @@ SEED_ROWS = [
 
 
 @pytest.mark.parametrize(("text", "signals"), SEED_ROWS)
-def test_the_default_policy_agrees_with_every_input_of_the_seed(text: str, signals: tuple[str, ...]) -> None:
+def test_the_default_policy_decides_every_example_of_the_seed_correctly(text: str, signals: tuple[str, ...]) -> None:
     assert triage(text) == Triage.model_validate({"orchestrate": len(signals) >= 2, "signals": signals})
 
 
@@ -41,7 +41,7 @@ ORCHESTRATED = {"S3-table-6", "S3-table-7", "S3-table-8", "S3-test-9", "S3-test-
 
 
 @pytest.mark.parametrize(("text", "case"), [(row.values[0], row.id) for row in SEED_ROWS])
-def test_the_seed_orchestrates_six_of_its_inputs_and_answers_the_others(text: str, case: str) -> None:
+def test_six_examples_of_the_seed_are_orchestrated_and_the_others_answered(text: str, case: str) -> None:
     assert triage(text).orchestrate is (case in ORCHESTRATED)
 
 
@@ -263,7 +263,7 @@ def test_the_exact_continue_phrases_are_the_continue_intent(text: str) -> None:
         "RESET ",
     ],
 )
-def test_the_exact_phrases_to_start_afresh_are_the_reset_intent(text: str) -> None:
+def test_the_exact_reset_phrases_are_the_reset_intent(text: str) -> None:
     """S1 §3.7 as whole texts (K-1)."""
     assert intent(text) == "reset"
     assert intent(unicodedata.normalize("NFD", text)) == "reset"

@@ -307,6 +307,6 @@ def test_the_summary_keeps_the_end_of_a_long_output() -> None:
     assert summary.endswith("aaathe end")
 
 
-def test_the_end_that_the_runner_kept_speaks_for_an_output_that_was_cut() -> None:
+def test_a_cut_output_is_classified_by_the_end_that_was_kept() -> None:
     run = _run("x", 1, out="a" * 20_000).model_copy(update={"tail": "3 tests failed"})
     assert outcome([run]).summary == "Validation failed (test): `x` ended with exit code 1.\n3 tests failed"

@@ -45,7 +45,7 @@ def exhausted(stage: Stage) -> Stage:
     return validated(stage).answers(NAME, BLOCKING)
 
 
-def test_a_way_does_not_lead_through_running_out_of_budget(stage: Stage) -> None:
+def test_an_explained_path_never_exhausts_the_budget(stage: Stage) -> None:
     in_review(stage, review=REVIEW).answers(NAME, APPROVING)
     assert stage.session(NAME).state == "under_review"
     child = stage.session(NAME).children[0]

@@ -46,7 +46,7 @@ def counted(views: SqliteViews, name: str) -> list[int]:
 # -- catching up ---------------------------------------------------------------------------------------------------
 
 
-def test_a_start_does_not_run_after_a_head_that_keeps_moving(store: Store, views: SqliteViews) -> None:
+def test_a_start_does_not_chase_a_growing_log(store: Store, views: SqliteViews) -> None:
     store_events(store, success().events)
     follower = Follower(store, views, page=10)
     assert follower.catch_up(25) == 30
@@ -88,7 +88,7 @@ def test_every_size_of_page_folds_every_event_once(views: SqliteViews, page: int
     assert counted(views, "seen") == list(range(1, 67))
 
 
-def test_a_new_view_is_folded_from_the_beginning_and_the_others_are_not(views: SqliteViews) -> None:
+def test_only_a_new_view_is_folded_from_the_beginning(views: SqliteViews) -> None:
     log = merged(success())
     Follower(log, views, [counter("old")]).catch_up()
     heard: list[Recorded] = []
@@ -239,7 +239,7 @@ def test_a_position_that_is_reached_is_not_waited_for(views: SqliteViews) -> Non
     assert asyncio.run(follower.wait_for(66, 0.0)) is True
 
 
-def test_a_position_that_does_not_come_is_waited_for_no_longer_than_asked(views: SqliteViews) -> None:
+def test_waiting_for_a_position_ends_at_the_time_limit(views: SqliteViews) -> None:
     follower = Follower(Twin(), views)
     follower.start()
     assert asyncio.run(follower.wait_for(1, 0.01)) is False
@@ -320,7 +320,7 @@ def test_readers_do_not_wait_for_a_parked_view(views: SqliteViews) -> None:
     assert counted(views, "bad") == []
 
 
-def test_a_parked_view_stays_parked_in_the_next_life_until_it_is_rebuilt(views: SqliteViews) -> None:
+def test_a_parked_view_stays_parked_after_a_restart_until_it_is_rebuilt(views: SqliteViews) -> None:
     log = merged(success())
     Follower(log, views, [counter("view", poison=20)]).catch_up()
     mended = Follower(log, views, [counter("view")])

@@ -48,7 +48,7 @@ def paused(stage: Stage, session_id: str = "orchestration-1") -> Stage:
     return stage.answers(session_id, "Done.").answers(session_id, verdicts(Backend=True))
 
 
-def test_a_decision_comes_with_all_that_is_needed_to_make_it(tmp_path: Path) -> None:
+def test_an_open_decision_includes_everything_needed_to_make_it(tmp_path: Path) -> None:
     stage = reviewed(Stage(tmp_path), expires_ms=60 * SECOND)
     assert page(stage)["items"] == [
         {
@@ -130,7 +130,7 @@ def test_continued_and_reset_sessions_leave_at_once(tmp_path: Path, command: Com
     assert waiting(stage.do("orchestration-1", command)) == []
 
 
-def test_everything_that_waits_is_listed_with_what_it_waits_for(tmp_path: Path) -> None:
+def test_everything_waiting_is_listed_with_the_reason(tmp_path: Path) -> None:
     """Contract-2 §16, K6: a script that polls the inbox sees exhausted deliveries and stopped runs, too."""
     stage = paused(reviewed(Stage(tmp_path)))
     stage.delivers("delivery-1", limits=BudgetLimits(max_iterations=1))
@@ -176,7 +176,7 @@ def test_an_item_names_the_owner_the_repository_and_the_cost(tmp_path: Path) -> 
     assert (found["owner"], found["repository"], found["costMicros"]) == ("tester", "/work/app", 9)
 
 
-def test_a_run_that_comes_to_another_checkpoint_waits_again(tmp_path: Path) -> None:
+def test_a_run_waits_again_at_the_next_checkpoint(tmp_path: Path) -> None:
     stage = paused(Stage(tmp_path)).do("orchestration-1", ResetOrchestration())
     assert waiting(paused(stage, "orchestration-2")) == ["orchestration-2"]
 

@@ -99,7 +99,7 @@ def test_a_failure_delays_nothing_else_and_is_retried_the_next_time(
     assert shelf.kept == ["b", "a"]
 
 
-def test_what_is_damaged_is_given_up_until_it_changes_again(shelf: Shelf, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_session_is_skipped_until_it_changes_again(shelf: Shelf, caplog: pytest.LogCaptureFixture) -> None:
     found = keeper(shelf)
     shelf.damaged = {"a"}
     found.tell(["a", "b"])
@@ -114,7 +114,7 @@ def test_what_is_damaged_is_given_up_until_it_changes_again(shelf: Shelf, caplog
     assert shelf.kept == ["b", "a"]
 
 
-def test_what_changes_while_it_is_worked_on_is_worked_on_again(shelf: Shelf) -> None:
+def test_sessions_that_change_during_the_work_are_processed_again(shelf: Shelf) -> None:
     found = keeper(shelf)
     changes = iter([["a", "b"]])
     shelf.at_hand = lambda name: found.tell(next(changes, []))
@@ -212,7 +212,7 @@ def test_keeping_shows_that_the_end_is_near(shelf: Shelf) -> None:
     found.stop()
 
 
-def test_starting_and_stopping_twice_is_as_once_and_it_starts_again(shelf: Shelf) -> None:
+def test_starting_and_stopping_are_idempotent_and_it_can_start_again(shelf: Shelf) -> None:
     missed = Missed()
     found = keeper(shelf, missed)
     found.stop()

@@ -119,7 +119,7 @@ def test_parents_and_children_know_each_other(walk: Walk) -> None:
         assert all(walk.sessions[child].parent == session.id for child in row.children)
 
 
-def test_the_worklog_of_a_version_is_never_changed_by_what_comes_later(walk: Walk) -> None:
+def test_later_events_never_change_the_worklog_of_a_version(walk: Walk) -> None:
     for step in walk.steps:
         assert worklog.render(walk.records[step.session.id].worklog, step.session) == step.worklog
 

@@ -61,7 +61,7 @@ def rows(tmp_path: Path) -> list[tuple[int, str, int, str, bytes]]:
         return [row[:5] for row in store.rows.events()]
 
 
-def test_what_is_left_of_an_event_is_what_the_whole_event_says(tmp_path: Path) -> None:
+def test_a_trimmed_event_agrees_with_the_whole_event(tmp_path: Path) -> None:
     found = rows(tmp_path)
     outlined = outline_all(found, OMITTED)
     assert len(outlined) == len(found)

@@ -111,7 +111,7 @@ def _no(db: Database, recorded: Recorded) -> None:
     raise AssertionError("nothing is folded here")
 
 
-def test_readers_see_the_old_views_until_the_new_ones_stand(views: SqliteViews) -> None:
+def test_readers_see_the_old_views_until_the_new_ones_are_ready(views: SqliteViews) -> None:
     log = merged(success(), success("delivery-2"))
     seen: list[int] = []
 

@@ -55,7 +55,7 @@ def test_only_so_many_records_and_events_are_kept() -> None:
         assert records.of("delivery-1", 66) is not first
 
 
-def test_a_turn_has_its_prompt_in_sections_and_what_came_of_it() -> None:
+def test_a_turn_has_its_prompt_in_sections_and_its_outcome() -> None:
     story = Story().start().answers("A plan.", model="m-1", patch="+1").fails("timeout", "nothing came")
     turns = record_of(story.events).turns
     planning, architecture = turns["delivery-1.t1"], turns["delivery-1.t2"]

@@ -220,7 +220,7 @@ def test_a_checkpoint_waits_for_a_person_too(stage: Stage, folded: Any) -> None:
     assert rows(folded(), "decisions", *columns) == [("orchestration", "checkpoint", "person", "continue", 5_000)]
 
 
-def test_what_an_agent_did_not_report_is_unknown_and_never_zero(tmp_path: Path) -> None:
+def test_unreported_usage_is_unknown_and_never_zero(tmp_path: Path) -> None:
     story = Story("delivery-1").start().answers("plan", usage=Usage(input_tokens=100, cost_micros=7))
     story.answers("arch", usage=Usage(output_tokens=0)).answers("design")
     views = caught_up(tmp_path / "views.db", merged(story))
@@ -359,7 +359,7 @@ def test_an_unknown_report_is_unknown(deliveries: SqliteViews) -> None:
 # -- forks ---------------------------------------------------------------------------------------------------------
 
 
-def test_what_a_fork_has_from_its_source_is_paid_decided_and_judged_once(tmp_path: Path) -> None:
+def test_reports_count_the_shared_history_of_a_fork_once(tmp_path: Path) -> None:
     story = success("delivery-1")
     copied = [recorded._replace(session_id="delivery-2") for recorded in story.events]
     last = copied[-1]
@@ -398,7 +398,7 @@ def test_a_fork_of_a_finished_session_is_a_what_if_and_overrules_no_one(stage: S
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_report_as_of_a_position_is_that_of_a_log_that_ends_there(tmp_path: Path, seed: int) -> None:
+def test_a_report_at_a_position_equals_that_of_a_log_that_ends_there(tmp_path: Path, seed: int) -> None:
     stage = wander(tmp_path, seed, steps=60)
     whole, growing, log = SqliteViews(tmp_path / "w.db"), SqliteViews(tmp_path / "g.db"), Twin()
     Follower(stage.store, whole).catch_up()
@@ -473,7 +473,7 @@ def test_limits_of_tokens_and_money_are_those_that_were_set(tmp_path: Path) -> N
 # -- as it is now ------------------------------------------------------------------------------------------------------
 
 
-def test_the_summary_of_now_is_that_as_of_the_newest_position(tmp_path: Path) -> None:
+def test_the_current_summary_equals_that_at_the_newest_position(tmp_path: Path) -> None:
     """Sessions of every kind, folded page by page."""
     with closing(wander(tmp_path, 12, 200).store) as store, closing(SqliteViews(tmp_path / "views.db")) as views:
         Follower(store, views, page=7).catch_up()
@@ -486,7 +486,7 @@ def test_the_summary_of_now_is_that_as_of_the_newest_position(tmp_path: Path) ->
                 assert then.rows
 
 
-def test_the_summary_of_now_reads_one_row_for_each_session(tmp_path: Path) -> None:
+def test_the_current_summary_reads_one_row_per_session(tmp_path: Path) -> None:
     with closing(wander(tmp_path, 12, 60).store) as store, closing(SqliteViews(tmp_path / "views.db")) as views:
         Follower(store, views).catch_up()
         with views.transaction() as db:

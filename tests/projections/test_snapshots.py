@@ -181,7 +181,7 @@ def test_what_other_rules_folded_does_not_count(
     assert snapshots.nearest("delivery-1", 46) == folded(store, "delivery-1", 42)
 
 
-def test_what_was_folded_from_another_history_does_not_count(
+def test_snapshots_of_another_history_are_ignored(
     log: Reading, store: Store, views: SqliteViews, tmp_path: Path
 ) -> None:
     """A log that was put back and went on otherwise: the same versions, other events."""

@@ -224,7 +224,7 @@ def test_a_review_shows_verdict_issues_and_convergence_of_every_round(tmp_path: 
     )
 
 
-def test_a_critic_that_crashes_leaves_its_error_where_a_person_decides(tmp_path: Path) -> None:
+def test_the_error_of_a_crashed_critic_is_shown_with_the_decision(tmp_path: Path) -> None:
     """K-32: fail closed."""
     stage = Stage(tmp_path).discusses("debate-1", "Plan A").fails("debate-1", "boom")
     text = worklog(stage, "debate-1")

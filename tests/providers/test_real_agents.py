@@ -116,7 +116,7 @@ def test_one_refusal_for_the_rate_is_waited_out(
     counted(answered(found), provider)
 
 
-def test_what_cannot_succeed_ends_at_once_and_can_be_retried(
+def test_final_failures_end_at_once_and_can_be_retried(
     program: str, provider: Provider, repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     provider.rules = [Rule("You are the planner", [Step(status=401)])]

@@ -29,7 +29,7 @@ def test_sessions_under_weather_end_as_without_it() -> None:
 
 
 @pytest.mark.nightly
-def test_a_thousand_sessions_under_weather_end_as_without_it() -> None:
+def test_a_thousand_sessions_with_faults_end_as_without_faults() -> None:
     check(8, deliveries=1_000, orchestrations=200)
 
 

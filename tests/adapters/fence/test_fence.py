@@ -154,7 +154,7 @@ def test_only_the_files_that_a_program_in_a_home_loads_are_visible(
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
-def test_the_filter_of_calls_is_a_program_that_ends_wherever_it_jumps(machine: str) -> None:
+def test_every_path_through_the_system_call_filter_ends(machine: str) -> None:
     program = list(struct.iter_unpack("=HBBI", filter_program(machine)))
     for place, (code, true, false, _) in enumerate(program):
         assert code == 0x06 or place + 1 + max(true, false) < len(program)
@@ -218,7 +218,7 @@ def test_a_required_fence_is_refused_if_none_is_available(monkeypatch: pytest.Mo
         choose("required")
 
 
-def test_a_folder_on_the_path_that_this_account_must_not_look_into_is_left_out(tmp_path: Path) -> None:
+def test_an_unreadable_folder_on_the_path_is_left_out(tmp_path: Path) -> None:
     """As where a service was started with the PATH of an administrator."""
     closed = tmp_path / "closed"
     (closed / "bin").mkdir(parents=True)

@@ -66,7 +66,7 @@ def test_a_git_folder_that_is_broken_is_refused_too(plain: Path, ours: Path) -> 
     assert refused(plain / ".git" / "hooks", ours) == GITS
 
 
-def test_a_repository_that_git_does_not_open_is_refused_in_words_of_ours(plain: Path, ours: Path) -> None:
+def test_a_repository_that_git_cannot_open_is_refused_with_our_own_text(plain: Path, ours: Path) -> None:
     write(plain, {".git": "gitdir: /nowhere\n"})
     assert re.fullmatch(
         r"git cannot open it; see that git status .*\(git rev-parse failed: fatal: .*\)", refused(plain, ours)
@@ -91,7 +91,7 @@ def test_folders_of_the_system_are_refused(ours: Path, tmp_path: Path, folder: s
         assert refused(place, ours) == "belongs to the operating system; choose the folder of one project"
 
 
-def test_folders_that_only_lie_in_a_systems_place_are_fine(ours: Path) -> None:
+def test_projects_below_system_folders_are_accepted(ours: Path) -> None:
     for folder in (Path("/usr/local"), Path("/usr/src"), Path("/var/tmp"), Path("/dev/shm")):
         if folder.is_dir():
             check(folder, ours=ours)
@@ -119,7 +119,7 @@ def test_our_own_data_is_refused(folder: str, expected: str, ours: Path, tmp_pat
     assert refused(ours / folder, tmp_path / "ours") == expected
 
 
-def test_the_repository_of_an_example_is_a_persons_to_work_in(ours: Path) -> None:
+def test_a_person_can_work_in_the_repository_of_the_example(ours: Path) -> None:
     check(ours / "examples" / "s1" / "shop", ours=ours)
 
 
@@ -176,13 +176,13 @@ def test_a_folder_that_has_grown_is_not_taken_over(tmp_path: Path, plain: Path) 
     assert not (tmp_path / "data" / "s1" / "repo.git").exists()
 
 
-def test_a_folder_that_leads_elsewhere_since_is_not_taken_over(tmp_path: Path, workspaces: Workspaces) -> None:
+def test_a_folder_that_now_points_elsewhere_is_not_reused(tmp_path: Path, workspaces: Workspaces) -> None:
     (tmp_path / "link").symlink_to("/")
     with pytest.raises(WorkspaceError, match=r"^The folder / is the whole file system"):
         workspaces.open("s1", tmp_path / "link")
 
 
-def test_what_git_says_of_a_copy_is_never_all_that_is_said(
+def test_errors_of_a_copy_never_consist_of_gits_output_alone(
     tmp_path: Path, workspaces: Workspaces, source: Path
 ) -> None:
     for place in (source / ".git" / "objects").glob("??"):

@@ -51,9 +51,7 @@ def test_ignored_and_merely_touched_files_are_no_changes(workspaces: Workspaces,
     assert not workspaces.open("s1", source).dirty
 
 
-def test_a_checkout_with_other_line_ends_is_not_dirty_but_worked_on_as_committed(
-    workspaces: Workspaces, source: Path
-) -> None:
+def test_a_checkout_with_other_line_endings_is_not_dirty(workspaces: Workspaces, source: Path) -> None:
     write(source, {".gitattributes": "* text=auto eol=crlf\n", "c.txt": "1\n2\n"})
     git(source, "add", "-A")
     git(source, "commit", "-q", "-m", "two")
@@ -78,7 +76,7 @@ def test_a_folder_inside_a_repository_brings_the_whole_tree(workspaces: Workspac
     assert opened.changed_files(opened.base(), state) == ("src/c.py",)
 
 
-def test_a_folder_that_the_repository_does_not_hold_yet_starts_empty(workspaces: Workspaces, source: Path) -> None:
+def test_a_folder_that_is_not_in_the_repository_yet_starts_empty(workspaces: Workspaces, source: Path) -> None:
     write(source, {"new/x": "x"})
     opened = workspaces.open("s1", source / "new")
     assert opened.dirty
@@ -213,7 +211,7 @@ def test_putting_away_what_is_not_there_is_nothing(workspaces: Workspaces) -> No
     assert (workspaces.names(), workspaces.size("delivery-never")) == ((), 0)
 
 
-def test_a_repository_that_is_tidied_up_meanwhile_is_copied_all_the_same(
+def test_a_repository_is_copied_even_during_a_cleanup(
     workspaces: Workspaces, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Git copies a repository of the same machine file by file, and fails when one is packed away under its hands."""

@@ -32,7 +32,7 @@ def parents(opened: Workspace, state: str) -> list[str]:
 # -- what has both -------------------------------------------------------------------------------------------------
 
 
-def test_changes_of_different_files_come_together_on_both_parents(of_git: Workspace) -> None:
+def test_changes_of_different_files_are_merged(of_git: Workspace) -> None:
     ours = changed(of_git, {"a.txt": "ours\n", "한 글/new": "ours\n"}, slot=0)
     theirs = changed(of_git, {"src/b.py": "theirs\n", "also.txt": "theirs\n"}, slot=1)
     state = of_git.merge(ours=ours, theirs=theirs, message="둘 다")
@@ -43,7 +43,7 @@ def test_changes_of_different_files_come_together_on_both_parents(of_git: Worksp
     assert of_git.changed_files(ours, state) == ("also.txt", "src/b.py")
 
 
-def test_changes_of_different_lines_of_one_file_come_together(of_git: Workspace) -> None:
+def test_changes_of_different_lines_of_one_file_are_merged(of_git: Workspace) -> None:
     start = changed(of_git, {"long.txt": LONG}, slot=0)
     ours = changed(of_git, {"long.txt": LONG.replace("line 3\n", "ours\n")}, slot=0, parent=start)
     theirs = changed(of_git, {"long.txt": LONG.replace("line 30\n", "theirs\n")}, slot=1, parent=start)
@@ -228,7 +228,7 @@ def test_in_a_shared_folder_an_agent_that_changed_nothing_takes_over_what_is_the
     assert shared.changed_files(shared.base(), back) == ()
 
 
-def test_many_who_write_in_a_shared_folder_at_once_make_one_line_of_snapshots(
+def test_parallel_writers_in_a_shared_folder_make_one_line_of_snapshots(
     workspaces: Workspaces, shared: Workspace, plain: Path
 ) -> None:
     """Also when each has opened the workspace for itself, as processes do."""

@@ -22,7 +22,7 @@ HUNK = "@@ -1,3 +1,3 @@\n one\n-two\n+zwei\n three\n"
         "",
     ],
 )
-def test_the_hunks_are_applied_whatever_the_head_calls_the_file(head: str) -> None:
+def test_hunks_are_applied_whatever_file_name_their_header_has(head: str) -> None:
     assert patched("poem.txt", POEM, head + HUNK) == b"one\nzwei\nthree\nfour\nfive\n"
 
 

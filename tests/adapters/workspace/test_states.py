@@ -152,9 +152,7 @@ def test_a_long_patch_is_cut_and_says_so(of_git: Workspace, monkeypatch: pytest.
     assert len(patch) < 1100
 
 
-def test_a_folder_that_is_as_it_should_be_is_not_written_again(
-    of_git: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_up_to_date_folder_is_not_written_again(of_git: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """But whatever differs is, even where a program has hidden that."""
     ran: list[str] = []
     run = module.Index._run
