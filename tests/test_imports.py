@@ -39,19 +39,19 @@ def imported(path: Path) -> set[str]:
 def graph(room: str) -> dict[str, set[str]]:
     """The modules of the room that each one imports; a package counts where nothing in it is meant."""
     known = modules(room)
-    found = {name: imported(path) & known.keys() - {name} for name, path in known.items()}
+    result = {name: imported(path) & known.keys() - {name} for name, path in known.items()}
     return {
         name: {other for other in others if not any(one.startswith(f"{other}.") for one in others)}
-        for name, others in found.items()
+        for name, others in result.items()
     }
 
 
 @pytest.mark.parametrize("room", LEVELS)
 def test_no_room_has_circles_or_a_long_chain_of_imports(room: str) -> None:
-    found = graph(room)
+    result = graph(room)
     level: dict[str, int] = {}
-    for name in TopologicalSorter(found).static_order():
-        level[name] = 1 + max((level[other] for other in found[name]), default=0)
+    for name in TopologicalSorter(result).static_order():
+        level[name] = 1 + max((level[other] for other in result[name]), default=0)
     assert max(level.values()) <= LEVELS[room]
 
 

@@ -121,8 +121,8 @@ class CommandSubject:
         return CommandAgent(CommandSettings(argv=(*base, *argv), **{**reading, **settings}), self.folder / "data")
 
     def says(self, text: str) -> Agent:
-        said = text if self.output == "text" else json.dumps({"text": text})
-        (self.folder / "said").write_text(said, encoding="utf-8")
+        output = text if self.output == "text" else json.dumps({"text": text})
+        (self.folder / "said").write_text(output, encoding="utf-8")
         return self.ordered(orders={"say": str(self.folder / "said")}, resume=())
 
     def fails(self) -> Agent:

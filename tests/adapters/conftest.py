@@ -14,9 +14,9 @@ from tests.kit.postgres import cluster, require
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     if request.param == "postgres":
         require()
-    found = Database(STORES[request.param], tmp_path)
-    yield found
-    found.close()
+    result = Database(STORES[request.param], tmp_path)
+    yield result
+    result.close()
     if request.param == "postgres":
         cluster().free(tmp_path)
 

@@ -8,7 +8,7 @@ from adapters.agents.scripted import Scenario
 from adapters.agents.team import Member, Team
 from adapters.store import Lease, Store
 from adapters.store.turns import OpenTurn, TurnPage, Turns
-from tests.adapters.stores_under_test import told, write
+from tests.adapters.stores_under_test import delivery_story, write
 from tests.kit.stories import START
 
 LEASE = 60_000
@@ -22,7 +22,7 @@ TEAM = Team(
 
 def begin(store: Store, *names: str, at: int = START, actor: str = "person", **fields: object) -> None:
     """Deliveries in the log whose planning waits; requested one millisecond after the other."""
-    stories = [(name, told(name, **fields)) for name in names]
+    stories = [(name, delivery_story(name, **fields)) for name in names]
     writes = [write(story.begun, session_id=name, at=at + n, actor=actor) for n, (name, story) in enumerate(stories)]
     store.append(writes)
 

@@ -80,20 +80,20 @@ def write(
 ) -> Write:
     """What one command stores; with a key also its receipt."""
     cause = CAUSE._replace(actor=actor, correlation_id=session_id)
-    given = [entry._replace(causation=cause) for entry in entries(events, session_id=session_id, after=after, at=at)]
-    return Write(given, blobs, None if key is None else lambda position: receipt(key, position))
+    items = [entry._replace(causation=cause) for entry in entries(events, session_id=session_id, after=after, at=at)]
+    return Write(items, blobs, None if key is None else lambda position: receipt(key, position))
 
 
 def receipt(key: str, position: int = 0) -> StoredReceipt:
     return StoredReceipt(key, "fingerprint", 202, b'{"position":%d}' % position, START)
 
 
-def told(session_id: str = "delivery-1", **fields: object) -> DeliveryStory:
+def delivery_story(session_id: str = "delivery-1", **fields: object) -> DeliveryStory:
     """A delivery that has only begun; its events are 1 session_started, 2 phase_started, 3 turn.requested."""
     return DeliveryStory(session_id, **fields)
 
 
-def tell(store: Store, story: DeliveryStory, events: Sequence[DomainEvent]) -> None:
+def store_events(store: Store, story: DeliveryStory, events: Sequence[DomainEvent]) -> None:
     """Store the newest events of a story."""
     version = len(story.history) - len(events)
     store.append([write(events, session_id=story.id, after=version, at=story.at)])

@@ -142,8 +142,8 @@ def test_usage_is_that_of_the_turn(zoe: Zoe, used: object, expected: Usage) -> N
 
 def test_the_cost_of_a_conversation_is_converted_to_that_of_the_turn(zoe: Zoe) -> None:
     def cost(amount: float) -> dict[str, Any]:
-        told = {"used": 1, "size": 2, "cost": {"amount": amount, "currency": "USD"}}
-        return {"update": {"sessionUpdate": "usage_update", **told}}
+        content = {"used": 1, "size": 2, "cost": {"amount": amount, "currency": "USD"}}
+        return {"update": {"sessionUpdate": "usage_update", **content}}
 
     first = zoe.asked({"say": "ok"}, cost(0.5))
     turn = replace(zoe.turn, turn_id="t-2", agent_session=first.agent_session)
@@ -251,8 +251,8 @@ def test_limits_pause_while_a_person_decides() -> None:
 )
 def test_no_files_and_terminals_are_offered_to_the_agent(zoe: Zoe, method: str) -> None:
     target = zoe.folder / "outside.txt"
-    given = {"sessionId": "ses-1", "path": str(target), "content": "x", "command": "touch", "args": [str(target)]}
-    assert zoe.asked({"call": [method, given]}, {"say": "ok"}).failure is None
+    fields = {"sessionId": "ses-1", "path": str(target), "content": "x", "command": "touch", "args": [str(target)]}
+    assert zoe.asked({"call": [method, fields]}, {"say": "ok"}).failure is None
     assert zoe.seen("called") == [-32601]
     assert not target.exists()
 

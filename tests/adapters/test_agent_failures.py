@@ -47,12 +47,12 @@ def test_the_wait_that_is_named_is_kept(said: str, seconds: float | None) -> Non
 
 
 def test_only_the_last_lines_without_control_sequences_count() -> None:
-    said = last_lines(
+    output = last_lines(
         "429 Too Many Requests\n" + "\n".join(f"line {n}" for n in range(20)) + "\n\x1b[31mred\x1b[0m\r\n"
     )
-    assert said.split("\n")[0] == "line 1"
-    assert said.endswith("\nred")
-    assert recognised(said) is None
+    assert output.split("\n")[0] == "line 1"
+    assert output.endswith("\nred")
+    assert recognised(output) is None
 
 
 def test_rules_of_the_team_come_first() -> None:

@@ -31,8 +31,8 @@ def columns(log: Path) -> list[tuple[str, str]]:
     """Every column that has values."""
     with closing(sqlite3.connect(log)) as connection:
         tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
-        found = [(table, row[1]) for table in tables for row in connection.execute(f"PRAGMA table_info({table})")]
-    return [(table, column) for table, column in found if column not in NO_FACTS.get(table, ())]
+        result = [(table, row[1]) for table in tables for row in connection.execute(f"PRAGMA table_info({table})")]
+    return [(table, column) for table, column in result if column not in NO_FACTS.get(table, ())]
 
 
 def flipped(value: object, chance: random.Random) -> object:
@@ -73,15 +73,15 @@ SETTLED: Final = " WHERE state = 'done'"
 
 def harms(log: Path, chance: random.Random, count: int) -> list[tuple[str, str, object, object]]:
     """Table, column, key and new value, some for each column."""
-    found = []
+    result = []
     for table, column in columns(log):
         key, where = KEYS.get(table, "name"), SETTLED if column == "attempt" else ""
         values = rows(log, f"SELECT {key}, {column} FROM {table}{where}")
         for name, value in chance.sample(values, min(count, len(values))):
             changed = flipped(value, chance)
             if changed is not None and not _says_the_same(column, value, changed):
-                found.append((table, column, name, changed))
-    return found
+                result.append((table, column, name, changed))
+    return result
 
 
 def _says_the_same(column: str, value: object, changed: object) -> bool:

@@ -37,36 +37,36 @@ def digest(path: Path) -> str:
 def test_proving_a_log_leaves_every_byte_as_it_was(log: Path, mode: str) -> None:
     harmed(log, f"PRAGMA journal_mode={mode}")
     before = digest(log)
-    with sealed(log) as found:
-        assert verify(found).faults == []
-        checkpoints.head(found)
-        assert list(export(found))
+    with sealed(log) as result:
+        assert verify(result).faults == []
+        checkpoints.head(result)
+        assert list(export(result))
     assert digest(log) == before
 
 
 def test_it_reads_what_the_store_reads(log: Path) -> None:
-    with opened(log) as store, sealed(log) as found:
-        assert found.head() == store.head()
-        assert found.log(after=5, limit=20) == store.log(after=5, limit=20)
+    with opened(log) as store, sealed(log) as result:
+        assert result.head() == store.head()
+        assert result.log(after=5, limit=20) == store.log(after=5, limit=20)
         for name in store.rows.streams():
-            assert found.history(name, after=1, upto=3) == store.history(name, after=1, upto=3)
+            assert result.history(name, after=1, upto=3) == store.history(name, after=1, upto=3)
         for known, content in store.rows.texts():
-            assert found.text(known) == content
-        assert found.text("0" * 64) is None
-        assert verify(found) == verify(store)
+            assert result.text(known) == content
+        assert result.text("0" * 64) is None
+        assert verify(result) == verify(store)
 
 
 def test_a_log_that_is_in_use_is_read_as_it_is_now(log: Path) -> None:
-    with opened(log) as store, sealed(log) as found:
-        before = found.head()
+    with opened(log) as store, sealed(log) as result:
+        before = result.head()
         [row, *_] = store.rows.events()
         store.import_rows([row._replace(stream="delivery-new")], ())
-        assert found.head() == before + 1
+        assert result.head() == before + 1
 
 
 def test_nothing_can_be_written_to_it(log: Path) -> None:
-    with sealed(log) as found, pytest.raises(sqlite3.OperationalError, match="readonly"):
-        found._connection.execute("DELETE FROM events")
+    with sealed(log) as result, pytest.raises(sqlite3.OperationalError, match="readonly"):
+        result._connection.execute("DELETE FROM events")
 
 
 @pytest.mark.parametrize("content", [b"", b"no database at all"])
@@ -100,8 +100,8 @@ def test_a_file_in_a_read_only_folder_is_read(log: Path, monkeypatch: pytest.Mon
         return connection
 
     monkeypatch.setattr(sqlite3, "connect", refuse)
-    with sealed(log) as found:
-        assert verify(found).faults == []
+    with sealed(log) as result:
+        assert verify(result).faults == []
     assert asked == ["mode=ro", "immutable=1"]
     log.with_name("log.db-wal").write_bytes(b"")
     with pytest.raises(StoreError, match=r"unable to open database file\.$"), sealed(log):

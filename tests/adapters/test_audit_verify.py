@@ -39,21 +39,21 @@ def a_stream_with(log: Path, versions: int) -> str:
 
 
 def position(log: Path, stream: str, version: int) -> int:
-    [(found,)] = rows(log, f"SELECT position FROM events WHERE stream = '{stream}' AND version = {version}")
-    assert isinstance(found, int)
-    return found
+    [(result,)] = rows(log, f"SELECT position FROM events WHERE stream = '{stream}' AND version = {version}")
+    assert isinstance(result, int)
+    return result
 
 
 # -- a log that nobody touched --------------------------------------------------------------------------------------
 
 
 def test_an_untouched_log_is_sound_and_its_figures_are_those_of_the_tables(log: Path) -> None:
-    found = verified(log)
-    assert found.faults == []
+    report = verified(log)
+    assert report.faults == []
     [(events, sessions, head)] = rows(log, "SELECT count(*), count(DISTINCT stream), max(position) FROM events")
-    assert (found.events, found.sessions, found.head) == (events, sessions, head)
+    assert (report.events, report.sessions, report.head) == (events, sessions, head)
     with opened(log) as store:
-        assert found.root == checkpoints.head(store).root.hex()
+        assert report.root == checkpoints.head(store).root.hex()
 
 
 def test_the_log_under_test_has_every_kind_of_row(log: Path) -> None:
@@ -67,8 +67,8 @@ def test_the_log_under_test_has_every_kind_of_row(log: Path) -> None:
 def test_an_empty_log_is_sound(tmp_path: Path) -> None:
     with opened(tmp_path / "new.db"):
         pass
-    found = verified(tmp_path / "new.db")
-    assert (found.sound, found.events, found.head) == (True, 0, 0)
+    report = verified(tmp_path / "new.db")
+    assert (report.sound, report.events, report.head) == (True, 0, 0)
 
 
 # -- bits ------------------------------------------------------------------------------------------------------------
@@ -76,23 +76,23 @@ def test_an_empty_log_is_sound(tmp_path: Path) -> None:
 
 def counted(log: Path, folder: Path, seed: int, count: int) -> Counter[Outcome]:
     """What became of so many flipped bits."""
-    found = Counter[Outcome]()
+    result = Counter[Outcome]()
     for bit, done in outcomes(copied(log, folder), seed, count):
         assert done != "silent", f"bit {bit} was changed silently"
-        found[done] += 1
-    return found
+        result[done] += 1
+    return result
 
 
 def test_a_single_flipped_bit_is_found_or_changes_nothing(log: Path, tmp_path: Path) -> None:
-    found = counted(log, tmp_path, 23, 150)
-    assert found["found"] >= 90, found
+    result = counted(log, tmp_path, 23, 150)
+    assert result["found"] >= 90, result
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(10))
 def test_ten_thousand_flipped_bits_are_found_or_change_nothing(log: Path, tmp_path: Path, seed: int) -> None:
-    found = counted(log, tmp_path, seed, 1_000)
-    assert found["found"] >= 600, found
+    result = counted(log, tmp_path, seed, 1_000)
+    assert result["found"] >= 600, result
 
 
 def test_a_damaged_time_is_reported_at_its_position(log: Path, harm: Callable[..., Path]) -> None:
@@ -102,9 +102,9 @@ def test_a_damaged_time_is_reported_at_its_position(log: Path, harm: Callable[..
         " AND json_extract(CAST(plain(state) AS TEXT), '$.data.deadline') IS NOT NULL",
     )
     changed = "json_set(CAST(plain(state) AS TEXT), '$.data.deadline', '2026-11-21T!2:45:06.000Z')"
-    found = verified(harm(f"UPDATE events SET state = CAST({changed} AS BLOB) WHERE position = {place}"))
-    assert (found.sound, found.first_bad) == (False, place)
-    assert any("Invalid isoformat string" in str(fault) for fault in found.faults)
+    report = verified(harm(f"UPDATE events SET state = CAST({changed} AS BLOB) WHERE position = {place}"))
+    assert (report.sound, report.first_bad) == (False, place)
+    assert any("Invalid isoformat string" in str(fault) for fault in report.faults)
 
 
 def test_a_turn_whose_attempt_is_lost_is_found(log: Path, harm: Callable[..., Path]) -> None:
@@ -121,8 +121,8 @@ def test_a_turn_whose_attempt_is_lost_is_found(log: Path, harm: Callable[..., Pa
 def test_a_deleted_row_is_found_at_its_position(log: Path, harm: Callable[..., Path]) -> None:
     stream = a_stream_with(log, 5)
     place = position(log, stream, 3)
-    found = verified(harm(f"DELETE FROM events WHERE position = {place}"))
-    assert found.first_bad == place
+    report = verified(harm(f"DELETE FROM events WHERE position = {place}"))
+    assert report.first_bad == place
 
 
 def test_a_deleted_last_row_of_a_stream_is_noticed_although_its_chain_is_intact(
@@ -131,21 +131,21 @@ def test_a_deleted_last_row_of_a_stream_is_noticed_although_its_chain_is_intact(
     """Nothing in the stream comes after it, but its position is gone."""
     sql = "SELECT max(position) FROM events GROUP BY stream ORDER BY 1 LIMIT 1"
     [(place,)] = rows(log, sql)
-    found = verified(harm(f"DELETE FROM events WHERE position = {place}"))
-    assert found.first_bad == place
+    report = verified(harm(f"DELETE FROM events WHERE position = {place}"))
+    assert report.first_bad == place
 
 
 def test_two_swapped_rows_are_found(log: Path, harm: Callable[..., Path]) -> None:
     stream = a_stream_with(log, 5)
     first, second = position(log, stream, 2), position(log, stream, 4)
-    found = verified(
+    report = verified(
         harm(
             f"UPDATE events SET position = -1 WHERE position = {first}",
             f"UPDATE events SET position = {first} WHERE position = {second}",
             f"UPDATE events SET position = {second} WHERE position = -1",
         )
     )
-    assert found.first_bad == first
+    assert report.first_bad == first
 
 
 def test_swapped_contents_are_found(log: Path, harm: Callable[..., Path]) -> None:
@@ -155,7 +155,7 @@ def test_swapped_contents_are_found(log: Path, harm: Callable[..., Path]) -> Non
         f"UPDATE events SET (topic, state) = (SELECT topic, state FROM before WHERE position = {{}})"
         f" WHERE stream = '{stream}' AND position = {{}}"
     )
-    found = verified(
+    report = verified(
         harm(
             "CREATE TABLE before AS SELECT * FROM events",
             swap.format(first, second),
@@ -163,21 +163,21 @@ def test_swapped_contents_are_found(log: Path, harm: Callable[..., Path]) -> Non
             "DROP TABLE before",
         )
     )
-    assert found.first_bad == first
+    assert report.first_bad == first
 
 
 def test_an_inserted_row_is_found(log: Path, harm: Callable[..., Path]) -> None:
     [(stream, versions, head)] = rows(
         log, "SELECT stream, version, position FROM events ORDER BY position DESC LIMIT 1"
     )
-    found = verified(
+    report = verified(
         harm(
             "INSERT INTO events (stream, version, topic, state, hash)"
             f" SELECT stream, {versions} + 1, topic, state, hash FROM events"
             f" WHERE stream = '{stream}' AND version = {versions}"
         )
     )
-    assert found.first_bad == head + 1
+    assert report.first_bad == head + 1
 
 
 @pytest.mark.parametrize(
@@ -196,8 +196,8 @@ def test_an_inserted_row_is_found(log: Path, harm: Callable[..., Path]) -> None:
 )
 def test_a_changed_row_is_found_at_its_position(log: Path, harm: Callable[..., Path], change: str) -> None:
     place = position(log, a_stream_with(log, 5), 3)
-    found = verified(harm(f"UPDATE events SET {change} WHERE position = {place}"))
-    assert found.first_bad == place
+    report = verified(harm(f"UPDATE events SET {change} WHERE position = {place}"))
+    assert report.first_bad == place
 
 
 @pytest.mark.parametrize("column", ["stream", "topic", "state", "hash", "version"])
@@ -214,9 +214,9 @@ def test_values_of_another_type_are_found_and_later_rows_are_read(
         "ALTER TABLE events2 RENAME TO events",
     )
     path = harm(*loose)
-    found = verified(path)
-    assert found.first_bad == place
-    assert found.head == rows(path, "SELECT max(position) FROM events")[0][0], "the rest was read"
+    report = verified(path)
+    assert report.first_bad == place
+    assert report.head == rows(path, "SELECT max(position) FROM events")[0][0], "the rest was read"
 
 
 # -- the tail --------------------------------------------------------------------------------------------------------
@@ -229,8 +229,8 @@ def note(log: Path) -> checkpoints.SignedHead:
 
 def test_a_tail_that_was_cut_off_is_found_by_the_sequence(log: Path, harm: Callable[..., Path]) -> None:
     head = note(log).size
-    found = verified(harm(f"DELETE FROM events WHERE position > {head - 3}"))
-    problems = [fault.problem for fault in found.faults if fault.position == head - 2]
+    report = verified(harm(f"DELETE FROM events WHERE position > {head - 3}"))
+    problems = [fault.problem for fault in report.faults if fault.position == head - 2]
     assert problems == [f"positions up to {head} were given out, the log ends at {head - 3}"]
 
 
@@ -339,8 +339,8 @@ def test_a_lease_table_that_does_not_fit_is_found(
     log: Path, harm: Callable[..., Path], statement: str, problem: str
 ) -> None:
     [(turn,), *_] = rows(log, "SELECT turn_id FROM turns WHERE state IN ('queued', 'running')")
-    found = verified(harm(statement.format(turn=turn)))
-    assert problem.format(turn=turn) in [fault.problem for fault in found.faults]
+    report = verified(harm(statement.format(turn=turn)))
+    assert problem.format(turn=turn) in [fault.problem for fault in report.faults]
 
 
 @pytest.mark.parametrize(
@@ -361,8 +361,8 @@ def test_what_is_not_of_our_schema_is_found(harm: Callable[..., Path], statement
 
 def test_a_turn_that_waits_again_is_found(log: Path, harm: Callable[..., Path]) -> None:
     [(turn,), *_] = rows(log, "SELECT turn_id FROM turns WHERE state = 'done'")
-    found = verified(harm(f"UPDATE turns SET state = 'queued' WHERE turn_id = '{turn}'"))
-    assert [fault.problem for fault in found.faults] == [f"only the lease table has {turn} as not settled"]
+    report = verified(harm(f"UPDATE turns SET state = 'queued' WHERE turn_id = '{turn}'"))
+    assert [fault.problem for fault in report.faults] == [f"only the lease table has {turn} as not settled"]
 
 
 def test_views_are_asked_only_of_a_sound_log(log: Path, harm: Callable[..., Path]) -> None:

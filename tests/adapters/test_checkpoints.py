@@ -47,8 +47,8 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def proof(log: Path) -> dict[str, Any]:
     with audited.opened(log) as store:
         row = list(store.rows.events())[20]
-        found: dict[str, Any] = json.loads(json.dumps(prove(store, row.stream, row.version, KEY)))
-    return found
+        result: dict[str, Any] = json.loads(json.dumps(prove(store, row.stream, row.version, KEY)))
+    return result
 
 
 # -- notes -----------------------------------------------------------------------------------------------------------
@@ -117,11 +117,11 @@ def test_no_flipped_bit_opens(bit: int) -> None:
     raw = bytearray(sign(CHECKPOINT, KEY).encode())
     raw[bit // 8] ^= 1 << bit % 8
     try:
-        found = opened(raw.decode(errors="surrogateescape"), KEY.public_key())
+        result = opened(raw.decode(errors="surrogateescape"), KEY.public_key())
     except NotProved:
         return
     # the last sextet of a base64 group has bits that say nothing
-    assert found == CHECKPOINT and bit // 8 >= len(raw) - 5
+    assert result == CHECKPOINT and bit // 8 >= len(raw) - 5
 
 
 @given(st.text())
@@ -193,9 +193,9 @@ def test_every_event_can_be_proved(log: Path) -> None:
     with audited.opened(log) as store:
         rows = list(store.rows.events())
         for row in rows[:: len(rows) // 12]:
-            found = prove(store, row.stream, row.version, KEY)
-            assert found["event"]["state"] == row.state.decode()
-            assert check_proof(found, KEY.public_key()) == head(store)
+            result = prove(store, row.stream, row.version, KEY)
+            assert result["event"]["state"] == row.state.decode()
+            assert check_proof(result, KEY.public_key()) == head(store)
 
 
 def test_what_is_not_there_cannot_be_proved(log: Path) -> None:

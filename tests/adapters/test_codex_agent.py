@@ -233,7 +233,7 @@ def test_an_error_of_a_request_is_a_failure(cora: Cora) -> None:
 @pytest.mark.parametrize("params", [{}, {"item": None}, {"item": {"type": 3, "command": 4}}, {"plan": [None]}])
 @pytest.mark.parametrize("method", ["item/started", "item/completed", "turn/plan/updated", "error", "warning", "x/y"])
 def test_unknown_shapes_are_ignored(method: str, params: dict[str, Any]) -> None:
-    assert all(isinstance(found, Activity) for found in activities(method, params))
+    assert all(isinstance(result, Activity) for result in activities(method, params))
 
 
 def test_the_preset_asks_and_leaves_the_sandbox_to_the_fence(tmp_path: Path) -> None:

@@ -39,14 +39,14 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 # --- command: what goes in -------------------------------------------------------------------------------------------
 
 
-def told(reply: Reply) -> dict[str, Any]:
+def answer_of(reply: Reply) -> dict[str, Any]:
     assert reply.failure is None, reply.failure
-    found: dict[str, Any] = orjson.loads(reply.text)
-    return found
+    result: dict[str, Any] = orjson.loads(reply.text)
+    return result
 
 
 def test_the_prompt_goes_to_stdin_and_not_into_the_arguments(json_command: CommandSubject) -> None:
-    heard = told(ask(json_command.ordered("--role={role}", "{agent}", orders={"report": "x"})))
+    heard = answer_of(ask(json_command.ordered("--role={role}", "{agent}", orders={"report": "x"})))
     assert heard["stdin"] == "Write the API."
     assert heard["argv"] == ["--role=backend", "Backend"]
 
@@ -54,7 +54,7 @@ def test_the_prompt_goes_to_stdin_and_not_into_the_arguments(json_command: Comma
 def test_places_are_filled_once_and_literally(json_command: CommandSubject) -> None:
     prompt = "{agent} %s {0} {{x}} ${HOME} 한글"
     agent = json_command.ordered("--", "{prompt}", '{"a": 1}', "{session}/{turn}", orders={"report": "x"})
-    heard = told(ask(agent, replace(TURN, prompt=prompt)))
+    heard = answer_of(ask(agent, replace(TURN, prompt=prompt)))
     assert heard["argv"] == ["--", prompt, '{"a": 1}', "s-1/t-1"]
     assert heard["stdin"] == ""
 
@@ -75,7 +75,7 @@ def test_the_prompt_file_is_private_and_gone_afterwards(
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     agent = json_command.ordered("{prompt_file}", orders={"report": "x", "prompt_file": True})
-    heard = told(ask(agent, replace(TURN, prompt="한글 {agent}\r\n", workspace=workspace)))
+    heard = answer_of(ask(agent, replace(TURN, prompt="한글 {agent}\r\n", workspace=workspace)))
     assert (heard["prompt"], heard["mode"], heard["stdin"]) == ("한글 {agent}\n", 0o600, "")
     assert not Path(heard["argv"][0]).is_relative_to(workspace)
     assert list(scratch.iterdir()) == []
@@ -84,14 +84,14 @@ def test_the_prompt_file_is_private_and_gone_afterwards(
 def test_the_program_works_in_the_workspace(json_command: CommandSubject, tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()
     agent = json_command.ordered("{workspace}", orders={"report": "x"})
-    heard = told(ask(agent, replace(TURN, workspace=tmp_path / "workspace")))
+    heard = answer_of(ask(agent, replace(TURN, workspace=tmp_path / "workspace")))
     assert heard["cwd"] == heard["argv"][0] == str(tmp_path / "workspace")
 
 
 def test_without_a_workspace_a_program_works_in_its_own_empty_folder(
     json_command: CommandSubject, scratch: Path
 ) -> None:
-    heard = told(ask(json_command.ordered(orders={"report": "x"})))
+    heard = answer_of(ask(json_command.ordered(orders={"report": "x"})))
     assert heard["files"] == []
     assert Path(heard["cwd"]).is_relative_to(scratch)
     assert list(scratch.iterdir()) == []
@@ -102,7 +102,7 @@ def test_the_environment_is_the_settings_and_not_ours(
 ) -> None:
     monkeypatch.setenv("AMBIENT", "ours")
     env = {"CONFIG": "{home}/config", "OPTIONS": '{"a":{"b":1}}'}
-    seen = told(ask(command.ordered(orders={"env": True}, env=env)))
+    seen = answer_of(ask(command.ordered(orders={"env": True}, env=env)))
     assert "AMBIENT" not in seen
     assert seen["CONFIG"] == f"{seen['HOME']}/config"
     assert seen["OPTIONS"] == '{"a":{"b":1}}'
@@ -116,7 +116,7 @@ def test_a_secret_reaches_the_program_and_nothing_else(
     monkeypatch.setenv("OUR_KEY", "sk-sesame-{home}")
     (tmp_path / "token").write_text("tk-simsim\n")
     env = {"API_KEY": "env:OUR_KEY", "API_TOKEN": f"file:{tmp_path / 'token'}"}
-    seen = told(ask(command.ordered(orders={"env": True}, env=env)))
+    seen = answer_of(ask(command.ordered(orders={"env": True}, env=env)))
     assert (seen["API_KEY"], seen["API_TOKEN"]) == ("***", "***")
     failure = ask(command.ordered(orders={"complain": "bad key $API_KEY $API_TOKEN", "exit": 1}, env=env)).failure
     assert failure is not None
@@ -128,7 +128,7 @@ def test_a_secret_is_known_in_json_too(command: CommandSubject, monkeypatch: pyt
     monkeypatch.setenv("OUR_KEY", secret)
     env = {"API_KEY": "env:OUR_KEY"}
     asked = command.ordered(orders={"env": True}, env=env)
-    assert told(ask(asked))["API_KEY"] == "***"
+    assert answer_of(ask(asked))["API_KEY"] == "***"
 
 
 def test_a_secret_that_is_not_there_fails_the_turn(command: CommandSubject, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,8 +223,8 @@ def test_a_resumed_turn_gets_its_session_id_and_its_home(command: CommandSubject
     agent = talker(command, home_files={".agent/settings.json": "{}"})
     first = ask(agent)
     second = ask(agent, replace(TURN, turn_id="t-2", agent_session=first.agent_session))
-    assert (told(first)["argv"], told(first)["home"]) == (["start"], [".agent"])
-    assert (told(second)["argv"], told(second)["home"]) == (["resume", "id-7"], [".agent", "remembered"])
+    assert (answer_of(first)["argv"], answer_of(first)["home"]) == (["start"], [".agent"])
+    assert (answer_of(second)["argv"], answer_of(second)["home"]) == (["resume", "id-7"], [".agent", "remembered"])
     assert second.agent_session == first.agent_session
 
 
@@ -238,7 +238,7 @@ def test_forgetting_deletes_the_home_and_starts_over(command: CommandSubject) ->
     (home / "sealed").chmod(stat.S_IRUSR | stat.S_IXUSR)
     asyncio.run(agent.forget(handle))
     assert command.homes() == []
-    assert told(ask(agent, replace(TURN, turn_id="t-2", agent_session=handle)))["argv"] == ["start"]
+    assert answer_of(ask(agent, replace(TURN, turn_id="t-2", agent_session=handle)))["argv"] == ["start"]
 
 
 def test_forgetting_follows_no_link_out_of_the_home(command: CommandSubject, tmp_path: Path) -> None:
@@ -269,14 +269,14 @@ def test_a_handle_from_outside_reaches_nothing(command: CommandSubject, handle: 
     agent = talker(command)
     asyncio.run(agent.forget(handle))
     assert precious.exists()
-    assert told(ask(agent, replace(TURN, agent_session=handle)))["argv"] == ["start"]
+    assert answer_of(ask(agent, replace(TURN, agent_session=handle)))["argv"] == ["start"]
 
 
 def test_a_fork_does_not_write_into_the_home_of_its_source(command: CommandSubject) -> None:
     agent = talker(command)
     handle = ask(agent).agent_session
     forked = ask(agent, replace(TURN, session_id="s-2", agent_session=handle))
-    assert told(forked)["argv"] == ["start"]
+    assert answer_of(forked)["argv"] == ["start"]
     assert forked.agent_session != handle
 
 
@@ -332,7 +332,10 @@ def test_a_turn_in_another_folder_starts_a_conversation_with_a_digest(command: C
     (tmp_path / "other").mkdir()
     moved = replace(TURN, turn_id="t-2", agent_session=first.agent_session, workspace=tmp_path / "other")
     second = ask(agent, replace(moved, recap=lambda: "You planned the API."))
-    assert (told(second)["argv"], told(second)["stdin"]) == (["start"], "You planned the API.\n\nWrite the API.")
+    assert (answer_of(second)["argv"], answer_of(second)["stdin"]) == (
+        ["start"],
+        "You planned the API.\n\nWrite the API.",
+    )
     assert (second.resumed, second.prompt) == (False, "You planned the API.\n\nWrite the API.")
     assert second.new_conversation == "The turn runs in another folder than the conversation."
     assert second.agent_session not in (None, first.agent_session)
@@ -348,14 +351,14 @@ def test_a_conversation_lost_by_the_program_starts_again(command: CommandSubject
     )
     again = replace(TURN, turn_id="t-2", agent_session=first.agent_session, recap=lambda: "Earlier: hello.")
     reply = ask(CommandAgent(settings, command.folder / "data"), again)
-    assert told(reply)["stdin"] == "Earlier: hello.\n\nWrite the API."
+    assert answer_of(reply)["stdin"] == "Earlier: hello.\n\nWrite the API."
     assert (reply.resumed, reply.new_conversation) == (False, "The program no longer knows the conversation.")
 
 
 def test_a_later_attempt_in_the_same_conversation_says_that_it_was_interrupted(command: CommandSubject) -> None:
     agent = talker(command)
     first = ask(agent)
-    heard = told(ask(agent, replace(TURN, turn_id="t-2", attempt=2, agent_session=first.agent_session)))
+    heard = answer_of(ask(agent, replace(TURN, turn_id="t-2", attempt=2, agent_session=first.agent_session)))
     assert heard["stdin"].startswith("Your previous attempt at the following task was interrupted.")
     assert heard["stdin"].endswith("\n\nWrite the API.")
 
@@ -363,10 +366,10 @@ def test_a_later_attempt_in_the_same_conversation_says_that_it_was_interrupted(c
 def test_counters_of_a_whole_conversation_become_differences(command: CommandSubject) -> None:
     paths = {"input_tokens": ["usage.in", "usage.cached"], "cached_tokens": "usage.cached", "cumulative": True}
     reading = {"output": "json", "text_path": "text", "session_path": "session", "usage_paths": paths}
-    said, handle, spent = command.folder / "said", None, []
+    output, handle, spent = command.folder / "said", None, []
     for total in (1_000, 3_500, 4_000):
-        said.write_text(f'{{"text": "ok", "session": "s", "usage": {{"in": {total}, "cached": {total // 10}}}}}')
-        agent = command.ordered(orders={"say": str(said)}, resume=("{agent_session}",), **reading)
+        output.write_text(f'{{"text": "ok", "session": "s", "usage": {{"in": {total}, "cached": {total // 10}}}}}')
+        agent = command.ordered(orders={"say": str(output)}, resume=("{agent_session}",), **reading)
         reply = ask(agent, replace(TURN, agent_session=handle))
         handle = reply.agent_session
         spent.append((reply.usage.input_tokens, reply.usage.cached_tokens))
@@ -376,8 +379,8 @@ def test_counters_of_a_whole_conversation_become_differences(command: CommandSub
 def test_arguments_follow_the_access_and_the_model(json_command: CommandSubject) -> None:
     more = {"read_args": ["--plan"], "write_args": ["--edit", "{role}"], "model_args": ["-m", "{model}"], "model": "x1"}
     agent = json_command.ordered("{model_args}", "{access_args}", "--", orders={"report": "x"}, **more)
-    assert told(ask(agent))["argv"] == ["-m", "x1", "--plan", "--"]
-    assert told(ask(agent, replace(TURN, access="write")))["argv"] == ["-m", "x1", "--edit", "backend", "--"]
+    assert answer_of(ask(agent))["argv"] == ["-m", "x1", "--plan", "--"]
+    assert answer_of(ask(agent, replace(TURN, access="write")))["argv"] == ["-m", "x1", "--edit", "backend", "--"]
 
 
 def test_one_of_the_login_variables_is_enough_and_one_is_needed(
@@ -386,7 +389,7 @@ def test_one_of_the_login_variables_is_enough_and_one_is_needed(
     monkeypatch.delenv("ONE_KEY", raising=False)
     monkeypatch.setenv("OTHER_TOKEN", "tk-simsim")
     agent = command.ordered(orders={"env": True}, keys=["ONE_KEY", "OTHER_TOKEN"])
-    assert told(ask(agent))["OTHER_TOKEN"] == "***"
+    assert answer_of(ask(agent))["OTHER_TOKEN"] == "***"
     monkeypatch.delenv("OTHER_TOKEN")
     failure = ask(agent).failure
     assert failure is not None

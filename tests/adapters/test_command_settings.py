@@ -54,8 +54,8 @@ def test_objects_are_found_among_what_a_program_writes(stdout: str, found: list[
     ],
 )
 def test_a_text_is_picked_by_its_path(pick: Pick, text: str | None) -> None:
-    found = [{"type": "x", "a": "first"}, {"ok": True, "a": "last"}, {"list": [{"b": "c"}, {"b": "deep"}]}]
-    assert text_of(found, pick) == text
+    result = [{"type": "x", "a": "first"}, {"ok": True, "a": "last"}, {"list": [{"b": "c"}, {"b": "deep"}]}]
+    assert text_of(result, pick) == text
 
 
 # Streams as the programs write them, shortened to what is read.

@@ -19,7 +19,7 @@ from domain.session.state import Session
 from domain.values.base import Text
 from tests.adapters.agents_under_test import ask, code
 from tests.adapters.many_turns import SeenTurns
-from tests.adapters.stores_under_test import told, write
+from tests.adapters.stores_under_test import delivery_story, write
 from tests.kit.stories import START
 
 LEASE = 60_000
@@ -34,7 +34,7 @@ NOBODY = Team(agents=TEAM.agents[1:])
 
 def begin(store: Store, session_id: str = "delivery-1", *, at: int = START, **fields: object) -> None:
     """A delivery in the log whose planning waits."""
-    story = told(session_id, **fields)
+    story = delivery_story(session_id, **fields)
     store.append([write(story.begun, session_id=session_id, at=at)])
 
 
@@ -169,12 +169,12 @@ def test_the_first_worker_gets_the_turn(store: Store, table: Table) -> None:
         await soon(lambda: desk.length == 2)
         begin(store)
         desk.wake()
-        given = await first
+        value = await first
         desk.close()
-        return given, await second
+        return value, await second
 
-    given, none = asyncio.run(story())
-    assert given is not None and given.worker == "first"
+    value, none = asyncio.run(story())
+    assert value is not None and value.worker == "first"
     assert none is None
 
 
@@ -185,12 +185,12 @@ def test_a_turn_goes_past_those_who_do_not_want_it(store: Store, table: Table) -
             lambda _: None
         )
         begin(store)
-        given = await desk.next("anybody", TurnFilter(), 20)
+        value = await desk.next("anybody", TurnFilter(), 20)
         desk.close()
-        return given
+        return value
 
-    given = asyncio.run(story())
-    assert given is not None and given.worker == "anybody"
+    value = asyncio.run(story())
+    assert value is not None and value.worker == "anybody"
 
 
 def test_a_hundred_waiting_workers_cost_one_query(store: Store, table: Table) -> None:

@@ -33,8 +33,8 @@ def test_the_command_fits_the_installation(
 ) -> None:
     if kept:
         (tmp_path / kept).touch()
-    found = install_command("mcp", origin=origin, installer=installer, prefix=tmp_path, python="/v/python")
-    assert found == command
+    result = install_command("mcp", origin=origin, installer=installer, prefix=tmp_path, python="/v/python")
+    assert result == command
 
 
 def test_the_command_for_this_installation_works() -> None:

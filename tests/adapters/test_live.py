@@ -54,15 +54,15 @@ def test_a_listener_only_checks_for_the_end_of_a_turn_when_it_is_likely() -> Non
     live = Live(lambda: 0)
 
     async def asked() -> list[bool]:
-        found = []
+        result = []
         with live.listening("t1") as bell:
-            found.append(bell.hush())
+            result.append(bell.hush())
             live.attempt("t1").observe(said("x"))
-            found.append(bell.hush())
+            result.append(bell.hush())
             live.wake("t1", over=True)
             live.wake("t1")
-            found += [bell.hush(), bell.hush()]
-        return found
+            result += [bell.hush(), bell.hush()]
+        return result
 
     assert asyncio.run(asked()) == [True, False, True, False]
 
@@ -77,30 +77,30 @@ def test_a_call_is_one_tool_with_its_time_and_exit_code() -> None:
     doing.see(tool("c1", "running", tool="execute", title="pytest -q"))
     doing.see(tool("c1", "failed", exitCode=1))
     doing.see(tool(None, "denied", tool="execute", title="rm -rf /"))
-    found = doing.activity()
-    assert found is not None
-    first, second = found[0].tools
+    activity = doing.activity()
+    assert activity is not None
+    first, second = activity[0].tools
     assert (first.title, first.exit_code, first.milliseconds) == ("pytest -q", 1, 250)
-    assert (second.denied, found[0].tools_total, found[0].denied) == (True, 2, 1)
+    assert (second.denied, activity[0].tools_total, activity[0].denied) == (True, 2, 1)
 
 
 def test_the_first_and_the_last_hundred_tools_are_kept() -> None:
     doing = Doing(lambda: 0)
     for number in range(250):
         doing.see(tool(None, "completed", title=str(number)))
-    found = doing.activity()
-    assert found is not None
-    kept = [use.title for use in found[0].tools]
-    assert (found[0].tools_total, len(kept), kept[99], kept[100]) == (250, 200, "99", "150")
+    activity = doing.activity()
+    assert activity is not None
+    kept = [use.title for use in activity[0].tools]
+    assert (activity[0].tools_total, len(kept), kept[99], kept[100]) == (250, 200, "99", "150")
 
 
 def test_a_transcript_ends_at_its_limit_with_a_mark() -> None:
     doing, line = Doing(lambda: 0), "x" * (1024 * 1024 - 1)
     for _ in range(70):
         doing.hear(line)
-    found = doing.activity()
-    assert found is not None
-    [blob] = found[1]
+    activity = doing.activity()
+    assert activity is not None
+    [blob] = activity[1]
     lines = blob.content.split("\n")
     assert (len(lines), lines[-1]) == (65, CUT)
 
@@ -116,5 +116,5 @@ def test_a_call_that_is_named_again_at_the_end_counts_once() -> None:
     call = Activity(kind="tool", id="c1", tool="execute", title="rm -rf build", status="running")
     for seen in (call, call.changed(status="denied"), call.changed(status="denied")):
         doing.see(seen)
-    found = doing.activity()
-    assert found is not None and (found[0].tools_total, found[0].denied) == (1, 1)
+    activity = doing.activity()
+    assert activity is not None and (activity[0].tools_total, activity[0].denied) == (1, 1)

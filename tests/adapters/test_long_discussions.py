@@ -37,11 +37,11 @@ def agent() -> Disputing:
 
 @pytest.fixture(scope="module")
 def store(folder: Path, agent: Disputing) -> Iterator[SqliteStore]:
-    found = open_store(f"sqlite:///{folder / 'log.db'}")
-    assert isinstance(found, SqliteStore)
-    with closing(found):
-        assert len(review(found, folder, ROUNDS, agent).rounds) == ROUNDS
-        yield found
+    result = open_store(f"sqlite:///{folder / 'log.db'}")
+    assert isinstance(result, SqliteStore)
+    with closing(result):
+        assert len(review(result, folder, ROUNDS, agent).rounds) == ROUNDS
+        yield result
 
 
 def test_each_round_takes_as_much_room_as_the_one_before(store: SqliteStore, folder: Path) -> None:
@@ -67,16 +67,16 @@ def test_readers_get_the_prompts_that_the_agents_got(store: SqliteStore, agent: 
 
 
 def test_requests_name_all_earlier_rounds_in_order(store: SqliteStore) -> None:
-    said: list[str] = []
+    texts: list[str] = []
     for recorded in store.history(NAME):
         match recorded.event:
             case RoundAdded() as event:
-                said.append(f"[Round {event.round} - {event.role}]\n{event.content.head}")
+                texts.append(f"[Round {event.round} - {event.role}]\n{event.content.head}")
             case TurnRequested() as event:
                 between = "\n\n---\n\n" if event.role == "synthesizer" else "\n\n"
                 rounds = event.context["rounds"]
-                assert whole(store, rounds) == between.join(said)
-                assert rounds.length == len(between.join(said).encode())
+                assert whole(store, rounds) == between.join(texts)
+                assert rounds.length == len(between.join(texts).encode())
                 assert whole(store, event.context["subject"]) == SUBJECT
 
 

@@ -92,7 +92,7 @@ def test_a_tree_that_grows_by_many_leaves_is_the_same(pages: list[list[bytes]]) 
 def test_a_proof_is_valid_only_for_its_leaf_position_and_tree(leaves: list[bytes], data: st.DataObject) -> None:
     index = data.draw(st.integers(0, len(leaves) - 1))
     root, size = tree_of(leaves).root(), len(leaves)
-    path = inclusion_proof([leaf(found) for found in leaves], index)
+    path = inclusion_proof([leaf(result) for result in leaves], index)
     assert proves(leaves[index], index, size, path, root)
     for other in range(-1, size + 2):
         assert proves(leaves[index], other, size, path, root) == (other == index)
@@ -107,7 +107,7 @@ def test_a_proof_is_valid_only_for_its_leaf_position_and_tree(leaves: list[bytes
 def test_a_changed_path_proves_nothing(size: int, data: st.DataObject) -> None:
     leaves = [bytes([number]) for number in range(size)]
     index = data.draw(st.integers(0, size - 1))
-    path = inclusion_proof([leaf(found) for found in leaves], index)
+    path = inclusion_proof([leaf(result) for result in leaves], index)
     if path:
         place = data.draw(st.integers(0, len(path) - 1))
         bit = data.draw(st.integers(0, 255))

@@ -15,7 +15,7 @@ from adapters.store import NewEvent, Store, Write, open_store, reading
 from adapters.store.migrating import Moving, NotEmpty, Page, migrate
 from adapters.store.sql.log import SqlRecorder
 from domain.values.base import INLINE_BYTES, Text
-from tests.adapters.stores_under_test import CAUSE, receipt, told, write
+from tests.adapters.stores_under_test import CAUSE, delivery_story, receipt, write
 from tests.kit.claiming import claim
 from tests.kit.postgres import cluster, require
 from tests.kit.stories import START
@@ -35,8 +35,8 @@ WORDS = "말 \0" * INLINE_BYTES
 def fill(store: Store) -> None:
     """A long text, receipts, a turn that somebody works on and one that waits."""
     _, [blob] = Text.of(WORDS)
-    store.append([write(told().begun, blobs=[blob], key="first")])
-    store.append([write(told("delivery-2").begun, session_id="delivery-2", key="second")])
+    store.append([write(delivery_story().begun, blobs=[blob], key="first")])
+    store.append([write(delivery_story("delivery-2").begun, session_id="delivery-2", key="second")])
     store.append([Write(receipt=lambda position: receipt("refused", position))])
     assert claim(store, "worker", now=START, lease_ms=60_000) is not None
 
@@ -70,7 +70,9 @@ def test_a_log_that_goes_to_postgresql_and_back_is_the_same(places: tuple[str, s
             # Both turns wait, and the attempt that was under way does not count as the next one.
             assert store.turns.count() == {"queued": 2, "running": 0}
             assert claim(store, "other", now=START, lease_ms=60_000).attempt == 2  # type: ignore[union-attr]
-            [recorded] = store.append([Write([NewEvent("delivery-3", 1, START, CAUSE, told("delivery-3").begun[0])])])
+            [recorded] = store.append(
+                [Write([NewEvent("delivery-3", 1, START, CAUSE, delivery_story("delivery-3").begun[0])])]
+            )
             assert recorded[0].position == 7
 
 
@@ -82,7 +84,7 @@ def test_long_texts_move_a_few_at_a_time_and_take_their_time(
 
     texts = [Text.of(f"{number} {random.Random(number).randbytes(1_000_000).hex()}") for number in range(12)]  # noqa: S311
     with closing(open_store(places[0])) as store:
-        store.append([write(told().begun, blobs=[blob for _, blobs in texts for blob in blobs])])
+        store.append([write(delivery_story().begun, blobs=[blob for _, blobs in texts for blob in blobs])])
     monkeypatch.setattr(PatientConnection, "patience", 0.2)
     move(places[0], places[1])
     pages: list[int] = []
@@ -102,7 +104,7 @@ def test_long_texts_move_a_few_at_a_time_and_take_their_time(
 def test_a_target_that_is_not_empty_is_refused_and_not_changed(places: tuple[str, str, str], target: int) -> None:
     for url in (places[0], places[target]):
         with closing(open_store(url)) as store:
-            store.append([write(told().begun)])
+            store.append([write(delivery_story().begun)])
     before = lines(places[target])
     with pytest.raises(NotEmpty, match="The target already holds a log"):
         move(places[0], places[target])
@@ -116,10 +118,10 @@ def test_a_source_that_is_written_to_meanwhile_is_not_copied(places: tuple[str, 
         reading(places[0]) as log,
         closing(open_store(places[target])) as store,
     ):
-        busy.append([write(told().begun)])
+        busy.append([write(delivery_story().begun)])
         assert isinstance(store, SqlRecorder)
         real = log.rows.last_given
-        written = iter([told("delivery-2").begun])
+        written = iter([delivery_story("delivery-2").begun])
 
         def last_given() -> int:
             for begun in written:

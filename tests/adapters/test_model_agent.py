@@ -26,13 +26,13 @@ TURN = Turn(turn_id="s-1.t7", session_id="s-1", attempt=1, agent="Vera", role="r
 @pytest.fixture
 def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
     monkeypatch.setenv("VERA_KEY", KEY)
-    with Endpoint() as found:
-        yield found
+    with Endpoint() as result:
+        yield result
 
 
 def model(endpoint: Endpoint, **settings: Any) -> ModelAgent:
-    given = {"model": "large-1", "base_url": endpoint.url, "api_key": "env:VERA_KEY", **settings}
-    return ModelAgent(ModelSettings(**given))
+    fields = {"model": "large-1", "base_url": endpoint.url, "api_key": "env:VERA_KEY", **settings}
+    return ModelAgent(ModelSettings(**fields))
 
 
 def answers(endpoint: Endpoint, said: Said, turn: Turn = TURN, **settings: Any) -> Reply:
@@ -72,14 +72,14 @@ def test_a_key_that_cannot_be_sent_is_a_login_problem_that_does_not_repeat_it(
 
 
 def test_a_conversation_is_sent_from_its_first_turn_on(endpoint: Endpoint) -> None:
-    said = [
+    texts = [
         Exchange("Before the reset.", "old", "s-1.t1"),
         Exchange("First.", "one", "s-1.t3"),
         Exchange("Second.", "", "s-1.t5"),
         Exchange("Third.", "three", "s-1.t6"),
     ]
     endpoint.said = Said(says("four"))
-    turn = replace(TURN, agent_session="model:.t3", said=lambda: said)
+    turn = replace(TURN, agent_session="model:.t3", said=lambda: texts)
     reply = ask(model(endpoint), turn)
     sent = [(one["role"], one["content"]) for one in endpoint.calls[0][2]["messages"][1:]]
     assert sent == [
@@ -109,8 +109,8 @@ def test_a_conversation_that_is_not_in_the_record_is_replaced_by_its_digest(endp
 
 
 def test_only_the_latest_part_of_a_very_long_conversation_is_sent(endpoint: Endpoint) -> None:
-    said = [Exchange(f"Q{n} " + "x" * 99_000, "ok", f"s-1.t{n}") for n in range(1, 7)]
-    answers(endpoint, Said(says("ok")), replace(TURN, agent_session="model:.t1", said=lambda: said))
+    texts = [Exchange(f"Q{n} " + "x" * 99_000, "ok", f"s-1.t{n}") for n in range(1, 7)]
+    answers(endpoint, Said(says("ok")), replace(TURN, agent_session="model:.t1", said=lambda: texts))
     sent = [one["content"][:2] for one in endpoint.calls[0][2]["messages"] if one["role"] == "user"]
     assert sent == ["Q3", "Q4", "Q5", "Q6", "Re"]
 
@@ -173,8 +173,8 @@ def test_usage_includes_cached_and_reasoning_tokens(endpoint: Endpoint) -> None:
     [None, [], {"prompt_tokens": -1}, {"prompt_tokens": 10**400}, {"prompt_tokens": True, "cost": -1}, {"cost": 1e300}],
 )
 def test_figures_that_make_no_sense_are_unknown(endpoint: Endpoint, used: object) -> None:
-    said = Said((*says("ok")[:2], event({"choices": [], "usage": used})))
-    assert answers(endpoint, said).usage == Usage()
+    output = Said((*says("ok")[:2], event({"choices": [], "usage": used})))
+    assert answers(endpoint, output).usage == Usage()
 
 
 def test_an_endpoint_without_streaming_works_too(endpoint: Endpoint) -> None:

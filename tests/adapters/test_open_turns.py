@@ -9,7 +9,7 @@ import pytest
 from adapters.store import Store, open_store
 from adapters.store.turns import STEP, NewTurn, TurnPage, TurnPlace, TurnScan, change_of
 from tests.adapters.many_turns import LEASE, begin, sessions, taken
-from tests.adapters.stores_under_test import told, write
+from tests.adapters.stores_under_test import delivery_story, write
 from tests.kit.stories import START
 
 
@@ -82,7 +82,7 @@ def test_a_lease_table_without_ranks_is_upgraded(tmp_path: Path) -> None:
 
 
 def test_all_turns_of_a_session_are_its_owners_and_long_ones_come_later(store: Store) -> None:
-    story = told()
+    story = delivery_story()
     store.append([write(story.begun, actor="person:ada")])
     begin(store, "delivery-bob", at=START + 1, actor="person:bob")
     lease = taken(store, "delivery-1.t1")

@@ -53,10 +53,10 @@ def killed_worker(folder: Path, owner: str, script: str) -> Iterator[list[int]]:
     worker = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
     wanted = script.count(".pid")
     try:
-        found = until(lambda: pids(folder) if len(pids(folder)) == wanted else None, what="the script's processes")
+        result = until(lambda: pids(folder) if len(pids(folder)) == wanted else None, what="the script's processes")
         worker.kill()
         worker.wait()
-        yield found
+        yield result
     finally:
         worker.kill()
         worker.wait()

@@ -11,7 +11,7 @@ import pytest
 from adapters.proof.verify import verify
 from adapters.store import Broken, StoreError, open_store, reading
 from domain.values.base import Text
-from tests.adapters.stores_under_test import Database, told, write
+from tests.adapters.stores_under_test import Database, delivery_story, write
 from tests.kit.postgres import Cluster, cluster, require
 
 psycopg = pytest.importorskip("psycopg", reason="NOT TESTED ON POSTGRESQL: psycopg is not installed")
@@ -20,18 +20,18 @@ psycopg = pytest.importorskip("psycopg", reason="NOT TESTED ON POSTGRESQL: psyco
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
     require()
-    found = Database(lambda path: open_store(cluster().database(path)), tmp_path)
-    yield found
-    found.close()
+    result = Database(lambda path: open_store(cluster().database(path)), tmp_path)
+    yield result
+    result.close()
     cluster().free(tmp_path)
 
 
 @pytest.fixture
 def own() -> Iterator[Cluster]:
     """A server of the test's own, that it may stop."""
-    found = Cluster(require())
-    yield found
-    found.remove()
+    result = Cluster(require())
+    yield result
+    result.remove()
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def name_of(database: Database) -> str:
 
 
 def test_the_log_of_a_newer_hansard_is_refused_and_not_changed(database: Database) -> None:
-    database.open().append([write(told().begun)])
+    database.open().append([write(delivery_story().begun)])
     cluster().sql("UPDATE hansard.log SET format = 2", database=name_of(database))
     before = cluster().sql("SELECT * FROM hansard.log", database=name_of(database))
     with pytest.raises(Broken, match="has format 2; this Hansard knows format 1"):
@@ -61,10 +61,10 @@ def test_the_log_of_a_newer_hansard_is_refused_and_not_changed(database: Databas
 
 def test_an_older_process_stops_writing_when_a_newer_one_takes_over(database: Database) -> None:
     store = database.open()
-    store.append([write(told().begun)])
+    store.append([write(delivery_story().begun)])
     cluster().sql("UPDATE hansard.log SET format = 2", database=name_of(database))
     with pytest.raises(Broken, match="has format 2"):
-        store.append([write(told("delivery-2").begun, session_id="delivery-2")])
+        store.append([write(delivery_story("delivery-2").begun, session_id="delivery-2")])
     assert store.head() == store.rows.last_given() == 3
 
 
@@ -93,7 +93,7 @@ def test_another_programs_schema_is_refused_and_not_changed(database: Database) 
     ],
 )
 def test_what_is_not_of_our_schema_is_found(database: Database, statement: str, problem: str) -> None:
-    database.open().append([write(told().begun)])
+    database.open().append([write(delivery_story().begun)])
     url = cluster().database(database.path)
     with reading(url) as log:
         assert verify(log).faults == []
@@ -130,9 +130,9 @@ def test_the_librarys_database_functions_are_refused(database: Database, monkeyp
 def test_no_message_shows_the_password(own: Cluster) -> None:
     own.stop()
     for url in (f"postgresql://me:geheim@/db?host={own.folder}", "postgresql://me:geheim@host:port/db"):
-        with pytest.raises(StoreError) as found:
+        with pytest.raises(StoreError) as result:
             open_store(url)
-        assert "geheim" not in str(found.value)
+        assert "geheim" not in str(result.value)
 
 
 # -- a database that goes away -------------------------------------------------------------------------------------
@@ -141,13 +141,13 @@ def test_no_message_shows_the_password(own: Cluster) -> None:
 @pytest.mark.usefixtures("impatient")
 def test_a_frozen_database_blocks_no_caller_and_is_used_again_when_it_answers(own: Cluster) -> None:
     store = open_store(own.url("postgres"))
-    store.append([write(told().begun)])
+    store.append([write(delivery_story().begun)])
     own.freeze()
     try:
         with pytest.raises(StoreError, match="does not answer"):
             store.head()
         with pytest.raises(StoreError, match="does not answer"):
-            store.append([write(told("delivery-2").begun, session_id="delivery-2")])
+            store.append([write(delivery_story("delivery-2").begun, session_id="delivery-2")])
         assert store.failing
         assert "does not answer" in (store.failure() or "")
     finally:
@@ -160,11 +160,11 @@ def test_a_frozen_database_blocks_no_caller_and_is_used_again_when_it_answers(ow
 
 def test_requests_after_a_restart_of_the_database_succeed(own: Cluster) -> None:
     store = open_store(own.url("postgres"))
-    store.append([write(told().begun)])
+    store.append([write(delivery_story().begun)])
     own.stop()
     own.start()
     assert store.head() == 3
-    store.append([write(told("delivery-2").begun, session_id="delivery-2")])
+    store.append([write(delivery_story("delivery-2").begun, session_id="delivery-2")])
     assert store.head() == 6
     store.close()
 
@@ -190,12 +190,12 @@ def test_an_unconfirmed_commit_is_looked_up(
 
     monkeypatch.setattr(PatientConnection, "execute", execute)
     if committed:
-        [recorded] = store.append([write(told().begun, key="key")])
-        assert [found.position for found in recorded] == [1, 2, 3]
+        [recorded] = store.append([write(delivery_story().begun, key="key")])
+        assert [result.position for result in recorded] == [1, 2, 3]
         assert store.receipt("key") is not None
     else:
         with pytest.raises(StoreError, match="does not answer: the connection is gone"):
-            store.append([write(told().begun, key="key")])
+            store.append([write(delivery_story().begun, key="key")])
         assert store.receipt("key") is None
     assert store.head() == (3 if committed else 0)
 
@@ -207,7 +207,7 @@ def test_a_long_text_takes_its_time(database: Database, monkeypatch: pytest.Monk
     store = database.open()
     monkeypatch.setattr(PatientConnection, "patience", 0.2)
     _, [blob] = Text.of(random.Random(1).randbytes(15_000_000).hex())  # noqa: S311 - hardly to be compressed
-    store.append([write(told().begun, blobs=[blob])])
+    store.append([write(delivery_story().begun, blobs=[blob])])
     assert store.head() == 3
     assert store.text(blob.digest) == blob.content
 
@@ -217,7 +217,7 @@ def test_no_other_caller_waits_for_a_long_text(database: Database, monkeypatch: 
     from adapters.store.postgres import store as module
 
     here, there = database.open(), database.open()
-    real, meanwhile = module.insert_rows, iter([write(told("delivery-2").begun, session_id="delivery-2")])
+    real, meanwhile = module.insert_rows, iter([write(delivery_story("delivery-2").begun, session_id="delivery-2")])
 
     def insert_rows(connection: Any, table: Any, *rest: Any) -> None:
         for one in meanwhile if table == "texts" else ():
@@ -226,8 +226,8 @@ def test_no_other_caller_waits_for_a_long_text(database: Database, monkeypatch: 
 
     monkeypatch.setattr(module, "insert_rows", insert_rows)
     _, [blob] = Text.of("x" * 2_000_000)
-    [recorded] = here.append([write(told().begun, blobs=[blob])])
-    assert [found.position for found in recorded] == [4, 5, 6]
+    [recorded] = here.append([write(delivery_story().begun, blobs=[blob])])
+    assert [result.position for result in recorded] == [4, 5, 6]
     assert here.text(blob.digest) == blob.content
 
 
@@ -240,7 +240,7 @@ def test_a_listener_is_woken_by_writes_of_another_process(database: Database) ->
     here.listen(woken.set)
     assert woken.wait(10)  # it listens now
     woken.clear()
-    there.append([write(told().begun)])
+    there.append([write(delivery_story().begun)])
     assert woken.wait(10)
 
 

@@ -12,17 +12,17 @@ from adapters.agents.team import BadTeam, Member, load
 def member(folder: Path, text: str) -> Member:
     path = folder / "team.toml"
     path.write_text(f'[[agents]]\nname = "Ada"\n{text}', encoding="utf-8")
-    [found] = load(path).agents
-    return found
+    [result] = load(path).agents
+    return result
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("home", ["private", "user"])
 def test_every_preset_makes_an_agent(name: str, home: str, tmp_path: Path) -> None:
-    found = member(tmp_path, f'preset = "{name}"\n[agents.settings]\nhome = "{home}"')
-    settings = found.settings
+    story = member(tmp_path, f'preset = "{name}"\n[agents.settings]\nhome = "{home}"')
+    settings = story.settings
     assert isinstance(settings, CommandSettings)
-    assert (found.adapter, found.preset, settings.home) == ("command", name, home)
+    assert (story.adapter, story.preset, settings.home) == ("command", name, home)
     known = preset(name)
     assert known is not None
     assert settings.argv[0] == known.program
@@ -41,16 +41,16 @@ def test_a_team_file_extends_a_preset(tmp_path: Path) -> None:
     text = (
         'preset = "claude"\nmodel = "opus"\n[agents.settings]\nidle_seconds = 900\nenv = { ANTHROPIC_BASE_URL = "x" }'
     )
-    found = member(tmp_path, text)
-    settings = found.settings
+    story = member(tmp_path, text)
+    settings = story.settings
     assert isinstance(settings, CommandSettings)
-    assert (found.model, settings.idle_seconds) == ("opus", 900)
+    assert (story.model, settings.idle_seconds) == ("opus", 900)
     assert set(settings.env) == {
         "DISABLE_AUTOUPDATER",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
         "ANTHROPIC_BASE_URL",
     }
-    template = settings.named(found.model).template(resumed=False, writes=False)
+    template = settings.named(story.model).template(resumed=False, writes=False)
     assert "--model" in template
 
 
@@ -84,6 +84,6 @@ def test_what_does_not_fit_is_named(text: str, problem: str, tmp_path: Path) -> 
 
 def test_the_program_of_a_preset_may_be_reached_in_another_way(tmp_path: Path) -> None:
     argv = '["docker", "exec", "-i", "box", "codex", "app-server"]'
-    found = member(tmp_path, f'preset = "codex"\n[agents.settings]\nargv = {argv}\nresume_argv = {argv}')
-    assert isinstance(found.settings, CommandSettings)
-    assert found.settings.questions == "codex"
+    story = member(tmp_path, f'preset = "codex"\n[agents.settings]\nargv = {argv}\nresume_argv = {argv}')
+    assert isinstance(story.settings, CommandSettings)
+    assert story.settings.questions == "codex"

@@ -17,8 +17,8 @@ SOME = SystemLimits(file_bytes=1_000_000_000)
 
 def ran(script: str, cwd: Path, **options: Any) -> Finished:
     """A script as a stand-in for a validation command; sixty seconds mean: not by the clock."""
-    given: dict[str, Any] = {"wall_seconds": 60.0, "env": clean_environment(), "keep_ends": True}
-    return asyncio.run(run(["sh", "-c", script], cwd=cwd, **(given | options)))
+    fields: dict[str, Any] = {"wall_seconds": 60.0, "env": clean_environment(), "keep_ends": True}
+    return asyncio.run(run(["sh", "-c", script], cwd=cwd, **(fields | options)))
 
 
 # -- output --------------------------------------------------------------------------------------------------------

@@ -157,9 +157,9 @@ def test_a_character_cut_by_the_cap_is_left_out(tmp_path: Path) -> None:
 
 
 def test_output_is_reported_as_it_arrives(tmp_path: Path) -> None:
-    told: list[str] = []
-    ran("echo one; sleep 0.1; echo two >&2", tmp_path, on_output=told.append)
-    assert told == ["one\n", "two\n"]
+    texts: list[str] = []
+    ran("echo one; sleep 0.1; echo two >&2", tmp_path, on_output=texts.append)
+    assert texts == ["one\n", "two\n"]
 
 
 def test_a_listener_that_fails_stops_the_program(tmp_path: Path) -> None:
@@ -251,11 +251,11 @@ def test_the_exit_codes_of_other_children_of_ours_are_not_stolen(tmp_path: Path)
 
 
 async def until_it_speaks(script: str, cwd: Path, **options: Any) -> tuple[asyncio.Task[Finished], str]:
-    said: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    output: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     task = asyncio.create_task(
-        shell(script, cwd, on_output=lambda text: None if said.done() else said.set_result(text), **options)
+        shell(script, cwd, on_output=lambda text: None if output.done() else output.set_result(text), **options)
     )
-    return task, await said
+    return task, await output
 
 
 def test_cancelling_ends_everything_before_it_returns(tmp_path: Path) -> None:

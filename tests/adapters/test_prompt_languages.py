@@ -60,9 +60,9 @@ def test_the_reason_for_refusing_an_answer_is_in_the_language(kind: str, text: s
 def test_a_refused_plan_is_requested_again_in_one_language() -> None:
     story = OrchestrationStory()
     story.answer(plan(subtask("Nobody")))
-    told = prompts_of(story, story.request)
-    assert "- There is no employee 'Nobody'; there are: " in told["en"]
-    assert "- 'Nobody'라는 직원이 없습니다. 있는 직원: " in told["ko"] and "no employee" not in told["ko"]
+    output = prompts_of(story, story.request)
+    assert "- There is no employee 'Nobody'; there are: " in output["en"]
+    assert "- 'Nobody'라는 직원이 없습니다. 있는 직원: " in output["ko"] and "no employee" not in output["ko"]
 
 
 def test_english_texts_of_old_logs_are_shown_as_they_are() -> None:
@@ -98,11 +98,11 @@ def judging(answer: str | None) -> tuple[OrchestrationStory, TurnRequested]:
 @pytest.mark.parametrize("answer", [None, "I forgot the JSON.", '{"verdicts": []'])
 def test_a_judge_is_asked_in_one_language(answer: str | None) -> None:
     story, request = judging(answer)
-    told = prompts_of(story, request)
-    assert HANGUL.search(told["en"].replace(story.run.prompt, "")) is None
+    output = prompts_of(story, request)
+    assert HANGUL.search(output["en"].replace(story.run.prompt, "")) is None
     for english in ("judged for", "The reply holds", "cannot be read", "development"):
-        assert english not in told["ko"]
-    assert "- Backend (backend): 판정할 phase: 3 (개발)" in told["ko"]
-    assert "- Backend (backend): judged for phase 3 (development)" in told["en"]
+        assert english not in output["ko"]
+    assert "- Backend (backend): 판정할 phase: 3 (개발)" in output["ko"]
+    assert "- Backend (backend): judged for phase 3 (development)" in output["en"]
     if answer is not None:
-        assert "답변" in told["ko"] and "list of verdicts" in told["en"]
+        assert "답변" in output["ko"] and "list of verdicts" in output["en"]

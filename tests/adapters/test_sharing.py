@@ -12,7 +12,7 @@ from adapters.store.turns import OpenTurn
 from adapters.turns.sharing import NearWorkspaces, Sharing
 from adapters.workspace import WorkspaceError, Workspaces
 from domain.session.state import Session
-from tests.adapters.stores_under_test import told
+from tests.adapters.stores_under_test import delivery_story
 from tests.kit.postgres import cluster, require
 
 ID = "delivery-1"
@@ -24,9 +24,9 @@ PLENTY = 10_000_000
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     require()
-    found = open_store(cluster().database(tmp_path))
-    yield found
-    found.close()
+    result = open_store(cluster().database(tmp_path))
+    yield result
+    result.close()
     cluster().free(tmp_path)
 
 
@@ -58,7 +58,7 @@ def project(folder: Path) -> Path:
 
 
 def test_a_turn_waits_for_the_machine_with_its_workspace_and_is_then_taken(store: Store, tmp_path: Path) -> None:
-    session = told().delivery
+    session = delivery_story().delivery
     one, two = (Machine(store, tmp_path / name, session) for name in ("one", "two"))
     assert (one.leaves(), two.leaves()) == (False, False)  # nobody has begun
     one.workspaces.open(ID, None)
@@ -72,7 +72,7 @@ def test_a_turn_waits_for_the_machine_with_its_workspace_and_is_then_taken(store
 
 
 def test_unshared_sessions_stay_on_their_machine(store: Store, tmp_path: Path) -> None:
-    session = told().delivery
+    session = delivery_story().delivery
     one, two = (Machine(store, tmp_path / name, session, limit=10) for name in ("one", "two"))
     one.workspaces.open(ID, project(tmp_path / "project"))
     one.sharing.keep(session, None)
@@ -88,7 +88,7 @@ def test_unshared_sessions_stay_on_their_machine(store: Store, tmp_path: Path) -
 def test_the_commit_that_sessions_begin_with_is_stored_once_and_states_as_what_they_add(
     store: Store, tmp_path: Path
 ) -> None:
-    session, folder = told().delivery, project(tmp_path / "project")
+    session, folder = delivery_story().delivery, project(tmp_path / "project")
     one, two = (Machine(store, tmp_path / name, session) for name in ("one", "two"))
     workspace = one.workspaces.open(ID, folder)
     tree = workspace.checkout(tree=None, slot=0)
@@ -97,7 +97,7 @@ def test_the_commit_that_sessions_begin_with_is_stored_once_and_states_as_what_t
     state = workspace.snapshot(tree, message="more", parent=workspace.base())
     for _ in range(2):
         one.sharing.keep(session, state)
-    assert [found.commit for found in one.shares.states(ID)] == [state]
+    assert [result.commit for result in one.shares.states(ID)] == [state]
     sizes = [sum(map(len, pack)) for pack in (one.shares.base(workspace.start), one.shares.state(ID, 1))]
     assert sizes[1] < 1_000 < sizes[0]
     two.sharing.bring(session, lambda _: None)
@@ -108,7 +108,7 @@ def test_the_commit_that_sessions_begin_with_is_stored_once_and_states_as_what_t
 def test_commits_of_an_ended_session_are_removed_and_stored_again_with_the_next_change(
     store: Store, tmp_path: Path
 ) -> None:
-    session, folder = told().delivery, project(tmp_path / "project")
+    session, folder = delivery_story().delivery, project(tmp_path / "project")
     one, two, three = (Machine(store, tmp_path / name, session) for name in ("one", "two", "three"))
     workspace = one.workspaces.open(ID, folder)
     states = [changed(one, folder, words) for words in ("first", "second")]
@@ -123,7 +123,7 @@ def test_commits_of_an_ended_session_are_removed_and_stored_again_with_the_next_
         three.sharing.bring(session, lambda _: None)
     states.append(changed(two, folder, "third"))
     two.sharing.keep(session, states[-1])
-    assert [found.commit for found in one.shares.states(ID)] == states
+    assert [result.commit for result in one.shares.states(ID)] == states
     for machine in (one, three):
         machine.sharing.bring(session, lambda _: None)
         for state in states:
@@ -131,9 +131,9 @@ def test_commits_of_an_ended_session_are_removed_and_stored_again_with_the_next_
 
 
 def test_start_commits_stay_while_a_workspace_in_the_store_begins_with_them(store: Store, tmp_path: Path) -> None:
-    session, folder = told().delivery, project(tmp_path / "project")
+    session, folder = delivery_story().delivery, project(tmp_path / "project")
     one = Machine(store, tmp_path / "one", session)
-    for each in (session, told(OTHER).delivery):
+    for each in (session, delivery_story(OTHER).delivery):
         one.workspaces.open(each.id, folder)
         one.sharing.keep(each, None)
     assert one.sharing.withdraw(ID) == one.sharing.tidy() == 0  # it has changed nothing
@@ -141,7 +141,7 @@ def test_start_commits_stay_while_a_workspace_in_the_store_begins_with_them(stor
 
 
 def test_an_ended_session_is_fetched_before_its_commits_are_removed_elsewhere(store: Store, tmp_path: Path) -> None:
-    session, folder = told().delivery, project(tmp_path / "project")
+    session, folder = delivery_story().delivery, project(tmp_path / "project")
     one, two = (Machine(store, tmp_path / name, session) for name in ("one", "two"))
     one.workspaces.open(ID, folder)
     state = changed(one, folder, "first")

@@ -63,8 +63,8 @@ def ask(folder: Path, person: Person, *requests: dict[str, Any], **changes: Any)
 
 def heard(reply: Reply) -> list[dict[str, Any]]:
     assert reply.failure is None, reply.failure
-    found: list[dict[str, Any]] = json.loads(reply.text)["heard"]
-    return found
+    result: list[dict[str, Any]] = json.loads(reply.text)["heard"]
+    return result
 
 
 def test_the_prompt_is_a_message_and_an_allowed_tool_gets_its_input_back(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from domain.session.history import RedactedEvent, TextRedacted
 from domain.session.turns import TurnAnswered
 from domain.values.base import INLINE_BYTES, Blob, Text
 from tests.adapters.audited import with_plain
-from tests.adapters.stores_under_test import CAUSE, Database, chain, entries, moments, receipt, told, write
+from tests.adapters.stores_under_test import CAUSE, Database, chain, delivery_story, entries, moments, receipt, write
 from tests.kit.claiming import claim
 from tests.kit.stories import START, DeliveryStory
 
@@ -43,30 +43,30 @@ def nothing(store: Store) -> bool:
 
 
 def test_what_is_appended_is_what_is_read(store: Store) -> None:
-    story = told().in_review()
+    story = delivery_story().in_review()
     story.approves(after=1_000)
-    given = [
+    items = [
         NewEvent(metadata.session_id, version, metadata.at, CAUSE, event)
         for version, (event, metadata) in enumerate(story.history, start=1)
     ]
     # As it happened: the turns are settled by the attempt that holds them.
-    for entry in given:
+    for entry in items:
         if isinstance(entry.event, TurnAnswered):
             claim(store, "worker", now=entry.at, lease_ms=1_000)
         store.append([Write([entry])])
-    found = store.history("delivery-1")
-    assert [recorded.event for recorded in found] == story.events
-    assert [recorded.version for recorded in found] == list(range(1, len(given) + 1))
-    assert {recorded.causation for recorded in found} == {CAUSE}
-    assert (found[0].at, found[-1].at) == (START, START + 1_000)
+    run = store.history("delivery-1")
+    assert [recorded.event for recorded in run] == story.events
+    assert [recorded.version for recorded in run] == list(range(1, len(items) + 1))
+    assert {recorded.causation for recorded in run} == {CAUSE}
+    assert (run[0].at, run[-1].at) == (START, START + 1_000)
     assert fold("delivery", moments(store, "delivery-1")) == story.delivery
 
 
 def test_appending_answers_with_the_recorded_events_of_each_write_in_order(store: Store) -> None:
-    first, second = told(), told("delivery-2")
+    first, second = delivery_story(), delivery_story("delivery-2")
     [one, two] = store.append([write(first.begun), write(second.begun, session_id="delivery-2")])
     assert one + two == store.log()
-    assert [(found.session_id, found.version) for found in one + two] == [
+    assert [(result.session_id, result.version) for result in one + two] == [
         *(("delivery-1", 1), ("delivery-1", 2), ("delivery-1", 3)),
         *(("delivery-2", 1), ("delivery-2", 2), ("delivery-2", 3)),
     ]
@@ -78,10 +78,10 @@ def test_an_empty_log_has_nothing(store: Store) -> None:
 
 
 def test_a_history_is_read_in_parts(store: Store) -> None:
-    store.append([write(told().begun)])
+    store.append([write(delivery_story().begun)])
 
     def versions(**part: int) -> list[int]:
-        return [found.version for found in store.history("delivery-1", **part)]
+        return [result.version for result in store.history("delivery-1", **part)]
 
     assert versions() == [1, 2, 3]
     assert versions(after=1) == [2, 3]
@@ -100,9 +100,9 @@ def three(store: Store) -> Store:
 
 def filled(store: Store) -> Store:
     """Positions 1–3 and 7–8 are delivery-1, the last two of how it was cancelled; 4–6 are delivery-2."""
-    story = told()
+    story = delivery_story()
     store.append([write(story.begun)])
-    store.append([write(told("delivery-2").begun, session_id="delivery-2")])
+    store.append([write(delivery_story("delivery-2").begun, session_id="delivery-2")])
     [called_off, *_, finished] = story.when(CancelDelivery())
     store.append([write([called_off, finished], after=3)])
     return store
@@ -128,7 +128,7 @@ def filled(store: Store) -> Store:
 def test_the_log_is_read_by_position_kind_type_and_session(
     three: Store, wanted: dict[str, Any], positions: list[int]
 ) -> None:
-    assert [found.position for found in three.log(**wanted)] == positions
+    assert [result.position for result in three.log(**wanted)] == positions
     assert three.head() == 8
 
 
@@ -169,17 +169,17 @@ def test_an_unreadable_event_is_named_and_the_events_before_it_are_kept(tmp_path
     [stream, version] = next(row[1:3] for row in three.rows.events() if row.position == 3)
     reads: tuple[Callable[[], object], ...] = (three.log, lambda: three.history(stream))
     for read in reads:
-        with pytest.raises(DamagedEvent) as found:
+        with pytest.raises(DamagedEvent) as result:
             read()
-        assert str(found.value).startswith(
-            f"The event at position 3 (version {version} of {stream}) cannot be read: {found.value.why}. "
+        assert str(result.value).startswith(
+            f"The event at position 3 (version {version} of {stream}) cannot be read: {result.value.why}. "
         )
-        assert why in found.value.why
-        assert found.value.position == 3
-        assert isinstance(found.value, Broken) and isinstance(found.value, ValueError)
-    with pytest.raises(DamagedEvent) as found:
+        assert why in result.value.why
+        assert result.value.position == 3
+        assert isinstance(result.value, Broken) and isinstance(result.value, ValueError)
+    with pytest.raises(DamagedEvent) as result:
         three.log()
-    assert [recorded.position for recorded in found.value.readable] == [1, 2]
+    assert [recorded.position for recorded in result.value.readable] == [1, 2]
     assert [recorded.position for recorded in three.log(after=3)] == [4, 5, 6, 7, 8]
 
 
@@ -188,31 +188,31 @@ def test_an_unreadable_event_is_named_and_the_events_before_it_are_kept(tmp_path
 
 def test_a_version_that_is_taken_is_a_conflict_and_nothing_is_stored(store: Store) -> None:
     """P6."""
-    story = told()
+    story = delivery_story()
     store.append([write(story.begun)])
     before = store.log()
     for after in (0, 1, 2):
         with pytest.raises(Conflict):
-            store.append([write(told("delivery-1").begun, after=after, key="key")])
+            store.append([write(delivery_story("delivery-1").begun, after=after, key="key")])
         assert (store.log(), store.receipt("key")) == (before, None)
 
 
 @pytest.mark.parametrize("after", [1, 2, 100])
 def test_a_version_without_its_predecessor_is_a_conflict_and_nothing_is_stored(store: Store, after: int) -> None:
     with pytest.raises(Conflict):
-        store.append([write(told().begun, after=after, key="key")])
+        store.append([write(delivery_story().begun, after=after, key="key")])
     assert nothing(store)
 
 
 def test_versions_begin_with_one(store: Store) -> None:
     for after in (-1, -2):
         with pytest.raises(Conflict):
-            store.append([write(told().begun[:1], after=after, key="key")])
+            store.append([write(delivery_story().begun[:1], after=after, key="key")])
     assert nothing(store)
 
 
 def test_a_gap_inside_a_write_is_a_conflict(store: Store) -> None:
-    [one, _, three] = entries(told().begun)
+    [one, _, three] = entries(delivery_story().begun)
     with pytest.raises(Conflict):
         store.append([Write([one, three])])
     assert nothing(store)
@@ -220,23 +220,23 @@ def test_a_gap_inside_a_write_is_a_conflict(store: Store) -> None:
 
 def test_several_streams_are_stored_together_or_not_at_all(store: Store) -> None:
     """P4: one write that conflicts takes back the events, texts, turns and receipts of all."""
-    store.append([write(told("delivery-3").begun, session_id="delivery-3")])
+    store.append([write(delivery_story("delivery-3").begun, session_id="delivery-3")])
     before = store.log()
-    good = write(told().begun, key="key", blobs=[Blob(digest="d", content="long")])
+    good = write(delivery_story().begun, key="key", blobs=[Blob(digest="d", content="long")])
     with pytest.raises(Conflict):
-        store.append([good, write(told("delivery-3").begun, session_id="delivery-3")])
+        store.append([good, write(delivery_story("delivery-3").begun, session_id="delivery-3")])
     assert (store.log(), store.text("d"), store.receipt("key")) == (before, None, None)
     assert store.turns.count() == {"queued": 1, "running": 0}
-    store.append([good, write(told("delivery-4").begun, session_id="delivery-4")])
+    store.append([good, write(delivery_story("delivery-4").begun, session_id="delivery-4")])
     assert (store.head(), store.text("d")) == (9, "long")
     assert store.turns.count() == {"queued": 3, "running": 0}
 
 
 def test_a_fenced_answer_takes_back_its_whole_batch(store: Store) -> None:
-    story = told()
+    story = delivery_story()
     store.append([write(story.begun)])
     answered = story.answer("plan")
-    other = write(told("delivery-2").begun, session_id="delivery-2")
+    other = write(delivery_story("delivery-2").begun, session_id="delivery-2")
     with pytest.raises(Fenced):
         store.append([other, write(answered, after=3)])
     assert (store.head(), store.version("delivery-2")) == (3, 0)
@@ -246,12 +246,12 @@ def test_positions_only_rise_whatever_failed_in_between(store: Store) -> None:
     positions = []
     for number in range(5):
         name = f"delivery-{number}"
-        [recorded] = store.append([write(told(name).begun, session_id=name)])
-        positions += [found.position for found in recorded]
+        [recorded] = store.append([write(delivery_story(name).begun, session_id=name)])
+        positions += [result.position for result in recorded]
         with pytest.raises(Conflict):
-            store.append([write(told(name).begun, session_id=name)])
+            store.append([write(delivery_story(name).begun, session_id=name)])
     assert all(earlier < later for earlier, later in itertools.pairwise(positions))
-    assert [found.position for found in store.log()] == positions
+    assert [result.position for result in store.log()] == positions
 
 
 # -- texts and receipts --------------------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ def test_a_long_text_is_stored_once_and_found_by_its_digest(store: Store) -> Non
     words = "말 " * INLINE_BYTES
     text, [blob] = Text.of(words)
     assert text.digest == blob.digest
-    first, second = told(task="a"), told("delivery-2", task="b")
+    first, second = delivery_story(task="a"), delivery_story("delivery-2", task="b")
     store.append([write(first.begun, blobs=[blob])])
     store.append([write(second.begun, session_id="delivery-2", blobs=[blob, blob])])
     assert store.text(blob.digest) == words
@@ -272,30 +272,30 @@ def test_a_text_of_any_characters_comes_back_as_it_was(store: Store) -> None:
     """NUL, line ends, and what only looks like a line end (F11)."""
     words = "a\0b\r\n\u2028🙂\ufeff" * 5_000
     _, [blob] = Text.of(words)
-    store.append([write(told().begun, blobs=[blob])])
+    store.append([write(delivery_story().begun, blobs=[blob])])
     assert store.text(blob.digest) == words
-    short = told("delivery-2", task="a\0b\r\n\u2028🙂")
+    short = delivery_story("delivery-2", task="a\0b\r\n\u2028🙂")
     store.append([write(short.begun, session_id="delivery-2")])
-    assert [found.event for found in store.history("delivery-2")] == short.begun
+    assert [result.event for result in store.history("delivery-2")] == short.begun
 
 
 def test_a_receipt_is_kept_with_the_events_and_names_their_last_position(store: Store) -> None:
-    store.append([write(told().begun, key="key")])
+    store.append([write(delivery_story().begun, key="key")])
     assert store.receipt("key") == receipt("key", position=3)
     assert store.receipt("other") is None
 
 
 def test_a_receipt_without_events_names_the_head(store: Store) -> None:
-    store.append([write(told().begun)])
+    store.append([write(delivery_story().begun)])
     store.append([write(key="key")])
     assert store.receipt("key") == receipt("key", position=3)
 
 
 def test_a_key_is_used_once(store: Store) -> None:
     """P7: the second command's events are not stored either."""
-    store.append([write(told().begun, key="key")])
+    store.append([write(delivery_story().begun, key="key")])
     with pytest.raises(Conflict):
-        store.append([write(told("delivery-2").begun, session_id="delivery-2", key="key")])
+        store.append([write(delivery_story("delivery-2").begun, session_id="delivery-2", key="key")])
     assert (store.head(), store.receipt("key")) == (3, receipt("key", position=3))
 
 
@@ -305,12 +305,12 @@ def test_a_key_is_used_once(store: Store) -> None:
 def test_two_openings_of_one_log_see_each_others_events(database: Database) -> None:
     """P4, F8: `twoIndependentStorageEnginesShouldSeeEachOthersAppends`."""
     mine, theirs = database.open(), database.open()
-    mine.append([write(told().begun)])
-    assert [found.version for found in theirs.history("delivery-1")] == [1, 2, 3]
-    theirs.append([write(told("delivery-2").begun, session_id="delivery-2")])
+    mine.append([write(delivery_story().begun)])
+    assert [result.version for result in theirs.history("delivery-1")] == [1, 2, 3]
+    theirs.append([write(delivery_story("delivery-2").begun, session_id="delivery-2")])
     assert (mine.head(), mine.version("delivery-2")) == (6, 3)
     with pytest.raises(Conflict):
-        theirs.append([write(told().begun)])
+        theirs.append([write(delivery_story().begun)])
 
 
 def test_exactly_one_of_many_writers_of_the_same_version_wins(database: Database) -> None:
@@ -321,7 +321,7 @@ def test_exactly_one_of_many_writers_of_the_same_version_wins(database: Database
     def try_it(store: Store, name: str) -> bool:
         barrier.wait()
         try:
-            store.append([write(told(name).begun, session_id=name)])
+            store.append([write(delivery_story(name).begun, session_id=name)])
         except Conflict:
             return False
         return True
@@ -329,7 +329,7 @@ def test_exactly_one_of_many_writers_of_the_same_version_wins(database: Database
     for number in range(10):
         with ThreadPoolExecutor(8) as threads:
             assert sorted(threads.map(try_it, stores, itertools.repeat(f"delivery-{number}"))) == [False] * 7 + [True]
-    assert [found.position for found in stores[0].log()] == sorted({found.position for found in stores[0].log()})
+    assert [result.position for result in stores[0].log()] == sorted({result.position for result in stores[0].log()})
     assert all(stores[0].version(f"delivery-{number}") == 3 for number in range(10))
 
 
@@ -343,7 +343,7 @@ def test_readers_see_every_event_once_and_in_order_while_it_is_written(store: St
         while True:
             last = done.is_set()
             while page := store.log(after=seen[-1][0] if seen else 0, limit=7):
-                seen += [(found.position, found.session_id, found.version) for found in page]
+                seen += [(result.position, result.session_id, result.version) for result in page]
             if last:
                 return seen
 
@@ -352,10 +352,10 @@ def test_readers_see_every_event_once_and_in_order_while_it_is_written(store: St
         try:
             for number in range(sessions):
                 name = f"delivery-{number}"
-                store.append([write(told(name).begun, session_id=name)])
+                store.append([write(delivery_story(name).begun, session_id=name)])
         finally:
             done.set()
-        written = [(found.position, found.session_id, found.version) for found in store.log()]
+        written = [(result.position, result.session_id, result.version) for result in store.log()]
         assert len(written) == 3 * sessions
         assert all(reader.result() == written for reader in readers)
 
@@ -371,7 +371,7 @@ def test_a_new_log_is_opened_by_many_at_once(database: Database, tmp_path: Path)
     with ThreadPoolExecutor(8) as threads:
         for number in range(30):
             stores = list(threads.map(boot, [tmp_path / f"{number}"] * 8))
-            stores[0].append([write(told().begun)])
+            stores[0].append([write(delivery_story().begun)])
             assert {store.head() for store in stores} == {3}
             for store in stores:
                 store.close()
@@ -414,12 +414,12 @@ def test_a_killed_writer_loses_nothing_that_it_acknowledged(tmp_path: Path) -> N
 
 def _whole(store: Store, acknowledged: list[str]) -> None:
     for name in acknowledged:
-        assert [found.version for found in store.history(name)] == [1, 2, 3]
+        assert [result.version for result in store.history(name)] == [1, 2, 3]
         assert store.receipt(name) is not None
-    found = {recorded.session_id for recorded in store.log(limit=10_000)}
-    assert set(acknowledged) <= found
-    assert store.turns.count() == {"queued": len(found), "running": 0}
-    assert store.head() == 3 * len(found)
+    result = {recorded.session_id for recorded in store.log(limit=10_000)}
+    assert set(acknowledged) <= result
+    assert store.turns.count() == {"queued": len(result), "running": 0}
+    assert store.head() == 3 * len(result)
 
 
 # -- the library's recorder ----------------------------------------------------------------------------------------
@@ -467,7 +467,7 @@ def test_the_library_selects_notifications(
 
 def test_the_library_inserts_and_gets_an_error_for_a_taken_version(store: Store) -> None:
     assert store.max_notification_id() is None
-    rows = [encode(entry) for entry in entries(told().begun)]
+    rows = [encode(entry) for entry in entries(delivery_story().begun)]
     assert list(store.insert_events(rows)) == [1, 2, 3]
     assert store.max_notification_id() == 3
     assert list(store.select_events("delivery-1")) == rows
@@ -528,9 +528,9 @@ def test_a_log_in_a_read_only_folder_is_reported_with_advice(tmp_path: Path, mon
 
     monkeypatch.setattr(sqlite3, "connect", refused)
     monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everything, so modes prove nothing
-    with pytest.raises(StoreError) as found:
+    with pytest.raises(StoreError) as result:
         SqliteStore(str(path))
-    sentence, advice = str(found.value).split("\n")
+    sentence, advice = str(result.value).split("\n")
     assert sentence == (
         f"The log {path} cannot be opened: {tmp_path} is read-only, or not this user's to write"
         " (unable to open database file)."
@@ -541,22 +541,22 @@ def test_a_log_in_a_read_only_folder_is_reported_with_advice(tmp_path: Path, mon
         raise PermissionError(13, "Permission denied", "new.db")
 
     monkeypatch.setattr(os, "open", denied)
-    with pytest.raises(StoreError, match=rf"{tmp_path} is read-only.* \(Permission denied\)") as found:
+    with pytest.raises(StoreError, match=rf"{tmp_path} is read-only.* \(Permission denied\)") as result:
         SqliteStore(str(tmp_path / "new.db"))
-    assert "Name a log in a folder that can be written" in str(found.value)
+    assert "Name a log in a folder that can be written" in str(result.value)
 
 
 def test_a_locked_log_is_reported_stores_nothing_and_can_be_read(tmp_path: Path) -> None:
     store = SqliteStore(str(tmp_path / "log.db"), busy_seconds=0.01)
-    store.append([write(told().begun)])
+    store.append([write(delivery_story().begun)])
     other = sqlite3.connect(tmp_path / "log.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreError, match="does not take writes now: database is locked"):
-        store.append([write(told("delivery-2").begun, session_id="delivery-2")])
+        store.append([write(delivery_story("delivery-2").begun, session_id="delivery-2")])
     assert store.head() == 3
     assert store.failure() is None, "somebody else writes, and will have written"
     other.execute("ROLLBACK")
-    store.append([write(told("delivery-2").begun, session_id="delivery-2")])
+    store.append([write(delivery_story("delivery-2").begun, session_id="delivery-2")])
     assert store.head() == 6
     other.close()
     store.close()
@@ -564,10 +564,10 @@ def test_a_locked_log_is_reported_stores_nothing_and_can_be_read(tmp_path: Path)
 
 def test_a_closed_store_says_so_and_blocks_no_caller(database: Database) -> None:
     store = database.open()
-    store.append([write(told().begun)])
+    store.append([write(delivery_story().begun)])
     store.close()
     store.close()
-    for use in (store.head, store.log, lambda: store.append([write(told().begun)])):
+    for use in (store.head, store.log, lambda: store.append([write(delivery_story().begun)])):
         with pytest.raises(StoreError, match="is closed"):
             use()
 
@@ -576,7 +576,9 @@ def test_a_damaged_log_is_an_error_and_never_an_answer(tmp_path: Path) -> None:
     """P3."""
     path = tmp_path / "log.db"
     store = SqliteStore(str(path))
-    store.append([write(told(f"delivery-{n}", task="x" * 900).begun, session_id=f"delivery-{n}") for n in range(50)])
+    store.append(
+        [write(delivery_story(f"delivery-{n}", task="x" * 900).begun, session_id=f"delivery-{n}") for n in range(50)]
+    )
     store.close()
     with path.open("r+b") as file:
         file.seek(8_192)
@@ -585,7 +587,7 @@ def test_a_damaged_log_is_an_error_and_never_an_answer(tmp_path: Path) -> None:
     with pytest.raises(Broken, match="cannot be read: "):
         store.log()
     with pytest.raises(Broken, match="does not take writes: "):
-        store.append([write(told().begun)])
+        store.append([write(delivery_story().begun)])
     store.close()
 
 
@@ -605,7 +607,7 @@ def test_a_failed_write_is_remembered_until_the_problem_is_over(tmp_path: Path) 
         raise damaged
     for _ in range(2):
         assert "does not take writes: database disk image is malformed" in str(store.failure())
-    store.append([write(told().begun)])
+    store.append([write(delivery_story().begun)])
     assert (store.failure(), store.failing) == (None, False)
     store.close()
 
@@ -685,7 +687,7 @@ def test_each_row_carries_the_hash_over_itself_and_its_predecessor(
 ) -> None:
     """P23: recomputed from what stands in the file, stream by stream."""
     store, file = sqlite
-    store.append([write(told().begun), write(told("delivery-2").begun, session_id="delivery-2")])
+    store.append([write(delivery_story().begun), write(delivery_story("delivery-2").begun, session_id="delivery-2")])
     for stream in ("delivery-1", "delivery-2"):
         previous = b""
         for row in store.select_events(stream):
@@ -720,19 +722,19 @@ def test_a_position_is_never_reused_even_if_the_newest_row_is_deleted(
 ) -> None:
     """F5."""
     store, file = sqlite
-    store.append([write(told().begun)])
+    store.append([write(delivery_story().begun)])
     file.execute("DELETE FROM events WHERE position = 3")
-    [recorded] = store.append([write(told("delivery-2").begun, session_id="delivery-2")])
-    assert [found.position for found in recorded] == [4, 5, 6]
+    [recorded] = store.append([write(delivery_story("delivery-2").begun, session_id="delivery-2")])
+    assert [result.position for result in recorded] == [4, 5, 6]
 
 
 def test_positions_survive_a_vacuum(sqlite: tuple[Store, sqlite3.Connection]) -> None:
     store, file = sqlite
-    story = told()
-    store.append([write(story.begun), write(told("delivery-2").begun, session_id="delivery-2")])
+    story = delivery_story()
+    store.append([write(story.begun), write(delivery_story("delivery-2").begun, session_id="delivery-2")])
     file.execute("DELETE FROM events WHERE stream = 'delivery-1'")
     file.execute("VACUUM")
-    assert [found.position for found in store.log()] == [4, 5, 6]
+    assert [result.position for result in store.log()] == [4, 5, 6]
 
 
 def test_a_long_text_is_stored_once_and_not_in_the_events(
@@ -754,7 +756,7 @@ def test_a_long_text_is_stored_once_and_not_in_the_events(
 
 def test_a_redacted_text_and_its_quotes_are_gone_and_everything_else_stays(store: Store) -> None:
     text, [blob] = Text.of("secret " * 5_000)
-    *begun, request = told().begun
+    *begun, request = delivery_story().begun
     store.append([write([*begun, request.model_copy(update={"context": {"material": text}})], blobs=[blob])])
     *_, before = store.rows.events()
     state = blanked(before.state, blob.digest)

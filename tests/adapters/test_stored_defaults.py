@@ -36,7 +36,7 @@ def _models(annotation: Any) -> set[type[BaseModel]]:
 def defaults() -> dict[str, dict[str, Any]]:
     """Of each model that events store: the defaults of its fields that are not null, by their names in the log."""
     waiting: list[type[BaseModel]] = list(TOPICS.values())
-    found: dict[str, dict[str, Any]] = {}
+    result: dict[str, dict[str, Any]] = {}
     seen: set[type[BaseModel]] = set()
     while waiting:
         model = waiting.pop()
@@ -51,8 +51,8 @@ def defaults() -> dict[str, dict[str, Any]]:
             if (value := field.get_default(call_default_factory=True)) is not None:
                 values[field.alias or name] = to_jsonable_python(value)
         if values:
-            found[getattr(model, "TOPIC", model.__name__)] = values
-    return dict(sorted(found.items()))
+            result[getattr(model, "TOPIC", model.__name__)] = values
+    return dict(sorted(result.items()))
 
 
 def test_the_default_of_a_stored_field_never_changes() -> None:

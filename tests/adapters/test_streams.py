@@ -18,7 +18,7 @@ STREAMS: tuple[Stream, ...] = ("claude", "codex", "gemini", "opencode", "qwen")
 
 def read(stream: Stream, name: str | None = None) -> list[Activity]:
     lines = (RECORDED / f"{name or stream}.jsonl").read_text("utf-8").splitlines()
-    return [found for line in lines for found in activities(stream, json.loads(line))]
+    return [result for line in lines for result in activities(stream, json.loads(line))]
 
 
 def merged(found: list[Activity]) -> list[Activity]:
@@ -38,8 +38,8 @@ def test_the_same_turn_looks_the_same_for_every_program(stream: Stream) -> None:
     assert "sed -i 's/a - b/a + b/' calc.txt" in (first.title or "")
     assert "cat calc.txt; exit 3" in (second.title or "")
     assert "a + b" in (second.text or "")
-    said = [one.text for one in read(stream) if one.kind == "message"]
-    assert said == ["Done: fixed."]
+    texts = [one.text for one in read(stream) if one.kind == "message"]
+    assert texts == ["Done: fixed."]
 
 
 @pytest.mark.parametrize("stream", ["claude", "codex", "opencode"])
@@ -49,10 +49,10 @@ def test_exit_codes_are_shown_if_the_program_reports_them(stream: Stream) -> Non
 
 
 def test_retries_of_the_program_itself_are_shown() -> None:
-    found = read("claude", "claude-401")
-    assert {one.kind for one in found} == {"retry"}
-    assert {one.failure for one in found} == {"auth"}
-    assert (found[0].text or "").startswith("HTTP 401, attempt 1 of ")
+    result = read("claude", "claude-401")
+    assert {one.kind for one in result} == {"retry"}
+    assert {one.failure for one in result} == {"auth"}
+    assert (result[0].text or "").startswith("HTTP 401, attempt 1 of ")
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ def test_retries_of_the_program_itself_are_shown() -> None:
 )
 def test_denied_calls_are_marked(stream: Stream, words: str) -> None:
     result = {"type": "tool_result", "tool_use_id": "t1", "is_error": True}
-    [found] = activities(stream, {"type": "user", "message": {"content": [{**result, "content": words}]}})
-    assert (found.id, found.status) == ("t1", "denied")
+    [actual] = activities(stream, {"type": "user", "message": {"content": [{**result, "content": words}]}})
+    assert (actual.id, actual.status) == ("t1", "denied")
     denial = {"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": "pytest -q"}}
     [last] = activities("claude", {"type": "result", "permission_denials": [denial]})
     assert (last.status, last.title, last.tool) == ("denied", "pytest -q", "execute")
@@ -90,7 +90,7 @@ def test_denied_calls_are_marked(stream: Stream, words: str) -> None:
     ],
 )
 def test_unknown_shapes_are_ignored(stream: Stream, message: dict[str, object]) -> None:
-    assert all(isinstance(found, Activity) for found in activities(stream, message))
+    assert all(isinstance(result, Activity) for result in activities(stream, message))
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_presets_count_what_the_provider_counted(stream: Stream, used: Usage) ->
     known = preset(stream)
     assert known is not None
     settings = CommandSettings.model_validate(known.extended({}))
-    found = messages((RECORDED / f"{stream}.jsonl").read_text("utf-8"))
-    assert usage_of(found, settings.usage_paths) == used
+    result = messages((RECORDED / f"{stream}.jsonl").read_text("utf-8"))
+    assert usage_of(result, settings.usage_paths) == used
     assert settings.text_path is not None
-    assert text_of(found, settings.text_path) == "Done: fixed."
+    assert text_of(result, settings.text_path) == "Done: fixed."

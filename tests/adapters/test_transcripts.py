@@ -16,17 +16,17 @@ def lines(*messages: Any) -> str:
     return "\n".join(line if isinstance(line, str) else json.dumps(line) for line in messages)
 
 
-def told(*messages: Any, calls: int = 10) -> list[tuple[str, str]]:
-    found = steps(lines(*messages), calls)
-    assert found is not None
-    return [(seen.kind, (seen.title or "") if seen.kind == "tool" else (seen.text or "")) for seen in found]
+def activities_in(*messages: Any, calls: int = 10) -> list[tuple[str, str]]:
+    result = steps(lines(*messages), calls)
+    assert result is not None
+    return [(seen.kind, (seen.title or "") if seen.kind == "tool" else (seen.text or "")) for seen in result]
 
 
 @pytest.mark.parametrize("program", ["claude", "codex", "gemini", "opencode", "qwen"])
 def test_a_real_transcript_has_each_call_once_with_its_result_and_then_the_answer(program: str) -> None:
-    found = steps((RECORDED / f"{program}.jsonl").read_text("utf-8"), 2)
-    assert found is not None
-    seen = [each for each in found if each.kind != "notice"]
+    result = steps((RECORDED / f"{program}.jsonl").read_text("utf-8"), 2)
+    assert result is not None
+    seen = [each for each in result if each.kind != "notice"]
     assert [each.kind for each in seen] == ["tool", "tool", "message"]
     assert "cat calc.txt; exit 3" in (seen[1].title or "") and "a + b" in (seen[1].text or "")
     assert {each.status for each in seen[:2]} <= {"completed", "failed"}
@@ -43,7 +43,7 @@ def _chunk(words: str, kind: str = "agent_message_chunk") -> dict[str, Any]:
 
 def test_pieces_of_acp_are_joined_and_what_was_loaded_is_left_out() -> None:
     call = {"toolCallId": "c1", "kind": "execute", "title": "t", "rawInput": {"command": "pytest -q"}}
-    assert told(
+    assert activities_in(
         {"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": 1}},
         _chunk("from the past"),
         {"jsonrpc": "2.0", "id": 1, "result": {}},
@@ -60,7 +60,7 @@ def test_pieces_of_acp_are_joined_and_what_was_loaded_is_left_out() -> None:
 
 def test_text_that_codex_streams_and_then_repeats_is_recorded_once() -> None:
     item = {"type": "agentMessage", "id": "m1", "text": "Fixed it."}
-    assert told(
+    assert activities_in(
         {"method": "item/agentMessage/delta", "params": {"itemId": "m1", "delta": "Fixed"}},
         {"method": "item/completed", "params": {"item": item}},
         {"method": "item/agentMessage/delta", "params": {"itemId": "m2", "delta": "Then I wa"}},
@@ -73,7 +73,7 @@ def test_a_call_that_a_program_names_among_its_denials_was_denied() -> None:
     use = {"type": "tool_use", "id": "1", "name": "Bash", "input": push}
     result = {"type": "tool_result", "tool_use_id": "1", "is_error": True, "content": "failed"}
     denials = [{"tool_name": "Bash", "tool_use_id": "1", "tool_input": push}]
-    found = steps(
+    actual = steps(
         lines(
             {"type": "assistant", "message": {"content": [use]}},
             {"type": "user", "message": {"content": [result]}},
@@ -81,22 +81,25 @@ def test_a_call_that_a_program_names_among_its_denials_was_denied() -> None:
         ),
         1,
     )
-    assert found is not None
-    [seen] = found
+    assert actual is not None
+    [seen] = actual
     assert (seen.title, seen.status, seen.text) == ("git push", "denied", "failed")
 
 
 def test_a_model_speaks_in_pieces_and_a_scripted_agent_prints_its_steps() -> None:
-    assert told({"message": "Looks "}, {"message": "good."}, {"usage": {}, "model": "m"}) == [
+    assert activities_in({"message": "Looks "}, {"message": "good."}, {"usage": {}, "model": "m"}) == [
         ("message", "Looks good.")
     ]
     step = Activity(kind="tool", tool="execute", title="pytest", exit_code=1)
-    assert told(step.model_dump_json(by_alias=True, exclude_none=True)) == [("tool", "pytest")]
+    assert activities_in(step.model_dump_json(by_alias=True, exclude_none=True)) == [("tool", "pytest")]
 
 
 def test_other_output_of_a_program_is_a_notice() -> None:
     message = {"type": "assistant", "message": {"content": [{"type": "text", "text": "Hello"}]}}
-    assert told("warning: slow", "retrying", message) == [("notice", "warning: slow\nretrying\n"), ("message", "Hello")]
+    assert activities_in("warning: slow", "retrying", message) == [
+        ("notice", "warning: slow\nretrying\n"),
+        ("message", "Hello"),
+    ]
 
 
 @pytest.mark.parametrize(

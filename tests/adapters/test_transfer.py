@@ -145,11 +145,11 @@ def fitted(lines: Lines) -> Lines:
 
 def forged(lines: Lines, place: int, **changes: Any) -> Lines:
     """One event changed, and every hash of its session made anew, as a forger would."""
-    found = [json.loads(line) for line in lines]
-    found[place] |= changes
-    stream, previous = found[place]["session"], b""
+    result = [json.loads(line) for line in lines]
+    result[place] |= changes
+    stream, previous = result[place]["session"], b""
     out = list(lines)
-    for number, event in enumerate(found):
+    for number, event in enumerate(result):
         if event.get("session") == stream:
             row = Row(0, stream, event["version"], event["type"], event["state"].encode(), b"")
             previous = chain(previous, row.stored())
@@ -283,13 +283,13 @@ def imported(tmp_path: Path) -> Stage:
     """A log into which sessions with open turns came from elsewhere."""
     there = tmp_path / "there"
     there.mkdir()
-    told = Stage(there)
-    told.delivers("delivery-1").orchestrates("orchestration-1").discusses("review-1")
-    told.delivers("delivery-2", review=None).answers("delivery-2", "A plan.")
-    lines = list(export(told.store))
-    told.store.close()
+    output = Stage(there)
+    output.delivers("delivery-1").orchestrates("orchestration-1").discusses("review-1")
+    output.delivers("delivery-2", review=None).answers("delivery-2", "A plan.")
+    lines = list(export(output.store))
+    output.store.close()
     here = Stage(tmp_path)
-    here.at = told.at
+    here.at = output.at
     take_in(here.store, lines)
     return here
 
@@ -315,13 +315,13 @@ def test_imported_sessions_without_parent_or_children_can_be_cancelled(tmp_path:
     """A parent's discussions come along; a discussion's parent does not."""
     there = tmp_path / "there"
     there.mkdir()
-    told = wander(there, 6, 200)
-    waiting = [session for session in told.sessions() if session.parent and not session.ended]
-    told.store.close()
+    output = wander(there, 6, 200)
+    waiting = [session for session in output.sessions() if session.parent and not session.ended]
+    output.store.close()
     assert waiting, "a discussion about another session is open"
     here = Stage(tmp_path)
     for session in waiting[:3]:
-        take_in(here.store, audited.exported(told.store.path, session.id).splitlines(keepends=True))
+        take_in(here.store, audited.exported(output.store.path, session.id).splitlines(keepends=True))
         here.do(session.id, KINDS[session.kind].cancel("not ours"))
         assert here.session(session.id).ended
     assert verify(here.store).faults == []
@@ -417,9 +417,9 @@ def test_a_log_that_is_written_to_meanwhile_is_sound(tmp_path: Path) -> None:
     writing = threading.Thread(target=write)
     writing.start()
     try:
-        found = [verify(stage.store).faults for _ in range(20)]
+        result = [verify(stage.store).faults for _ in range(20)]
     finally:
         ended.set()
         writing.join()
-    assert found == [[]] * 20
+    assert result == [[]] * 20
     stage.store.close()

@@ -30,9 +30,9 @@ from tests.kit.stories import START
 
 @pytest.fixture
 def store(tmp_path: Path) -> SqliteStore:
-    found = open_store(f"sqlite:///{tmp_path / 'log.db'}")
-    assert isinstance(found, SqliteStore)
-    return found
+    result = open_store(f"sqlite:///{tmp_path / 'log.db'}")
+    assert isinstance(result, SqliteStore)
+    return result
 
 
 def test_the_turns_of_a_session_follow_each_other_without_waiting_for_the_log_to_be_read(
@@ -55,32 +55,32 @@ def test_the_turns_of_a_session_follow_each_other_without_waiting_for_the_log_to
         command = StartDiscussion(topic=topic("debate"))
         await writer.do(CommandEnvelope("debate-1", command, actor="t", command_id="c", starts=True))
         until = time.monotonic() + 60
-        found = writer.load("debate-1")
-        while (found is None or found.status != "waiting_for_decision") and time.monotonic() < until:
+        result = writer.load("debate-1")
+        while (result is None or result.status != "waiting_for_decision") and time.monotonic() < until:
             await asyncio.sleep(0.01)
-            found = writer.load("debate-1")
+            result = writer.load("debate-1")
         worker.stop()
         await working
-        assert isinstance(found, Discussion)
-        return found
+        assert isinstance(result, Discussion)
+        return result
 
-    found = asyncio.run(story())
+    result = asyncio.run(story())
     store.close()
-    assert (found.status, len(found.rounds)) == ("waiting_for_decision", 20)
+    assert (result.status, len(result.rounds)) == ("waiting_for_decision", 20)
 
 
 def test_only_leases_of_external_agents_are_flushed(store: SqliteStore) -> None:
     """A lease is no fact. But an agent elsewhere outlives a power cut here, and its attempt has a number."""
     begin(store, "delivery-1", "delivery-2")
-    said: list[str] = []
-    store._writer.set_trace_callback(said.append)
+    texts: list[str] = []
+    store._writer.set_trace_callback(texts.append)
     [lease] = store.turns.take_all(["delivery-1.t1"], "me", now=START, lease_ms=LEASE)
     assert lease.attempt == 1
-    [begun, ended] = [said.index(f"PRAGMA synchronous={mode}") for mode in ("NORMAL", "FULL")]
-    assert begun < said.index("COMMIT") < ended
-    said.clear()
+    [begun, ended] = [texts.index(f"PRAGMA synchronous={mode}") for mode in ("NORMAL", "FULL")]
+    assert begun < texts.index("COMMIT") < ended
+    texts.clear()
     assert taken(store, "delivery-2.t1").attempt == 1
-    assert not [statement for statement in said if "synchronous" in statement]
+    assert not [statement for statement in texts if "synchronous" in statement]
     assert store._writer.execute("PRAGMA synchronous").fetchone() == (2,)
     store.close()
 

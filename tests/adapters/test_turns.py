@@ -11,7 +11,7 @@ from adapters.store.turns import Turns
 from domain.delivery.commands import CancelDelivery
 from domain.session.attempts import Failure
 from domain.session.turns import ExpireTurn, TurnRequested
-from tests.adapters.stores_under_test import Database, tell, told, write
+from tests.adapters.stores_under_test import Database, delivery_story, store_events, write
 from tests.kit import claiming
 from tests.kit.stories import MINUTE, START, DeliveryStory
 
@@ -20,7 +20,7 @@ LEASE = 60_000
 
 def begin(store: Store, session_id: str = "delivery-1", *, at: int = START, **fields: Any) -> DeliveryStory:
     """A delivery in the log whose planning waits."""
-    story = told(session_id, **fields)
+    story = delivery_story(session_id, **fields)
     store.append([write(story.begun, session_id=session_id, at=at)])
     return story
 
@@ -37,7 +37,7 @@ def claimed(store: Store, worker: str = "worker", *, now: int = START) -> Lease:
 
 def settle(store: Store, story: DeliveryStory, lease: Lease, words: str = "ok") -> None:
     """Store the answer of an attempt; a story whose answer is fenced is not used any more."""
-    tell(store, story, story.answer(words, turn_id=lease.turn_id, attempt=lease.attempt))
+    store_events(store, story, story.answer(words, turn_id=lease.turn_id, attempt=lease.attempt))
 
 
 # -- claiming ------------------------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ def test_concurrent_claimers_never_share_a_turn(database: Database) -> None:
         return taken
 
     with ThreadPoolExecutor(8) as threads:
-        taken = [turn for found in threads.map(take, range(8)) for turn in found]
+        taken = [turn for result in threads.map(take, range(8)) for turn in result]
     assert sorted(taken) == sorted((f"delivery-{number}.t1", 1) for number in range(40))
 
 
@@ -152,7 +152,7 @@ def test_a_heartbeat_says_that_the_turn_is_lost(store: Store) -> None:
 def test_a_cancelled_turn_is_lost_to_its_holder(store: Store) -> None:
     story = begin(store)
     lease = claimed(store)
-    tell(store, story, story.when(CancelDelivery()))
+    store_events(store, story, story.when(CancelDelivery()))
     assert not store.turns.heartbeat(lease, until=START + 9 * LEASE)
     assert store.turns.held(lease.turn_id) is None
     assert claim(store, now=START + 9 * LEASE) is None
@@ -209,7 +209,7 @@ def test_the_answer_of_an_attempt_that_lost_its_turn_stores_nothing(store: Store
 def test_an_unclaimed_turn_cannot_be_answered(store: Store, attempt: int) -> None:
     story = begin(store)
     with pytest.raises(Fenced):
-        tell(store, story, story.answer(attempt=attempt))
+        store_events(store, story, story.answer(attempt=attempt))
     assert store.version("delivery-1") == 3
 
 
@@ -232,7 +232,7 @@ def test_an_answer_after_the_lease_counts_if_no_other_worker_took_the_turn(store
 def test_a_failure_settles_a_turn_like_an_answer(store: Store) -> None:
     story = begin(store)
     lease = claimed(store)
-    tell(store, story, story.answer(attempt=lease.attempt, failure=Failure(code="timeout")))
+    store_events(store, story, story.answer(attempt=lease.attempt, failure=Failure(code="timeout")))
     assert store.turns.count() == {"queued": 0, "running": 0}
 
 
@@ -241,7 +241,7 @@ def test_a_settled_turn_is_not_settled_again(store: Store) -> None:
     story = begin(store)
     lease = claimed(store)
     answered = story.answer()
-    tell(store, story, answered)
+    store_events(store, story, answered)
     with pytest.raises(Fenced):
         store.append([write(answered[:1], after=len(story.history))])
     assert lease.attempt == 1
@@ -251,7 +251,7 @@ def test_waiting_and_running_turns_can_be_cancelled(store: Store) -> None:
     running, waiting = begin(store), begin(store, "delivery-2", at=START + 1)
     assert claimed(store).session_id == "delivery-1"
     for story in (waiting, running):
-        tell(store, story, story.when(CancelDelivery()))
+        store_events(store, story, story.when(CancelDelivery()))
     assert store.turns.count() == {"queued": 0, "running": 0}
     assert not store.turns.waiting(START + 9 * LEASE)
 
@@ -286,7 +286,7 @@ def test_turns_are_overdue_after_their_deadline_whether_they_wait_or_run(store: 
 def test_a_settled_turn_is_not_overdue(store: Store) -> None:
     story = begin(store, minutes=10)
     claim(store)
-    tell(store, story, story.when(ExpireTurn(turn_id=story.turn.turn_id), after=11 * MINUTE))
+    store_events(store, story, story.when(ExpireTurn(turn_id=story.turn.turn_id), after=11 * MINUTE))
     assert store.turns.overdue(START + 99 * MINUTE) == []
 
 

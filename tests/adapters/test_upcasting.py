@@ -54,9 +54,9 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_an_event_of_any_version_is_read_as_todays(version: int | None, data: dict[str, Any]) -> None:
-    found = entries.decode(row(data, version), 9)
-    assert found.event == TurnCancelled(turn_id="delivery-1.t1", attempt=1, agent="Ada", role="dev", reason="enough")
-    assert (found.position, found.version) == (9, 4)
+    result = entries.decode(row(data, version), 9)
+    assert result.event == TurnCancelled(turn_id="delivery-1.t1", attempt=1, agent="Ada", role="dev", reason="enough")
+    assert (result.position, result.version) == (9, 4)
 
 
 @pytest.mark.usefixtures("steps")

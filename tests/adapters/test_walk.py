@@ -169,13 +169,13 @@ def test_an_external_agent_gets_its_turn_after_many_that_it_does_not_want(store:
         whose = Routing(TEAM, Writer(store, lambda: START).load)
         desk = TurnQueue(store.turns, whose, lambda: START, LEASE)
         nobody = asyncio.create_task(desk.next("nobody", TurnFilter(roles=frozenset({"dev"})), 20))
-        given = await desk.next("me", TurnFilter(agents=frozenset({"remote"})), seconds)
+        value = await desk.next("me", TurnFilter(agents=frozenset({"remote"})), seconds)
         desk.close()
         assert await nobody is None
-        return given
+        return value
 
-    given = asyncio.run(story())
-    assert given is not None and (given.turn_id, given.worker) == ("delivery-1.t1", "me")
+    value = asyncio.run(story())
+    assert value is not None and (value.turn_id, value.worker) == ("delivery-1.t1", "me")
     assert store.turns.count() == {"queued": 2 * LIMIT + 50, "running": 1}
 
 

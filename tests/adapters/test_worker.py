@@ -102,8 +102,8 @@ class Desks:
         """Those runs, once there are so many."""
 
         def there() -> list[Run] | None:
-            found = self.runs(session_id)
-            return found if len(found) >= count else None
+            result = self.runs(session_id)
+            return result if len(result) >= count else None
 
         return until(there, what=f"{count} runs of the program")
 
@@ -125,28 +125,28 @@ class Desks:
 def team(folder: Path, *, argv: list[str], **settings: object) -> Path:
     """A team file: the developer is a program, everybody else is scripted and harmless. Without a fence, so that tests
     see the program's processes and it sees their files."""
-    given = "".join(f"{name} = {value!r}\n" for name, value in {"argv": argv, **settings}.items())
+    result = "".join(f"{name} = {value!r}\n" for name, value in {"argv": argv, **settings}.items())
     path = folder / "team.toml"
     path.write_text(
         'sandbox = "off"\n'
         '[[agents]]\nname = "Team"\nroles = ["planner", "architect", "designer", "reviewer"]\nadapter = "scripted"\n'
-        f'[[agents]]\nname = "Dev"\nroles = ["dev"]\nadapter = "command"\n[agents.settings]\n{given}'
+        f'[[agents]]\nname = "Dev"\nroles = ["dev"]\nadapter = "command"\n[agents.settings]\n{result}'
     )
     return path
 
 
 @pytest.fixture(scope="module")
 def desks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desks]:
-    found = Desks(tmp_path_factory.mktemp("desks"))
-    yield found
-    found.clear()
+    result = Desks(tmp_path_factory.mktemp("desks"))
+    yield result
+    result.clear()
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, desks: Desks) -> Iterator[Server]:
     """Its budget minute has 1.6 seconds."""
-    with serving(tmp_path_factory.mktemp("worker"), team=desks.team, budget_minute=1.6) as found:
-        yield found
+    with serving(tmp_path_factory.mktemp("worker"), team=desks.team, budget_minute=1.6) as result:
+        yield result
 
 
 @pytest.fixture(scope="module")
@@ -171,8 +171,8 @@ def cancel(server: Server, session_id: str) -> None:
 
 def answers(server: Server, session_id: str) -> list[tuple[int, str]]:
     """Attempt and words of the developer's answers in the log."""
-    found = only(events(server.client, session_id), "turn.answered")
-    return [(answer["attempt"], answer["reply"]["head"]) for answer in found if answer["role"] == "dev"]
+    result = only(events(server.client, session_id), "turn.answered")
+    return [(answer["attempt"], answer["reply"]["head"]) for answer in result if answer["role"] == "dev"]
 
 
 # -- crashes -------------------------------------------------------------------------------------------------------
@@ -296,10 +296,10 @@ def test_a_cancelled_session_stops_its_agent_at_once(server: Server, desks: Desk
 
 
 def test_a_cancelled_session_stops_its_validation_at_once(server: Server, tmp_path: Path) -> None:
-    said = tmp_path / "pid"
-    script = f"import os, time; open({str(said)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+    output = tmp_path / "pid"
+    script = f"import os, time; open({str(output)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
     session_id = start(server.client, delivery(validationCommands=[[sys.executable, "-c", script]], maxMinutes=180))
-    pid = int(until(lambda: said.read_text() if said.exists() else "", what="its pid"))
+    pid = int(until(lambda: output.read_text() if output.exists() else "", what="its pid"))
     cancel(server, session_id)
     until(lambda: not running(pid), what="the end of the validation", seconds=1.5)
 
@@ -314,8 +314,8 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     program = folder / "developer.py"
     program.write_text(FAILING)
     limits = {"timeout_seconds": 1.0, "idle_seconds": 0.4, "output_bytes": 1_000}
-    with inside(folder, team=team(folder, argv=[sys.executable, str(program)], **limits)) as found:
-        yield found
+    with inside(folder, team=team(folder, argv=[sys.executable, str(program)], **limits)) as result:
+        yield result
 
 
 @pytest.mark.parametrize(
@@ -334,12 +334,12 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 def test_every_failure_of_an_agent_is_in_the_session(failing: TestClient, orders: str, code: str | None) -> None:
     session_id = begin(failing, task=f"<<{orders}>>")
     last = ended(failing, session_id)
-    told = events(failing, session_id)
+    output = events(failing, session_id)
     assert last["status"] == ("failed" if code else "success")
-    assert [failed["errorType"] for failed in only(told, "delivery.phase_failed")] == ([code] if code else [])
-    assert [failed["failure"]["code"] for failed in only(told, "turn.failed")] == ([code] if code else [])
+    assert [failed["errorType"] for failed in only(output, "delivery.phase_failed")] == ([code] if code else [])
+    assert [failed["failure"]["code"] for failed in only(output, "turn.failed")] == ([code] if code else [])
     skipped = ["validation", "review", "packaging"] if code else []
-    assert [phase["phase"] for phase in only(told, "delivery.phase_skipped")] == skipped
+    assert [phase["phase"] for phase in only(output, "delivery.phase_skipped")] == skipped
 
 
 def test_a_missing_program_is_a_failure_with_its_name(tmp_path: Path) -> None:
@@ -399,29 +399,29 @@ def test_a_turn_that_is_claimed_while_the_worker_stops_is_given_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody holds a turn that nobody works on."""
-    with shop(tmp_path) as found:
+    with shop(tmp_path) as result:
         scenario, _ = Text.of('{"replies": {"planner": [{"text": "late", "delayMs": 86400000}]}}')
-        found.begin("delivery-1", scenario=scenario)
+        result.begin("delivery-1", scenario=scenario)
         claiming, go_on = threading.Event(), threading.Event()
-        claim = found.worker._store.turns.take_all
+        claim = result.worker._store.turns.take_all
 
         def slow_claim(*args: Any, **named: Any) -> list[Lease]:
             claiming.set()
             assert go_on.wait(PATIENCE)
             return claim(*args, **named)
 
-        monkeypatch.setattr(found.worker._store.turns, "take_all", slow_claim)
+        monkeypatch.setattr(result.worker._store.turns, "take_all", slow_claim)
 
         async def stop_meanwhile() -> None:
-            running_worker = asyncio.create_task(found.worker.run())
+            running_worker = asyncio.create_task(result.worker.run())
             assert await asyncio.to_thread(claiming.wait, PATIENCE)
-            found.worker.stop()
+            result.worker.stop()
             go_on.set()
             await asyncio.wait_for(running_worker, PATIENCE)
             assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
 
         asyncio.run(stop_meanwhile())
-        assert found.counted() == {"queued": 1, "running": 0}
+        assert result.counted() == {"queued": 1, "running": 0}
 
 
 def test_the_attempt_that_lost_its_lease_cannot_answer(
@@ -430,8 +430,8 @@ def test_the_attempt_that_lost_its_lease_cannot_answer(
     """Even when it answers first, unaware: the fence is in the transaction of the answer."""
     caplog.set_level("INFO")
     unaware: dict[str, Any] = {"slots": 1, "lease": 0.2, "heartbeat": 3600.0}
-    found = load(desks.team)
-    with shop(tmp_path, found, **unaware) as first, shop(tmp_path, found) as second:
+    result = load(desks.team)
+    with shop(tmp_path, result, **unaware) as first, shop(tmp_path, result) as second:
 
         async def lose_and_answer() -> None:
             first.begin("delivery-fenced", crew=CREW)
@@ -456,26 +456,26 @@ def test_the_attempt_that_lost_its_lease_cannot_answer(
 
 def test_a_refusal_without_a_waiting_caller_is_not_an_error(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A cancellation that comes while the answer is being recorded, which is then refused."""
-    with shop(tmp_path) as found:
-        found.begin("delivery-1", scenario=Text.of('{"replies": {}}')[0])
-        lease = claim(found.writer.store, "w", now=0, lease_ms=60_000)
+    with shop(tmp_path) as result:
+        result.begin("delivery-1", scenario=Text.of('{"replies": {}}')[0])
+        lease = claim(result.writer.store, "w", now=0, lease_ms=60_000)
         assert lease is not None
-        job = found.worker._jobs.now(lease)
-        found.writer.do_now(CommandEnvelope("delivery-1", CancelDelivery(), actor="test", command_id="cancel"))
-        found.writer.start()
+        job = result.worker._jobs.now(lease)
+        result.writer.do_now(CommandEnvelope("delivery-1", CancelDelivery(), actor="test", command_id="cancel"))
+        result.writer.start()
         command = RecordReply(turn_id=lease.turn_id, attempt=1, reply=Text(), prompt=Text())
 
         async def let_go() -> None:
-            recording = asyncio.create_task(found.worker._record(job, command))
+            recording = asyncio.create_task(result.worker._record(job, command))
             await asyncio.sleep(0)
             recording.cancel()
             await asyncio.gather(recording, return_exceptions=True)
             assert recording.cancelled()
-            await asyncio.to_thread(found.writer.stop)
+            await asyncio.to_thread(result.writer.stop)
             await asyncio.sleep(0)  # the refusal arrives
 
         asyncio.run(let_go())
-        found.worker._presence.leave()
+        result.worker._presence.leave()
         gc.collect()
         assert "never retrieved" not in caplog.text
 
@@ -488,20 +488,20 @@ def _replies(found: Shop, role: str) -> list[TurnAnswered]:
 def test_a_worker_that_lost_a_turn_to_itself_drops_the_first_attempt(tmp_path: Path, desks: Desks) -> None:
     """Its heart did not beat in time (a store that hung, say): the turn is taken anew, the old run is stopped, and a
     cancellation still finds the new one."""
-    with shop(tmp_path, load(desks.team), lease=0.2, heartbeat=3600.0) as found:
+    with shop(tmp_path, load(desks.team), lease=0.2, heartbeat=3600.0) as result:
 
         async def lose_and_cancel() -> None:
-            found.begin(
+            result.begin(
                 "delivery-lost", crew={"dev": "Dev", "planner": "Team", "architect": "Team", "designer": "Team"}
             )
-            working = asyncio.create_task(found.worker.run())
-            found.worker.wake()
+            working = asyncio.create_task(result.worker.run())
+            result.worker.wake()
             await asyncio.to_thread(desks.asked, "delivery-lost", 2)
             order = CommandEnvelope("delivery-lost", CancelDelivery(), actor="test", command_id="cancel")
-            await found.writer.do(order)
-            found.worker.seen(found.writer.store.log())
+            await result.writer.do(order)
+            result.worker.seen(result.writer.store.log())
             await asyncio.to_thread(until, lambda: not desks.left("delivery-lost"), what="the end of all runs")
-            found.worker.stop()
+            result.worker.stop()
             await working
 
         asyncio.run(lose_and_cancel())
@@ -510,25 +510,25 @@ def test_a_worker_that_lost_a_turn_to_itself_drops_the_first_attempt(tmp_path: P
 def test_a_worker_survives_whatever_goes_wrong_when_it_looks_for_work(
     tmp_path: Path, desks: Desks, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with shop(tmp_path, load(desks.team)) as found:
-        claim, broken = found.worker._store.turns.take_all, [ZeroDivisionError("broken"), OSError("broken too")]
+    with shop(tmp_path, load(desks.team)) as result:
+        claim, broken = result.worker._store.turns.take_all, [ZeroDivisionError("broken"), OSError("broken too")]
 
         def claim_at_last(*args: Any, **named: Any) -> list[Lease]:
             if broken:
                 raise broken.pop()
             return claim(*args, **named)
 
-        monkeypatch.setattr(found.worker._store.turns, "take_all", claim_at_last)
+        monkeypatch.setattr(result.worker._store.turns, "take_all", claim_at_last)
 
         async def work() -> None:
-            found.begin(
+            result.begin(
                 "delivery-found", crew={"dev": "Dev", "planner": "Team", "architect": "Team", "designer": "Team"}
             )
-            working = asyncio.create_task(found.worker.run())
+            working = asyncio.create_task(result.worker.run())
             while not desks.runs("delivery-found"):
-                found.worker.wake()
+                result.worker.wake()
                 await asyncio.sleep(0.01)
-            found.worker.stop()
+            result.worker.stop()
             await working
 
         asyncio.run(asyncio.wait_for(work(), PATIENCE))
@@ -555,10 +555,10 @@ MINUTE = 60_000
 def hurried(folder: Path, desks: Desks) -> Iterator[tuple[Shop, HandClock, str]]:
     """A worker, the clock, and a delivery that has one budget minute."""
     clock = HandClock()
-    with shop(folder, load(desks.team), clock=clock, poll=0.01, lease=3600) as found:
+    with shop(folder, load(desks.team), clock=clock, poll=0.01, lease=3600) as result:
         session_id = f"delivery-{folder.name}"
-        found.begin(session_id, crew=CREW, limits=BudgetLimits(max_minutes=1))
-        yield found, clock, session_id
+        result.begin(session_id, crew=CREW, limits=BudgetLimits(max_minutes=1))
+        yield result, clock, session_id
 
 
 def delivered(found: Shop, session_id: str) -> Delivery:
@@ -583,7 +583,7 @@ def at_work(found: Shop, story: Callable[[], object]) -> None:
 
 def test_a_deadline_stops_the_agent_that_runs(tmp_path: Path, desks: Desks) -> None:
     """At the deadline itself work is still allowed."""
-    with hurried(tmp_path, desks) as (found, clock, session_id):
+    with hurried(tmp_path, desks) as (result, clock, session_id):
 
         def story() -> None:
             [run] = desks.asked(session_id, 1)
@@ -591,34 +591,34 @@ def test_a_deadline_stops_the_agent_that_runs(tmp_path: Path, desks: Desks) -> N
             assert run.left() == [run.pid, run.child]
             clock.at += 1
             until(lambda: not run.left(), what="the end of the program and its child")
-            until(lambda: not delivered(found, session_id).outstanding, what="the end of the delivery")
-            assert delivered(found, session_id).state == "exhausted"
+            until(lambda: not delivered(result, session_id).outstanding, what="the end of the delivery")
+            assert delivered(result, session_id).state == "exhausted"
 
-        at_work(found, story)
+        at_work(result, story)
 
 
 def test_a_deadline_that_passed_while_no_worker_ran_applies_at_the_next_start(tmp_path: Path, desks: Desks) -> None:
     """The turn is not asked: its time is over."""
-    with hurried(tmp_path, desks) as (found, clock, session_id):
+    with hurried(tmp_path, desks) as (result, clock, session_id):
         clock.at += MINUTE + 1
-        at_work(found, lambda: until(lambda: not delivered(found, session_id).outstanding, what="its end"))
-        assert delivered(found, session_id).state == "exhausted"
+        at_work(result, lambda: until(lambda: not delivered(result, session_id).outstanding, what="its end"))
+        assert delivered(result, session_id).state == "exhausted"
         assert desks.runs(session_id) == []
 
 
 def test_an_extension_lets_the_running_turn_continue(tmp_path: Path, desks: Desks) -> None:
     """Given before the deadline: nothing is stopped or asked again, and the first answer counts."""
-    with hurried(tmp_path, desks) as (found, clock, session_id):
+    with hurried(tmp_path, desks) as (result, clock, session_id):
 
         def story() -> None:
             [run] = desks.asked(session_id, 1)
             more = ExtendBudget(add_minutes=1, reason="nearly there")
-            found.writer.do_now(CommandEnvelope(session_id, more, actor="test", command_id="extend"))
+            result.writer.do_now(CommandEnvelope(session_id, more, actor="test", command_id="extend"))
             clock.at += MINUTE + 1
-            seen = found.worker._store.head()
+            seen = result.worker._store.head()
             desks.may_answer(session_id)
-            until(lambda: found.worker._store.head() > seen, what="the answer")
-            replies = [event.reply.head for event in _replies(found, "dev")]
+            until(lambda: result.worker._store.head() > seen, what="the answer")
+            replies = [event.reply.head for event in _replies(result, "dev")]
             assert replies == [f"done by {run.pid}"] and len(desks.runs(session_id)) == 1
 
-        at_work(found, story)
+        at_work(result, story)

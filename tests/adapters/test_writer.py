@@ -53,10 +53,10 @@ def clock() -> Clock:
 @pytest.fixture
 def writer(store: Store, clock: Clock) -> Iterator[Writer]:
     """A writer with its thread."""
-    found = Writer(store, clock)
-    found.start()
-    yield found
-    found.stop()
+    result = Writer(store, clock)
+    result.start()
+    yield result
+    result.stop()
 
 
 def order(command: Command, session_id: str = "delivery-1", **fields: Any) -> CommandEnvelope:
@@ -88,11 +88,11 @@ def answered(turn_id: str, attempt: int = 1, **fields: Any) -> CommandEnvelope:
 
 
 def extensions(store: Store, session_id: str = "delivery-1") -> int:
-    return sum(isinstance(found.event, BudgetExtended) for found in store.history(session_id))
+    return sum(isinstance(result.event, BudgetExtended) for result in store.history(session_id))
 
 
 def contiguous(store: Store, session_id: str = "delivery-1") -> bool:
-    versions = [found.version for found in store.history(session_id)]
+    versions = [result.version for result in store.history(session_id)]
     return versions == list(range(1, len(versions) + 1))
 
 
@@ -175,7 +175,7 @@ def test_an_answer_comes_after_the_commit(writer: Writer, database: Database) ->
 def test_the_events_say_who_did_it_by_which_command_and_because_of_what(writer: Writer, store: Store) -> None:
     writer.do_now(begin(command_id="c-1"))
     writer.do_now(more(command_id="c-2", causation_id="delivery-9:7", correlation_id="delivery-9"))
-    [first, *_, last] = [found.causation for found in store.log()]
+    [first, *_, last] = [result.causation for result in store.log()]
     assert (first.actor, first.command_id, first.causation_id, first.correlation_id) == (
         *("person", "c-1", "c-1"),
         "delivery-1",
@@ -217,7 +217,7 @@ def test_time_never_falls_within_a_session(writer: Writer, store: Store, clock: 
     for jump in (5_000, -3_600_000, 1_000, -86_400_000, 7_200_000 + 86_400_000):
         clock.at += jump
         writer.do_now(more())
-    times = [found.at for found in store.history("delivery-1")]
+    times = [result.at for result in store.history("delivery-1")]
     assert times == sorted(times)
     assert times[3:] == [START + 5_000] * 4 + [START + 5_000 - 3_600_000 + 1_000 + 7_200_000]
 
@@ -247,8 +247,8 @@ def test_commands_of_one_batch_see_what_those_before_them_did(writer: Writer, mo
     started, first, second, ended, late = together(writer, monkeypatch, begin(), more(), more(), cancel(), more())
     assert [future.result().version for future in (started, first, second)] == [3, 4, 5]
     assert ended.result().version > 5
-    told = "A delivery in the state cancelled cannot be given more budget."
-    assert str(late.exception()) == f"{told} Nothing is allowed now."
+    message = "A delivery in the state cancelled cannot be given more budget."
+    assert str(late.exception()) == f"{message} Nothing is allowed now."
 
 
 def test_the_batch_mates_of_a_fenced_answer_succeed(
@@ -331,9 +331,9 @@ def test_a_long_session_continues_from_its_snapshot(
     history = cold.store.history
 
     def counted(*given: Any, **named: Any) -> list[Recorded]:
-        found = history(*given, **named)
-        read.append(len(found))
-        return found
+        story = history(*given, **named)
+        read.append(len(story))
+        return story
 
     def nearest(session_id: str, upto: int | None) -> Session | None:
         asked.append((session_id, upto))
@@ -708,9 +708,9 @@ def test_a_refusal_is_repeated_even_if_the_state_has_changed(writer: Writer, sto
     for _ in range(6):
         writer.do_now(more())
     for key, first in (("unknown", unknown.value), ("stale", stale.value), ("refused", refused.value)):
-        for given in (more(), cancel()):
+        for value in (more(), cancel()):
             with pytest.raises(type(first)) as again:
-                writer.do_now(keyed(given, key))
+                writer.do_now(keyed(value, key))
             assert (str(again.value), again.value.replayed, first.replayed) == (str(first), True, False)
     assert refused.value.allowed == ("cancel", "extend")
     with pytest.raises(Refused) as again_refused:
@@ -734,12 +734,12 @@ def test_a_refusal_at_the_same_time_is_repeated_too(
 def test_a_fenced_answer_leaves_no_receipt(writer: Writer, store: Store) -> None:
     """It is not the session that refuses; the holder may come yet."""
     writer.do_now(begin())
-    given = keyed(answered("delivery-1.t1"), "k")
+    value = keyed(answered("delivery-1.t1"), "k")
     with pytest.raises(Fenced):
-        writer.do_now(given)
+        writer.do_now(value)
     assert store.receipt("k") is None
     claim(store, "worker", now=START, lease_ms=1_000)
-    assert writer.do_now(given).version == 8
+    assert writer.do_now(value).version == 8
 
 
 def test_a_fingerprint_depends_on_where_one_part_ends() -> None:
@@ -803,10 +803,10 @@ class Reads:
         monkeypatch.setattr(store, "history", self._count)
 
     def _count(self, session_id: str, **part: Any) -> list[Recorded]:
-        found = self._history(session_id, **part)
+        story = self._history(session_id, **part)
         self.calls += 1
-        self.events += len(found)
-        return found
+        self.events += len(story)
+        return story
 
     def cost(self, do: Callable[[], object]) -> tuple[int, int]:
         calls, events = self.calls, self.events
@@ -886,5 +886,5 @@ def test_a_session_is_read_at_an_earlier_version(writer: Writer) -> None:
     writer.do_now(begin())
     writer.do_now(more())
     versions: list[Session | None] = [writer.load("delivery-1", upto=version) for version in (0, 1, 4)]
-    assert [found.version if found else None for found in versions] == [None, 1, 4]
+    assert [result.version if result else None for result in versions] == [None, 1, 4]
     assert writer.load("delivery-9") is None

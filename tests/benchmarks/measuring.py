@@ -116,8 +116,8 @@ class _Poster(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._answer += data
-        head, found, body = self._answer.partition(b"\r\n\r\n")
-        if not found or len(body) < int(head.lower().partition(b"content-length:")[2].split(b"\r\n", 1)[0]):
+        head, result, body = self._answer.partition(b"\r\n\r\n")
+        if not result or len(body) < int(head.lower().partition(b"content-length:")[2].split(b"\r\n", 1)[0]):
             return
         self._spent.append(time.perf_counter() - self._began)
         if not self._answer.startswith(b"HTTP/1.1 200 "):

@@ -21,14 +21,14 @@ def test_five_thousand_lines_are_traced_within_300_ms(tmp_path: Path, tell: Tell
     agents = [f"agent_{number} = write({number})" for number in range(LINES // 2)]
     with serving(tmp_path) as server:
         place = new_repository(tmp_path / "shop", {"long.py": people, "other.txt": ["1"]}, server.client)
-        found = place.deliver({"long.py": [line for pair in zip(people, agents, strict=True) for line in pair]})
-        place.git("merge", "--quiet", "--squash", found["result"]["branch"])
+        result = place.deliver({"long.py": [line for pair in zip(people, agents, strict=True) for line in pair]})
+        place.git("merge", "--quiet", "--squash", result["result"]["branch"])
         place.commit({}, message="Took it over")
         cold = _milliseconds(place)
         warm = [_milliseconds(place) for _ in range(20)]
         place.commit({"other.txt": ["2"]})
         moved_on = _milliseconds(place)
-        assert sum(line["session"] == found["id"] for line in place.blame("long.py")) == len(agents)
+        assert sum(line["session"] == result["id"] for line in place.blame("long.py")) == len(agents)
     median, slow = statistics.median(warm), max(warm)
     tell(
         f"blame: {LINES:,} lines over HTTP in {median:.0f} ms (median), {slow:.0f} ms (worst of 20); "

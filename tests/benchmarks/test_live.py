@@ -68,8 +68,8 @@ def test_two_hundred_clients_cost_less_than_a_quarter_of_a_core(tmp_path: Path, 
         share = await written(server, session_id)
         for listener in listeners:
             await listener.has(already + SECONDS * RATE)
-        told = {tuple(listener.ids()) for listener in listeners}
-        assert told == {tuple(range(1, already + SECONDS * RATE + 1))}
+        texts = {tuple(listener.ids()) for listener in listeners}
+        assert texts == {tuple(range(1, already + SECONDS * RATE + 1))}
         for listener in listeners:
             listener.close()
         return alone, share
@@ -133,9 +133,9 @@ def test_clients_that_never_read_cost_little_memory(tmp_path: Path, tell: Tell) 
 
 
 def _clients(server: Server) -> float:
-    found = re.search(r"^hansard_stream_clients (\S+)$", server.client.get("/metrics").text, re.MULTILINE)
-    assert found is not None, "the metric stands there"
-    return float(found[1])
+    result = re.search(r"^hansard_stream_clients (\S+)$", server.client.get("/metrics").text, re.MULTILINE)
+    assert result is not None, "the metric stands there"
+    return float(result[1])
 
 
 class Tab:

@@ -59,10 +59,10 @@ def slow_commits(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = connection.PatientConnection.execute
 
     def execute(self: connection.PatientConnection, query: object, *rest: object, **more: object) -> object:
-        found = plain(self, query, *rest, **more)  # type: ignore[arg-type]
+        result = plain(self, query, *rest, **more)  # type: ignore[arg-type]
         if query == "COMMIT":
             time.sleep(COMMIT_SECONDS)
-        return found
+        return result
 
     monkeypatch.setattr(connection.PatientConnection, "execute", execute)
 
@@ -112,7 +112,7 @@ def test_many_callers_share_commits_and_two_nodes_share_the_wait(url: str, tell:
             )
             for _ in range(8)
         ]
-    single, many, alone, both = (_best(found) for found in zip(*rounds, strict=True))
+    single, many, alone, both = (_best(result) for result in zip(*rounds, strict=True))
     tell(
         f"commits of 20 ms: one caller {single.commands:,.0f}/s, {CALLERS} callers {many.commands:,.0f}/s"
         f" ({many.commands / single.commands:.0f} x); {FEW} callers {alone.commands:,.0f}/s, as many on each of two"
@@ -144,7 +144,7 @@ def test_lists_and_reports_of_25_000_sessions_take_less_than_100_ms(tmp_path: Pa
         asyncio.run(begin_all())
         writer.stop()
     with inside(tmp_path, work=False) as client:
-        found = {}
+        result = {}
         for path in ("/api/sessions", "/api/sessions?status=running&q=t", "/api/reports/costs", "/api/reports/summary"):
             times = []
             for _ in range(5):
@@ -152,7 +152,7 @@ def test_lists_and_reports_of_25_000_sessions_take_less_than_100_ms(tmp_path: Pa
                 answer = client.get(path)
                 times.append((time.perf_counter() - began) * 1000)
                 assert answer.status_code == 200, answer.text
-            found[path] = (statistics.median(times), times[0])
-    figures = (f"{path} {ms:.0f} ms, the first time {first:.0f} ms" for path, (ms, first) in found.items())
+            result[path] = (statistics.median(times), times[0])
+    figures = (f"{path} {ms:.0f} ms, the first time {first:.0f} ms" for path, (ms, first) in result.items())
     tell(f"{SESSIONS:,} sessions: " + "; ".join(figures))
-    assert max(ms for ms, _ in found.values()) < 100
+    assert max(ms for ms, _ in result.values()) < 100

@@ -36,9 +36,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server that has read the log."""
     folder = tmp_path_factory.mktemp("long")
     assert filled(folder, EVENTS, reason="more") == SESSION
-    with serving(folder) as found:
-        until(lambda: found.client.get("/api/sessions").status_code == 200, what="the views", seconds=60)
-        yield found
+    with serving(folder) as result:
+        until(lambda: result.client.get("/api/sessions").status_code == 200, what="the views", seconds=60)
+        yield result
 
 
 @pytest.fixture

@@ -115,7 +115,7 @@ def test_a_review_compared_with_other_libraries(tmp_path: Path, python: Path, te
         for name, program in programs.items():
             place = tmp_path / f"{number}-{name}"
             rounds[name].append(program(place))
-    figures = {name: medians(found) for name, found in rounds.items()}
+    figures = {name: medians(result) for name, result in rounds.items()}
     burr = figures["Burr 0.42"]
     for name, each in figures.items():
         size = f", {each['bytes'] / 1000:.0f} KB" if "bytes" in each else ""

@@ -113,14 +113,14 @@ def test_http_keeps_up_with_a_bare_handler(tmp_path: Path, tell: Tell) -> None:
         places = (fast, plain, Place(server.port, server.pid))
         rounds, costs = [list[Posts]() for _ in places], [list[float]() for _ in places]
         for total in (1_280, *[3_200] * 5):  # in turns, so that the machine treats all alike; the first is to warm up
-            for place, found, cost in zip(places, rounds, costs, strict=True):
+            for place, result, cost in zip(places, rounds, costs, strict=True):
                 before = place.cpu_seconds()
-                found.append(posts(place.port, paths, body, total=total))
+                result.append(posts(place.port, paths, body, total=total))
                 cost.append((place.cpu_seconds() - before) / total)
         few = [posts(server.port, paths[:16], body, total=1_600) for _ in range(3)]
-    uvloop, h11, rate = (statistics.median(each.rate for each in found[1:]) for found in rounds)
+    uvloop, h11, rate = (statistics.median(each.rate for each in result[1:]) for result in rounds)
     uvloop_cost, h11_cost, our_cost = (statistics.median(cost[1:]) for cost in costs)
-    slow, slowest = (min(each.slow for each in found) for found in (few, rounds[-1]))
+    slow, slowest = (min(each.slow for each in result) for result in (few, rounds[-1]))
     tell(
         f"HTTP: {rate:,.0f} commands/s on {CALLERS} lines;"
         f" bare handler {uvloop:,.0f}/s on uvloop ({rate / uvloop:.0%}), {h11:,.0f}/s on h11 ({rate / h11:.0%});"
@@ -157,7 +157,7 @@ def test_late_answers_do_not_hold_up_the_others(tmp_path: Path, tell: Tell) -> N
         pairs = [(spent(writer, f"{number}-with", 1), spent(writer, f"{number}-without", 0)) for number in range(7)]
         writer.stop()
         conflicts = writer.conflicts
-    share = min(alone for _, alone in pairs) / min(found for found, _ in pairs)
+    share = min(alone for _, alone in pairs) / min(result for result, _ in pairs)
     tell(f"one late answer among {CALLERS}: {share:.2f} of the speed without; {conflicts} batches decided again")
     assert share > 0.6
 
@@ -215,10 +215,10 @@ def test_a_view_costs_the_same_however_long_its_session_is(tmp_path: Path, tell:
             extend(writer, session_id, count)
     with serving(tmp_path) as server:
         for _ in range(200):
-            for name, found in (("short", short), ("long", long)):
+            for name, result in (("short", short), ("long", long)):
                 path = f"/api/sessions/delivery-{name}"
                 server.client.post(f"{path}/budget", json={"addMinutes": 1, "reason": "more"})
-                found.append(seconds(partial(server.client.get, path)))
+                result.append(seconds(partial(server.client.get, path)))
     ratio = statistics.median(long) / statistics.median(short)
     micros = statistics.median(short) * 1e6, statistics.median(long) * 1e6
     tell(f"GET a session: {micros[0]:.0f} µs at version 10, {micros[1]:.0f} µs at version 5,000: ratio {ratio:.2f}")

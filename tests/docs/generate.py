@@ -47,12 +47,12 @@ def _contents() -> Iterator[str]:
 
 def _groups() -> Iterator[str]:
     """The topics by what stands before their dot, each group behind the fields that its events have in common."""
-    told: set[type[DomainEvent]] = set()
+    output: set[type[DomainEvent]] = set()
     for group in dict.fromkeys(topic.partition(".")[0] for topic in TOPICS):
         yield f"## {group}\n"
         for topic, event in TOPICS.items():
             if topic.partition(".")[0] == group:
-                yield from _common(event, told)
+                yield from _common(event, output)
                 yield from _described(f"`{topic}`", event)
 
 
@@ -91,10 +91,10 @@ def _fields(schema: Schema, names: list[str]) -> Iterator[str]:
     yield "| field | type | meaning |"
     yield "|---|---|---|"
     for name in names:
-        found = schema["properties"][name]
+        result = schema["properties"][name]
         absent = "" if name in required else " *may be absent*"
-        meaning = f"{found.get('description', '')}{absent}".strip()
-        yield f"| `{name}` | {_type(found)} | {_cell(meaning)} |"
+        meaning = f"{result.get('description', '')}{absent}".strip()
+        yield f"| `{name}` | {_type(result)} | {_cell(meaning)} |"
     yield ""
 
 

@@ -54,8 +54,8 @@ def test_a_model_is_shown_with_all_its_settings(page: str, tmp_path: Path) -> No
     (tmp_path / "team.toml").write_text(text, encoding="utf-8")
     [vera] = load(tmp_path / "team.toml").agents
     assert isinstance(vera.settings, ModelSettings)
-    told = set(re.findall(r"`(\w+)`", "\n".join(line for line in words(page).splitlines() if line.startswith("- `"))))
-    assert set(ModelSettings.model_fields) <= told
+    output = set(re.findall(r"`(\w+)`", "\n".join(line for line in words(page).splitlines() if line.startswith("- `"))))
+    assert set(ModelSettings.model_fields) <= output
     assert {f"`{role}`" for role in SPEAKS} <= set(re.findall(r"`\w+`", words(page)))
 
 
@@ -74,9 +74,9 @@ def test_programs_that_speak_acp_are_shown_with_all_settings(page: str, tmp_path
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_setting_and_every_placeholder_is_documented(page: str) -> None:
-    found = set(re.findall(r"^\| `(\w+)`(?:, `(\w+)`)? \|", words(page), re.MULTILINE))
-    told = {name for names in found for name in names if name}
-    assert set(CommandSettings.model_fields) | {"command", "acp", "model", "external", "scripted", *NAMES} == told
+    result = set(re.findall(r"^\| `(\w+)`(?:, `(\w+)`)? \|", words(page), re.MULTILINE))
+    texts = {name for names in result for name in names if name}
+    assert set(CommandSettings.model_fields) | {"command", "acp", "model", "external", "scripted", *NAMES} == texts
     for place in PLACES | {"agent_session"}:
         assert f"`{{{place}}}`" in words(page)
     for name in UsagePaths.model_fields:

@@ -40,9 +40,9 @@ def known(settings: dict[str, str]) -> Settings:
 def takes(*words: str) -> bool:
     """Whether the command line knows the command with these options."""
     assert words[0] in NAMES
-    said = subprocess.run([*HANSARD, *words, "--help"], cwd=ROOT, capture_output=True, text=True, check=False)
-    return said.returncode == 0 and all(
-        word.partition("=")[0] in said.stdout for word in words if word.startswith("--")
+    output = subprocess.run([*HANSARD, *words, "--help"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return output.returncode == 0 and all(
+        word.partition("=")[0] in output.stdout for word in words if word.startswith("--")
     )
 
 
@@ -73,10 +73,10 @@ def test_the_image_contains_the_product_installed_from_the_lock_file() -> None:
 
 def test_the_image_serves_on_its_port_with_a_log_in_postgresql() -> None:
     variables = dict(word.split("=", 1) for words in of("ENV") for word in shlex.split(words))
-    found = known(variables)
-    assert (found.port, found.host, found.log_file) == (int(of("EXPOSE")[0]), "0.0.0.0", None)  # noqa: S104
+    result = known(variables)
+    assert (result.port, result.host, result.log_file) == (int(of("EXPOSE")[0]), "0.0.0.0", None)  # noqa: S104
     assert "HANSARD_AUTH" not in variables  # so every request needs a key
-    assert str(found.node_dir).startswith(of("VOLUME")[0])
+    assert str(result.node_dir).startswith(of("VOLUME")[0])
     assert json.loads(of("ENTRYPOINT")[0]) == ["hansard"]
     assert takes(*json.loads(of("CMD")[0]))
 
@@ -96,8 +96,8 @@ def test_the_image_can_back_up_the_database_of_compose() -> None:
 @cache
 def compose() -> dict[str, Any]:
     yaml = pytest.importorskip("yaml")
-    found: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
-    return found
+    result: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    return result
 
 
 def services(command: str) -> dict[str, Any]:
@@ -109,8 +109,8 @@ def test_compose_has_two_servers_and_two_workers_on_one_database() -> None:
     for each in (services("serve") | services("worker")).values():
         assert takes(*each["command"])
         variables = {name: re.sub(r"\$\{(\w+):\?\}", r"\1", value) for name, value in each["environment"].items()}
-        found, db = address_of(known(variables).database), compose()["services"]["db"]
-        assert (found.host, found.user, found.database) == (
+        result, db = address_of(known(variables).database), compose()["services"]["db"]
+        assert (result.host, result.user, result.database) == (
             "db",
             db["environment"]["POSTGRES_USER"],
             db["environment"]["POSTGRES_DB"],
@@ -208,8 +208,8 @@ def test_the_unit_starts_a_server_as_its_own_user_in_its_own_folder() -> None:
     program, *words = shlex.split(service["ExecStart"])
     assert (Path(program).name, service["User"]) == ("hansard", "hansard")
     assert takes(*words)
-    found = known(dict([service["Environment"].split("=", 1)]))
-    assert str(found.data_dir) == f"/var/lib/{service['StateDirectory']}"
+    result = known(dict([service["Environment"].split("=", 1)]))
+    assert str(result.data_dir) == f"/var/lib/{service['StateDirectory']}"
     assert service["EnvironmentFile"] == "/etc/hansard/hansard.env"
     assert not {"RestrictNamespaces", "PrivateUsers"} & service.keys()
     lines = (line for line in (DEPLOY / "hansard.env").read_text().splitlines() if not line.startswith("#"))
@@ -259,9 +259,9 @@ def test_a_backup_is_restored_and_verified(tmp_path: Path) -> None:
         }
 
         def done(*command: str) -> str:
-            found = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-            assert found.returncode == 0, found.stderr
-            return found.stdout.strip()
+            result = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+            assert result.returncode == 0, result.stderr
+            return result.stdout.strip()
 
         done("hansard", "run", "-t", "Add a page", "--test", "true", "--fresh", "--detach")
         dump = done(str(DEPLOY / "backup.sh"), str(tmp_path))

@@ -8,8 +8,8 @@ from tests.docs.generate import COMMAND, PLACE, document, shared, summary
 
 
 def test_the_catalogue_is_up_to_date() -> None:
-    found = PLACE.read_text("utf-8")
-    assert found == document(), f"docs/events.md is out of date; make it anew with: {COMMAND}"
+    result = PLACE.read_text("utf-8")
+    assert result == document(), f"docs/events.md is out of date; make it anew with: {COMMAND}"
 
 
 def test_every_event_says_what_it_means() -> None:
@@ -19,12 +19,12 @@ def test_every_event_says_what_it_means() -> None:
 def test_every_event_is_in_the_catalogue_with_all_its_fields() -> None:
     sections = dict(re.findall(r"^### (.+?)\n(.*?)(?=^##|\Z)", document(), re.MULTILINE | re.DOTALL))
     for topic, event in TOPICS.items():
-        told = sections[f"`{topic}`"]
+        output = sections[f"`{topic}`"]
         for base in event.__mro__:
             if issubclass(base, DomainEvent) and base is not DomainEvent and base is not event:
-                told += sections.get(shared(base), "")
+                output += sections.get(shared(base), "")
         missing = [field.alias or name for name, field in event.model_fields.items()]
-        assert [name for name in missing if f"| `{name}` |" not in told] == [], topic
+        assert [name for name in missing if f"| `{name}` |" not in output] == [], topic
 
 
 def test_every_link_of_the_catalogue_leads_somewhere() -> None:

@@ -18,5 +18,5 @@ def test_a_clone_installs_and_runs(tmp_path: Path) -> None:
     venv.create(tmp_path / "tool", with_pip=True)
     python = tmp_path / "tool" / "bin" / "python"
     subprocess.run([python, "-m", "pip", "install", "--quiet", str(clone)], check=True, timeout=600)
-    said = subprocess.run([python.with_name("hansard"), "--help"], check=True, capture_output=True, text=True)
-    assert "Create hansard.toml and team.toml" in said.stdout
+    output = subprocess.run([python.with_name("hansard"), "--help"], check=True, capture_output=True, text=True)
+    assert "Create hansard.toml and team.toml" in output.stdout

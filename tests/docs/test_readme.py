@@ -21,12 +21,12 @@ def words(path: Path) -> str:
 
 
 def test_the_settings_page_lists_every_setting_with_its_default() -> None:
-    told = re.findall(r"^\| `HANSARD_(\w+)` \| ([^|]+) \|", words(ROOT / "docs" / "settings.md"), re.MULTILINE)
-    assert {name.lower() for name, _ in told} == set(Settings.model_fields)
-    for name, default in told:
-        found = Settings.model_fields[name.lower()].get_default()
+    output = re.findall(r"^\| `HANSARD_(\w+)` \| ([^|]+) \|", words(ROOT / "docs" / "settings.md"), re.MULTILINE)
+    assert {name.lower() for name, _ in output} == set(Settings.model_fields)
+    for name, default in output:
+        result = Settings.model_fields[name.lower()].get_default()
         number = re.fullmatch(r"`(\d+(?:\.\d+)?)`", default.strip())
-        assert number is None or float(number[1]) == float(found), name
+        assert number is None or float(number[1]) == float(result), name
 
 
 def test_the_team_file_of_the_settings_page_loads(tmp_path: Path) -> None:
@@ -91,13 +91,13 @@ def test_the_tour_has_the_same_chapters_and_commands_in_both_languages() -> None
 
 def test_the_documentation_lists_the_commands_without_a_server(capsys: pytest.CaptureFixture[str]) -> None:
     page = words(ROOT / "docs" / "commands.md")
-    [told] = re.findall(r"with `--server URL` they ask a server \(not (.*?)\)\.", page, re.DOTALL)
+    [output] = re.findall(r"with `--server URL` they ask a server \(not (.*?)\)\.", page, re.DOTALL)
     without = []
     for listed in COMMANDS:
         assert carry_out([listed.name, "--help"]) == 0
         if "--server" not in capsys.readouterr().out:
             without.append(listed.name)
-    assert re.findall(r"`(\w+)`", told) == without
+    assert re.findall(r"`(\w+)`", output) == without
 
 
 def test_the_readme_is_short() -> None:

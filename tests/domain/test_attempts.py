@@ -72,82 +72,82 @@ def test_an_author_never_takes_over_the_review_of_its_work() -> None:
 
 
 def test_one_rate_limit_costs_a_wait_and_nothing_else() -> None:
-    found = story()
-    [event] = fails(found, "rate_limit", attempt=1, retry_after=90)
+    run = story()
+    [event] = fails(run, "rate_limit", attempt=1, retry_after=90)
     assert isinstance(event, TurnAttemptFailed)
-    assert (event.next, event.retry_at, event.failure.retryable) == ("retry", iso(found.at + 90_000), True)
-    waiting = found.turn
-    assert (waiting.tries.until, waiting.tries.reason) == (found.at + 90_000, "rate_limit")
-    assert found.delivery.status == "running"
-    assert found.delivery.spent.tokens == 7
-    answered, *_ = found.answer("the plan", after=95_000)
+    assert (event.next, event.retry_at, event.failure.retryable) == ("retry", iso(run.at + 90_000), True)
+    waiting = run.turn
+    assert (waiting.tries.until, waiting.tries.reason) == (run.at + 90_000, "rate_limit")
+    assert run.delivery.status == "running"
+    assert run.delivery.spent.tokens == 7
+    answered, *_ = run.answer("the plan", after=95_000)
     assert isinstance(answered, TurnAnswered)
-    assert found.delivery.phase == "architecture"
+    assert run.delivery.phase == "architecture"
 
 
 def test_a_wait_for_a_provider_uses_up_no_minutes() -> None:
-    found = story()
-    before = found.delivery.snapshot(found.at)
-    fails(found, "overloaded", attempt=1, retry_after=3_600)
-    assert found.delivery.budget.deadline_at == before.deadline_at + 3_600_000
+    run = story()
+    before = run.delivery.snapshot(run.at)
+    fails(run, "overloaded", attempt=1, retry_after=3_600)
+    assert run.delivery.budget.deadline_at == before.deadline_at + 3_600_000
     for later in (0, 1_800_000, 3_600_000):
-        assert found.delivery.snapshot(found.at + later).elapsed_ms == before.elapsed_ms
-    assert found.delivery.snapshot(found.at + 3_601_000).elapsed_ms == before.elapsed_ms + 1_000
+        assert run.delivery.snapshot(run.at + later).elapsed_ms == before.elapsed_ms
+    assert run.delivery.snapshot(run.at + 3_601_000).elapsed_ms == before.elapsed_ms + 1_000
 
 
 def test_any_other_wait_counts() -> None:
-    found = story()
-    before = found.delivery.snapshot(found.at)
-    fails(found, "network", attempt=1)
-    assert found.delivery.budget.deadline_at == before.deadline_at
-    assert found.delivery.snapshot(found.at + 5_000).elapsed_ms == before.elapsed_ms + 5_000
+    run = story()
+    before = run.delivery.snapshot(run.at)
+    fails(run, "network", attempt=1)
+    assert run.delivery.budget.deadline_at == before.deadline_at
+    assert run.delivery.snapshot(run.at + 5_000).elapsed_ms == before.elapsed_ms + 5_000
 
 
 def test_attempts_are_used_up_then_the_next_agent_takes_over_with_its_own() -> None:
-    found = story(retry=RetryPolicy(attempts=2, fallback=("Grace",)))
-    assert [fails(found, "network", attempt=n)[0].next for n in (1, 2)] == ["retry", "fallback"]
-    assert found.turn.agent == "Grace"
-    assert fails(found, "network", attempt=3)[0].next == "retry"
-    failed, *_ = fails(found, "network", attempt=4)
+    run = story(retry=RetryPolicy(attempts=2, fallback=("Grace",)))
+    assert [fails(run, "network", attempt=n)[0].next for n in (1, 2)] == ["retry", "fallback"]
+    assert run.turn.agent == "Grace"
+    assert fails(run, "network", attempt=3)[0].next == "retry"
+    failed, *_ = fails(run, "network", attempt=4)
     assert isinstance(failed, TurnFailed)
     assert failed.agent == "Grace"
 
 
 def test_without_another_attempt_the_delivery_stops_and_names_the_next_action() -> None:
-    found = story(retry=RetryPolicy(attempts=1))
-    recorded = fails(found, "network", attempt=1)
+    run = story(retry=RetryPolicy(attempts=1))
+    recorded = fails(run, "network", attempt=1)
     assert topics(recorded)[:2] == ["turn.failed", "delivery.phase_failed"]
-    assert (found.delivery.status, found.delivery.code) == ("failed", "turn_failed")
-    assert allowed_actions(found.delivery) == ("retry",)
+    assert (run.delivery.status, run.delivery.code) == ("failed", "turn_failed")
+    assert allowed_actions(run.delivery) == ("retry",)
 
 
 def test_a_retry_asks_the_same_turn_again_and_keeps_what_came_before() -> None:
-    found = story(retry=RetryPolicy(attempts=1)).designed()
-    turn_id = found.turn.turn_id
-    fails(found, "auth", attempt=1)
-    found.at += 10 * MINUTE
-    before = found.delivery.snapshot(found.at)
-    recorded = found.when(RetryTurn(reason="key renewed"))
+    result = story(retry=RetryPolicy(attempts=1)).designed()
+    turn_id = result.turn.turn_id
+    fails(result, "auth", attempt=1)
+    result.at += 10 * MINUTE
+    before = result.delivery.snapshot(result.at)
+    recorded = result.when(RetryTurn(reason="key renewed"))
     assert [type(event) for event in recorded] == [DeliveryRetried, TurnRetried]
-    assert found.turn.turn_id == turn_id
-    assert found.phases()["implementation"] == "running"
-    assert found.phases()["validation"] == "pending"
-    assert (found.delivery.status, found.delivery.code, found.delivery.last_error) == ("running", None, None)
-    assert found.delivery.snapshot(found.at).elapsed_ms == before.elapsed_ms
-    found.answer("the code")
-    assert found.delivery.phase == "validation"
+    assert result.turn.turn_id == turn_id
+    assert result.phases()["implementation"] == "running"
+    assert result.phases()["validation"] == "pending"
+    assert (result.delivery.status, result.delivery.code, result.delivery.last_error) == ("running", None, None)
+    assert result.delivery.snapshot(result.at).elapsed_ms == before.elapsed_ms
+    result.answer("the code")
+    assert result.delivery.phase == "validation"
 
 
 def test_a_retry_during_a_wait_asks_at_once_and_gives_back_the_time() -> None:
-    found = story()
-    before = found.delivery.budget.deadline_at
-    fails(found, "rate_limit", attempt=1, retry_after=3_600)
-    found.at += 60_000
-    [retried] = found.when(RetryTurn())
+    run = story()
+    before = run.delivery.budget.deadline_at
+    fails(run, "rate_limit", attempt=1, retry_after=3_600)
+    run.at += 60_000
+    [retried] = run.when(RetryTurn())
     assert isinstance(retried, TurnRetried)
-    assert found.turn.tries.until is None
-    assert found.delivery.budget.deadline_at == before + 60_000
-    assert fails(found, "network", attempt=2)[0].next == "retry"
+    assert run.turn.tries.until is None
+    assert run.delivery.budget.deadline_at == before + 60_000
+    assert fails(run, "network", attempt=2)[0].next == "retry"
 
 
 def test_nothing_that_runs_can_be_retried() -> None:
@@ -156,38 +156,38 @@ def test_nothing_that_runs_can_be_retried() -> None:
 
 
 def test_an_unreadable_review_is_requested_again_once_with_the_problem() -> None:
-    found = story().in_review()
-    [again] = found.answer("Looks fine to me.")
+    result = story().in_review()
+    [again] = result.answer("Looks fine to me.")
     assert isinstance(again, TurnAttemptFailed)
     assert (again.next, again.failure.code, again.reply.head) == ("repair", "unreadable", "Looks fine to me.")
-    assert found.turn.tries.problem == again.failure.detail != ""
-    found.answer(review(), attempt=2)
-    assert found.delivery.status == "success"
+    assert result.turn.tries.problem == again.failure.detail != ""
+    result.answer(review(), attempt=2)
+    assert result.delivery.status == "success"
 
 
 def test_an_answer_that_stays_unreadable_fails_and_is_shown() -> None:
-    found = story().in_review()
-    found.answer("Looks fine.")
-    failed, phase, *_ = found.answer("Still fine.", attempt=2)
+    result = story().in_review()
+    result.answer("Looks fine.")
+    failed, phase, *_ = result.answer("Still fine.", attempt=2)
     assert isinstance(failed, TurnFailed)
     assert isinstance(phase, PhaseFailed)
     assert (failed.failure.code, failed.reply.head) == ("unreadable", "Still fine.")
-    assert found.delivery.code == "turn_failed"
-    found.when(RetryTurn())
-    found.answer(review(), attempt=3)
-    assert found.delivery.status == "success"
+    assert result.delivery.code == "turn_failed"
+    result.when(RetryTurn())
+    result.answer(review(), attempt=3)
+    assert result.delivery.status == "success"
 
 
 def test_each_attempt_counts_as_another_question_to_its_agent() -> None:
-    found = story()
-    assert (found.turn.ordinal, found.turn.role_ordinal) == (0, 0)
-    fails(found, "network", attempt=1)
-    assert (found.turn.ordinal, found.turn.role_ordinal) == (1, 1)
+    run = story()
+    assert (run.turn.ordinal, run.turn.role_ordinal) == (0, 0)
+    fails(run, "network", attempt=1)
+    assert (run.turn.ordinal, run.turn.role_ordinal) == (1, 1)
 
 
 def test_a_session_without_a_policy_fails_at_once() -> None:
-    found = DeliveryStory()
-    failed, *_ = fails(found, "rate_limit", attempt=1)
+    run = DeliveryStory()
+    failed, *_ = fails(run, "rate_limit", attempt=1)
     assert isinstance(failed, TurnFailed)
     with pytest.raises(Refused):
-        found.when(RecordReply(turn_id=failed.turn_id, attempt=1))
+        run.when(RecordReply(turn_id=failed.turn_id, attempt=1))

@@ -19,14 +19,14 @@ POLICY = RetryPolicy(attempts=2, backoff_seconds=(5,))
 
 
 def story(*subtasks: dict[str, Any], retry: RetryPolicy = POLICY, **fields: Any) -> OrchestrationStory:
-    found = OrchestrationStory(triage="orchestrate", retry=retry, **fields)
-    return found.planned(*subtasks) if subtasks else found
+    run = OrchestrationStory(triage="orchestrate", retry=retry, **fields)
+    return run.planned(*subtasks) if subtasks else run
 
 
 def judging(**fields: Any) -> OrchestrationStory:
-    found = story(subtask("Backend"), **fields)
-    found.works("Backend")
-    return found
+    run = story(subtask("Backend"), **fields)
+    run.works("Backend")
+    return run
 
 
 def fails(found: Any, code: FailureCode = "network", *, attempt: int = 1) -> list[DomainEvent]:
@@ -37,43 +37,43 @@ def fails(found: Any, code: FailureCode = "network", *, attempt: int = 1) -> lis
 
 
 def test_a_planner_that_cannot_be_reached_is_asked_again_and_the_plan_is_made() -> None:
-    found = story()
-    [event] = fails(found)
+    run = story()
+    [event] = fails(run)
     assert isinstance(event, TurnAttemptFailed)
-    assert (event.next, found.run.status) == ("retry", "active")
-    assert "retry" in allowed_actions(found.run)
-    found.answer(plan(subtask("Backend")), attempt=2)
-    assert found.run.state == "working"
+    assert (event.next, run.run.status) == ("retry", "active")
+    assert "retry" in allowed_actions(run.run)
+    run.answer(plan(subtask("Backend")), attempt=2)
+    assert run.run.state == "working"
 
 
 def test_a_retry_asks_every_turn_that_waits_at_once() -> None:
-    found = story(
+    run = story(
         subtask("Backend", parallel=True, verification={"affected_files": ["a.py"]}),
         subtask("Frontend", parallel=True, verification={"affected_files": ["b.py"]}),
     )
-    for name in tuple(found.asked):
-        found.works(name, failure=Failure(code="network"))
-    recorded = found.when(RetryTurn())
+    for name in tuple(run.asked):
+        run.works(name, failure=Failure(code="network"))
+    recorded = run.when(RetryTurn())
     assert [type(event) for event in recorded] == [TurnRetried, TurnRetried]
-    assert not found.run.waits
+    assert not run.run.waits
 
 
 def test_an_unreachable_speaker_is_asked_again() -> None:
-    found = DiscussionStory(retry=POLICY)
-    [event] = fails(found)
+    run = DiscussionStory(retry=POLICY)
+    [event] = fails(run)
     assert isinstance(event, TurnAttemptFailed)
-    assert found.talk.guard("waits")
-    fails(found, attempt=2)
-    assert (found.talk.status, found.talk.reason) == ("waiting_for_decision", "turn_failed")
+    assert run.talk.guard("waits")
+    fails(run, attempt=2)
+    assert (run.talk.status, run.talk.reason) == ("waiting_for_decision", "turn_failed")
 
 
 def test_a_waiting_speaker_is_asked_at_once() -> None:
-    found = DiscussionStory(retry=POLICY)
-    fails(found)
-    [retried] = found.when(RetryTurn())
+    run = DiscussionStory(retry=POLICY)
+    fails(run)
+    [retried] = run.when(RetryTurn())
     assert isinstance(retried, TurnRetried)
     with pytest.raises(Refused):
-        found.when(RetryTurn())
+        run.when(RetryTurn())
 
 
 # -- what rests ----------------------------------------------------------------------------------------------------
@@ -81,39 +81,39 @@ def test_a_waiting_speaker_is_asked_at_once() -> None:
 
 @pytest.mark.parametrize("triage", ["orchestrate", "direct"])
 def test_without_a_planner_or_an_assistant_the_run_stops_until_it_is_retried(triage: Any) -> None:
-    found = OrchestrationStory(triage=triage, retry=POLICY)
-    turn_id, state = found.turn.turn_id, found.run.state
-    fails(found)
-    fails(found, attempt=2)
-    assert (found.run.status, found.run.partial_reason) == ("partial", "turn_failed")
-    assert allowed_actions(found.run) == ("continue", "retry", "reset", "cancel")
-    recorded = found.when(RetryTurn(reason="back again"))
+    run = OrchestrationStory(triage=triage, retry=POLICY)
+    turn_id, state = run.turn.turn_id, run.run.state
+    fails(run)
+    fails(run, attempt=2)
+    assert (run.run.status, run.run.partial_reason) == ("partial", "turn_failed")
+    assert allowed_actions(run.run) == ("continue", "retry", "reset", "cancel")
+    recorded = run.when(RetryTurn(reason="back again"))
     assert [type(event) for event in recorded] == [OrchestrationRetried, TurnRetried]
-    assert (found.turn.turn_id, found.run.state, found.run.partial_reason) == (turn_id, state, None)
+    assert (run.turn.turn_id, run.run.state, run.run.partial_reason) == (turn_id, state, None)
 
 
 def test_without_a_judge_the_run_stops_and_a_retry_keeps_the_reports() -> None:
-    found = judging()
-    fails(found, "auth")
-    assert (found.run.status, found.run.partial_reason) == ("partial", "turn_failed")
-    found.when(RetryTurn())
-    found.answer(verdicts(Backend=True, all_done=True), attempt=2)
-    assert found.run.status in ("checkpoint", "done")
+    run = judging()
+    fails(run, "auth")
+    assert (run.run.status, run.run.partial_reason) == ("partial", "turn_failed")
+    run.when(RetryTurn())
+    run.answer(verdicts(Backend=True, all_done=True), attempt=2)
+    assert run.run.status in ("checkpoint", "done")
 
 
 def test_a_run_without_a_judge_continues_with_its_plan() -> None:
-    found = judging()
-    fails(found, "auth")
-    found.resumes()
-    assert (found.run.state, found.asked) == ("working", ["Backend"])
+    run = judging()
+    fails(run, "auth")
+    run.resumes()
+    assert (run.run.state, run.asked) == ("working", ["Backend"])
 
 
 def test_a_worker_without_attempts_fails_its_round_and_the_run_continues() -> None:
-    found = story(subtask("Backend"))
-    fails(found, "auth")
-    assert (found.run.state, found.run.failed_turn) == ("judging", None)
-    found.answer(verdicts(Backend=True))
-    assert (found.run.round, found.judged("Backend")) == (2, [(1, 3, False)])
+    run = story(subtask("Backend"))
+    fails(run, "auth")
+    assert (run.run.state, run.run.failed_turn) == ("judging", None)
+    run.answer(verdicts(Backend=True))
+    assert (run.run.round, run.judged("Backend")) == (2, [(1, 3, False)])
 
 
 def test_nothing_is_retried_where_no_turn_has_failed() -> None:
@@ -125,17 +125,17 @@ def test_nothing_is_retried_where_no_turn_has_failed() -> None:
 
 
 def test_a_plan_that_stays_unreadable_is_repaired_once_and_then_shown() -> None:
-    found = story()
-    [again] = found.answer("I am thinking.")
+    run = story()
+    [again] = run.answer("I am thinking.")
     assert isinstance(again, TurnAttemptFailed)
     assert (again.next, again.reply.head) == ("repair", "I am thinking.")
-    failed, *_ = found.answer("Still thinking.", attempt=2)
+    failed, *_ = run.answer("Still thinking.", attempt=2)
     assert isinstance(failed, TurnFailed)
-    assert (found.run.status, found.run.partial_reason) == ("partial", "plan_invalid")
-    assert "retry" in allowed_actions(found.run)
-    found.when(RetryTurn())
-    found.answer(plan(subtask("Backend")), attempt=3)
-    assert found.run.state == "working"
+    assert (run.run.status, run.run.partial_reason) == ("partial", "plan_invalid")
+    assert "retry" in allowed_actions(run.run)
+    run.when(RetryTurn())
+    run.answer(plan(subtask("Backend")), attempt=3)
+    assert run.run.state == "working"
 
 
 def unreadable(found: OrchestrationStory) -> list[DomainEvent]:
@@ -145,60 +145,60 @@ def unreadable(found: OrchestrationStory) -> list[DomainEvent]:
 
 
 def test_verdicts_that_stay_unreadable_advance_no_agent_and_the_next_round_follows() -> None:
-    found = judging()
-    recorded = unreadable(found)
+    run = judging()
+    recorded = unreadable(run)
     assert topics(recorded)[:3] == ["turn.failed", VerdictUnreadable.TOPIC, "orchestration.verdict_given"]
-    assert (found.run.round, found.run.state) == (2, "working")
+    assert (run.run.round, run.run.state) == (2, "working")
 
 
 def test_verdicts_that_are_unreadable_twice_in_a_row_are_a_failed_turn() -> None:
-    found = judging(max_rounds=5)
-    unreadable(found)
-    found.works("Backend")
-    unreadable(found)
-    assert (found.run.round, found.run.partial_reason) == (2, "turn_failed")
-    found.when(RetryTurn())
-    found.answer(verdicts(Backend=False), attempt=3)
-    found.works("Backend")
-    unreadable(found)
-    assert (found.run.round, found.run.state) == (4, "working")
+    run = judging(max_rounds=5)
+    unreadable(run)
+    run.works("Backend")
+    unreadable(run)
+    assert (run.run.round, run.run.partial_reason) == (2, "turn_failed")
+    run.when(RetryTurn())
+    run.answer(verdicts(Backend=False), attempt=3)
+    run.works("Backend")
+    unreadable(run)
+    assert (run.run.round, run.run.state) == (4, "working")
 
 
 def test_unreadable_verdicts_of_the_last_round_are_a_failed_turn() -> None:
-    found = judging(max_rounds=1)
-    unreadable(found)
-    assert (found.run.status, found.run.partial_reason) == ("partial", "turn_failed")
+    run = judging(max_rounds=1)
+    unreadable(run)
+    assert (run.run.status, run.run.partial_reason) == ("partial", "turn_failed")
 
 
 # -- who takes over ------------------------------------------------------------------------------------------------
 
 
 def test_an_author_never_takes_over_the_judgement_of_its_work() -> None:
-    found = judging(retry=RetryPolicy(fallback=("Ada", "Grace")), crew={"Backend": "Ada"})
-    [event] = fails(found, "auth")
+    run = judging(retry=RetryPolicy(fallback=("Ada", "Grace")), crew={"Backend": "Ada"})
+    [event] = fails(run, "auth")
     assert isinstance(event, TurnAttemptFailed)
     assert event.fallback_agent == "Grace"
 
 
 def test_a_review_knows_the_policy_and_the_author_even_after_a_takeover() -> None:
     retry = RetryPolicy(fallback=("Grace",))
-    found = story(subtask("Backend"), retry=retry, work_review=wish("review"))
-    fails(found, "auth")
-    found.answer("done", attempt=2)
-    recorded = found.answer(verdicts(Backend=True))
+    run = story(subtask("Backend"), retry=retry, work_review=wish("review"))
+    fails(run, "auth")
+    run.answer("done", attempt=2)
+    recorded = run.answer(verdicts(Backend=True))
     [child] = [event for event in recorded if isinstance(event, ChildRequested)]
     assert (child.topic.retry, child.topic.authors) == (retry, ("Backend", "Grace"))
 
 
 def test_an_author_takes_over_the_answers_of_a_review_but_never_its_critique() -> None:
-    found = DiscussionStory(retry=RetryPolicy(fallback=("Ada", "Grace")), authors=("Ada",))
-    assert fails(found, "auth")[0].fallback_agent == "Grace"  # type: ignore[attr-defined]
+    run = DiscussionStory(retry=RetryPolicy(fallback=("Ada", "Grace")), authors=("Ada",))
+    assert fails(run, "auth")[0].fallback_agent == "Grace"  # type: ignore[attr-defined]
 
 
 def test_sessions_from_before_attempts_keep_their_rules() -> None:
-    found = judging(retry=ONCE)
-    found.answer("Well done.")
-    assert found.request.prompt == "verdict_repair@1"
+    run = judging(retry=ONCE)
+    run.answer("Well done.")
+    assert run.request.prompt == "verdict_repair@1"
 
 
 # -- what broke off ------------------------------------------------------------------------------------------------
@@ -206,23 +206,23 @@ def test_sessions_from_before_attempts_keep_their_rules() -> None:
 
 @pytest.mark.parametrize("expires_ms", [None, 60_000])
 def test_a_failed_discussion_can_be_retried_instead_of_decided(expires_ms: int | None) -> None:
-    found = DiscussionStory(retry=POLICY, expires_ms=expires_ms)
-    fails(found, "auth")
-    assert (found.talk.state, found.talk.reason) == ("waiting_for_decision", "turn_failed")
-    assert {"retry", "decision"} <= {*discussion_actions(found.talk)}
-    recorded = found.when(RetryTurn(reason="signed in"))
+    run = DiscussionStory(retry=POLICY, expires_ms=expires_ms)
+    fails(run, "auth")
+    assert (run.talk.state, run.talk.reason) == ("waiting_for_decision", "turn_failed")
+    assert {"retry", "decision"} <= {*discussion_actions(run.talk)}
+    recorded = run.when(RetryTurn(reason="signed in"))
     assert [event.TOPIC for event in recorded if "cancelled" not in event.TOPIC] == ["review.retried", "turn.retried"]
-    assert (found.talk.state, found.talk.reason, found.talk.choices) == ("reviewing", None, ())
-    [turn] = found.talk.outstanding.values()
+    assert (run.talk.state, run.talk.reason, run.talk.choices) == ("reviewing", None, ())
+    [turn] = run.talk.outstanding.values()
     assert (turn.work, turn.role) == ("ask", "reviewer")
-    found.answer("It is fine.", attempt=2)
-    assert len(found.talk.rounds) == 1
+    run.answer("It is fine.", attempt=2)
+    assert len(run.talk.rounds) == 1
 
 
 def test_a_finished_discussion_has_no_turn_to_retry() -> None:
-    found = DiscussionStory(max_rounds=1)
-    found.answer("It is fine.")
-    found.answer("A synthesis.")
-    assert found.talk.state == "waiting_for_decision"
-    assert "retry" not in discussion_actions(found.talk)
-    found.refused(RetryTurn())
+    run = DiscussionStory(max_rounds=1)
+    run.answer("It is fine.")
+    run.answer("A synthesis.")
+    assert run.talk.state == "waiting_for_decision"
+    assert "retry" not in discussion_actions(run.talk)
+    run.refused(RetryTurn())

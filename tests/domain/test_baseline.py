@@ -71,10 +71,10 @@ def test_a_failing_baseline_does_not_stop_the_delivery_and_is_in_the_prompts() -
     found(story, RED)
     for _ in range(3):
         story.answer("fine")
-    assert "FAILED tests/a.py::test_old" in story.told("validation")
+    assert "FAILED tests/a.py::test_old" in story.prompt_part("validation")
     story.answer("done")
     story.when(RecordValidation(turn_id=story.turn.turn_id, attempt=1, passed=True, summary="Passed."))
-    assert story.told("validation").startswith("Passed.\n\nThese commands failed before any change:")
+    assert story.prompt_part("validation").startswith("Passed.\n\nThese commands failed before any change:")
 
 
 def test_a_command_that_cannot_start_ends_the_baseline_before_any_agent() -> None:

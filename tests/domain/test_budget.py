@@ -161,8 +161,8 @@ def test_reported_usage_counts_for_every_agent() -> None:
     [pytest.param(Iterations, 1, 20, id="iterations"), pytest.param(Minutes, 1, 180, id="min")],
 )
 def test_requests_are_limited(kind: type[int], least: int, most: int) -> None:
-    given: TypeAdapter[int] = TypeAdapter(kind)
-    assert (given.validate_python(least), given.validate_python(most)) == (least, most)
+    value: TypeAdapter[int] = TypeAdapter(kind)
+    assert (value.validate_python(least), value.validate_python(most)) == (least, most)
     for wrong in (least - 1, most + 1, 1.5, "3", True, None):
         with pytest.raises(ValidationError):
-            given.validate_python(wrong)
+            value.validate_python(wrong)

@@ -27,8 +27,8 @@ class Model:
 
 
 def guards_of(table: ChartTable) -> frozenset[str]:
-    found = (edge.guard for state, event in product(table.states, table.events) for edge in table.edges(state, event))
-    return frozenset(guard for guard in found if guard is not None)
+    result = (edge.guard for state, event in product(table.states, table.events) for edge in table.edges(state, event))
+    return frozenset(guard for guard in result if guard is not None)
 
 
 def engine_says(table: ChartTable, state: str, event: str, true: frozenset[str]) -> str | None:
@@ -73,8 +73,8 @@ def test_the_delivery_chart_is_the_way_of_the_seed() -> None:
     """S4 §6, as a table of what completes, what sends back and what ends."""
 
     def way(event: str) -> dict[str, str]:
-        found = {state: delivery.TABLE.target(state, event, lambda _: False) for state in delivery.TABLE.states}
-        return {state: target for state, target in found.items() if target is not None}
+        result = {state: delivery.TABLE.target(state, event, lambda _: False) for state in delivery.TABLE.states}
+        return {state: target for state, target in result.items() if target is not None}
 
     assert way("complete") == {
         "preparing": "planning",

@@ -32,14 +32,14 @@ class Run(Family):
     def __init__(self, *, rounds: int = 3, **fields: Any) -> None:
         super().__init__()
         employees = tuple(Employee(name=name, role=name.lower()) for name in TEAM)
-        given = {"prompt": "src/ API 만들어줘", "employees": employees, "max_rounds": rounds}
-        self.when(RUN, StartOrchestration(opening=OrchestrationRequest(**(given | fields))), starts=True)
+        settings = {"prompt": "src/ API 만들어줘", "employees": employees, "max_rounds": rounds}
+        self.when(RUN, StartOrchestration(opening=OrchestrationRequest(**(settings | fields))), starts=True)
 
     @property
     def run(self) -> Orchestration:
-        found = self.sessions[RUN]
-        assert isinstance(found, Orchestration)
-        return found
+        result = self.sessions[RUN]
+        assert isinstance(result, Orchestration)
+        return result
 
     @property
     def asked(self) -> list[str]:
@@ -87,7 +87,9 @@ def test_the_debate_is_about_the_whole_plan_without_what_the_planner_only_though
     run = Run(plan_review=wish("perspectives"))
     words = "가" * 10_000
     run.answers(RUN, f"<think>Who knows?</think>{words}\n" + plan(subtask("Backend")))
-    assert run.told(DEBATE, "plan") == f"Request:\nsrc/ API 만들어줘\n\nPlan:\n{words}\n{plan(subtask('Backend'))}"
+    assert (
+        run.prompt_part(DEBATE, "plan") == f"Request:\nsrc/ API 만들어줘\n\nPlan:\n{words}\n{plan(subtask('Backend'))}"
+    )
     assert run.talk(DEBATE).max_rounds == 3
 
 
@@ -106,8 +108,8 @@ def test_a_plan_that_is_sent_back_becomes_version_two() -> None:
     run.decides(DEBATE, "revise")
     assert (run.run.state, run.asked) == ("planning", ["planner"])
     assert run.request(RUN).prompt == "revise_plan@1"
-    assert run.told(RUN, "synthesis") == "Add a rollback."
-    assert run.told(RUN, "plan") == plan(subtask("Backend"))
+    assert run.prompt_part(RUN, "synthesis") == "Add a rollback."
+    assert run.prompt_part(RUN, "plan") == plan(subtask("Backend"))
     run.answers(RUN, plan(subtask("Frontend")))
     made = [event for event in run.events(RUN) if isinstance(event, PlanMade)]
     assert [event.plan_version for event in made] == [1, 2]
@@ -151,7 +153,7 @@ def test_a_critic_that_fails_leaves_the_plan_undecided() -> None:
     assert run.talk(DEBATE).status == "waiting_for_decision"
     assert (run.run.state, run.run.round, run.run.outstanding) == ("debating", 0, {})
     run.decides(DEBATE, "revise")
-    assert run.told(RUN, "synthesis") == "The debate broke off: critic: crash: gone"
+    assert run.prompt_part(RUN, "synthesis") == "The debate broke off: critic: crash: gone"
 
 
 def test_an_invalid_revised_plan_is_requested_again_once() -> None:
@@ -255,8 +257,8 @@ def test_a_fix_marks_the_step_as_failed_and_runs_next() -> None:
     assert run.history("Backend") == [(1, 3, True), (1, 3, False)]
     assert (run.run.round, run.run.agents[0].current_phase, run.run.agents[0].completed) == (2, 3, False)
     assert run.request(RUN).prompt == "fix@1"
-    told = {place: run.told(RUN, place) for place in run.request(RUN).context}
-    assert told == {"task": "Backend's task", "issues": MEND, "synthesis": "Write the test."}
+    content = {place: run.prompt_part(RUN, place) for place in run.request(RUN).context}
+    assert content == {"task": "Backend's task", "issues": MEND, "synthesis": "Write the test."}
     assert run.request(RUN).access == "write"
 
 
@@ -347,7 +349,7 @@ def test_a_run_that_is_out_of_rounds_keeps_the_fix_for_its_continuation() -> Non
     run.decides("review-1c1", "apply_fix")
     assert (run.run.status, run.run.partial_reason) == ("partial", "rounds")
     run.when(RUN, ContinueOrchestration())
-    assert (run.run.round, run.request(RUN).prompt, run.told(RUN, "issues")) == (2, "fix@1", MEND)
+    assert (run.run.round, run.request(RUN).prompt, run.prompt_part(RUN, "issues")) == (2, "fix@1", MEND)
 
 
 @pytest.mark.parametrize("how", ["the agent fails", "the judge says no", "the judge cannot be read"])
@@ -367,7 +369,7 @@ def test_a_fix_is_requested_until_a_verdict_passes_it(how: str) -> None:
         run.answers(RUN, "?")
     assert (run.run.round, run.request(RUN).prompt) == (3, "fix@1")
     added = "" if how == "the judge cannot be read" else "\n\nBackend: False"
-    assert run.told(RUN, "issues") == MEND + added
+    assert run.prompt_part(RUN, "issues") == MEND + added
     run.round(Backend=True)
     assert run.run.fixes == {}
 
@@ -389,7 +391,7 @@ def test_a_reviewer_that_fails_does_not_let_the_work_count() -> None:
     run.answers("review-1c1", "", failure={"code": "crash", "detail": "gone"})
     assert (run.run.state, run.talk("review-1c1").status) == ("reviewing", "waiting_for_decision")
     run.decides("review-1c1", "apply_fix")
-    assert run.told(RUN, "issues") == "[Review NEEDS_FIX] The review broke off: reviewer: crash: gone"
+    assert run.prompt_part(RUN, "issues") == "[Review NEEDS_FIX] The review broke off: reviewer: crash: gone"
 
 
 def test_a_review_sees_the_workspace_after_the_work() -> None:
@@ -497,9 +499,9 @@ class Shipment(Family):
 
     @property
     def delivery(self) -> Delivery:
-        found = self.sessions[DELIVERY]
-        assert isinstance(found, Delivery)
-        return found
+        result = self.sessions[DELIVERY]
+        assert isinstance(result, Delivery)
+        return result
 
     def approved(self, said: str = "I wrote it.", *, patch: str = "+ a line", **fields: Any) -> "Shipment":
         """One iteration that its own reviewer approves."""
@@ -537,7 +539,7 @@ def test_a_fix_is_the_next_iteration_with_what_was_found() -> None:
     ship.discussed("review-1c1", BROKEN, synthesis="Write the test.")
     ship.decides("review-1c1", "apply_fix")
     assert (ship.delivery.state, ship.delivery.iteration) == ("implementation", 2)
-    assert ship.told(DELIVERY, "feedback") == f"{MEND}\n\n[Synthesis]: Write the test."
+    assert ship.prompt_part(DELIVERY, "feedback") == f"{MEND}\n\n[Synthesis]: Write the test."
     ship.approved()
     assert ship.delivery.children == ("review-1c1", "review-1c2")
     ship.discussed("review-1c2", critique("PASS"))
@@ -552,7 +554,7 @@ def test_a_fix_needs_an_iteration_that_is_left() -> None:
     assert (ship.delivery.status, ship.delivery.exhausted_by) == ("failed", "iterations")
     ship.when(DELIVERY, ExtendBudget(add_iterations=1, reason="worth it"))
     assert (ship.delivery.state, ship.delivery.iteration) == ("implementation", 2)
-    assert ship.told(DELIVERY, "feedback").startswith("[Review NEEDS_FIX]")
+    assert ship.prompt_part(DELIVERY, "feedback").startswith("[Review NEEDS_FIX]")
 
 
 MINUTE = 60_000

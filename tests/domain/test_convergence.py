@@ -426,13 +426,13 @@ DISCUSSIONS = {
 def test_a_discussion_is_judged_by_the_seed(
     told: list[tuple[str, str]], ratio: float, stability: float, score: float, what: str
 ) -> None:
-    found = assess(rounds(*told), SEED)
-    assert (found.agreement_ratio, found.avg_stability, found.overall_score) == (
+    result = assess(rounds(*told), SEED)
+    assert (result.agreement_ratio, result.avg_stability, result.overall_score) == (
         near(ratio),
         near(stability),
         near(score),
     )
-    assert (found.recommendation, found.profile) == (what, "seed")
+    assert (result.recommendation, result.profile) == (what, "seed")
 
 
 def test_metrics_are_camel_case_on_the_wire() -> None:
@@ -466,27 +466,27 @@ def test_metrics_are_camel_case_on_the_wire() -> None:
     ],
 )
 def test_shipped_v3_keeps_its_own_numbers(told: list[tuple[str, str]], what: str) -> None:
-    found = assess(rounds(*told), SHIPPED_V3)
-    assert (found.recommendation, found.profile) == (what, "shipped-v3")
+    result = assess(rounds(*told), SHIPPED_V3)
+    assert (result.recommendation, result.profile) == (what, "shipped-v3")
 
 
 def test_mysti_reads_only_the_last_round_and_counts_no_pair_as_half_stable() -> None:
-    found = assess(rounds((C, "reject, wrong"), (R, "agree, correct, wrong")), MYSTI)
-    assert found.agreement_ratio == near(2 / 3)
-    assert found.avg_stability == 0.5
-    assert found.overall_score == near(0.6)
-    assert (found.recommendation, found.profile) == ("continue", "mysti")
+    result = assess(rounds((C, "reject, wrong"), (R, "agree, correct, wrong")), MYSTI)
+    assert result.agreement_ratio == near(2 / 3)
+    assert result.avg_stability == 0.5
+    assert result.overall_score == near(0.6)
+    assert (result.recommendation, result.profile) == ("continue", "mysti")
 
 
 def test_mysti_adds_up_all_agents_of_the_last_round() -> None:
-    told = [("claude", "agree alpha bravo"), ("codex", "wrong alpha")] * 2
-    found = assess([Round(round=1 + n // 2, role=role, content=text) for n, (role, text) in enumerate(told)], MYSTI)
-    assert (found.agreement_ratio, found.avg_stability, found.recommendation) == (0.5, 1.0, "continue")
+    output = [("claude", "agree alpha bravo"), ("codex", "wrong alpha")] * 2
+    result = assess([Round(round=1 + n // 2, role=role, content=text) for n, (role, text) in enumerate(output)], MYSTI)
+    assert (result.agreement_ratio, result.avg_stability, result.recommendation) == (0.5, 1.0, "continue")
 
 
 def test_mysti_converges_when_the_last_round_agrees_and_repeats() -> None:
-    told = rounds((C, "agree alpha bravo"), (R, "wrong wrong"), (C, "agree alpha bravo"))
-    assert assess(told, MYSTI).recommendation == "converged"
+    output = rounds((C, "agree alpha bravo"), (R, "wrong wrong"), (C, "agree alpha bravo"))
+    assert assess(output, MYSTI).recommendation == "converged"
 
 
 def test_mysti_stalls_only_after_two_earlier_rounds() -> None:
@@ -522,9 +522,9 @@ def test_thresholds_override_the_seed() -> None:
         *("custom", 0.4, 0.5),
         *(0.3, 0.6),
     )
-    told = rounds((C, "agree. flaw. alpha"), (R, "accept"), (C, "agree. flaw. alpha"))
-    assert assess(told, SEED).recommendation == "continue"
-    assert (assess(told, loose).recommendation, assess(told, loose).profile) == ("converged", "custom")
+    output = rounds((C, "agree. flaw. alpha"), (R, "accept"), (C, "agree. flaw. alpha"))
+    assert assess(output, SEED).recommendation == "continue"
+    assert (assess(output, loose).recommendation, assess(output, loose).profile) == ("converged", "custom")
 
 
 def test_thresholds_may_be_named_like_the_metrics_they_are_for() -> None:
@@ -534,9 +534,9 @@ def test_thresholds_may_be_named_like_the_metrics_they_are_for() -> None:
 
 
 def test_the_weight_of_agreement_makes_the_score() -> None:
-    told = rounds((C, "agree"), (R, "accept"), (C, "agree"), (R, "flaw"))
-    assert assess(told, named({"agreementWeight": 1})).overall_score == near(0.75)
-    assert assess(told, named({"agreementWeight": 0})).overall_score == near(0.5)
+    output = rounds((C, "agree"), (R, "accept"), (C, "agree"), (R, "flaw"))
+    assert assess(output, named({"agreementWeight": 1})).overall_score == near(0.75)
+    assert assess(output, named({"agreementWeight": 0})).overall_score == near(0.5)
 
 
 @pytest.mark.parametrize(
@@ -667,11 +667,11 @@ def test_one_more_word_of_disagreement_never_raises_the_ratio(text: str, word: s
 
 @given(TOLD, PROFILE)
 def test_every_metric_is_a_share_and_one_round_never_converges(told: list[tuple[str, str]], profile: Profile) -> None:
-    found = assess(rounds(*told), profile)
-    for share in (found.agreement_ratio, found.avg_stability, found.overall_score):
+    result = assess(rounds(*told), profile)
+    for share in (result.agreement_ratio, result.avg_stability, result.overall_score):
         assert 0.0 <= share <= 1.0
     if len(told) < 2:
-        assert found.recommendation == "continue"
+        assert result.recommendation == "continue"
 
 
 HOSTILE = [
@@ -708,14 +708,16 @@ def test_judging_after_every_round_is_judging_at_the_end_and_reads_each_text_onc
     read = convergence.read
     monkeypatch.setattr(convergence, "read", lambda text, profile: (looks.append(text), read(text, profile))[1])
     for profile in (SEED, SHIPPED_V3, MYSTI):
-        said = [Round(round=n // 2, role="ab"[n % 2], content=f"Word{n % 7} and part {n} are fine.") for n in range(60)]
+        texts = [
+            Round(round=n // 2, role="ab"[n % 2], content=f"Word{n % 7} and part {n} are fine.") for n in range(60)
+        ]
         looks.clear()
         after_each = [
-            assess_next(f"{at}", f"{at + 1}", partial(said.__getitem__, slice(at + 1)), said[at], profile)
+            assess_next(f"{at}", f"{at + 1}", partial(texts.__getitem__, slice(at + 1)), texts[at], profile)
             for at in range(60)
         ]
-        assert len(looks) == len(said)
-        again = assess_next("1", "2", partial(said.__getitem__, slice(2)), said[1], profile)
+        assert len(looks) == len(texts)
+        again = assess_next("1", "2", partial(texts.__getitem__, slice(2)), texts[1], profile)
         assert again == after_each[1], "what is no longer known is read again"
-        assert after_each == [*course(said, profile)]
-        assert assess(said, profile) == after_each[-1]
+        assert after_each == [*course(texts, profile)]
+        assert assess(texts, profile) == after_each[-1]

@@ -285,8 +285,8 @@ def test_more_iterations_let_an_exhausted_delivery_succeed() -> None:
     assert (delivery.state, delivery.status, delivery.iteration) == ("implementation", "running", 2)
     assert (delivery.final_summary, delivery.exhausted_by, delivery.resume) == (None, None, None)
     assert story.phases()["packaging"] == "pending"
-    assert story.told("feedback").startswith("Review blocked at iteration 1.")
-    assert story.told("max_iterations") == "2"
+    assert story.prompt_part("feedback").startswith("Review blocked at iteration 1.")
+    assert story.prompt_part("max_iterations") == "2"
     story.answer("code")
     story.passes()
     story.approves()
@@ -356,7 +356,11 @@ def test_more_minutes_take_up_the_phase_that_could_not_begin() -> None:
     story = DeliveryStory()
     story.answer("plan", after=DEADLINE + 1)
     story.extend(add_minutes=5)
-    assert (story.delivery.state, story.request.role, story.told("plan")) == ("architecture", "architect", "plan")
+    assert (story.delivery.state, story.request.role, story.prompt_part("plan")) == (
+        "architecture",
+        "architect",
+        "plan",
+    )
     assert story.phases() == {
         "planning": "completed",
         "architecture": "running",

@@ -55,8 +55,8 @@ APPROVED = [
 
 def the(story: DeliveryStory, kind: type[DeliveryEvent]) -> DeliveryEvent:
     """The one event of its kind."""
-    [found] = [event for event in story.events if isinstance(event, kind)]
-    return found
+    [result] = [event for event in story.events if isinstance(event, kind)]
+    return result
 
 
 # -- the whole way -------------------------------------------------------------------------------------------------
@@ -282,7 +282,7 @@ def test_the_next_implementation_gets_the_blocking_issues() -> None:
     """S4 §5.2.3, behaviour §3.2."""
     story = DeliveryStory().in_review()
     story.blocks("No rate limit", "No tests", fix_plan=["Limit per address.", "Write tests."])
-    assert story.told("feedback") == (
+    assert story.prompt_part("feedback") == (
         "Review blocked at iteration 1.\n"
         "Blocking issues:\n"
         "1. No rate limit: It is missing.\n"
@@ -291,27 +291,29 @@ def test_the_next_implementation_gets_the_blocking_issues() -> None:
         "1. Limit per address.\n"
         "2. Write tests."
     )
-    assert (story.told("iteration"), story.told("max_iterations")) == ("2", "6")
-    assert story.told("history") == "1. Review blocked at iteration 1."
+    assert (story.prompt_part("iteration"), story.prompt_part("max_iterations")) == ("2", "6")
+    assert story.prompt_part("history") == "1. Review blocked at iteration 1."
     blocked = the(story, ReviewBlockingDetected)
     assert isinstance(blocked, ReviewBlockingDetected)
-    assert [found.title for found in blocked.blocking_issues] == ["No rate limit", "No tests"]
+    assert [result.title for result in blocked.blocking_issues] == ["No rate limit", "No tests"]
     assert (blocked.fix_plan, blocked.score, blocked.iteration) == (("Limit per address.", "Write tests."), 80, 1)
 
 
 def test_a_blocking_review_without_a_fix_plan_passes_on_its_issues() -> None:
     story = DeliveryStory().in_review()
     story.blocks("No tests")
-    assert story.told("feedback") == ("Review blocked at iteration 1.\nBlocking issues:\n1. No tests: It is missing.")
+    assert story.prompt_part("feedback") == (
+        "Review blocked at iteration 1.\nBlocking issues:\n1. No tests: It is missing."
+    )
 
 
 def test_the_next_implementation_gets_the_validation_output() -> None:
     story = DeliveryStory().implemented()
     story.breaks("src/login.ts(3,1): error TS2304", classification="type")
     words = "Validation failed at iteration 1 (type).\nsrc/login.ts(3,1): error TS2304"
-    assert story.told("feedback") == words
-    assert story.told("validation") == "src/login.ts(3,1): error TS2304"
-    assert story.told("history") == "1. Validation failed (type)."
+    assert story.prompt_part("feedback") == words
+    assert story.prompt_part("validation") == "src/login.ts(3,1): error TS2304"
+    assert story.prompt_part("history") == "1. Validation failed (type)."
     failed = the(story, ValidationFailed)
     assert isinstance(failed, ValidationFailed)
     assert (failed.classification, failed.feedback.head) == ("type", words)
@@ -320,7 +322,7 @@ def test_the_next_implementation_gets_the_validation_output() -> None:
 def test_a_failed_validation_without_a_class_is_unknown() -> None:
     story = DeliveryStory().implemented()
     story.when(story.validated(passed=False, summary="?"))
-    assert story.told("feedback") == "Validation failed at iteration 1 (unknown).\n?"
+    assert story.prompt_part("feedback") == "Validation failed at iteration 1 (unknown).\n?"
 
 
 def test_the_newest_feedback_replaces_the_older_and_the_history_keeps_both() -> None:
@@ -329,35 +331,35 @@ def test_the_newest_feedback_replaces_the_older_and_the_history_keeps_both() -> 
     story.answer("code")
     story.passes()
     story.blocks("No tests")
-    assert story.told("feedback").startswith("Review blocked at iteration 2.\n")
-    assert story.told("history") == "1. Validation failed (test).\n2. Review blocked at iteration 2."
+    assert story.prompt_part("feedback").startswith("Review blocked at iteration 2.\n")
+    assert story.prompt_part("history") == "1. Validation failed (test).\n2. Review blocked at iteration 2."
 
 
 def test_a_feedback_of_any_length_reaches_the_next_implementation_whole() -> None:
     detail = "가" * INLINE_BYTES
     story = DeliveryStory().in_review()
     story.answer(json.dumps({"blockingIssues": [blocking_issue("Long", detail)]}))
-    assert story.told("feedback") == f"Review blocked at iteration 1.\nBlocking issues:\n1. Long: {detail}"
+    assert story.prompt_part("feedback") == f"Review blocked at iteration 1.\nBlocking issues:\n1. Long: {detail}"
     assert len(story.request.context["feedback"].head) < len(detail)
 
 
 def test_every_prompt_gets_what_the_phases_before_it_made() -> None:
     story = DeliveryStory()
-    assert story.told("task") == "Add a login page"
-    assert story.told("files") == "- src/login.ts"
-    assert story.told("validation") == "npm run lint\nnpm test"
+    assert story.prompt_part("task") == "Add a login page"
+    assert story.prompt_part("files") == "- src/login.ts"
+    assert story.prompt_part("validation") == "npm run lint\nnpm test"
     story.answer('The plan. {"goals": ["Users can log in.", "Nobody else can."]}')
-    assert story.told("plan").startswith("The plan.")
+    assert story.prompt_part("plan").startswith("The plan.")
     story.answer("The layers.")
-    assert story.told("architecture") == "The layers."
+    assert story.prompt_part("architecture") == "The layers."
     story.answer("The classes.")
-    assert story.told("design") == "The classes."
-    assert story.told("goals") == "- Users can log in.\n- Nobody else can."
-    assert story.told("feedback") == ""
+    assert story.prompt_part("design") == "The classes."
+    assert story.prompt_part("goals") == "- Users can log in.\n- Nobody else can."
+    assert story.prompt_part("feedback") == ""
     story.answer("The changes.")
     story.passes()
     places = ("task", "plan", "architecture", "design", "changes", "iteration")
-    assert {place: story.told(place) for place in places} == {
+    assert {place: story.prompt_part(place) for place in places} == {
         "task": "Add a login page",
         "plan": 'The plan. {"goals": ["Users can log in.", "Nobody else can."]}',
         "architecture": "The layers.",
@@ -365,7 +367,7 @@ def test_every_prompt_gets_what_the_phases_before_it_made() -> None:
         "changes": "The changes.",
         "iteration": "1",
     }
-    assert story.told("validation") == "Validation passed: 2 commands in 1.0 s."
+    assert story.prompt_part("validation") == "Validation passed: 2 commands in 1.0 s."
 
 
 # -- artifacts -----------------------------------------------------------------------------------------------------

@@ -130,11 +130,11 @@ def _one_turn_at_most(delivery: Delivery) -> None:
 def _budget_is_hard(before: Delivery, story: DeliveryStory, recorded: list[DomainEvent]) -> None:
     """What is left never grows, but for what a person added; no iteration beyond it begins."""
     after = story.delivery
-    given = next((event for event in recorded if isinstance(event, BudgetExtended)), None)
+    claimed = next((event for event in recorded if isinstance(event, BudgetExtended)), None)
     was, now = before.snapshot(before.updated_at), after.snapshot(story.at)
-    more = given.add_iterations if given else 0
+    more = claimed.add_iterations if claimed else 0
     assert now.remaining_iterations <= was.remaining_iterations + more
-    if given is None:
+    if claimed is None:
         assert now.elapsed_ms >= was.elapsed_ms
     waits = any(turn.tries.until for turn in before.outstanding.values())
     moved = BudgetExtended | DeliveryRetried | TurnAttemptFailed | TurnRetried

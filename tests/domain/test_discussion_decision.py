@@ -26,9 +26,9 @@ PARENT = ParentLink(session_id="orchestration-1", about="plan")
 )
 def test_a_person_decides_with_name_reason_and_time(strategy: str, choice: Choice) -> None:
     story = waiting(strategy)
-    found = story.decides(choice, actor="ada", rationale="It is worth it.", after=5_000)
-    assert topics(found) == [f"{story.kind}.decided", "session.agent_sessions_cleared"]
-    [decided] = [event for event in found if isinstance(event, Decided)]
+    events = story.decides(choice, actor="ada", rationale="It is worth it.", after=5_000)
+    assert topics(events) == [f"{story.kind}.decided", "session.agent_sessions_cleared"]
+    [decided] = [event for event in events if isinstance(event, Decided)]
     assert (decided.choice, decided.actor, decided.rationale) == (choice, "ada", "It is worth it.")
     assert decided.waited == 5_000
     assert story.talk.status == "decided"
@@ -43,8 +43,8 @@ def test_it_is_decided_once() -> None:
     story.decides("skip")
     for choice in ("skip", "apply_fix"):
         refusal = story.refused(_decide(choice))
-        told = "A review in the state decided does not wait for a decision."
-        assert str(refusal) == f"{told} It has been decided: skip. Nothing is allowed now."
+        message = "A review in the state decided does not wait for a decision."
+        assert str(refusal) == f"{message} It has been decided: skip. Nothing is allowed now."
         assert refusal.allowed == ()
 
 
@@ -62,8 +62,8 @@ def test_a_decision_on_an_older_version_is_refused() -> None:
     version = story.talk.version
     for stale in (1, version - 1, version + 1):
         refusal = story.refused(_decide("apply_fix", version=stale))
-        told = f"is at version {version}, and the decision answers version {stale}"
-        assert str(refusal) == f"A review in the state waiting_for_decision {told}."
+        message = f"is at version {version}, and the decision answers version {stale}"
+        assert str(refusal) == f"A review in the state waiting_for_decision {message}."
         assert refusal.allowed == ("decision", "cancel")
     story.decides("apply_fix", version=version)
     assert story.talk.status == "decided"
@@ -71,12 +71,12 @@ def test_a_decision_on_an_older_version_is_refused() -> None:
 
 def test_only_what_waits_can_be_decided() -> None:
     story = DiscussionStory(rounds=1)
-    said = []
+    texts = []
     for words in ("It is broken.", "All in all."):
         refusal = story.refused(_decide("skip"))
-        said.append((str(refusal), refusal.allowed, allowed_actions(story.talk)))
+        texts.append((str(refusal), refusal.allowed, allowed_actions(story.talk)))
         story.says(words)
-    assert said == [
+    assert texts == [
         ("A review in the state reviewing does not wait for a decision.", ("cancel",), ("cancel",)),
         ("A review in the state synthesizing does not wait for a decision.", ("cancel",), ("cancel",)),
     ]
@@ -89,8 +89,8 @@ def test_after_an_error_a_person_decides_as_usual() -> None:
     """K-32."""
     story = DiscussionStory("debate", rounds=2)
     story.breaks(detail="gone")
-    found = story.decides("revise", actor="ada")
-    [decided] = [event for event in found if isinstance(event, Decided)]
+    events = story.decides("revise", actor="ada")
+    [decided] = [event for event in events if isinstance(event, Decided)]
     assert decided.synthesis.head == "The debate broke off: critic: crash: gone"
     assert decided.feedback["error"] == "critic: crash: gone"
 
@@ -145,9 +145,9 @@ def test_a_decision_without_an_answer_expires_and_is_no_persons_choice(
     story = waiting(strategy, expires_ms=MINUTE, expires_as=given)
     assert story.talk.expires_at == iso(START + MINUTE)
     assert (story.turn.work, story.turn.role) == ("wait", "person")
-    found = story.when(ExpireTurn(turn_id=story.turn.turn_id), after=MINUTE + 1)
-    assert topics(found) == ["turn.cancelled", f"{story.kind}.expired", "session.agent_sessions_cleared"]
-    [expired] = [event for event in found if isinstance(event, Expired)]
+    result = story.when(ExpireTurn(turn_id=story.turn.turn_id), after=MINUTE + 1)
+    assert topics(result) == ["turn.cancelled", f"{story.kind}.expired", "session.agent_sessions_cleared"]
+    [expired] = [event for event in result if isinstance(event, Expired)]
     assert (expired.choice, expired.role, expired.waited) == (stands_for, "supervisor", MINUTE + 1)
     assert story.talk.status == "decided"
     assert story.talk.decision is not None
@@ -175,8 +175,8 @@ def test_the_time_for_a_decision_begins_with_the_question() -> None:
 def test_a_decision_ends_the_waiting() -> None:
     story = waiting(expires_ms=MINUTE)
     turn_id = story.turn.turn_id
-    found = story.decides("apply_fix")
-    assert [event.turn_id for event in found if isinstance(event, TurnCancelled)] == [turn_id]
+    events = story.decides("apply_fix")
+    assert [event.turn_id for event in events if isinstance(event, TurnCancelled)] == [turn_id]
     assert "is settled" in str(story.refused(ExpireTurn(turn_id=turn_id), after=2 * MINUTE))
 
 
@@ -195,8 +195,8 @@ def test_every_open_discussion_can_be_cancelled(strategy: str, choice: str, afte
     """K-33: a reset stands for skip or accept, and is no person's choice."""
     story = waiting(strategy, rounds=2) if after == "the question" else DiscussionStory(strategy, rounds=2)
     story.says(*{"a round": ["One."], "the rounds": ["One.", "Two."]}.get(after, []))
-    found = story.cancels("no longer wanted")
-    [cancelled] = [event for event in found if isinstance(event, Cancelled)]
+    result = story.cancels("no longer wanted")
+    [cancelled] = [event for event in result if isinstance(event, Cancelled)]
     assert (cancelled.choice, cancelled.reason) == (choice, "no longer wanted")
     assert story.talk.status == "cancelled"
     assert story.talk.outstanding == {}
@@ -213,17 +213,17 @@ def test_a_cancelled_discussion_accepts_nothing() -> None:
     turn_id = story.turn.turn_id
     story.cancels()
     assert "is settled" in str(story.refused(story.reply("too late", turn_id=turn_id)))
-    told = "A review in the state cancelled"
+    message = "A review in the state cancelled"
     decision, cancel = str(story.refused(_decide("skip"))), str(story.refused(_cancel()))
-    assert decision == f"{told} does not wait for a decision. Nothing is allowed now."
-    assert cancel == f"{told} cannot be cancelled. Nothing is allowed now."
+    assert decision == f"{message} does not wait for a decision. Nothing is allowed now."
+    assert cancel == f"{message} cannot be cancelled. Nothing is allowed now."
 
 
 def test_a_decided_discussion_cannot_be_cancelled() -> None:
     story = waiting()
     story.decides("apply_fix")
-    told = "A review in the state decided cannot be cancelled."
-    assert str(story.refused(_cancel())) == f"{told} It has been decided: apply_fix. Nothing is allowed now."
+    message = "A review in the state decided cannot be cancelled."
+    assert str(story.refused(_cancel())) == f"{message} It has been decided: apply_fix. Nothing is allowed now."
 
 
 def test_cancelling_before_the_first_round_approves_nothing() -> None:
@@ -238,8 +238,8 @@ def test_conversations_end_with_the_discussion() -> None:
         story = DiscussionStory(rounds=1)
         story.answer("One.", agent_session="talk 1")
         story.answer("All in all.")
-        found = story.decides("skip") if end == "decides" else story.cancels()
-        assert found[-1].model_dump()["agent_sessions"] == {"reviewer (reviewer)": "talk 1"}
+        result = story.decides("skip") if end == "decides" else story.cancels()
+        assert result[-1].model_dump()["agent_sessions"] == {"reviewer (reviewer)": "talk 1"}
         assert story.talk.agent_sessions == {}
 
 

@@ -80,7 +80,7 @@ def _waves_nothing_on(story: DiscussionStory) -> None:
     for event in story.events:
         if isinstance(event, DecisionRequested) and event.feedback["verdict"] in ("PASS", "APPROVE"):
             assert any(
-                said.feedback and said.feedback["verdict"] == event.feedback["verdict"] for said in story.rounds()
+                output.feedback and output.feedback["verdict"] == event.feedback["verdict"] for output in story.rounds()
             )
             assert "problem" not in event.feedback
         if isinstance(event, Decided):

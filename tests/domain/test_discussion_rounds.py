@@ -53,7 +53,7 @@ def test_every_round_has_its_role_its_agent_and_whether_it_judges(strategy: str)
         assert story.request.reads == (kind if judges else "text")
         assert story.request.access == "read"
         story.says(f"{role} number {len(story.rounds())}, unlike any other: {'x' * len(story.rounds())}abc")
-    assert [said.role for said in story.rounds()] == [role for role, _, _ in ROLES[strategy]]
+    assert [output.role for output in story.rounds()] == [role for role, _, _ in ROLES[strategy]]
 
 
 @pytest.mark.parametrize("strategy", PROMPTS)
@@ -73,7 +73,7 @@ def test_the_crew_says_who_reviews_and_who_answers() -> None:
         asked.append((story.request.role, story.request.agent))
         story.says(words)
     assert asked == [("reviewer", "Ada"), ("coder", "Bob"), ("synthesizer", "Cyd")]
-    assert [said.agent for said in story.rounds()] == ["Ada", "Bob"]
+    assert [output.agent for output in story.rounds()] == ["Ada", "Bob"]
 
 
 def test_a_strategy_belongs_to_its_kind() -> None:
@@ -94,12 +94,12 @@ def test_a_discussion_without_agreement_ends_at_its_limit_and_says_so(strategy: 
     story = DiscussionStory(strategy, rounds=MINIMUM[strategy])
     for number in range(MINIMUM[strategy]):
         assert not story.talk.synthesis, number
-        found = story.says("")
-    assert topics(found)[-2:] == [f"{story.kind}.limit_reached", "turn.requested"]
+        events = story.says("")
+    assert topics(events)[-2:] == [f"{story.kind}.limit_reached", "turn.requested"]
     assert story.talk.status == "synthesizing"
     assert story.talk.stop_reason == "limit"
     assert story.request.role == "synthesizer"
-    assert story.told("convergence").startswith("limit: agreement 0.50, stability 0.00, score 0.30")
+    assert story.prompt_part("convergence").startswith("limit: agreement 0.50, stability 0.00, score 0.30")
 
 
 @pytest.mark.parametrize(("strategy", "held"), [("review", 1), ("debate", 2), ("perspectives", 3)])
@@ -121,8 +121,8 @@ def test_a_review_converges_once_its_critiques_agree_and_repeat_themselves() -> 
     assert story.talk.stop_reason is None, "one round never converges"
     story.says(AGREES)
     assert story.talk.stop_reason is None, "a critique and its rebuttal are no pair"
-    found = story.says(AGREES)
-    [converged] = [event for event in found if isinstance(event, Converged)]
+    events = story.says(AGREES)
+    [converged] = [event for event in events if isinstance(event, Converged)]
     assert (converged.round, converged.state) == (3, "synthesizing")
     assert [(m.agreement_ratio, m.avg_stability, m.overall_score, m.recommendation) for m in story.talk.metrics] == [
         (1.0, 0.0, 0.6, "continue"),
@@ -135,8 +135,8 @@ def test_a_debate_that_gets_nowhere_stalls() -> None:
     """K-26: it does not improve, and stability is below 0.3."""
     story = DiscussionStory("debate")
     story.says("Alpha beta gamma delta.", "Epsilon zeta theta.")
-    found = story.says("Kappa lambda omicron sigma.")
-    [stalled] = [event for event in found if isinstance(event, Stalled)]
+    events = story.says("Kappa lambda omicron sigma.")
+    [stalled] = [event for event in events if isinstance(event, Stalled)]
     assert (stalled.round, stalled.state) == (3, "synthesizing")
     assert story.talk.stop_reason == "stalled"
 
@@ -211,28 +211,31 @@ def _end(profile: Profile, rounds: list[str]) -> str | None:
 def test_every_speaker_sees_the_subject_and_all_earlier_rounds() -> None:
     """Behaviour §2.4."""
     story = DiscussionStory(rounds=3)
-    assert (story.told("subject"), story.told("rounds"), story.told("round")) == (
+    assert (story.prompt_part("subject"), story.prompt_part("rounds"), story.prompt_part("round")) == (
         "The parser: it reads lines.",
         "",
         "1",
     )
     story.says("It loses the last line.")
-    assert story.told("rounds") == "[Round 1 - critique]\nIt loses the last line."
-    assert story.told("round") == "2"
+    assert story.prompt_part("rounds") == "[Round 1 - critique]\nIt loses the last line."
+    assert story.prompt_part("round") == "2"
     story.says("It does not.")
-    assert story.told("rounds") == "[Round 1 - critique]\nIt loses the last line.\n\n[Round 2 - rebuttal]\nIt does not."
+    assert (
+        story.prompt_part("rounds")
+        == "[Round 1 - critique]\nIt loses the last line.\n\n[Round 2 - rebuttal]\nIt does not."
+    )
     story.says("It does, with CRLF.")
-    assert story.told("rounds") == (
+    assert story.prompt_part("rounds") == (
         "[Round 1 - critique]\nIt loses the last line."
         "\n\n---\n\n[Round 2 - rebuttal]\nIt does not."
         "\n\n---\n\n[Round 3 - critique]\nIt does, with CRLF."
     )
-    assert story.told("subject") == "The parser: it reads lines."
+    assert story.prompt_part("subject") == "The parser: it reads lines."
 
 
 def test_a_debate_is_about_a_plan() -> None:
     story = DiscussionStory("debate")
-    assert story.told("plan") == "The parser: it reads lines."
+    assert story.prompt_part("plan") == "The parser: it reads lines."
     assert "subject" not in story.request.context
 
 
@@ -254,10 +257,10 @@ def test_thinking_is_not_shown_and_not_counted() -> None:
     """Behaviour §2.2: thinking blocks are removed from replies first."""
     story = DiscussionStory(rounds=2)
     story.says(f"<think>I agree, I agree. {critique('PASS')}</think>This has a flaw.")
-    [said] = story.rounds()
-    assert said.content.head == "This has a flaw."
-    assert said.feedback is None
-    assert story.told("rounds") == "[Round 1 - critique]\nThis has a flaw."
+    [output] = story.rounds()
+    assert output.content.head == "This has a flaw."
+    assert output.feedback is None
+    assert story.prompt_part("rounds") == "[Round 1 - critique]\nThis has a flaw."
     assert story.talk.metrics[0].agreement_ratio == 0.0
 
 
@@ -270,9 +273,9 @@ def test_the_last_object_that_fits_is_the_verdict() -> None:
     words = f'if (a) {{ return }}\n{draft}\n{{"note": 1}}\n{final}\nThat is all.'
     story = DiscussionStory()
     story.says(words)
-    [said] = story.rounds()
-    assert said.feedback == {"verdict": "NEEDS_FIX", "summary": "No test.", "issues": []}
-    assert said.problem is None
+    [output] = story.rounds()
+    assert output.feedback == {"verdict": "NEEDS_FIX", "summary": "No test.", "issues": []}
+    assert output.problem is None
 
 
 @pytest.mark.parametrize(
@@ -292,20 +295,20 @@ def test_the_last_object_that_fits_is_the_verdict() -> None:
 def test_unreadable_feedback_is_recorded_and_never_a_pass(words: str, problem: str) -> None:
     story = DiscussionStory(rounds=1)
     story.says(words)
-    [said] = story.rounds()
-    assert said.feedback is None
-    assert said.problem is not None and said.problem.startswith(problem)
+    [output] = story.rounds()
+    assert output.feedback is None
+    assert output.problem is not None and output.problem.startswith(problem)
     story.says("All in all.")
     feedback = story.asked_for().feedback
     assert (feedback["verdict"], feedback["issues"]) == ("NEEDS_FIX", [])
-    assert feedback["problem"] == said.problem
+    assert feedback["problem"] == output.problem
 
 
 def test_a_speaker_that_does_not_judge_may_still_give_a_verdict() -> None:
     story = DiscussionStory(rounds=4)
     story.says(critique("PASS"), "I do not see it.", critique("PASS"), critique(pointsOfAgreement=["No test."]))
-    assert [said.problem for said in story.rounds()] == [None] * 4
-    assert [said.feedback is not None for said in story.rounds()] == [True, False, True, True]
+    assert [output.problem for output in story.rounds()] == [None] * 4
+    assert [output.feedback is not None for output in story.rounds()] == [True, False, True, True]
 
 
 def test_the_feedback_is_that_of_the_last_critique() -> None:
@@ -337,8 +340,8 @@ def test_the_extended_lists_are_kept() -> None:
     """S2 1A, K-31."""
     risks = {"securityRisks": [{"description": "XSS", "severity": "high"}], "edgeCases": ["empty"]}
     story = DiscussionStory("debate", rounds=3)
-    found = challenge(concerns=["No rollback."], **risks, scalabilityConcerns=["1e6 rows"], maintenanceBurden=["two"])
-    story.says("One.", "Two.", found, "All in all.")
+    result = challenge(concerns=["No rollback."], **risks, scalabilityConcerns=["1e6 rows"], maintenanceBurden=["two"])
+    story.says("One.", "Two.", result, "All in all.")
     assert story.asked_for().feedback == {
         "verdict": "CHALLENGE",
         "concerns": ["No rollback."],
@@ -358,19 +361,19 @@ LONG = "가나다라마바사아자차 " * 1_000
 def test_the_verdict_at_the_end_of_a_long_reply_is_read() -> None:
     story = DiscussionStory()
     story.says(LONG + critique(issues=[issue("The cache is never emptied.")]))
-    [said] = story.rounds()
-    assert said.content.digest is not None and said.content.length > 31_000
-    assert story.whole(said.content).startswith(LONG)
-    assert said.feedback is not None
-    assert said.feedback["issues"] == [issue("The cache is never emptied.")]
+    [output] = story.rounds()
+    assert output.content.digest is not None and output.content.length > 31_000
+    assert story.whole(output.content).startswith(LONG)
+    assert output.feedback is not None
+    assert output.feedback["issues"] == [issue("The cache is never emptied.")]
 
 
 def test_other_agents_see_the_beginning_and_the_end_of_a_long_reply() -> None:
     story = DiscussionStory()
     verdict = critique(issues=[issue("The cache is never emptied.")])
     story.says(LONG + verdict)
-    told = story.told("rounds")
-    beginning, _, end = told.partition("\n[… cut here: ")
+    output = story.prompt_part("rounds")
+    beginning, _, end = output.partition("\n[… cut here: ")
     assert beginning.startswith("[Round 1 - critique]\n가나다라마바사아자차 ")
     assert 16_350 < len(beginning.encode()) <= 16_384 + len("[Round 1 - critique]\n")
     size, _, feedback = end.partition("\n\n")
@@ -402,9 +405,9 @@ def test_a_long_synthesis_is_kept_whole() -> None:
 def test_the_synthesis_is_what_the_decision_is_made_on() -> None:
     story = DiscussionStory(rounds=1)
     story.says("It is broken.")
-    found = story.says("<think>hm</think>Mend the loop.")
-    assert topics(found) == ["turn.answered", "review.synthesized", "review.decision_requested"]
-    [synthesized] = [event for event in found if isinstance(event, Synthesized)]
+    events = story.says("<think>hm</think>Mend the loop.")
+    assert topics(events) == ["turn.answered", "review.synthesized", "review.decision_requested"]
+    [synthesized] = [event for event in events if isinstance(event, Synthesized)]
     assert (synthesized.synthesis.head, synthesized.fallback, synthesized.counts) == ("Mend the loop.", False, None)
     assert story.talk.status == "waiting_for_decision"
 
@@ -444,8 +447,8 @@ def test_an_agent_that_fails_leads_to_a_decision_that_shows_the_error(
     """K-32: fail closed. Never acceptance, and nobody sums up what was not finished."""
     story = DiscussionStory(strategy)
     story.says(*before)
-    found = story.breaks("timeout", "no word for 60 s")
-    assert topics(found) == ["turn.failed", f"{story.kind}.agent_failed", f"{story.kind}.decision_requested"]
+    result = story.breaks("timeout", "no word for 60 s")
+    assert topics(result) == ["turn.failed", f"{story.kind}.agent_failed", f"{story.kind}.decision_requested"]
     assert story.talk.status == "waiting_for_decision"
     assert story.talk.stop_reason == "error"
     assert story.talk.last_error == f"{who}: timeout: no word for 60 s"

@@ -17,8 +17,10 @@ NEVER = SEED.model_copy(update={"name": "never", "agreement": 1.0, "stability": 
 def talk(*words: str, stop: str | None = "limit", **fields: Any) -> LabTalk:
     """A review by turns; critiques judge NEEDS_FIX unless `suggestions` says otherwise."""
     roles = ("critique", "rebuttal")
-    rounds = tuple(Round(round=at, role=roles[(at + 1) % 2], content=said) for at, said in enumerate(words, start=1))
-    given: dict[str, Any] = {
+    rounds = tuple(
+        Round(round=at, role=roles[(at + 1) % 2], content=output) for at, output in enumerate(words, start=1)
+    )
+    settings: dict[str, Any] = {
         "session_id": "review-1",
         "kind": "review",
         "strategy": "review",
@@ -27,7 +29,7 @@ def talk(*words: str, stop: str | None = "limit", **fields: Any) -> LabTalk:
         "max_rounds": len(words),
         "suggestions": ("apply_fix",) * len(words),
     }
-    return LabTalk(rounds=rounds, stop_reason=stop, **(given | fields))
+    return LabTalk(rounds=rounds, stop_reason=stop, **(settings | fields))
 
 
 @pytest.mark.parametrize(
@@ -72,13 +74,13 @@ def test_where_a_profile_would_have_stopped_against_the_record(
 def test_a_decision_against_the_suggestion_counts_as_overruled(
     choice: str | None, decided_by: Any, suggestions: tuple[str | None, ...], overruled: bool | None
 ) -> None:
-    found = talk(*[AGREED] * 5, choice=choice, decided_by=decided_by, suggestions=suggestions)
-    assert rescore(found, SEED).overruled is overruled
+    story = talk(*[AGREED] * 5, choice=choice, decided_by=decided_by, suggestions=suggestions)
+    assert rescore(story, SEED).overruled is overruled
 
 
 def test_a_discussion_past_its_recorded_end_suggests_nothing() -> None:
-    found = talk(*NEW, stop="stalled", max_rounds=9, choice="skip", decided_by="person")
-    outcome = rescore(found, NEVER)
+    story = talk(*NEW, stop="stalled", max_rounds=9, choice="skip", decided_by="person")
+    outcome = rescore(story, NEVER)
     assert (outcome.suggestion, outcome.overruled) == (None, None)
 
 
@@ -90,7 +92,7 @@ def test_outcomes_are_counted_by_profile() -> None:
         talk(*NEW, stop="error", max_rounds=9, **person),
         talk(*[AGREED] * 4, stop="limit"),
     ]
-    outcomes = [rescore(found, profile) for found in talks for profile in (SEED, NEVER)]
+    outcomes = [rescore(result, profile) for result in talks for profile in (SEED, NEVER)]
     assert tally("seed@1", outcomes).model_dump() == {
         "profile": "seed@1",
         "discussions": 4,

@@ -94,8 +94,8 @@ def test_a_missing_file_list_means_sequential(missing: dict[str, object]) -> Non
 
 @pytest.mark.parametrize("asked", ["true", 1, None])
 def test_only_the_boolean_true_asks_for_parallel_work(asked: object) -> None:
-    given = FileClaim.model_validate({"agent": "A", "parallel": asked, "affectedFiles": ["a.js"]})
-    assert parallel([given]) == [False]
+    value = FileClaim.model_validate({"agent": "A", "parallel": asked, "affectedFiles": ["a.js"]})
+    assert parallel([value]) == [False]
 
 
 @pytest.mark.parametrize(

@@ -21,52 +21,52 @@ def stuck(found: DeliveryStory) -> list[tuple[int, str, int]]:
 
 
 def test_the_same_failures_mean_no_progress_whatever_their_duration() -> None:
-    found = story()
-    iterate(found)
-    iterate(found, "2 tests failed in 3.4 s")
-    assert stuck(found) == [(2, "failures", 1)]
-    assert found.delivery.phase == "implementation"
+    run = story()
+    iterate(run)
+    iterate(run, "2 tests failed in 3.4 s")
+    assert stuck(run) == [(2, "failures", 1)]
+    assert run.delivery.phase == "implementation"
 
 
 def test_at_the_limit_the_delivery_stops_and_can_be_extended() -> None:
-    found = story()
+    run = story()
     for _ in range(3):
-        iterate(found)
-    assert (found.delivery.status, found.delivery.code) == ("failed", "no_progress")
-    assert allowed_actions(found.delivery) == ("extend",)
-    found.extend(add_iterations=2)
-    assert (found.delivery.status, found.delivery.iteration, found.delivery.code) == ("running", 4, None)
-    iterate(found)
-    assert found.delivery.phase == "implementation"
+        iterate(run)
+    assert (run.delivery.status, run.delivery.code) == ("failed", "no_progress")
+    assert allowed_actions(run.delivery) == ("extend",)
+    run.extend(add_iterations=2)
+    assert (run.delivery.status, run.delivery.iteration, run.delivery.code) == ("running", 4, None)
+    iterate(run)
+    assert run.delivery.phase == "implementation"
 
 
 def test_progress_in_between_restarts_the_count() -> None:
-    found = story()
+    run = story()
     for problem in ("one", "one", "two", "two"):
-        iterate(found, problem)
-    assert stuck(found) == [(2, "failures", 1), (4, "failures", 1)]
+        iterate(run, problem)
+    assert stuck(run) == [(2, "failures", 1), (4, "failures", 1)]
 
 
 def test_the_same_blocking_issues_mean_no_progress() -> None:
-    found = story()
+    run = story()
     for _ in range(2):
-        found.answer("the code")
-        found.passes()
-        found.blocks("No rate limit")
-    assert stuck(found) == [(2, "issues", 1)]
+        run.answer("the code")
+        run.passes()
+        run.blocks("No rate limit")
+    assert stuck(run) == [(2, "issues", 1)]
 
 
 def test_an_iteration_without_changed_files_makes_no_progress() -> None:
-    found = story(workspace="/work/here")
-    iterate(found, "one", patch="")
-    assert stuck(found) == [(1, "files", 1)]
-    found = story()
-    iterate(found, "one", patch="")
-    assert stuck(found) == []
+    run = story(workspace="/work/here")
+    iterate(run, "one", patch="")
+    assert stuck(run) == [(1, "files", 1)]
+    run = story()
+    iterate(run, "one", patch="")
+    assert stuck(run) == []
 
 
 def test_without_a_limit_nothing_is_recorded() -> None:
-    found = story(0)
+    run = story(0)
     for _ in range(4):
-        iterate(found)
-    assert stuck(found) == []
+        iterate(run)
+    assert stuck(run) == []

@@ -95,10 +95,15 @@ def test_cp_001_a_finished_scope_with_a_checkpoint_pauses_its_agents() -> None:
 
 def test_a_checkpoint_lists_the_finished_work_and_the_possible_commands() -> None:
     story = paused(words="Phase 3 is built.\n\nTests are green.")
-    reached, told = newest(story, CheckpointReached), newest(story, OrchestrateDone)
+    reached, output = newest(story, CheckpointReached), newest(story, OrchestrateDone)
     assert summary(story) == reached.summary.head == "Phase 3 is built.\n\nTests are green."
     assert reached.hint == '다음: "리뷰해봐", "이어서 해줘", "리셋해"'
-    assert (told.text.head, told.checkpoint, told.status, told.origin) == (summary(story), True, "checkpoint", "")
+    assert (output.text.head, output.checkpoint, output.status, output.origin) == (
+        summary(story),
+        True,
+        "checkpoint",
+        "",
+    )
 
 
 @pytest.mark.parametrize("words", ["", "```json\n```", '{"note": 1}', "<think>All good.</think>"])
@@ -302,7 +307,7 @@ def test_after_partial_the_same_phase_continues_with_new_rounds() -> None:
     assert (story.run.round, story.run.last_round, story.run.plan_version) == (3, 4, 1)
     assert (story.run.agents, story.asked) == (before.agents, ["Backend"])
     assert (story.request.phase, story.request.agent_session) == ("3", "Backend-1")
-    assert story.told("feedback") == "Backend: False"
+    assert story.prompt_part("feedback") == "Backend: False"
     assert (story.run.summary, story.run.partial_reason) == (None, None)
     story.round(Backend=False)
     story.round(Backend=False)
@@ -426,11 +431,11 @@ def test_a_run_that_is_active_is_not_continued() -> None:
 @pytest.mark.parametrize("story", [done, was_reset], ids=["done", "reset"])
 def test_what_has_ended_is_not_reset(story: Any) -> None:
     ended = story()
-    told = f"An orchestration in the state {ended.run.state} cannot be"
+    message = f"An orchestration in the state {ended.run.state} cannot be"
     reset, cancel = ended.refused(ResetOrchestration()), ended.refused(ResetOrchestration(action="cancel"))
     nothing = "리셋할 worklog가 없습니다. (There is nothing to reset.)"
-    assert str(reset) == f"{nothing} {told} reset. Nothing is allowed now."
-    assert str(cancel) == f"{told} cancelled. Nothing is allowed now."
+    assert str(reset) == f"{nothing} {message} reset. Nothing is allowed now."
+    assert str(cancel) == f"{message} cancelled. Nothing is allowed now."
 
 
 def test_a_run_starts_once() -> None:
@@ -445,12 +450,12 @@ def test_a_run_starts_once() -> None:
 @pytest.mark.parametrize("story", [paused, ran_out], ids=["edge-case-6-checkpoint", "edge-case-7-partial"])
 def test_a_new_request_clears_what_the_paused_run_had_kept(story: Any) -> None:
     """S1 §5.6 and §5.7: the run itself stays as it is, and could still go on."""
-    found: OrchestrationStory = story()
-    status = found.run.status
-    assert topics(found.when(ClearAgentSessions())) == ["session.agent_sessions_cleared"]
-    assert (found.run.status, found.run.agent_sessions) == (status, {})
-    found.resumes()
-    assert found.request.agent_session is None
+    run: OrchestrationStory = story()
+    status = run.run.status
+    assert topics(run.when(ClearAgentSessions())) == ["session.agent_sessions_cleared"]
+    assert (run.run.status, run.run.agent_sessions) == (status, {})
+    run.resumes()
+    assert run.request.agent_session is None
 
 
 # -- more rounds ---------------------------------------------------------------------------------------------------
@@ -492,11 +497,11 @@ def no_plan() -> OrchestrationStory:
 
 @pytest.mark.parametrize("story", [paused, done, was_reset, no_plan])
 def test_rounds_cannot_be_added_if_something_else_is_missing(story: Any) -> None:
-    found: OrchestrationStory = story()
-    refusal = found.refused(AddRounds(add_rounds=1, reason="more"))
-    sentence = f"An orchestration in the state {found.run.status} cannot be given more rounds."
+    run: OrchestrationStory = story()
+    refusal = run.refused(AddRounds(add_rounds=1, reason="more"))
+    sentence = f"An orchestration in the state {run.run.status} cannot be given more rounds."
     assert str(refusal) == (sentence if refusal.allowed else f"{sentence} Nothing is allowed now.")
-    assert "extend" not in allowed_actions(found.run)
+    assert "extend" not in allowed_actions(run.run)
 
 
 # -- S1 §4, the three scenarios as this session sees them ----------------------------------------------------------

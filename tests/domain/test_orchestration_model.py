@@ -242,9 +242,9 @@ class OrchestrationMachine(RuleBasedStateMachine):
             assert fold("orchestration", self.story.history) == self.story.now
 
     def says(self, words: str, turn_id: str | None = None, **fields: Any) -> None:
-        found = turn_id or self.story.turn.turn_id
-        self.story.answer(words, turn_id=found, agent_session=f"{found}-kept", **fields)
-        self.settled.append(found)
+        result = turn_id or self.story.turn.turn_id
+        self.story.answer(words, turn_id=result, agent_session=f"{result}-kept", **fields)
+        self.settled.append(result)
 
     # -- planning ------------------------------------------------------------------------------------------------
 
@@ -319,8 +319,8 @@ class OrchestrationMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.model.state == "judging")
     @rule(verdicts=VERDICTS, all_done=st.booleans())
     def judge(self, verdicts: dict[str, bool], all_done: bool) -> None:
-        given = [{"agent": name, "pass": ok, "feedback": "…"} for name, ok in verdicts.items()]
-        self.says(json.dumps({"verdicts": given, "allDone": all_done}))
+        items = [{"agent": name, "pass": ok, "feedback": "…"} for name, ok in verdicts.items()]
+        self.says(json.dumps({"verdicts": items, "allDone": all_done}))
         self.model.judged(verdicts, all_done)
 
     @precondition(lambda self: self.model.state == "judging")
@@ -406,8 +406,8 @@ class OrchestrationMachine(RuleBasedStateMachine):
     def plans_once_and_says_each_end_once(self) -> None:
         made = sum(isinstance(event, PlanMade) for event in self.story.events)
         assert made == self.story.run.plan_version == (1 if self.model.agents else 0)
-        told = [event.status for event in self.story.events if isinstance(event, OrchestrateDone)]
-        assert told[-1:] == [self.model.state] or self.model.state in ("planning", "direct", "working", "judging")
+        texts = [event.status for event in self.story.events if isinstance(event, OrchestrateDone)]
+        assert texts[-1:] == [self.model.state] or self.model.state in ("planning", "direct", "working", "judging")
 
     @invariant()
     def numbers_turns_without_a_gap(self) -> None:

@@ -97,7 +97,7 @@ def test_a_direct_answer_ends_the_run() -> None:
     story = OrchestrationStory("안녕")
     assert topics(story.events) == DIRECT
     assert story.requested("assistant").prompt == "direct@1"
-    assert (story.told("task"), story.told("employees")) == ("안녕", TEAM_LISTED)
+    assert (story.prompt_part("task"), story.prompt_part("employees")) == ("안녕", TEAM_LISTED)
     assert topics(story.answer("안녕하세요!")) == ANSWERED
     assert (story.run.status, story.run.agents, story.run.round) == ("done", (), 0)
     assert story.run.summary is not None and story.run.summary.head == "안녕하세요!"
@@ -184,18 +184,18 @@ def test_without_employees_subtasks_are_an_ordinary_answer() -> None:
 
 def test_a_plan_starts_the_first_round() -> None:
     story = OrchestrationStory()
-    assert (story.told("task"), story.told("employees"), story.told("max_rounds")) == (
+    assert (story.prompt_part("task"), story.prompt_part("employees"), story.prompt_part("max_rounds")) == (
         "src/ API 만들어줘",
         TEAM_LISTED,
         "3",
     )
-    assert story.told("worklog") == "/api/sessions/orchestration-1/worklog"
+    assert story.prompt_part("worklog") == "/api/sessions/orchestration-1/worklog"
     words = "Tier 2.\n" + plan(subtask("Backend", 3, 5), subtask("Docs"))
     events = story.answer(words, agent_session="planner-1")
     assert topics(events) == ["turn.answered", "orchestration.plan_made", "orchestration.round_start", "turn.requested"]
-    [found] = made(story)
-    assert (found.plan_version, found.plan.head, found.source, found.last_round) == (1, words, "planner", 3)
-    assert [(agent.agent, agent.phase_profile) for agent in found.agents] == [("Backend", (3, 4, 5)), ("Docs", (3,))]
+    [result] = made(story)
+    assert (result.plan_version, result.plan.head, result.source, result.last_round) == (1, words, "planner", 3)
+    assert [(agent.agent, agent.phase_profile) for agent in result.agents] == [("Backend", (3, 4, 5)), ("Docs", (3,))]
     assert (story.run.state, story.run.round, story.run.last_round) == ("working", 1, 3)
 
 
@@ -333,11 +333,11 @@ UNREADABLE = {
 def test_an_unreadable_plan_is_requested_again_once(reply: str, reason: str) -> None:
     story = OrchestrationStory()
     assert topics(story.answer(reply)) == [*REFUSED, "turn.requested"]
-    [[found]] = refusals(story)
-    assert found.startswith(reason)
+    [[result]] = refusals(story)
+    assert result.startswith(reason)
     assert (story.asked, story.request.prompt, story.run.state) == (["planner"], "plan_repair@1", "planning")
-    assert (story.told("answer"), story.told("reasons")) == (reply, f"- {found}")
-    assert (story.told("task"), story.told("employees")) == ("src/ API 만들어줘", TEAM_LISTED)
+    assert (story.prompt_part("answer"), story.prompt_part("reasons")) == (reply, f"- {result}")
+    assert (story.prompt_part("task"), story.prompt_part("employees")) == ("src/ API 만들어줘", TEAM_LISTED)
 
 
 def test_every_reason_is_recorded() -> None:
@@ -435,5 +435,5 @@ def test_the_crew_fills_the_roles() -> None:
 )
 def test_a_plan_says_for_how_many_agents_it_is(rounds: int, sentence: str) -> None:
     story = OrchestrationStory(max_rounds=rounds).planned(subtask("Backend"))
-    [found] = made(story)
-    assert found.message == sentence
+    [result] = made(story)
+    assert result.message == sentence

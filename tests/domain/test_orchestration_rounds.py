@@ -120,11 +120,11 @@ def test_parallel_agents_know_each_other_but_not_the_results() -> None:
 def test_sequential_agents_see_the_first_150_characters_of_earlier_results() -> None:
     story = OrchestrationStory().planned(subtask("Data", **files("a.py")), subtask("Backend"), subtask("Docs"))
     story.works("Data", "가" * 200)
-    assert story.told("previous_results") == f"- Data (done): {'가' * 150}"
+    assert story.prompt_part("previous_results") == f"- Data (done): {'가' * 150}"
     story.breaks("Backend", "crash", "exit 1")
-    assert story.told("previous_results") == f"- Data (done): {'가' * 150}\n- Backend (error): crash: exit 1"
-    assert story.told("mode") == "sequential"
-    assert story.told("peers") == ""
+    assert story.prompt_part("previous_results") == f"- Data (done): {'가' * 150}\n- Backend (error): crash: exit 1"
+    assert story.prompt_part("mode") == "sequential"
+    assert story.prompt_part("peers") == ""
 
 
 def test_results_of_an_earlier_round_are_not_shown_again() -> None:
@@ -132,9 +132,9 @@ def test_results_of_an_earlier_round_are_not_shown_again() -> None:
     story.works("Backend", "first")
     story.works("Docs", "first")
     story.answer(verdicts(Backend=True, Docs=True))
-    assert story.told("previous_results") == ""
+    assert story.prompt_part("previous_results") == ""
     story.works("Backend", "second")
-    assert story.told("previous_results") == "- Backend (done): second"
+    assert story.prompt_part("previous_results") == "- Backend (done): second"
 
 
 def test_a_prompt_names_the_phase_the_remaining_ones_and_the_criteria() -> None:
@@ -142,7 +142,7 @@ def test_a_prompt_names_the_phase_the_remaining_ones_and_the_criteria() -> None:
     story = OrchestrationStory().planned(subtask("Backend", 3, 5, verification=checks))
     assert story.request.prompt == "work@1"
     assert (story.request.phase, story.request.round, story.request.role) == ("3", 1, "backend")
-    assert {place: story.told(place) for place in story.request.context if place != "plan"} == {
+    assert {place: story.prompt_part(place) for place in story.request.context if place != "plan"} == {
         "task": "Backend's task",
         "phase_number": "3",
         "remaining_phases": "4,5",
@@ -190,16 +190,18 @@ def test_an_agent_that_fails_is_judged_as_an_error() -> None:
     story.works("Docs", "Written.")
     reported = [(event.agent, event.result, event.phase) for event in found(story, WorkReported)]
     assert reported == [("Backend", "error", 3), ("Docs", "done", 3)]
-    assert story.told("results") == ("❌ Backend\ntimeout: No answer within 1800 s.\nI was at it\n\n✅ Docs\nWritten.")
+    assert story.prompt_part("results") == (
+        "❌ Backend\ntimeout: No answer within 1800 s.\nI was at it\n\n✅ Docs\nWritten."
+    )
     story.answer(verdicts(Backend=False, Docs=True))
     assert stands(story) == {"Backend": (3, False), "Docs": (3, True)}
-    assert (story.asked, story.told("feedback")) == (["Backend"], "Backend: False")
+    assert (story.asked, story.prompt_part("feedback")) == (["Backend"], "Backend: False")
 
 
 def test_a_claim_of_a_turn_that_failed_counts_for_nothing() -> None:
     story = OrchestrationStory().planned(subtask("Backend", 3, 5))
     story.breaks("Backend", words='{"phases_completed": [3, 4, 5]}')
-    assert story.told("rubric") == "3"
+    assert story.prompt_part("rubric") == "3"
 
 
 def test_the_work_of_a_turn_that_failed_cannot_pass() -> None:
@@ -212,7 +214,7 @@ def test_the_work_of_a_turn_that_failed_cannot_pass() -> None:
     [refused] = found(story, VerdictRefused)
     assert refused.message == "Backend did not answer in this round, so its work cannot pass."
     assert (story.judged("Backend"), story.run.round) == ([(1, 3, False)], 2)
-    assert story.told("feedback") == "The turn failed: do the work again.\nBackend: True"
+    assert story.prompt_part("feedback") == "The turn failed: do the work again.\nBackend: True"
     story.round(Backend=True)
     assert (story.run.status, story.run.last_error) == ("done", None)
 
@@ -232,13 +234,17 @@ def test_the_judge_sees_results_standing_and_rubric() -> None:
         ("Backend", "Docs"),
         "read",
     )
-    assert (story.told("task"), story.told("round"), story.told("max_rounds")) == ("src/ API 만들어줘", "1", "3")
-    assert story.told("results") == f"✅ Backend\n{'가' * 1_200}\n\n✅ Docs\nWritten."
-    assert story.told("agents") == (
+    assert (story.prompt_part("task"), story.prompt_part("round"), story.prompt_part("max_rounds")) == (
+        "src/ API 만들어줘",
+        "1",
+        "3",
+    )
+    assert story.prompt_part("results") == f"✅ Backend\n{'가' * 1_200}\n\n✅ Docs\nWritten."
+    assert story.prompt_part("agents") == (
         "- Backend (backend): judged for phase 3 (개발); pass: tests pass; fail: lint fails\n"
         "- Docs (docs): judged for phase 5 (통합검증)"
     )
-    assert story.told("rubric") == "3,5"
+    assert story.prompt_part("rubric") == "3,5"
 
 
 def test_finished_agents_are_shown_but_not_expected() -> None:
@@ -246,8 +252,8 @@ def test_finished_agents_are_shown_but_not_expected() -> None:
     story.round(Backend=True, Docs=True)
     story.works("Backend", "again")
     assert story.request.expects == ("Backend",)
-    assert story.told("agents").splitlines()[1] == "- Docs (docs): completed"
-    assert story.told("results") == "✅ Backend\nagain"
+    assert story.prompt_part("agents").splitlines()[1] == "- Docs (docs): completed"
+    assert story.prompt_part("results") == "✅ Backend\nagain"
 
 
 # -- verdicts ------------------------------------------------------------------------------------------------------
@@ -263,9 +269,9 @@ def test_pass_leads_to_the_next_phase_and_fail_stays() -> None:
     assert stands(story) == {"Backend": (4, False), "Docs": (3, False)}
     assert (story.judged("Backend"), story.judged("Docs")) == ([(1, 3, True)], [(1, 3, False)])
     assert story.agent("Docs")["history"] == [{"round": 1, "phase": 3, "pass": False, "feedback": "Docs: False"}]
-    assert (story.asked, story.told("feedback")) == (["Backend"], "")
+    assert (story.asked, story.prompt_part("feedback")) == (["Backend"], "")
     story.works("Backend")
-    assert story.told("feedback") == "Docs: False"
+    assert story.prompt_part("feedback") == "Docs: False"
 
 
 def test_a_pass_in_the_last_phase_completes() -> None:
@@ -279,9 +285,9 @@ def test_a_pass_in_the_last_phase_completes() -> None:
 def test_the_feedback_of_a_failure_is_cleared_when_it_is_fixed() -> None:
     story = OrchestrationStory(max_rounds=5).planned(subtask("Backend", 3, 5))
     story.round(Backend=False)
-    assert story.told("feedback") == "Backend: False"
+    assert story.prompt_part("feedback") == "Backend: False"
     story.round(Backend=True)
-    assert story.told("feedback") == ""
+    assert story.prompt_part("feedback") == ""
 
 
 def test_the_round_ends_with_the_phase_of_each_agent() -> None:
@@ -369,12 +375,12 @@ def places(story: OrchestrationStory) -> list[tuple[int, bool]]:
 def test_the_judge_is_shown_each_subtask_of_an_agent() -> None:
     story = twice()
     assert story.request.expects == ("Backend#s1", "Docs", "Backend#s3")
-    assert story.told("agents").splitlines() == [
+    assert story.prompt_part("agents").splitlines() == [
         "- Backend, subtask s1 (backend): judged for phase 3 (개발); task: write it",
         "- Docs (docs): judged for phase 3 (개발)",
         "- Backend, subtask s3 (backend): judged for phase 3 (개발); task: more",
     ]
-    assert story.told("results").startswith("✅ Backend, subtask s1\none")
+    assert story.prompt_part("results").startswith("✅ Backend, subtask s1\none")
 
 
 def test_each_subtask_is_judged_by_itself() -> None:
@@ -417,13 +423,13 @@ CLAIM = 'Done.\n```json\n{"phases_completed": [3, 4]}\n```'
 def test_a_claim_widens_what_the_verdict_is_about() -> None:
     story = OrchestrationStory().planned(subtask("Backend", 3, 5))
     story.works("Backend", CLAIM)
-    assert story.told("rubric") == "3,4"
-    assert story.told("agents") == "- Backend (backend): judged for phase 3 (개발), 4 (디버깅)"
+    assert story.prompt_part("rubric") == "3,4"
+    assert story.prompt_part("agents") == "- Backend (backend): judged for phase 3 (개발), 4 (디버깅)"
     assert stands(story) == {"Backend": (3, False)}, "the claim itself moves nothing"
     story.answer(verdicts(Backend=True))
     assert stands(story) == {"Backend": (5, False)}
-    [given] = found(story, VerdictGiven)
-    assert (given.phase, given.judged, given.passed) == (3, (3, 4), True)
+    [value] = found(story, VerdictGiven)
+    assert (value.phase, value.judged, value.passed) == (3, (3, 4), True)
 
 
 @pytest.mark.parametrize(
@@ -502,8 +508,8 @@ def test_an_unreadable_verdict_is_requested_again_once(words: str) -> None:
     [unreadable] = found(story, VerdictUnreadable)
     assert (unreadable.attempt, unreadable.round) == (1, 1)
     assert (story.asked, story.request.prompt, story.run.state) == (["judge"], "verdict_repair@1", "judging")
-    assert (story.told("answer"), story.told("reasons")) == (words, unreadable.problem)
-    assert story.told("results") == "✅ Backend\nBuilt.", "with the same results"
+    assert (story.prompt_part("answer"), story.prompt_part("reasons")) == (words, unreadable.problem)
+    assert story.prompt_part("results") == "✅ Backend\nBuilt.", "with the same results"
     story.answer(verdicts(Backend=True))
     assert (stands(story), story.judged("Backend")) == ({"Backend": (4, False)}, [(1, 3, True)])
 
@@ -527,7 +533,7 @@ def test_a_verdict_unreadable_twice_advances_no_agent() -> None:
     assert story.judged("Docs") == [(1, 3, True)]
     assert story.judged("Data") == [(1, 3, True), (2, 4, False)]
     assert story.agent("Data")["history"][1]["feedback"] == ("verdict_unreadable: The reply holds no list of verdicts.")
-    assert [given.judged for given in found(story, VerdictGiven)[-2:]] == [(), ()]
+    assert [value.judged for value in found(story, VerdictGiven)[-2:]] == [(), ()]
 
 
 def test_a_failure_without_a_verdict_gives_no_feedback() -> None:
@@ -537,7 +543,7 @@ def test_a_failure_without_a_verdict_gives_no_feedback() -> None:
     story.works("Backend")
     story.answer("?")
     story.answer("?")
-    assert (story.run.round, story.told("feedback")) == (3, "Backend: False")
+    assert (story.run.round, story.prompt_part("feedback")) == (3, "Backend: False")
 
 
 def test_a_failing_judge_is_asked_again_once_and_then_counts_as_unreadable() -> None:

@@ -53,9 +53,9 @@ def test_lines_that_look_like_heads_are_lines() -> None:
 
 
 def test_a_merge_adds_only_what_no_parent_has() -> None:
-    [found] = hunks(COMBINED.split("\n"))
-    assert [line.sign + line.text for line in found.lines] == [" same", "-left", "-right", "+both", " ours"]
-    assert [line.number for line in found.lines] == [1, 0, 0, 2, 3]
+    [result] = hunks(COMBINED.split("\n"))
+    assert [line.sign + line.text for line in result.lines] == [" same", "-left", "-right", "+both", " ours"]
+    assert [line.number for line in result.lines] == [1, 0, 0, 2, 3]
 
 
 def test_common_words_and_imports_attribute_nothing() -> None:

@@ -126,6 +126,6 @@ def test_output_that_says_nothing_has_no_reasons() -> None:
 
 def test_there_are_few_short_and_plain_ones() -> None:
     output = "".join(f"\x1b[31mFAILED\x1b[0m a.py::test_{number} - {'x' * 1_000}\n" * 2 for number in range(50))
-    found = reasons(output)
-    assert len(found) == MOST == len(set(found))
-    assert all(len(reason) <= LONGEST and reason.isprintable() for reason in found)
+    result = reasons(output)
+    assert len(result) == MOST == len(set(result))
+    assert all(len(reason) <= LONGEST and reason.isprintable() for reason in result)

@@ -29,7 +29,7 @@ def noted(session_id: str, status: str, **fields: bool) -> Command:
     return channel.NoteSession(session_id=session_id, origin="chat", status=status, **fields)
 
 
-def told(*commands: Command, seconds: int = 10) -> list[Recorded]:
+def history_of(*commands: Command, seconds: int = 10) -> list[Recorded]:
     """The history of a channel to which these were told, so many seconds apart."""
     history: list[Recorded] = []
     session: Session | None = None
@@ -83,13 +83,13 @@ PAUSED = (*STARTED, noted(ONE, "checkpoint"))
     ],
 )
 def test_a_channel_is_decided_again(commands: list[Command], last: type[DomainEvent]) -> None:
-    history = told(*commands)
+    history = history_of(*commands)
     assert isinstance(history[-1].event, last)
     assert difference(history) is None
 
 
 def test_the_same_words_sent_twice_are_rejected_again() -> None:
-    history = told(says("do this"), says("do this", TWO), seconds=1)
+    history = history_of(says("do this"), says("do this", TWO), seconds=1)
     assert isinstance(history[1].event, channel.MessageRejected) and history[1].event.reason == "duplicate"
     assert difference(history) is None
 
@@ -98,30 +98,30 @@ def test_a_whole_message_that_was_sent_twice_is_rejected_again() -> None:
     whole = channel.ReceiveMessage(
         session_id=ONE, opening=OrchestrationRequest(prompt="do this", title="This", triage="direct")
     )
-    history = told(whole, whole.changed(session_id=TWO), seconds=1)
+    history = history_of(whole, whole.changed(session_id=TWO), seconds=1)
     assert isinstance(history[1].event, channel.MessageRejected) and history[1].event.reason == "duplicate"
     assert difference(history) is None
 
 
 def test_paused_runs_are_cleared_by_a_new_request_only_and_that_is_decided_again() -> None:
-    history = told(*PAUSED, says("new", TWO), noted(TWO, "active", claims=True, opens=True))
+    history = history_of(*PAUSED, says("new", TWO), noted(TWO, "active", claims=True, opens=True))
     cleared = history[-1].event
     assert isinstance(cleared, channel.SessionNoted) and cleared.clears == (ONE,)
     lost = [*history[:-1], changed(history[-1], cleared.model_copy(update={"clears": ()}))]
-    found = difference(lost)
-    assert found is not None
-    assert (found.version, found.command) == (len(history), "NoteSession")
+    result = difference(lost)
+    assert result is not None
+    assert (result.version, result.command) == (len(history), "NoteSession")
 
 
 def test_a_message_that_would_not_wait_today_is_the_difference() -> None:
-    history = told(*STARTED, says("do that", TWO))
+    history = history_of(*STARTED, says("do that", TWO))
     queued = history[-1].event
     assert isinstance(queued, channel.MessageQueued)
-    found = difference([changed(history[-1], queued, version=1)])
-    assert found is not None
-    assert (found.version, found.command) == (1, "ReceiveMessage")
-    assert found.expected.startswith("channel.message_queued ")
-    assert found.actual.startswith("channel.message_started ")
+    result = difference([changed(history[-1], queued, version=1)])
+    assert result is not None
+    assert (result.version, result.command) == (1, "ReceiveMessage")
+    assert result.expected.startswith("channel.message_queued ")
+    assert result.actual.startswith("channel.message_started ")
 
 
 # -- rules that have changed ------------------------------------------------------------------------------------------
@@ -163,23 +163,23 @@ def recorded(story: Story) -> list[Recorded]:
 
 
 def test_a_command_that_gives_the_same_events_today_is_not_a_difference() -> None:
-    [message] = told(says("do this"))
+    [message] = history_of(says("do this"))
     assert difference(begun(message), message) is None
 
 
 def test_a_command_that_would_not_be_given_today_is_the_difference() -> None:
     """The message says to begin something else than what was begun."""
-    [message] = told(says("do this"))
-    [other] = told(says("do that"))
-    found = difference(begun(message), other)
-    assert found is not None
-    assert (found.version, found.command) == (1, "StartOrchestration")
-    assert found.actual == f"not followed: channel.message_started of {NAME}:1 leads to StartOrchestration"
+    [message] = history_of(says("do this"))
+    [other] = history_of(says("do that"))
+    result = difference(begun(message), other)
+    assert result is not None
+    assert (result.version, result.command) == (1, "StartOrchestration")
+    assert result.actual == f"not followed: channel.message_started of {NAME}:1 leads to StartOrchestration"
 
 
 def test_effects_of_another_command_are_not_a_difference() -> None:
-    [message] = told(says("do this"))
-    [other] = told(says("do that"))
+    [message] = history_of(says("do this"))
+    [other] = history_of(says("do that"))
     assert difference(begun(message), changed(other, other.event, command_id="x")) is None
 
 

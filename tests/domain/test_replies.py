@@ -172,9 +172,9 @@ def test_an_answer_that_does_not_fit_is_unreadable(kind: str, said: JSON, told: 
 @pytest.mark.parametrize("severity", ["CRITICAL", "Critical", " critical\n"])
 def test_a_word_of_a_closed_list_is_read_in_any_case_and_with_blanks_around_it(severity: str) -> None:
     """Our prompts write `critical` and CRITICAL; the finding is not lost over it."""
-    said = {"verdict": " needs_fix ", "issues": [{"severity": severity, "description": "d"}]}
-    found = replies.review(json.dumps(said))
-    assert (found.verdict, [issue.severity for issue in found.issues]) == ("NEEDS_FIX", ["critical"])
+    content = {"verdict": " needs_fix ", "issues": [{"severity": severity, "description": "d"}]}
+    review = replies.review(json.dumps(content))
+    assert (review.verdict, [issue.severity for issue in review.issues]) == ("NEEDS_FIX", ["critical"])
     assert replies.debate('{"verdict":"Challenge"}').verdict == "CHALLENGE"
     assert replies.review_synthesis('{"verdict":"pass"}').verdict == "PASS"
     assert replies.debate_synthesis('{"verdict":"approve"}').verdict == "APPROVE"
@@ -182,8 +182,8 @@ def test_a_word_of_a_closed_list_is_read_in_any_case_and_with_blanks_around_it(s
 
 @pytest.mark.parametrize("severity", ["crit", "criticality", "", 1, None, ["critical"], "criti cal"])
 def test_no_other_word_is_taken_for_one_of_a_closed_list(severity: JSON) -> None:
-    said: JSON = {"verdict": "PASS", "issues": [{"severity": severity, "description": "d"}]}
-    assert "at /issues/0/severity: should be 'critical', 'major' or 'minor'." in problem("review", json.dumps(said))
+    content: JSON = {"verdict": "PASS", "issues": [{"severity": severity, "description": "d"}]}
+    assert "at /issues/0/severity: should be 'critical', 'major' or 'minor'." in problem("review", json.dumps(content))
 
 
 def test_a_boolean_is_not_accepted_as_a_word() -> None:
@@ -203,15 +203,15 @@ def test_a_malformed_blocking_issue_is_not_replaced_by_an_earlier_approval() -> 
 )
 def test_a_phase_is_a_number_or_omitted(given_phase: JSON, phase: float | None) -> None:
     """Contract §5: a numeric string counts as its number, null, "" and booleans as omitted."""
-    said: JSON = {"subtasks": [{"agent": "A", "task": "t", "start_phase": given_phase, "end_phase": given_phase}]}
-    subtask = replies.subtasks(json.dumps(said)).subtasks[0]
+    content: JSON = {"subtasks": [{"agent": "A", "task": "t", "start_phase": given_phase, "end_phase": given_phase}]}
+    subtask = replies.subtasks(json.dumps(content)).subtasks[0]
     assert (subtask.start_phase, subtask.end_phase) == (phase, phase)
 
 
 @pytest.mark.parametrize("careless", ["true", 1, None, [True]])
 def test_only_true_asks_for_a_checkpoint(careless: JSON) -> None:
-    said: JSON = {"subtasks": [{"agent": "A", "task": "t", "checkpoint": careless, "parallel": careless}]}
-    assert replies.read("subtasks", json.dumps(said)) == {"subtasks": [BARE]}
+    content: JSON = {"subtasks": [{"agent": "A", "task": "t", "checkpoint": careless, "parallel": careless}]}
+    assert replies.read("subtasks", json.dumps(content)) == {"subtasks": [BARE]}
 
 
 @pytest.mark.parametrize(
@@ -294,10 +294,10 @@ def test_the_parts_of_a_plan_are_read_where_they_fit(
 
 
 def test_changes_are_read_where_all_of_them_fit() -> None:
-    said: dict[str, Any] = {
+    content: dict[str, Any] = {
         "changes": [{"path": "a", "content": ""}, {"path": "b", "patch": "p", "fallbackContent": "f"}]
     }
-    assert replies.changes(json.dumps(said)) == (
+    assert replies.changes(json.dumps(content)) == (
         replies.FileChange(path="a", content=""),
         replies.FileChange(path="b", patch="p", fallback_content="f"),
     )

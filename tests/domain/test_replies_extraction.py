@@ -49,8 +49,8 @@ def problem(kind: str, text: str) -> str:
 )  # fmt: skip
 def test_the_last_object_that_fits_is_the_answer(text: str) -> None:
     """K-29, K-49; thinking is no answer."""
-    found = replies.review(text)
-    assert (found.verdict, found.summary) == ("NEEDS_FIX", "no")
+    review = replies.review(text)
+    assert (review.verdict, review.summary) == ("NEEDS_FIX", "no")
 
 
 VERDICTS = '{"verdicts":[{"agent":"A","pass":true},{"agent":"B","pass":false}]}'
@@ -204,5 +204,5 @@ def test_nothing_but_unreadable_is_raised(text: str, kind: str) -> None:
 @given(st.text('{}"\\\n`[]ab:,'), st.sampled_from(["PASS", "NEEDS_FIX"]), st.text('{}"\\\n`<think>[]', max_size=30))
 def test_words_before_a_fenced_answer_never_change_it(before: str, verdict: str, summary: str) -> None:
     answer = json.dumps({"verdict": verdict, "summary": summary})
-    found = replies.review(f"{before}\n```json\n{answer}\n```")
-    assert (found.verdict, found.summary) == (verdict, summary)
+    review = replies.review(f"{before}\n```json\n{answer}\n```")
+    assert (review.verdict, review.summary) == (verdict, summary)

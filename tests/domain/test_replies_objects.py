@@ -34,7 +34,7 @@ FIX = '{"verdict":"NEEDS_FIX"}'
 def test_braces_in_prose_do_not_hide_the_verdict_on_their_line(prose: str) -> None:
     assert replies.review(f"{prose} {FIX}").verdict == "NEEDS_FIX"
     judged = '{"verdicts":[{"agent":"A","pass":true}]}'
-    assert [found.agent for found in replies.verdicts(f'{prose} {judged} and "}}" {{').verdicts] == ["A"]
+    assert [result.agent for result in replies.verdicts(f'{prose} {judged} and "}}" {{').verdicts] == ["A"]
 
 
 def test_a_name_in_prose_is_not_the_start_of_an_answer() -> None:
@@ -96,8 +96,8 @@ def test_an_object_is_found_with_any_braces_and_quotes_on_its_line(
     before: str, after: str, summary: str, verdict: str
 ) -> None:
     answer = json.dumps({"summary": summary, "verdict": verdict})
-    found = replies.review(f"{before} {answer} {after}")
-    assert (found.verdict, found.summary) == (verdict, summary)
+    review = replies.review(f"{before} {answer} {after}")
+    assert (review.verdict, review.summary) == (verdict, summary)
 
 
 @given(st.lists(QUOTED | st.sampled_from([":", '{"a":', '"a":']), max_size=30).map("".join), SUMMARIES)
@@ -127,14 +127,14 @@ class Counted:
         return self._count(self.pattern.search(words, at, stop), at, stop)
 
     def match(self, words: str, at: int, stop: int) -> re.Match[str] | None:
-        found = self.pattern.match(words, at, stop)
-        return self._count(found, at, stop if found else at)
+        result = self.pattern.match(words, at, stop)
+        return self._count(result, at, stop if result else at)
 
     def finditer(self, words: str, at: int = 0, stop: int | None = None) -> Iterator[re.Match[str]]:
-        for found in self.pattern.finditer(words, at, len(words) if stop is None else stop):
-            Counted.steps += 1 + found.end() - at
-            at = found.end()
-            yield found
+        for result in self.pattern.finditer(words, at, len(words) if stop is None else stop):
+            Counted.steps += 1 + result.end() - at
+            at = result.end()
+            yield result
 
 
 @pytest.fixture(scope="module")

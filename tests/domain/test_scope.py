@@ -33,8 +33,8 @@ def story(outside: str, **fields: Any) -> DeliveryStory:
 
 def test_inside_the_scope_nothing_happens() -> None:
     for outside in ("record", "ask", "fail"):
-        found = story(outside)
-        assert topics(found.answer("done", **changes("src/a.py")))[-3:] == [
+        run = story(outside)
+        assert topics(run.answer("done", **changes("src/a.py")))[-3:] == [
             "delivery.phase_completed",
             "delivery.phase_started",
             "turn.requested",
@@ -42,24 +42,24 @@ def test_inside_the_scope_nothing_happens() -> None:
 
 
 def test_record_goes_on() -> None:
-    found = story("record")
-    found.answer("done", **changes("src/a.py", "deploy/prod.yaml"))
-    assert found.delivery.state == "validation"
+    run = story("record")
+    run.answer("done", **changes("src/a.py", "deploy/prod.yaml"))
+    assert run.delivery.state == "validation"
 
 
 def test_fail_sends_back_and_names_the_paths() -> None:
-    found = story("fail")
-    events = topics(found.answer("done", **changes("src/a.py", "deploy/prod.yaml")))
+    run = story("fail")
+    events = topics(run.answer("done", **changes("src/a.py", "deploy/prod.yaml")))
     assert events[2:] == [
         "delivery.scope_exceeded",
         "delivery.attempt_started",
         "delivery.phase_started",
         "turn.requested",
     ]
-    assert found.delivery.iteration == 2
-    assert "- deploy/prod.yaml" in found.told("feedback") and "src/a.py" not in found.told("feedback")
-    found.answer("undone", **changes("src/a.py"))
-    assert found.delivery.state == "validation"
+    assert run.delivery.iteration == 2
+    assert "- deploy/prod.yaml" in run.prompt_part("feedback") and "src/a.py" not in run.prompt_part("feedback")
+    run.answer("undone", **changes("src/a.py"))
+    assert run.delivery.state == "validation"
 
 
 def test_a_moved_file_counts_at_both_places() -> None:
@@ -68,19 +68,19 @@ def test_a_moved_file_counts_at_both_places() -> None:
 
 
 def test_files_that_are_not_listed_count_too() -> None:
-    found = story("fail")
+    run = story("fail")
     many = WorkspaceChanges(head="b" * 40, files=(ChangedFile(path="src/a.py", status="added"),), more_files=7)
-    found.answer("done", changes=many, files=("src/a.py", "zoo/z.py"))
-    assert "- zoo/z.py" in found.told("feedback")
+    run.answer("done", changes=many, files=("src/a.py", "zoo/z.py"))
+    assert "- zoo/z.py" in run.prompt_part("feedback")
 
 
 def test_ask_waits_for_a_person_and_costs_no_time() -> None:
-    found = story("ask", minutes=10)
-    events = found.answer("done", **changes("deploy/prod.yaml"))
+    run = story("ask", minutes=10)
+    events = run.answer("done", **changes("deploy/prod.yaml"))
     assert topics(events)[-1] == "delivery.scope_requested"
     assert isinstance(request := events[-1], ScopeRequested)
     assert (request.request_id, request.paths) == ("delivery-1.s1", ("deploy/prod.yaml",))
-    delivery = found.delivery
+    delivery = run.delivery
     assert (delivery.state, delivery.status, delivery.phase) == ("awaiting_scope", "running", "implementation")
     assert allowed_actions(delivery)[0] == "scope"
     shown = view(delivery).wire()
@@ -88,95 +88,95 @@ def test_ask_waits_for_a_person_and_costs_no_time() -> None:
         "deploy/prod.yaml"
     ]
     before = delivery.budget.deadline_at
-    found.when(DecideScope(request_id="delivery-1.s1", decision="allow", actor="person:ann"), after=60 * MINUTE)
-    assert found.delivery.state == "validation"
-    assert found.delivery.budget.deadline_at == before + 60 * MINUTE
-    assert found.delivery.snapshot(found.at).elapsed_ms == 0
-    decided = next(event for event in found.events if isinstance(event, ScopeDecided))
+    run.when(DecideScope(request_id="delivery-1.s1", decision="allow", actor="person:ann"), after=60 * MINUTE)
+    assert run.delivery.state == "validation"
+    assert run.delivery.budget.deadline_at == before + 60 * MINUTE
+    assert run.delivery.snapshot(run.at).elapsed_ms == 0
+    decided = next(event for event in run.events if isinstance(event, ScopeDecided))
     assert (decided.by, decided.decision, decided.paths) == ("person:ann", "allow", ("deploy/prod.yaml",))
 
 
 def test_what_was_allowed_is_not_asked_again() -> None:
-    found = story("ask")
-    found.answer("done", **changes("deploy/a", "src/a.py"))
-    found.when(DecideScope(request_id="delivery-1.s1", decision="allow"))
-    found.breaks()
-    found.answer("again", **changes("deploy/a"))
-    assert found.delivery.state == "validation"
-    found.breaks()
-    found.answer("more", **changes("deploy/a", "deploy/b"))
-    assert found.delivery.scope_request is not None
-    assert (found.delivery.scope_request.request_id, found.delivery.scope_request.paths) == (
+    run = story("ask")
+    run.answer("done", **changes("deploy/a", "src/a.py"))
+    run.when(DecideScope(request_id="delivery-1.s1", decision="allow"))
+    run.breaks()
+    run.answer("again", **changes("deploy/a"))
+    assert run.delivery.state == "validation"
+    run.breaks()
+    run.answer("more", **changes("deploy/a", "deploy/b"))
+    assert run.delivery.scope_request is not None
+    assert (run.delivery.scope_request.request_id, run.delivery.scope_request.paths) == (
         "delivery-1.s2",
         ("deploy/b",),
     )
 
 
 def test_a_denial_is_a_failed_iteration() -> None:
-    found = story("ask")
-    found.answer("done", **changes("deploy/a"))
-    events = found.when(DecideScope(request_id="delivery-1.s1", decision="deny"))
+    run = story("ask")
+    run.answer("done", **changes("deploy/a"))
+    events = run.when(DecideScope(request_id="delivery-1.s1", decision="deny"))
     assert topics(events)[:3] == [
         "delivery.scope_decided",
         "delivery.scope_exceeded",
         "delivery.attempt_started",
     ]
-    assert "- deploy/a" in found.told("feedback")
+    assert "- deploy/a" in run.prompt_part("feedback")
 
 
 def test_a_denial_in_the_last_iteration_exhausts_the_budget() -> None:
-    found = story("ask", iterations=1)
-    found.answer("done", **changes("deploy/a"))
-    found.when(DecideScope(request_id="delivery-1.s1", decision="deny"))
-    assert (found.delivery.state, found.delivery.final_summary) == ("exhausted", "failed_budget_exhausted")
+    run = story("ask", iterations=1)
+    run.answer("done", **changes("deploy/a"))
+    run.when(DecideScope(request_id="delivery-1.s1", decision="deny"))
+    assert (run.delivery.state, run.delivery.final_summary) == ("exhausted", "failed_budget_exhausted")
 
 
 def test_the_same_paths_mean_no_progress() -> None:
-    found = story("fail", no_progress_limit=1, workspace="/shop", repository=True)
-    patch = found.reply("x").reply
-    found.answer("done", patch=patch, **changes("deploy/a"))
-    assert found.delivery.state == "implementation"
-    found.answer("done", patch=patch, **changes("deploy/a"))
-    assert (found.delivery.state, found.delivery.code) == ("exhausted", "no_progress")
+    run = story("fail", no_progress_limit=1, workspace="/shop", repository=True)
+    patch = run.reply("x").reply
+    run.answer("done", patch=patch, **changes("deploy/a"))
+    assert run.delivery.state == "implementation"
+    run.answer("done", patch=patch, **changes("deploy/a"))
+    assert (run.delivery.state, run.delivery.code) == ("exhausted", "no_progress")
 
 
 @pytest.mark.parametrize("request_id", ["delivery-1.s2", "x"])
 def test_only_the_open_request_is_answered(request_id: str) -> None:
-    found = story("ask")
+    run = story("ask")
     command = DecideScope(request_id=request_id, decision="allow")
-    assert "has no changes outside its scope" in str(found.refused(command))
-    found.answer("done", **changes("deploy/a"))
-    assert "is not open" in str(found.refused(command))
+    assert "has no changes outside its scope" in str(run.refused(command))
+    run.answer("done", **changes("deploy/a"))
+    assert "is not open" in str(run.refused(command))
 
 
 def test_a_delivery_that_waits_can_be_cancelled() -> None:
-    found = story("ask")
-    found.answer("done", **changes("deploy/a"))
-    found.when(CancelDelivery())
-    assert found.delivery.status == "cancelled"
+    run = story("ask")
+    run.answer("done", **changes("deploy/a"))
+    run.when(CancelDelivery())
+    assert run.delivery.status == "cancelled"
 
 
 def test_the_history_decides_the_same_again() -> None:
     scope = PathScope(allow=SRC, outside="ask")
-    found = DeliveryStory(scope=scope)
+    run = DeliveryStory(scope=scope)
     for words in ("the plan", "the architecture", "the design"):
-        found.answer(words, after=1)
-    found.answer("done", after=1, **changes("deploy/a"))
-    found.when(DecideScope(request_id="delivery-1.s1", decision="deny", actor="person:ann"), after=MINUTE)
-    found.answer("undone", after=1, **changes("src/a.py"))
-    found.passes(after=1)
-    assert first_difference(recorded(found), found.whole) is None
+        run.answer(words, after=1)
+    run.answer("done", after=1, **changes("deploy/a"))
+    run.when(DecideScope(request_id="delivery-1.s1", decision="deny", actor="person:ann"), after=MINUTE)
+    run.answer("undone", after=1, **changes("src/a.py"))
+    run.passes(after=1)
+    assert first_difference(recorded(run), run.whole) is None
 
 
 def test_the_reviewer_reads_of_tests_that_changed_with_the_code() -> None:
-    found = story("record")
-    found.answer("done", **changes("src/a.py", "tests/test_a.py"))
-    found.passes()
-    assert "- tests/test_a.py" in found.told("validation")
+    run = story("record")
+    run.answer("done", **changes("src/a.py", "tests/test_a.py"))
+    run.passes()
+    assert "- tests/test_a.py" in run.prompt_part("validation")
     other = story("record")
     other.answer("done", **changes("tests/test_a.py"))
     other.passes()
-    assert "tests/test_a.py" not in other.told("validation")
+    assert "tests/test_a.py" not in other.prompt_part("validation")
 
 
 @pytest.mark.parametrize(
@@ -202,9 +202,9 @@ def test_what_no_test_looks_like(path: str) -> None:
 
 
 def test_planned_files_count_as_named() -> None:
-    found = DeliveryStory(file_paths=())
-    found.answer('The plan. {"goals": ["g"], "files": ["src/a.py"]}')
-    assert found.delivery.planned == ("src/a.py",)
+    run = DeliveryStory(file_paths=())
+    run.answer('The plan. {"goals": ["g"], "files": ["src/a.py"]}')
+    assert run.delivery.planned == ("src/a.py",)
 
 
 # -- orchestrations ----------------------------------------------------------------------------------------------------
@@ -221,64 +221,64 @@ def planned(outside: str) -> OrchestrationStory:
 
 def test_no_verdict_passes_refused_changes_until_they_are_undone() -> None:
     """The other agent, which wrote nothing outside, passes."""
-    found = planned("fail")
-    found.works("Backend", **changes("src/a.py", "deploy/prod.yaml"))
-    found.works("Docs", **changes("src/a.py", "deploy/prod.yaml") | {"files": ("src/b.md",)})
-    events = found.answer(verdicts(all_done=True, Backend=True, Docs=True))
+    run = planned("fail")
+    run.works("Backend", **changes("src/a.py", "deploy/prod.yaml"))
+    run.works("Docs", **changes("src/a.py", "deploy/prod.yaml") | {"files": ("src/b.md",)})
+    events = run.answer(verdicts(all_done=True, Backend=True, Docs=True))
     [refused] = [event for event in events if isinstance(event, VerdictRefused)]
     assert (refused.agent, refused.reason) == ("Backend", OUTSIDE)
-    assert [(name, found.judged(name)[-1][2]) for name in ("Backend", "Docs")] == [("Backend", False), ("Docs", True)]
-    feedback = found.requested("Backend").context["feedback"].head
+    assert [(name, run.judged(name)[-1][2]) for name in ("Backend", "Docs")] == [("Backend", False), ("Docs", True)]
+    feedback = run.requested("Backend").context["feedback"].head
     assert "- deploy/prod.yaml" in feedback and "src/a.py" not in feedback
-    found.works("Backend", **changes("src/a.py"))
-    found.answer(verdicts(all_done=True, Backend=True))
-    assert found.run.status == "done"
+    run.works("Backend", **changes("src/a.py"))
+    run.answer(verdicts(all_done=True, Backend=True))
+    assert run.run.status == "done"
 
 
 def test_a_run_asks_before_it_is_done_and_continuing_allows_the_paths() -> None:
-    found = planned("ask")
-    found.works("Backend", **changes("src/a.py", "deploy/prod.yaml"))
-    found.works("Docs")
-    found.answer(verdicts(all_done=True, Backend=True, Docs=True))
-    assert found.run.status == "checkpoint" and found.run.summary is not None
-    assert "- deploy/prod.yaml" in found.run.summary.head and "src/a.py" not in found.run.summary.head
-    found.resumes()
-    assert found.run.status == "done"
+    run = planned("ask")
+    run.works("Backend", **changes("src/a.py", "deploy/prod.yaml"))
+    run.works("Docs")
+    run.answer(verdicts(all_done=True, Backend=True, Docs=True))
+    assert run.run.status == "checkpoint" and run.run.summary is not None
+    assert "- deploy/prod.yaml" in run.run.summary.head and "src/a.py" not in run.run.summary.head
+    run.resumes()
+    assert run.run.status == "done"
 
 
 def test_what_a_person_allowed_is_not_asked_again() -> None:
-    found = run_of("ask").planned(subtask("Backend", checkpoint=True))
-    found.works("Backend", **changes("deploy/prod.yaml"))
-    found.answer(verdicts(Backend=True))
-    assert found.run.status == "checkpoint"
-    found.resumes()
-    found.round(all_done=True, Backend=True)
-    assert (found.run.status, found.run.outside) == ("done", ())
+    run = run_of("ask").planned(subtask("Backend", checkpoint=True))
+    run.works("Backend", **changes("deploy/prod.yaml"))
+    run.answer(verdicts(Backend=True))
+    assert run.run.status == "checkpoint"
+    run.resumes()
+    run.round(all_done=True, Backend=True)
+    assert (run.run.status, run.run.outside) == ("done", ())
 
 
 def test_a_direct_answer_asks_too() -> None:
-    found = run_of("ask", triage="direct")
-    found.answer("Deployed.", **changes("deploy/prod.yaml"))
-    assert found.run.status == "checkpoint"
-    found.resumes()
-    assert found.run.status == "done" and found.run.summary is not None
-    assert found.run.summary.head.startswith("Deployed.")
+    run = run_of("ask", triage="direct")
+    run.answer("Deployed.", **changes("deploy/prod.yaml"))
+    assert run.run.status == "checkpoint"
+    run.resumes()
+    assert run.run.status == "done" and run.run.summary is not None
+    assert run.run.summary.head.startswith("Deployed.")
 
 
 def test_a_direct_answer_with_refused_changes_stops_and_is_asked_again() -> None:
-    found = run_of("fail", triage="direct")
-    found.answer("Deployed.", **changes("deploy/prod.yaml"))
-    assert (found.run.status, found.run.partial_reason) == ("partial", "outside_scope")
-    found.resumes()
-    assert "- deploy/prod.yaml" in found.requested("assistant").context["task"].head
-    found.answer("Undone.", changes=WorkspaceChanges(head="c" * 40, files=()), files=("deploy/prod.yaml",))
-    assert found.run.status == "done"
+    run = run_of("fail", triage="direct")
+    run.answer("Deployed.", **changes("deploy/prod.yaml"))
+    assert (run.run.status, run.run.partial_reason) == ("partial", "outside_scope")
+    run.resumes()
+    assert "- deploy/prod.yaml" in run.requested("assistant").context["task"].head
+    run.answer("Undone.", changes=WorkspaceChanges(head="c" * 40, files=()), files=("deploy/prod.yaml",))
+    assert run.run.status == "done"
 
 
 @pytest.mark.parametrize("outside", ["record", "ask", "fail"])
 def test_a_run_inside_the_scope_is_done(outside: str) -> None:
-    found = planned(outside)
-    found.works("Backend", **changes("src/a.py", *(["deploy/prod.yaml"] if outside == "record" else [])))
-    found.works("Docs")
-    found.answer(verdicts(all_done=True, Backend=True, Docs=True))
-    assert found.run.status == "done"
+    run = planned(outside)
+    run.works("Backend", **changes("src/a.py", *(["deploy/prod.yaml"] if outside == "record" else [])))
+    run.works("Docs")
+    run.answer(verdicts(all_done=True, Backend=True, Docs=True))
+    assert run.run.status == "done"

@@ -105,8 +105,8 @@ def test_values_are_called_by_the_names_that_people_know() -> None:
     sentence = Sentence("cannot_be_cancelled", kind="orchestration", status="running", state="planning")
     assert sentence == "An orchestration in the state running (planning) cannot be cancelled."
     names = {"running": "실행 중", "planning": "계획", "orchestration": "오케스트레이션"}
-    told = in_language(sentence, "ko", lambda _, value: names.get(value, value))
-    assert told == "오케스트레이션 세션은 실행 중 (계획) 상태에서 취소할 수 없습니다."
+    output = in_language(sentence, "ko", lambda _, value: names.get(value, value))
+    assert output == "오케스트레이션 세션은 실행 중 (계획) 상태에서 취소할 수 없습니다."
 
 
 def test_an_error_says_its_sentence() -> None:
@@ -120,27 +120,27 @@ def test_an_error_says_its_sentence() -> None:
 
 def own_words(call: ast.Call) -> bool:
     """Whether the call says why in plain English of ours, which no reader could have in another language."""
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    texts = [node for each in given if not isinstance(each, ast.Call) for node in ast.walk(each)]
+    items = [*call.args, *(keyword.value for keyword in call.keywords)]
+    texts = [node for each in items if not isinstance(each, ast.Call) for node in ast.walk(each)]
     plain = " ".join(node.value for node in texts if isinstance(node, ast.Constant) and isinstance(node.value, str))
     return re.search(r"[A-Za-z]{2,} [a-z]{2,}", plain) is not None
 
 
 def test_every_reason_that_hansard_writes_itself_is_a_sentence() -> None:
     made = ("Failure", "Failure.of", "WorkspaceError", "Misreadable", "Finished")
-    found = {
+    result = {
         f"{path.name}:{node.lineno}"
         for path in SOURCES
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Call) and ast.unparse(node.func) in made and own_words(node)
     }
     allowed = {"port.py", "reusing.py", "repository.py", "blaming.py", "child.py"}  # nobody reads these, or not as such
-    assert {place for place in found if place.split(":")[0] not in allowed} == set()
+    assert {place for place in result if place.split(":")[0] not in allowed} == set()
 
 
 def test_a_sentence_without_its_secrets_has_none_in_its_parameters() -> None:
-    told = because(Sentence("program_ended", number=3), "the key is hunter2")
-    kept = rewritten(told, lambda text: text.replace("hunter2", "***"))
+    output = because(Sentence("program_ended", number=3), "the key is hunter2")
+    kept = rewritten(output, lambda text: text.replace("hunter2", "***"))
     assert str(kept) == "The program ended with exit code 3: the key is ***"
     assert "hunter2" not in str(wire(kept)) and in_language(kept, "ko").endswith("the key is ***")
 

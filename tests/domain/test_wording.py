@@ -117,8 +117,8 @@ def test_no_error_uses_the_words_of_the_library(data: st.DataObject) -> None:
     try:
         replies.read(kind, text)
     except Unreadable as unreadable:
-        said = str(unreadable).partition("does not fit")[2].partition(": ")[2]
-        assert not [word for word in LIBRARY if word in said], said
+        output = str(unreadable).partition("does not fit")[2].partition(": ")[2]
+        assert not [word for word in LIBRARY if word in output], output
 
 
 # -- replay --------------------------------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ class Family:
     def when(self, session_id: str, command: Command, *, starts: bool = False, after: int = 0) -> None:
         """Carry out a command and all that follows from it, `after` milliseconds later."""
         self.at += after
-        before, known = dict(self.sessions), {name: list(told) for name, told in self.histories.items()}
+        before, known = dict(self.sessions), {name: list(output) for name, output in self.histories.items()}
         waiting = deque([Reaction(session_id, command, starts=starts)])
         try:
             while waiting:
@@ -103,8 +103,8 @@ class Family:
         except Refused:
             self.sessions, self.histories = before, known
             raise
-        for name, told in self.histories.items():
-            assert self.sessions[name] == fold(kind_of(name), told), "the decision and its replay must agree"
+        for name, output in self.histories.items():
+            assert self.sessions[name] == fold(kind_of(name), output), "the decision and its replay must agree"
 
     def _step(self, waiting: "deque[Reaction]") -> None:
         reaction = waiting.popleft()
@@ -114,9 +114,9 @@ class Family:
         decision = carry_out(kind_of(name), self.sessions.get(name), reaction.command, metadata)
         self.sessions[name] = decision.session
         self.blobs |= {blob.digest: blob.content for blob in decision.blobs}
-        told = self.histories.setdefault(name, [])
+        output = self.histories.setdefault(name, [])
         for event in decision.events:
-            told.append((event, metadata))
+            output.append((event, metadata))
             waiting.extend(react(name, event))
 
     def refused(self, session_id: str, command: Command) -> Refused:
@@ -132,8 +132,8 @@ class Family:
         turns = self.sessions[session_id].outstanding.values()
         [turn] = [turn for turn in turns if agent in ("", turn.agent)]
         text, blobs = Text.of(words)
-        given: Json = {"attempt": 1, "prompt": Text.of("You are asked.")[0], "usage": Usage()} | fields
-        self.when(session_id, RecordReply(turn_id=turn.turn_id, reply=text, blobs=blobs, **given), after=after)
+        value: Json = {"attempt": 1, "prompt": Text.of("You are asked.")[0], "usage": Usage()} | fields
+        self.when(session_id, RecordReply(turn_id=turn.turn_id, reply=text, blobs=blobs, **value), after=after)
 
     def discussed(self, child: str, words: str = "It will not do.", synthesis: str = "Mend it.") -> None:
         """The discussion is held to its end and waits for a decision."""
@@ -145,9 +145,9 @@ class Family:
         self.when(child, Decide(choice=choice, **fields), after=after)
 
     def talk(self, child: str) -> Discussion:
-        found = self.sessions[child]
-        assert isinstance(found, Discussion)
-        return found
+        result = self.sessions[child]
+        assert isinstance(result, Discussion)
+        return result
 
     def events(self, session_id: str) -> list[DomainEvent]:
         return [event for event, _ in self.histories[session_id]]
@@ -157,7 +157,7 @@ class Family:
         requests = (event for event in reversed(self.events(session_id)) if isinstance(event, TurnRequested))
         return next(request for request in requests if agent in ("", request.agent))
 
-    def told(self, session_id: str, place: str, agent: str = "") -> str:
+    def prompt_part(self, session_id: str, place: str, agent: str = "") -> str:
         """What the newest turn request says in a place of its prompt, in full."""
         text = self.request(session_id, agent).context[place]
         return whole(Told(self.blobs, self.histories), text)

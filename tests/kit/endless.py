@@ -76,16 +76,16 @@ def review(
         until = time.monotonic() + 60 + rounds
         seen = 0
         while time.monotonic() < until:
-            found = writer.load(NAME)
-            assert isinstance(found, Discussion)
-            if len(found.rounds) > seen:
-                seen = len(found.rounds)
+            result = writer.load(NAME)
+            assert isinstance(result, Discussion)
+            if len(result.rounds) > seen:
+                seen = len(result.rounds)
                 done(seen)
-            if found.status == "waiting_for_decision":
+            if result.status == "waiting_for_decision":
                 break
             await asyncio.sleep(0.002)
         worker.stop()
         await working
-        return found
+        return result
 
     return asyncio.run(story())

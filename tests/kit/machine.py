@@ -87,12 +87,12 @@ class FailingMachine:
         return self._journal.stat().st_size
 
     def journal(self) -> list[Op]:
-        data, at, found = self._journal.read_bytes(), 0, list[Op]()
+        data, at, result = self._journal.read_bytes(), 0, list[Op]()
         while at < len(data):
             kind, file, offset, size = _RECORD.unpack_from(data, at)
             begin, at = at + _RECORD.size, at + _RECORD.size + size
-            found.append(Op(kind, file, offset, data[begin:at], at))
-        return found
+            result.append(Op(kind, file, offset, data[begin:at], at))
+        return result
 
 
 def after_power_cut(done: Sequence[Op], folder: Path, chance: random.Random) -> Path:

@@ -28,13 +28,13 @@ def multiply(small: Path, big: Path, events: int) -> int:
         log.execute("ATTACH ? AS small", (str(small),))
         log.execute("BEGIN")
         log.execute("INSERT INTO main.texts SELECT * FROM small.texts")
-        found = _events(log)
-        copies = -(-events // len(found))
+        result = _events(log)
+        copies = -(-events // len(result))
         for number in range(copies):
-            log.executemany("INSERT INTO main.events VALUES (?, ?, ?, ?, ?, ?)", _copied(found, number))
+            log.executemany("INSERT INTO main.events VALUES (?, ?, ?, ?, ?, ?)", _copied(result, number))
             _copy_turns(log, number)
         log.execute("COMMIT")
-    return copies * len(found)
+    return copies * len(result)
 
 
 def _events(log: sqlite3.Connection) -> list[_Event]:

@@ -106,8 +106,8 @@ def network() -> Iterator[Network | None]:
         warnings.warn(NotIsolated(f"NOT TESTED IN NETWORK NAMESPACES: {why}"), stacklevel=3)
         yield None
         return
-    found = Network()
+    result = Network()
     try:
-        yield found
+        yield result
     finally:
-        found.remove()
+        result.remove()

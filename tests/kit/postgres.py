@@ -55,9 +55,9 @@ class Cluster:
         return ["setpriv", *who, "--pdeathsig=QUIT", str(self._programs / command[0]), *command[1:]]
 
     def _run(self, *command: str) -> str:
-        found = subprocess.run(self._as_account(*command), capture_output=True, text=True, cwd="/", check=False)
-        assert found.returncode == 0, found.stderr
-        return found.stdout
+        result = subprocess.run(self._as_account(*command), capture_output=True, text=True, cwd="/", check=False)
+        assert result.returncode == 0, result.stderr
+        return result.stdout
 
     # -- its life --------------------------------------------------------------------------------------------------
 
@@ -96,8 +96,8 @@ class Cluster:
 
     def _processes(self) -> list[int]:
         assert self._server is not None
-        found = Path(f"/proc/{self._server.pid}/task/{self._server.pid}/children").read_text().split()
-        return [self._server.pid, *map(int, found)]
+        result = Path(f"/proc/{self._server.pid}/task/{self._server.pid}/children").read_text().split()
+        return [self._server.pid, *map(int, result)]
 
     def remove(self) -> None:
         self.stop(signal.SIGQUIT)
@@ -194,9 +194,9 @@ def missing() -> str | None:
 
 def require() -> Path:
     """PostgreSQL's programs; skips the test without, or fails it with CI=true."""
-    why, found = missing(), programs()
-    if why is None and found is not None:
-        return found
+    why, result = missing(), programs()
+    if why is None and result is not None:
+        return result
     if os.environ.get("CI") == "true":
         pytest.fail(f"This test needs PostgreSQL: {why}")
     pytest.skip(f"NOT TESTED ON POSTGRESQL: {why}")
@@ -205,6 +205,6 @@ def require() -> Path:
 @cache
 def cluster() -> Cluster:
     """The server that the tests of this process share."""
-    found = Cluster(require())
-    atexit.register(found.remove)
-    return found
+    result = Cluster(require())
+    atexit.register(result.remove)
+    return result

@@ -9,8 +9,8 @@ Json = dict[str, Any]
 
 def subtask(agent: str, start_phase: int = 3, end_phase: int = 3, **fields: Any) -> dict[str, Any]:
     """One entry of a plan: by default one phase, in the role of that name."""
-    given = {"agent": agent, "role": agent.lower(), "task": f"{agent}'s task", "start_phase": start_phase}
-    return given | {"end_phase": end_phase} | fields
+    settings = {"agent": agent, "role": agent.lower(), "task": f"{agent}'s task", "start_phase": start_phase}
+    return settings | {"end_phase": end_phase} | fields
 
 
 def plan(*subtasks: dict[str, Any]) -> str:
@@ -19,8 +19,8 @@ def plan(*subtasks: dict[str, Any]) -> str:
 
 def verdicts(*, all_done: object = False, words: str = "", **passed: object) -> str:
     """A judge's answer: agents by their names, and whether they pass."""
-    given = [{"agent": agent, "pass": ok, "feedback": f"{agent}: {ok}"} for agent, ok in passed.items()]
-    return f"{words}\n" + json.dumps({"verdicts": given, "allDone": all_done}, ensure_ascii=False)
+    items = [{"agent": agent, "pass": ok, "feedback": f"{agent}: {ok}"} for agent, ok in passed.items()]
+    return f"{words}\n" + json.dumps({"verdicts": items, "allDone": all_done}, ensure_ascii=False)
 
 
 def blocking_issue(name: str, detail: str = "It is missing.") -> dict[str, str]:
@@ -29,12 +29,12 @@ def blocking_issue(name: str, detail: str = "It is missing.") -> dict[str, str]:
 
 def review(*blocking: str, score: int | None = 80, fix_plan: Sequence[str] = (), remarks: Sequence[str] = ()) -> str:
     """A reviewer's answer with these blocking issues and remarks, by their titles."""
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "blockingIssues": [blocking_issue(title) for title in blocking],
         "nonBlockingIssues": [blocking_issue(title) for title in remarks],
         "fixPlan": list(fix_plan),
     }
-    return json.dumps(found if score is None else found | {"score": score})
+    return json.dumps(result if score is None else result | {"score": score})
 
 
 def issue(description: str, severity: str = "major", suggestion: str = "") -> Json:

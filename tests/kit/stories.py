@@ -45,8 +45,8 @@ def start(
 ) -> StartDelivery:
     """A delivery of two commands and one file; fields of the command are replaced by name."""
     limits = BudgetLimits(max_iterations=iterations, max_minutes=minutes, max_tokens=tokens, max_cost_micros=cost)
-    given: dict[str, Any] = {"file_paths": ("src/login.ts",), "steps": (LINT, TEST), "limits": limits}
-    return StartDelivery(task=task, **(given | fields))
+    settings: dict[str, Any] = {"file_paths": ("src/login.ts",), "steps": (LINT, TEST), "limits": limits}
+    return StartDelivery(task=task, **(settings | fields))
 
 
 class Told:
@@ -115,7 +115,7 @@ class Story:
         """The newest turn request."""
         return next(event for event in reversed(self.events) if isinstance(event, TurnRequested))
 
-    def told(self, place: str) -> str:
+    def prompt_part(self, place: str) -> str:
         """What the newest turn request says in a place of its prompt, in full."""
         return self.whole(self.request.context[place])
 
@@ -127,8 +127,8 @@ class Story:
 
     def reply(self, words: str = "ok", *, turn_id: str | None = None, **fields: Any) -> RecordReply:
         text, blobs = Text.of(words)
-        given: dict[str, Any] = {"attempt": 1, "prompt": Text.of("You are asked.")[0], "usage": Usage()}
-        return RecordReply(turn_id=turn_id or self.turn.turn_id, reply=text, blobs=blobs, **(given | fields))
+        settings: dict[str, Any] = {"attempt": 1, "prompt": Text.of("You are asked.")[0], "usage": Usage()}
+        return RecordReply(turn_id=turn_id or self.turn.turn_id, reply=text, blobs=blobs, **(settings | fields))
 
     def _tell(self, decision: Outcome) -> None:
         self.history += [(event, EventMetadata(self.id, self.at)) for event in decision.events]
@@ -226,9 +226,9 @@ class OrchestrationStory(Story):
         **fields: Any,
     ) -> None:
         super().__init__("orchestration", session_id)
-        given = {"employees": tuple(Employee(name=name, role=name.lower()) for name in TEAM)}
+        settings = {"employees": tuple(Employee(name=name, role=name.lower()) for name in TEAM)}
         self.begun = self.when(
-            StartOrchestration(opening=OrchestrationRequest(prompt=prompt, **(given | fields)), policy=policy)
+            StartOrchestration(opening=OrchestrationRequest(prompt=prompt, **(settings | fields)), policy=policy)
         )
 
     @property
@@ -277,8 +277,8 @@ class OrchestrationStory(Story):
 
     def judged(self, name: str) -> list[tuple[int, int, bool]]:
         """Round, phase and verdict, one after another."""
-        found = next(agent for agent in self.run.agents if agent.agent == name)
-        return [(verdict.round, verdict.phase, verdict.passed) for verdict in found.history]
+        result = next(agent for agent in self.run.agents if agent.agent == name)
+        return [(verdict.round, verdict.phase, verdict.passed) for verdict in result.history]
 
     def _turn_of(self, agent: str) -> str:
         return next(turn.turn_id for turn in self.run.outstanding.values() if turn.agent == agent)

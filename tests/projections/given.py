@@ -62,7 +62,7 @@ class Twin:
     def history(self, session_id: str, *, after: int = 0, upto: int | None = None) -> Sequence[Recorded]:
         self.reads += 1
         last = 2**62 if upto is None else upto
-        return [found for found in self.events if found.session_id == session_id and after < found.version <= last]
+        return [result for result in self.events if result.session_id == session_id and after < result.version <= last]
 
     def add(self, events: Sequence[Recorded]) -> None:
         """Give the events the next positions, as the store would."""

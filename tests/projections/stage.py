@@ -59,9 +59,9 @@ class Stage:
         return self
 
     def session(self, session_id: str) -> Session:
-        found = self._reader.get(session_id)
-        assert found is not None
-        return found
+        result = self._reader.get(session_id)
+        assert result is not None
+        return result
 
     def sessions(self) -> list[Session]:
         """All but the channels, in the order of their beginning."""
@@ -97,21 +97,23 @@ class Stage:
     # -- beginnings ------------------------------------------------------------------------------------------------
 
     def orchestrates(self, session_id: str = "orchestration-1", prompt: str = "Add a login", **fields: Any) -> "Stage":
-        given: dict[str, Any] = {"employees": EMPLOYEES, "triage": "orchestrate"}
+        settings: dict[str, Any] = {"employees": EMPLOYEES, "triage": "orchestrate"}
         return self.do(
-            session_id, StartOrchestration(opening=OrchestrationRequest(prompt=prompt, **(given | fields))), starts=True
+            session_id,
+            StartOrchestration(opening=OrchestrationRequest(prompt=prompt, **(settings | fields))),
+            starts=True,
         )
 
     def discusses(self, session_id: str = "review-1", subject: str = "Step: a result", **fields: Any) -> "Stage":
         kind = kind_of(session_id)
-        given: dict[str, Any] = {"strategy": kind, "max_rounds": 3, "profile": named()}
-        topic = DiscussionBrief(subject=Text.of(subject)[0], **(given | fields))
+        settings: dict[str, Any] = {"strategy": kind, "max_rounds": 3, "profile": named()}
+        topic = DiscussionBrief(subject=Text.of(subject)[0], **(settings | fields))
         return self.do(session_id, StartDiscussion(topic=topic), starts=True)
 
     def delivers(self, session_id: str = "delivery-1", **fields: Any) -> "Stage":
         steps = (ValidationStep(stage="test", command="pytest", argv=("pytest",)),)
-        given: dict[str, Any] = {"steps": steps, "limits": BudgetLimits(max_iterations=2)}
-        return self.do(session_id, StartDelivery(task="Add a flag", **(given | fields)), starts=True)
+        settings: dict[str, Any] = {"steps": steps, "limits": BudgetLimits(max_iterations=2)}
+        return self.do(session_id, StartDelivery(task="Add a flag", **(settings | fields)), starts=True)
 
     def says(self, session_id: str, prompt: str, origin: str) -> "Stage":
         opening = OrchestrationRequest(prompt=prompt, employees=EMPLOYEES, origin=origin)
@@ -127,13 +129,13 @@ def plan(*subtasks: dict[str, Any]) -> dict[str, Any]:
 
 
 def verdicts(*, all_done: bool = False, **passed: bool) -> dict[str, Any]:
-    found = [{"agent": agent, "pass": word, "feedback": f"about {agent}"} for agent, word in passed.items()]
-    return {"verdicts": found, "allDone": all_done, "all_done": all_done}
+    result = [{"agent": agent, "pass": word, "feedback": f"about {agent}"} for agent, word in passed.items()]
+    return {"verdicts": result, "allDone": all_done, "all_done": all_done}
 
 
 def critique(verdict: str = "NEEDS_FIX", *issues: str) -> str:
-    found = [{"severity": "major", "description": words} for words in issues]
-    return f"{json.dumps({'verdict': verdict, 'summary': 'One thing.', 'issues': found})}"
+    result = [{"severity": "major", "description": words} for words in issues]
+    return f"{json.dumps({'verdict': verdict, 'summary': 'One thing.', 'issues': result})}"
 
 
 def challenge(verdict: str = "CHALLENGE", *concerns: str) -> str:

@@ -11,7 +11,7 @@ def made(story: Story) -> list[artifacts.Artifact]:
 
 
 def test_artifacts_are_listed_in_the_order_of_their_making() -> None:
-    assert [(found.artifact_id, found.phase, found.iteration, found.media_type) for found in made(success())] == [
+    assert [(result.artifact_id, result.phase, result.iteration, result.media_type) for result in made(success())] == [
         ("delivery-1.a1", "planning", 0, "text/markdown"),
         ("delivery-1.a2", "architecture", 0, "text/markdown"),
         ("delivery-1.a3", "design", 0, "text/markdown"),
@@ -28,8 +28,8 @@ def test_artifacts_are_listed_in_the_order_of_their_making() -> None:
 
 def test_an_artifact_has_its_words_and_its_patch() -> None:
     story = success()
-    found = made(story)[8]
-    assert found.view().wire() == {
+    result = made(story)[8]
+    assert result.view().wire() == {
         "artifactId": "delivery-1.a9",
         "version": 50,
         "phase": "implementation",
@@ -41,7 +41,7 @@ def test_an_artifact_has_its_words_and_its_patch() -> None:
         "patchLength": 12,
         "patchDigest": None,
     }
-    assert artifacts.texts(merged(story), "delivery-1", found) == (
+    assert artifacts.texts(merged(story), "delivery-1", result) == (
         Text(head="Tested.", length=7),
         Text(head="--- a\n+++ b\n", length=12),
     )
@@ -51,12 +51,12 @@ def test_a_long_artifact_is_found_by_its_digest() -> None:
     words = "한" * 10_000
     expected, _ = Text.of(words)
     story = Story().start().answers(words)
-    [found] = made(story)
-    assert (found.length, found.digest) == (30_000, expected.digest)
-    assert artifacts.texts(merged(story), "delivery-1", found) == (expected, None)
+    [result] = made(story)
+    assert (result.length, result.digest) == (30_000, expected.digest)
+    assert artifacts.texts(merged(story), "delivery-1", result) == (expected, None)
 
 
 def test_an_index_ends_at_a_version() -> None:
-    found = made(success())
-    assert [artifact.artifact_id for artifact in artifacts.upto(found, 5)] == ["delivery-1.a1"]
-    assert artifacts.upto(found, 4) == []
+    result = made(success())
+    assert [artifact.artifact_id for artifact in artifacts.upto(result, 5)] == ["delivery-1.a1"]
+    assert artifacts.upto(result, 4) == []

@@ -33,8 +33,8 @@ def test_the_start_carries_the_whole_budget() -> None:
 
 
 def test_usage_is_summed_and_unreported_usage_is_counted_separately() -> None:
-    found = [row for row in points(success()) if row["type"] == "delivery.phase_completed"]
-    assert [(row["phase"], row["tokens"], row["costMicros"], row["unknownTurns"]) for row in found] == [
+    result = [row for row in points(success()) if row["type"] == "delivery.phase_completed"]
+    assert [(row["phase"], row["tokens"], row["costMicros"], row["unknownTurns"]) for row in result] == [
         ("planning", None, None, 1),
         ("architecture", None, None, 2),
         ("design", None, None, 3),
@@ -51,9 +51,9 @@ def test_usage_is_summed_and_unreported_usage_is_counted_separately() -> None:
 
 def test_iterations_are_used_up_and_extended() -> None:
     names = ("attempt_started", "budget_exhausted", "budget_extended")
-    found = [row for row in points(exhausted().extended(2)) if row["type"].endswith(names)]
+    result = [row for row in points(exhausted().extended(2)) if row["type"].endswith(names)]
     columns = ("type", "iteration", "remainingIterations", "reason", "maxIterations", "maxMinutes")
-    assert [tuple(row[column] for column in columns) for row in found] == [
+    assert [tuple(row[column] for column in columns) for row in result] == [
         ("delivery.attempt_started", 1, 1, None, 1, 45),
         ("delivery.budget_exhausted", 2, 0, "iterations", 1, 45),
         ("delivery.budget_extended", 1, 2, None, 3, 45),

@@ -80,13 +80,13 @@ def test_the_explained_path_is_the_one_taken(stage: Stage) -> None:
     stage.answers(name, "Done.", agent="Backend").answers(name, verdicts(Backend=False))
     assert stage.session(name).state == "partial"
     assert why(stage, "working", name)[0].startswith("From partial to working: ")
-    found = why_not(stage.session(name), "planning").wire()
-    assert found["direct"] == [
+    result = why_not(stage.session(name), "planning").wire()
+    assert result["direct"] == [
         {"event": "resume", "guard": None, "holds": False},
         {"event": "retry", "guard": "planner_failed", "holds": False},
         {"event": "retry", "guard": "plan_refused", "holds": False},
     ]
-    assert "planner_failed, plan_refused must hold" in found["text"].splitlines()[0]
+    assert "planner_failed, plan_refused must hold" in result["text"].splitlines()[0]
 
 
 def test_what_a_checkpoint_still_has_to_do_is_named(stage: Stage) -> None:
@@ -124,8 +124,8 @@ def test_the_chain_begins_with_a_command_or_an_event_of_another_session(stage: S
     child = stage.session(NAME).children[0]
     own = explain(stage.store.history(NAME), stage.session(NAME)).wire()
     assert own["chain"][0]["causationId"] == own["chain"][0]["commandId"]
-    found = explain(stage.store.history(child), stage.session(child)).wire()
-    causation, _, version = found["chain"][0]["causationId"].rpartition(":")
+    result = explain(stage.store.history(child), stage.session(child)).wire()
+    causation, _, version = result["chain"][0]["causationId"].rpartition(":")
     assert causation == NAME
     [event] = stage.store.history(NAME, after=int(version) - 1, upto=int(version))
     assert event.event.TOPIC == "session.child_requested"

@@ -224,10 +224,10 @@ def test_waiting_for_a_position_ends_when_the_views_have_it(store: Store, views:
         waiting = [asyncio.create_task(follower.wait_for(position, LONG)) for position in (3, 1, 2)]
         await asyncio.to_thread(store_events, store, Story().start().events)
         follower.wake()
-        found = await asyncio.gather(*waiting)
+        result = await asyncio.gather(*waiting)
         with views.reading() as db:
             assert overview.item(db, "delivery-1") is not None
-        return list(found)
+        return list(result)
 
     assert asyncio.run(story()) == [True, True, True]
     follower.stop()
@@ -271,11 +271,11 @@ def test_a_waiter_that_leaves_is_forgotten(views: SqliteViews) -> None:
 def test_an_event_is_found_without_a_wake_up(store: Store, views: SqliteViews) -> None:
     """P10: the wake-up is a hint, the poll is the source."""
     follower = Follower(store, views, poll_seconds=0.01)
-    told = threading.Event()
-    follower.listeners.append(lambda _: told.set())
+    output = threading.Event()
+    follower.listeners.append(lambda _: output.set())
     follower.start()
     store_events(store, Story().start().events)
-    assert told.wait(LONG)
+    assert output.wait(LONG)
     follower.stop()
 
 

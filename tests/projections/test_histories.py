@@ -43,10 +43,10 @@ def walked(folder: Path, seeds: range) -> int:
                 if kind_of(name) in KINDS:
                     sessions += 1
                     _prefixes(history)
-                found = first_difference(
+                result = first_difference(
                     history, lambda text: _whole(stage, text), lambda event_id: _event(stage, event_id)
                 )
-                assert found is None, (seed, name)
+                assert result is None, (seed, name)
     return sessions
 
 
@@ -56,8 +56,8 @@ def _whole(stage: Stage, text: Text) -> str:
 
 def _event(stage: Stage, event_id: str) -> Recorded | None:
     name, _, version = event_id.rpartition(":")
-    found = stage.store.history(name, after=int(version) - 1, upto=int(version)) if version.isdecimal() else []
-    return found[0] if found else None
+    result = stage.store.history(name, after=int(version) - 1, upto=int(version)) if version.isdecimal() else []
+    return result[0] if result else None
 
 
 def _prefixes(history: list[Recorded]) -> None:
@@ -120,6 +120,6 @@ def test_decisions_and_views_are_the_same_under_another_hash_seed_time_zone_and_
         )
         for place in PLACES
     ]
-    said = [(process.communicate(timeout=120)[0], process.returncode) for process in running]
-    assert [code for _, code in said] == [0] * len(PLACES)
-    assert len({digest for digest, _ in said}) == 1
+    texts = [(process.communicate(timeout=120)[0], process.returncode) for process in running]
+    assert [code for _, code in texts] == [0] * len(PLACES)
+    assert len({digest for digest, _ in texts}) == 1

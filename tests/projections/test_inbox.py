@@ -87,28 +87,32 @@ def test_an_open_decision_includes_everything_needed_to_make_it(tmp_path: Path) 
 
 def test_a_checkpoint_says_what_is_done_and_what_may_follow(tmp_path: Path) -> None:
     stage = paused(Stage(tmp_path))
-    [found] = page(stage)["items"]
-    assert (found["kind"], found["reason"], found["choices"]) == ("orchestration", "checkpoint", ["continue", "reset"])
-    assert (found["title"], found["summary"], found["stopReason"]) == ("Add a login", "요청된 scope 완료", None)
-    assert found["version"] == stage.session("orchestration-1").version
+    [result] = page(stage)["items"]
+    assert (result["kind"], result["reason"], result["choices"]) == (
+        "orchestration",
+        "checkpoint",
+        ["continue", "reset"],
+    )
+    assert (result["title"], result["summary"], result["stopReason"]) == ("Add a login", "요청된 scope 완료", None)
+    assert result["version"] == stage.session("orchestration-1").version
 
 
 def test_a_childs_decision_names_its_parent_and_what_it_is_about(tmp_path: Path) -> None:
     stage = Stage(tmp_path).orchestrates(plan_review=DEBATE).answers("orchestration-1", plan())
     for words in (challenge("CHALLENGE", "Too big"), "It is not.", "Split it."):
         stage.answers("debate-1c1", words)
-    [found] = page(stage)["items"]
-    assert (found["sessionId"], found["parent"], found["about"]) == ("debate-1c1", "orchestration-1", "plan")
-    assert found["choices"] == ["revise", "accept"]
-    assert found["feedback"] == {"verdict": "CHALLENGE", "summary": "Too big", "points": 1, "error": None}
+    [result] = page(stage)["items"]
+    assert (result["sessionId"], result["parent"], result["about"]) == ("debate-1c1", "orchestration-1", "plan")
+    assert result["choices"] == ["revise", "accept"]
+    assert result["feedback"] == {"verdict": "CHALLENGE", "summary": "Too big", "points": 1, "error": None}
 
 
 def test_a_failed_reviewer_waits_with_its_error(tmp_path: Path) -> None:
     """K-32: nothing is accepted because somebody crashed."""
     stage = Stage(tmp_path).discusses("review-1").fails("review-1", "boom")
-    [found] = page(stage)["items"]
-    assert (found["stopReason"], found["synthesis"]) == ("error", None)
-    assert found["feedback"]["error"] == "reviewer: crash: boom"
+    [result] = page(stage)["items"]
+    assert (result["stopReason"], result["synthesis"]) == ("error", None)
+    assert result["feedback"]["error"] == "reviewer: crash: boom"
 
 
 @pytest.mark.parametrize(
@@ -138,8 +142,8 @@ def test_everything_waiting_is_listed_with_the_reason(tmp_path: Path) -> None:
         stage.answers("delivery-1", words)
     stage.do("delivery-1", RecordValidation(turn_id="delivery-1.t5", attempt=1, passed=False))
     stage.orchestrates("orchestration-2").fails("orchestration-2").fails("orchestration-2")
-    found = {item["sessionId"]: (item["waitsFor"], item["cause"], item["choices"]) for item in page(stage)["items"]}
-    assert found == {
+    result = {item["sessionId"]: (item["waitsFor"], item["cause"], item["choices"]) for item in page(stage)["items"]}
+    assert result == {
         "review-1": ("decision", "limit", ["apply_fix", "skip"]),
         "orchestration-1": ("checkpoint", "scope_done", ["continue", "reset"]),
         "delivery-1": ("budget", "iterations", ["extend"]),
@@ -157,23 +161,23 @@ def test_a_delivery_without_budget_names_what_rejected_its_work_last(tmp_path: P
         stage.answers("delivery-1", words)
     broken = ("FAILED tests/test_a.py::test_total", "FAILED tests/test_a.py::test_average")
     stage.do("delivery-1", RecordValidation(turn_id="delivery-1.t5", attempt=1, passed=False, reasons=broken))
-    [found] = page(stage)["items"]
-    assert (found["cause"], found["summary"]) == ("iterations", "FAILED tests/test_a.py::test_total")
+    [result] = page(stage)["items"]
+    assert (result["cause"], result["summary"]) == ("iterations", "FAILED tests/test_a.py::test_total")
     stage.do("delivery-1", ExtendBudget(add_iterations=1, reason="more")).answers("delivery-1", "Code again.")
     assert waiting(stage) == []
     stage.do("delivery-1", RecordValidation(turn_id="delivery-1.t7", attempt=1, passed=True))
     blocked = {"blockingIssues": [{"id": "a", "title": "Empty basket", "detail": "Divides by zero."}], "score": 60}
     stage.answers("delivery-1", f"No.\n```json\n{json.dumps(blocked)}\n```")
-    [found] = page(stage)["items"]
-    assert (found["cause"], found["summary"]) == ("iterations", "Empty basket: Divides by zero.")
+    [result] = page(stage)["items"]
+    assert (result["cause"], result["summary"]) == ("iterations", "Empty basket: Divides by zero.")
 
 
 def test_an_item_names_the_owner_the_repository_and_the_cost(tmp_path: Path) -> None:
     stage = Stage(tmp_path).orchestrates(plan_review=DEBATE, workspace="/work/app").answers("orchestration-1", plan())
     for words in (challenge("CHALLENGE", "Too big"), "It is not.", "Split it."):
         stage.answers("debate-1c1", words)
-    [found] = page(stage)["items"]
-    assert (found["owner"], found["repository"], found["costMicros"]) == ("tester", "/work/app", 9)
+    [result] = page(stage)["items"]
+    assert (result["owner"], result["repository"], result["costMicros"]) == ("tester", "/work/app", 9)
 
 
 def test_a_run_waits_again_at_the_next_checkpoint(tmp_path: Path) -> None:

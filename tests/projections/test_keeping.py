@@ -75,53 +75,53 @@ def shelf() -> Shelf:
 
 
 def test_changes_are_kept_once_in_the_order_reported(shelf: Shelf) -> None:
-    found = keeper(shelf)
-    found.tell(["b", "a", "b"])
-    found.tell(["c", "a"])
-    assert found.work_off() == 0
+    result = keeper(shelf)
+    result.tell(["b", "a", "b"])
+    result.tell(["c", "a"])
+    assert result.work_off() == 0
     assert shelf.kept == ["b", "a", "c"]
-    assert found.work_off() == 0
+    assert result.work_off() == 0
     assert shelf.kept == ["b", "a", "c"]
 
 
 def test_a_failure_delays_nothing_else_and_is_retried_the_next_time(
     shelf: Shelf, caplog: pytest.LogCaptureFixture
 ) -> None:
-    found = keeper(shelf)
+    result = keeper(shelf)
     shelf.full = {"a"}
-    found.tell(["a", "b"])
+    result.tell(["a", "b"])
     with caplog.at_level(logging.ERROR):
-        assert found.work_off() == 1
+        assert result.work_off() == 1
     assert [record.message for record in caplog.records] == ["the label of a cannot be written to the cellar"]
     assert shelf.kept == ["b"]
     shelf.full = set()
-    assert found.work_off() == 0
+    assert result.work_off() == 0
     assert shelf.kept == ["b", "a"]
 
 
 def test_a_damaged_session_is_skipped_until_it_changes_again(shelf: Shelf, caplog: pytest.LogCaptureFixture) -> None:
-    found = keeper(shelf)
+    result = keeper(shelf)
     shelf.damaged = {"a"}
-    found.tell(["a", "b"])
+    result.tell(["a", "b"])
     with caplog.at_level(logging.ERROR):
-        assert found.work_off() == 0
+        assert result.work_off() == 0
     assert [record.message for record in caplog.records] == ["the label of a cannot be made"]
     shelf.damaged = set()
-    assert found.work_off() == 0
+    assert result.work_off() == 0
     assert shelf.kept == ["b"]
-    found.tell(["a"])
-    assert found.work_off() == 0
+    result.tell(["a"])
+    assert result.work_off() == 0
     assert shelf.kept == ["b", "a"]
 
 
 def test_sessions_that_change_during_the_work_are_processed_again(shelf: Shelf) -> None:
-    found = keeper(shelf)
+    result = keeper(shelf)
     changes = iter([["a", "b"]])
-    shelf.at_hand = lambda name: found.tell(next(changes, []))
-    found.tell(["a"])
-    found.work_off()
+    shelf.at_hand = lambda name: result.tell(next(changes, []))
+    result.tell(["a"])
+    result.work_off()
     assert shelf.kept == ["a"]
-    found.work_off()
+    result.work_off()
     assert shelf.kept == ["a", "a", "b"]
 
 
@@ -130,51 +130,51 @@ def test_sessions_that_change_during_the_work_are_processed_again(shelf: Shelf) 
 
 def test_the_thread_begins_with_what_was_missed(shelf: Shelf) -> None:
     missed = Missed("a", "b")
-    found = keeper(shelf, missed)
-    found.start()
+    result = keeper(shelf, missed)
+    result.start()
     assert shelf.tries(2) == ["a", "b"]
-    found.tell(["c"])
+    result.tell(["c"])
     assert shelf.tries(1) == ["c"]
-    found.stop()
+    result.stop()
     assert missed.asked == 1
 
 
 def test_missed_notices_are_requested_until_they_are_known(shelf: Shelf, caplog: pytest.LogCaptureFixture) -> None:
-    found = keeper(shelf, Missed("a", failures=2), retry_seconds=0.0)
+    result = keeper(shelf, Missed("a", failures=2), retry_seconds=0.0)
     with caplog.at_level(logging.ERROR):
-        found.start()
+        result.start()
         assert shelf.tries(1) == ["a"]
-        found.stop()
+        result.stop()
     assert [record.message for record in caplog.records] == ["what is missing in the cellar cannot be looked for"] * 2
 
 
 def test_what_failed_is_tried_again_after_a_pause(shelf: Shelf) -> None:
-    found = keeper(shelf, retry_seconds=0.0)
+    result = keeper(shelf, retry_seconds=0.0)
     shelf.full = {"a"}
-    found.start()
-    found.tell(["a"])
+    result.start()
+    result.tell(["a"])
     assert shelf.tries(3) == ["a", "a", "a"]
     shelf.full = set()
-    found.stop()
+    result.stop()
     assert shelf.kept == ["a"]
 
 
 def test_the_pause_between_two_attempts_does_not_depend_on_the_failures(shelf: Shelf) -> None:
     """Only what is told wakes the thread: here once, before it began."""
-    found = keeper(shelf)
+    result = keeper(shelf)
     shelf.full = {"a"}
-    found.tell(["a"])
-    found.start()
+    result.tell(["a"])
+    result.start()
     assert shelf.tries(2) == ["a", "a"]
     with pytest.raises(Empty):
         shelf.tried.get(timeout=0.2)
-    found.stop()
+    result.stop()
     assert shelf.tries(1) == ["a"]
 
 
 def test_stopping_makes_one_last_attempt(shelf: Shelf) -> None:
     """What is told while one is worked on is worked off before the end; what still fails is left."""
-    found = keeper(shelf)
+    result = keeper(shelf)
     begun, go_on = threading.Event(), threading.Event()
 
     def wait(name: str) -> None:
@@ -183,13 +183,13 @@ def test_stopping_makes_one_last_attempt(shelf: Shelf) -> None:
 
     shelf.at_hand = wait
     shelf.full = {"b"}
-    found.start()
-    found.tell(["a"])
+    result.start()
+    result.tell(["a"])
     assert begun.wait(LONG)
-    found.tell(["b", "c"])
-    ending = threading.Thread(target=found.stop)
+    result.tell(["b", "c"])
+    ending = threading.Thread(target=result.stop)
     ending.start()
-    until(lambda: found.ending, what="the end")
+    until(lambda: result.ending, what="the end")
     go_on.set()
     ending.join(LONG)
     assert not ending.is_alive()
@@ -199,55 +199,55 @@ def test_stopping_makes_one_last_attempt(shelf: Shelf) -> None:
 
 
 def test_keeping_shows_that_the_end_is_near(shelf: Shelf) -> None:
-    found = keeper(shelf)
+    result = keeper(shelf)
     seen = list[bool]()
-    shelf.at_hand = lambda name: seen.append(found.ending)
-    found.tell(["a"])
-    found.work_off()
-    found.start()
-    found.stop()
-    assert (seen, found.ending) == ([False], True)
-    found.start()
-    assert found.ending is False
-    found.stop()
+    shelf.at_hand = lambda name: seen.append(result.ending)
+    result.tell(["a"])
+    result.work_off()
+    result.start()
+    result.stop()
+    assert (seen, result.ending) == ([False], True)
+    result.start()
+    assert result.ending is False
+    result.stop()
 
 
 def test_starting_and_stopping_are_idempotent_and_it_can_start_again(shelf: Shelf) -> None:
     missed = Missed()
-    found = keeper(shelf, missed)
-    found.stop()
+    result = keeper(shelf, missed)
+    result.stop()
     for life in ("first", "second"):
-        found.start()
-        found.start()
+        result.start()
+        result.start()
         assert threads() == 1
-        found.tell([life])
+        result.tell([life])
         assert shelf.tries(1) == [life]
-        found.stop()
-        found.stop()
+        result.stop()
+        result.stop()
         assert threads() == 0
     assert shelf.kept == ["first", "second"]
     assert missed.asked == 2
 
 
 def test_notices_between_two_runs_are_kept_by_the_second(shelf: Shelf) -> None:
-    found = keeper(shelf)
-    found.start()
-    found.stop()
-    found.tell(["a"])
+    result = keeper(shelf)
+    result.start()
+    result.stop()
+    result.tell(["a"])
     assert shelf.kept == []
-    found.start()
+    result.start()
     assert shelf.tries(1) == ["a"]
-    found.stop()
+    result.stop()
 
 
 def test_nothing_is_lost_between_waking_and_working(shelf: Shelf) -> None:
     """Many tell at once, each of them just while the thread takes what there is, falls asleep or wakes up."""
-    found = keeper(shelf)
-    found.start()
+    result = keeper(shelf)
+    result.start()
 
     def tell(of: int) -> None:
         for number in range(500):
-            found.tell([f"{of}-{number}"])
+            result.tell([f"{of}-{number}"])
 
     tellers = [threading.Thread(target=tell, args=(of,)) for of in range(4)]
     for teller in tellers:
@@ -255,7 +255,7 @@ def test_nothing_is_lost_between_waking_and_working(shelf: Shelf) -> None:
     assert len(set(shelf.tries(2_000))) == 2_000
     for teller in tellers:
         teller.join(LONG)
-    found.tell(["last"])
+    result.tell(["last"])
     assert shelf.tries(1) == ["last"]
-    found.stop()
+    result.stop()
     assert len(shelf.kept) == 2_001

@@ -54,81 +54,81 @@ def test_a_file_is_named_by_the_second_and_the_first_30_characters(title: str, t
 
 
 def test_a_file_follows_its_session_and_latest_points_to_the_newest(tmp_path: Path) -> None:
-    found = Mirrored(tmp_path)
-    found.stage.orchestrates(prompt="Add a login")
-    assert found.follow() == 0
+    result = Mirrored(tmp_path)
+    result.stage.orchestrates(prompt="Add a login")
+    assert result.follow() == 0
     name = "20261121T120000_Add_a_login.md"
-    assert found.names() == [name, "latest.md"]
-    assert "- Status: planning\n" in (found.folder / "latest.md").read_text("utf-8")
-    found.stage.answers("orchestration-1", plan())
-    found.follow()
-    assert "- Status: round_1\n" in (found.folder / name).read_text("utf-8")
-    assert (found.folder / name).read_text("utf-8") == found.worklog("orchestration-1")
-    found.stage.discusses("review-1", "Something else")
-    found.stage.answers("orchestration-1", "Done.")
-    found.follow()
-    assert (found.folder / "latest.md").readlink() == Path("20261121T120002_Something_else.md")
+    assert result.names() == [name, "latest.md"]
+    assert "- Status: planning\n" in (result.folder / "latest.md").read_text("utf-8")
+    result.stage.answers("orchestration-1", plan())
+    result.follow()
+    assert "- Status: round_1\n" in (result.folder / name).read_text("utf-8")
+    assert (result.folder / name).read_text("utf-8") == result.worklog("orchestration-1")
+    result.stage.discusses("review-1", "Something else")
+    result.stage.answers("orchestration-1", "Done.")
+    result.follow()
+    assert (result.folder / "latest.md").readlink() == Path("20261121T120002_Something_else.md")
 
 
 def test_a_discussion_of_a_run_has_its_file_but_is_not_the_latest(tmp_path: Path) -> None:
-    found = Mirrored(tmp_path)
-    found.stage.orchestrates(title="Run", plan_review=DEBATE).answers("orchestration-1", plan())
-    found.follow()
-    assert found.names() == ["20261121T120000_Run.md", "20261121T120001_Plan__Run.md", "latest.md"]
-    assert (found.folder / "latest.md").readlink() == Path("20261121T120000_Run.md")
+    result = Mirrored(tmp_path)
+    result.stage.orchestrates(title="Run", plan_review=DEBATE).answers("orchestration-1", plan())
+    result.follow()
+    assert result.names() == ["20261121T120000_Run.md", "20261121T120001_Plan__Run.md", "latest.md"]
+    assert (result.folder / "latest.md").readlink() == Path("20261121T120000_Run.md")
 
 
 def test_sessions_of_the_same_second_and_title_have_a_file_each(tmp_path: Path) -> None:
-    found = Mirrored(tmp_path)
+    result = Mirrored(tmp_path)
     for number in range(3):
-        found.stage.at = 1_795_262_400_000 + number * 100
-        found.stage.orchestrates(f"orchestration-{number}", "Same")
-    found.follow()
+        result.stage.at = 1_795_262_400_000 + number * 100
+        result.stage.orchestrates(f"orchestration-{number}", "Same")
+    result.follow()
     names = [f"20261121T120000_Same{twin}.md" for twin in ("", "_2", "_3")]
-    assert found.names() == sorted([*names, "latest.md"])
-    found.stage.answers("orchestration-1", {"direct_answer": "42"})
-    found.follow()
-    assert [("42" in (found.folder / name).read_text("utf-8")) for name in names] == [False, True, False]
+    assert result.names() == sorted([*names, "latest.md"])
+    result.stage.answers("orchestration-1", {"direct_answer": "42"})
+    result.follow()
+    assert [("42" in (result.folder / name).read_text("utf-8")) for name in names] == [False, True, False]
 
 
 def test_a_folder_that_cannot_be_written_is_logged_and_tried_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    found = Mirrored(tmp_path)
-    found.folder.write_text("in the way")
-    found.stage.orchestrates()
+    result = Mirrored(tmp_path)
+    result.folder.write_text("in the way")
+    result.stage.orchestrates()
     with caplog.at_level(logging.ERROR):
-        assert found.follow() == 1
+        assert result.follow() == 1
     assert "the worklog of orchestration-1 cannot be written" in caplog.text
-    assert found.follower.problems() == []
-    found.folder.unlink()
-    assert found.mirror.write() == 0
-    assert found.names() == ["20261121T120000_Add_a_login.md", "latest.md"]
+    assert result.follower.problems() == []
+    result.folder.unlink()
+    assert result.mirror.write() == 0
+    assert result.names() == ["20261121T120000_Add_a_login.md", "latest.md"]
 
 
 def test_a_new_life_writes_what_the_last_one_did_not(tmp_path: Path) -> None:
-    found = Mirrored(tmp_path)
-    found.stage.orchestrates()
-    found.follow()
-    found.stage.orchestrates("orchestration-2", "Another").answers("orchestration-1", plan())
-    found.follower.listeners.clear()
-    found.follower.catch_up()
-    untouched = (found.folder / "20261121T120000_Add_a_login.md").read_text("utf-8")
+    result = Mirrored(tmp_path)
+    result.stage.orchestrates()
+    result.follow()
+    result.stage.orchestrates("orchestration-2", "Another").answers("orchestration-1", plan())
+    result.follower.listeners.clear()
+    result.follower.catch_up()
+    untouched = (result.folder / "20261121T120000_Add_a_login.md").read_text("utf-8")
     assert "planning" in untouched
-    again = found.another()
+    again = result.another()
     again.start()
     again.stop()
-    assert "round_1" in (found.folder / "20261121T120000_Add_a_login.md").read_text("utf-8")
-    assert (found.folder / "latest.md").readlink() == Path("20261121T120001_Another.md")
+    assert "round_1" in (result.folder / "20261121T120000_Add_a_login.md").read_text("utf-8")
+    assert (result.folder / "latest.md").readlink() == Path("20261121T120001_Another.md")
 
 
 def test_a_file_that_is_as_it_should_be_is_left_alone(tmp_path: Path) -> None:
-    found = Mirrored(tmp_path)
-    found.stage.orchestrates()
-    found.follow()
-    path = found.folder / "20261121T120000_Add_a_login.md"
+    result = Mirrored(tmp_path)
+    result.stage.orchestrates()
+    result.follow()
+    path = result.folder / "20261121T120000_Add_a_login.md"
     before = path.stat()
-    again = found.another()
+    again = result.another()
     again.start()
     again.stop()
     assert path.stat().st_ino == before.st_ino
@@ -136,10 +136,10 @@ def test_a_file_that_is_as_it_should_be_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_the_mirror_follows_in_a_thread_of_its_own(tmp_path: Path) -> None:
-    found = Mirrored(tmp_path)
-    found.mirror.start()
+    result = Mirrored(tmp_path)
+    result.mirror.start()
     assert "worklog mirror" in [thread.name for thread in threading.enumerate()]
-    found.stage.orchestrates()
-    found.follower.catch_up()
-    found.mirror.stop()
-    assert found.names() == ["20261121T120000_Add_a_login.md", "latest.md"]
+    result.stage.orchestrates()
+    result.follower.catch_up()
+    result.mirror.stop()
+    assert result.names() == ["20261121T120000_Add_a_login.md", "latest.md"]

@@ -61,19 +61,19 @@ def walk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     stage = wander(folder, request.param)
     log, views = Twin(), SqliteViews(folder / "views.db")
     follower = Follower(log, views)
-    found = Walk(views, b"", b"")
+    result = Walk(views, b"", b"")
     for recorded in stage.events():
         log.add([recorded])
         follower.catch_up()
         if recorded.kind in KINDS:
-            found.steps.append(
-                _step(views, found.sessions, found.records.setdefault(recorded.session_id, Record()), recorded)
+            result.steps.append(
+                _step(views, result.sessions, result.records.setdefault(recorded.session_id, Record()), recorded)
             )
     assert follower.problems() == []
-    found.live = dump(views)
+    result.live = dump(views)
     follower.rebuild()
-    found.rebuilt = dump(views)
-    yield found
+    result.rebuilt = dump(views)
+    yield result
     views.close()
     stage.store.close()
 
@@ -210,5 +210,5 @@ def test_the_walks_meet_nearly_everything_that_can_happen(tmp_path: Path) -> Non
         stage = wander(folder, seed)
         met |= {recorded.event.TOPIC for recorded in stage.events()}
         stage.store.close()
-    told = {topic for topic in TOPICS if topic.partition(".")[0] in {*KINDS, "channel", "turn"}}
-    assert len(told - met) <= 12, sorted(told - met)
+    texts = {topic for topic in TOPICS if topic.partition(".")[0] in {*KINDS, "channel", "turn"}}
+    assert len(texts - met) <= 12, sorted(texts - met)

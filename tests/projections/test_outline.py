@@ -62,10 +62,10 @@ def rows(tmp_path: Path) -> list[tuple[int, str, int, str, bytes]]:
 
 
 def test_a_trimmed_event_agrees_with_the_whole_event(tmp_path: Path) -> None:
-    found = rows(tmp_path)
-    outlined = outline_all(found, OMITTED)
-    assert len(outlined) == len(found)
-    for recorded, (position, stream, version, topic, state) in zip(outlined, found, strict=True):
+    entries = rows(tmp_path)
+    outlined = outline_all(entries, OMITTED)
+    assert len(outlined) == len(entries)
+    for recorded, (position, stream, version, topic, state) in zip(outlined, entries, strict=True):
         whole = decode(StoredEvent(stream, version, topic, state), position)
         assert recorded._replace(event=whole.event) == whole
         assert type(recorded.event) is type(whole.event)
@@ -77,19 +77,19 @@ def test_a_trimmed_event_agrees_with_the_whole_event(tmp_path: Path) -> None:
 
 
 def test_an_omitted_field_cannot_be_read_by_mistake(tmp_path: Path) -> None:
-    asked = next(found for found in outline_all(rows(tmp_path), OMITTED) if isinstance(found.event, TurnRequested))
+    asked = next(result for result in outline_all(rows(tmp_path), OMITTED) if isinstance(result.event, TurnRequested))
     with pytest.raises(AttributeError):
         _ = asked.event.context
 
 
 def test_an_unusual_row_is_left_to_the_full_reader(tmp_path: Path) -> None:
-    found = rows(tmp_path)
-    place = next(index for index, row in enumerate(found) if row[3] == ActivityRecorded.TOPIC)
-    *name, state = found[place]
+    entries = rows(tmp_path)
+    place = next(index for index, row in enumerate(entries) if row[3] == ActivityRecorded.TOPIC)
+    *name, state = entries[place]
     spaced = (*name, state.replace(b'{"at":', b'{ "at": ', 1))
     [recorded] = outline_all([spaced], OMITTED)  # type: ignore[list-item]  # a row
     assert recorded == decode(StoredEvent(*name[1:], state), name[0])
     damaged = (*name, b'{ "at": "never"}')
     with pytest.raises(DamagedEvent) as caught:
-        outline_all([found[0], damaged], OMITTED)  # type: ignore[list-item]  # a row
-    assert [each.position for each in caught.value.readable] == [found[0][0]]
+        outline_all([entries[0], damaged], OMITTED)  # type: ignore[list-item]  # a row
+    assert [each.position for each in caught.value.readable] == [entries[0][0]]

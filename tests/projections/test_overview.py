@@ -49,9 +49,9 @@ def test_the_newest_session_comes_first(many: SqliteViews) -> None:
 
 def test_a_row_contains_what_a_list_shows(many: SqliteViews) -> None:
     with many.reading() as db:
-        found = overview.item(db, "delivery-5")
-    assert found is not None
-    assert found.wire() == {
+        item = overview.item(db, "delivery-5")
+    assert item is not None
+    assert item.wire() == {
         "id": "delivery-5",
         "kind": "delivery",
         "status": "running",
@@ -198,11 +198,11 @@ def test_a_row_says_the_same_as_the_session_at_every_version(tmp_path: Path, see
             continue
         views = caught_up(tmp_path / "v.db", log)
         with views.reading() as db:
-            found = overview.item(db, "delivery-1")
+            item = overview.item(db, "delivery-1")
         views.close()
         whole = session_view(log.events)
-        assert found is not None
-        row = found.wire()
+        assert item is not None
+        row = item.wire()
         assert row == row | {key: whole[key] for key in row.keys() & whole.keys()}
         assert row["maxIterations"] == whole["budget"]["maxIterations"]
 

@@ -73,7 +73,7 @@ def test_a_view_misses_nothing_by_what_it_is_about(tmp_path: Path) -> None:
     """Handed every event there is, it would be the same."""
     dumps = []
     with closing(mixed.wander(tmp_path, 5, 250).store) as store:
-        for name, views_of in (("one.db", PROJECTIONS), ("all.db", [_of_all(found) for found in PROJECTIONS])):
+        for name, views_of in (("one.db", PROJECTIONS), ("all.db", [_of_all(result) for result in PROJECTIONS])):
             with closing(SqliteViews(tmp_path / name)) as views:
                 Follower(store, views, views_of).catch_up()
                 dumps.append(dump(views))

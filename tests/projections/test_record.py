@@ -20,9 +20,9 @@ def bytes_of(record: Record) -> bytes:
 
 def histories(folder: Path, seed: int) -> list[Sequence[Recorded]]:
     stage = wander(folder, seed)
-    found = [stage.store.history(name) for name in stage.store.rows.streams()]
+    result = [stage.store.history(name) for name in stage.store.rows.streams()]
     stage.store.close()
-    return found
+    return result
 
 
 def test_a_record_that_grew_is_the_record_from_zero_byte_for_byte(tmp_path: Path) -> None:

@@ -29,21 +29,21 @@ from tests.projections.stage import EMPLOYEES, Stage, challenge, critique, plan,
 Json = dict[str, Any]
 
 
-def told(views: SqliteViews, name: str, **filters: Any) -> Json:
+def wire_report(views: SqliteViews, name: str, **filters: Any) -> Json:
     with views.reading() as db:
         return report(db, name, Filters(**filters)).wire()
 
 
 def rows(views: SqliteViews, name: str, *columns: str, **filters: Any) -> list[tuple[Any, ...]]:
     """The rows of a report, of each these columns."""
-    return [tuple(row[column] for column in columns) for row in told(views, name, **filters)["rows"]]
+    return [tuple(row[column] for column in columns) for row in wire_report(views, name, **filters)["rows"]]
 
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
-    found = Stage(tmp_path)
-    yield found
-    found.store.close()
+    result = Stage(tmp_path)
+    yield result
+    result.store.close()
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_the_summary_counts_sessions_by_kind_and_status(deliveries: SqliteViews)
         ("delivery", "running", 1, 0, None, 0),
         ("delivery", "success", 1, 1, 11_000, 3),
     ]
-    totals = told(deliveries, "summary")["totals"]
+    totals = wire_report(deliveries, "summary")["totals"]
     assert (totals["sessions"], totals["atRest"], totals["durationMsMean"]) == (3, 2, 8_000.0)
 
 
@@ -95,10 +95,10 @@ def test_budgets_say_what_was_planned_granted_and_used(tmp_path: Path) -> None:
         ("delivery-1", 1, 1, 1, 0, "iterations"),
         ("delivery-2", 1, 3, 2, 1, None),
     ]
-    totals = told(views, "budgets")["totals"]
+    totals = wire_report(views, "budgets")["totals"]
     assert (totals["sessions"], totals["extended"], totals["exhausted"]) == (2, 1, 1)
     assert (totals["plannedIterations"], totals["usedIterations"], totals["plannedRounds"]) == (2, 3, None)
-    assert told(views, "budgets")["rows"][0]["plannedMs"] == 45 * 60_000
+    assert wire_report(views, "budgets")["rows"][0]["plannedMs"] == 45 * 60_000
     views.close()
 
 
@@ -120,8 +120,8 @@ def test_quality_has_the_verdicts_by_agent_role_and_phase(stage: Stage, folded: 
         _round(stage, {"Backend": passed, EMPLOYEES[1].name: True})
     _round(stage, {"Backend": True})
     columns = ("measure", "agent", "role", "phase", "judged", "passed", "failed", "unread", "passRate")
-    found = [row for row in rows(folded(), "quality", *columns) if row[1] == "Backend"]
-    assert found == [
+    result = [row for row in rows(folded(), "quality", *columns) if row[1] == "Backend"]
+    assert result == [
         ("verdict", "Backend", "backend", 3, 2, 1, 1, 0, 0.5),
         ("verdict", "Backend", "backend", 4, 1, 1, 0, 0, 1.0),
     ]
@@ -142,7 +142,7 @@ def test_a_failure_without_a_verdict_counts_in_no_rate(stage: Stage, folded: Any
     stage.answers("orchestration-1", plan())
     _round(stage, {}, judge="nothing that can be read")
     stage.answers("orchestration-1", "still nothing")
-    totals = told(folded(), "quality")["totals"]["verdict"]
+    totals = wire_report(folded(), "quality")["totals"]["verdict"]
     assert (totals["judged"], totals["unread"], totals["passRate"]) == (0, 1, None)
 
 
@@ -185,7 +185,7 @@ def test_unreadable_and_expired_decisions_overrule_no_one(stage: Stage, folded: 
     waiting = next(iter(stage.session("review-2").outstanding))
     stage.do("review-2", ExpireTurn(turn_id=waiting))
     stage.discusses("review-3")
-    totals = told(folded(), "convergence")["totals"]
+    totals = wire_report(folded(), "convergence")["totals"]
     counts = {name: totals[name] for name in ("discussions", "open", "error", "converged", "decided", "unclear")}
     assert counts == {"discussions": 3, "open": 1, "error": 1, "converged": 1, "decided": 1, "unclear": 1}
     assert (totals["overruled"], totals["expired"], totals["overruledRate"]) == (0, 1, None)
@@ -205,7 +205,7 @@ def test_peoples_waiting_times_are_not_mixed_with_those_of_what_expired(stage: S
         ("review", "expired", "skip", 1, 100_000),
         ("review", "person", "skip", 1, 10_000),
     ]
-    totals = told(views, "decisions")["totals"]
+    totals = wire_report(views, "decisions")["totals"]
     assert (totals["person"], totals["expired"], totals["waiting"], totals["waitedMsMax"]) == (1, 1, 1, 10_000)
 
 
@@ -230,7 +230,7 @@ def test_unreported_usage_is_unknown_and_never_zero(tmp_path: Path) -> None:
         ("designer", 1, None, None, 1, 1),
         ("planner", 1, 100, 7, 0, 0),
     ]
-    totals = told(views, "costs")["totals"]
+    totals = wire_report(views, "costs")["totals"]
     assert (totals["turns"], totals["tokens"], totals["costMicros"]) == (3, 100, 7)
     assert (totals["turnsWithUnknownTokens"], totals["turnsWithUnknownCost"]) == (1, 2)
     assert [(row["role"], row["tokens"]) for row in totals["byRole"]] == [
@@ -250,7 +250,7 @@ def test_costs_are_reported_by_model_and_an_unnamed_model_stays_unknown(tmp_path
         ("designer", None, None, None),
         ("planner", "large-1", 100, None),
     ]
-    by_model = told(views, "costs")["totals"]["byModel"]
+    by_model = wire_report(views, "costs")["totals"]["byModel"]
     assert [(row["model"], row["turns"], row["tokens"]) for row in by_model] == [
         (None, 1, None),
         ("large-1", 1, 100),
@@ -264,7 +264,7 @@ def test_an_agent_that_asks_two_models_has_a_row_for_each(tmp_path: Path) -> Non
     for phase, model in (("plan", "b"), ("arch", "a"), ("design", "a")):
         story.answers(phase, usage=Usage(input_tokens=1), model=model)
     views = caught_up(tmp_path / "views.db", merged(story))
-    by_model = told(views, "costs")["totals"]["byModel"]
+    by_model = wire_report(views, "costs")["totals"]["byModel"]
     assert [(row["model"], row["turns"]) for row in by_model] == [("a", 2), ("b", 1)]
     views.close()
 
@@ -304,7 +304,7 @@ def test_waits_are_counted_by_cause_with_what_they_cost(stage: Stage, folded: An
         ("network", "planner", 1, 0, 1, 60_000, 2_000, 1, None),
         ("rate_limit", "planner", 2, 0, 2, 70_000, 4_000, 7, 3),
     ]
-    totals = told(folded(), "waits")["totals"]
+    totals = wire_report(folded(), "waits")["totals"]
     assert (totals["attempts"], totals["failures"], totals["waitedMs"]) == (4, 1, 130_000)
     assert [row["hour"] for row in totals["byHour"]] == ["2026-11-21T12:00:00.000Z"]
 
@@ -328,8 +328,8 @@ def test_a_range_of_time_is_half_open(deliveries: SqliteViews) -> None:
 
 
 def test_costs_count_by_when_they_arose(deliveries: SqliteViews) -> None:
-    assert told(deliveries, "costs", until=NOON + 4 * SECOND)["totals"]["turns"] == 6
-    assert told(deliveries, "costs", since=NOON + 4 * SECOND)["totals"]["tokens"] == 170
+    assert wire_report(deliveries, "costs", until=NOON + 4 * SECOND)["totals"]["turns"] == 6
+    assert wire_report(deliveries, "costs", since=NOON + 4 * SECOND)["totals"]["tokens"] == 170
 
 
 def test_a_kind_leaves_out_the_others(stage: Stage, folded: Any) -> None:
@@ -341,19 +341,19 @@ def test_a_kind_leaves_out_the_others(stage: Stage, folded: Any) -> None:
 
 
 def test_a_report_repeats_its_filters(deliveries: SqliteViews) -> None:
-    found = told(deliveries, "costs", since=NOON, kind="delivery", label="urgent")
-    assert found["filters"] == {
+    result = wire_report(deliveries, "costs", since=NOON, kind="delivery", label="urgent")
+    assert result["filters"] == {
         "from": "2026-11-21T12:00:00.000Z",
         "to": None,
         "kind": "delivery",
         "label": "urgent",
     }
-    assert found["name"] == "costs"
+    assert result["name"] == "costs"
 
 
 def test_an_unknown_report_is_unknown(deliveries: SqliteViews) -> None:
     with pytest.raises(Unknown, match="there are summary, budgets, quality, convergence, decisions, costs, waits"):
-        told(deliveries, "profits")
+        wire_report(deliveries, "profits")
 
 
 # -- forks ---------------------------------------------------------------------------------------------------------
@@ -370,8 +370,10 @@ def test_reports_count_the_shared_history_of_a_fork_once(tmp_path: Path) -> None
     views = caught_up(tmp_path / "views.db", log)
     before, middle = 66, 100
     for name in ("costs", "quality", "decisions"):
-        assert told(views, name)["totals"] == told(views, name, as_of=before)["totals"]
-    assert told(views, "costs", as_of=middle)["totals"] != told(views, "costs")["totals"], "not known to be a fork yet"
+        assert wire_report(views, name)["totals"] == wire_report(views, name, as_of=before)["totals"]
+    assert wire_report(views, "costs", as_of=middle)["totals"] != wire_report(views, "costs")["totals"], (
+        "not known to be a fork yet"
+    )
     assert rows(views, "budgets", "sessionId", "tokens") == [("delivery-1", 170), ("delivery-2", 170)]
     views.close()
 
@@ -380,10 +382,10 @@ def test_a_fork_of_a_finished_session_is_a_what_if_and_overrules_no_one(stage: S
     _converges(stage, "review-1", "NEEDS_FIX")
     stage.do("review-1", Decide(choice="skip", actor="Kim"))
     log = Twin(list(stage.events()))
-    asked = [found for found in log.events if found.event.TOPIC != "review.decided"]
-    cut = next(i for i, found in enumerate(asked) if found.event.TOPIC == "review.decision_requested") + 1
-    copied = [found._replace(session_id="review-2") for found in asked[:cut]]
-    decided = next(found for found in log.events if found.event.TOPIC == "review.decided")
+    asked = [result for result in log.events if result.event.TOPIC != "review.decided"]
+    cut = next(i for i, result in enumerate(asked) if result.event.TOPIC == "review.decision_requested") + 1
+    copied = [result._replace(session_id="review-2") for result in asked[:cut]]
+    decided = next(result for result in log.events if result.event.TOPIC == "review.decided")
     forked = SessionForked(source="review-1", source_version=cut, mode="live", profile=SHIPPED_V3)
     log.add([*copied, copied[-1]._replace(version=cut + 1, event=forked)])
     log.add([decided._replace(session_id="review-2", version=cut + 2)])
@@ -408,7 +410,10 @@ def test_a_report_at_a_position_equals_that_of_a_log_that_ends_there(tmp_path: P
         follower.catch_up()
         if recorded.position % 17 == 0:
             for name in REPORTS:
-                assert told(whole, name, as_of=recorded.position) == told(growing, name), (name, recorded.position)
+                assert wire_report(whole, name, as_of=recorded.position) == wire_report(growing, name), (
+                    name,
+                    recorded.position,
+                )
     assert dump(whole) == dump(growing)
     assert follower.problems() == []
     Follower(stage.store, whole).rebuild()
@@ -423,20 +428,20 @@ def test_rows_have_the_columns_of_their_report_and_add_up(tmp_path: Path, seed: 
     stage = wander(tmp_path, seed, steps=120)
     views = SqliteViews(tmp_path / "views.db")
     Follower(stage.store, views).catch_up()
-    for name, found in REPORTS.items():
-        assert {tuple(row) for row in told(views, name)["rows"]} == {found.columns}
-    costs, sessions = told(views, "costs"), stage.sessions()
+    for name, result in REPORTS.items():
+        assert {tuple(row) for row in wire_report(views, name)["rows"]} == {result.columns}
+    costs, sessions = wire_report(views, "costs"), stage.sessions()
     for name in ("turns", "turnsWithUnknownTokens", "turnsWithUnknownCost"):
         assert sum(row[name] for row in costs["rows"]) == costs["totals"][name]
         assert sum(row[name] for row in costs["totals"]["byAgent"]) == costs["totals"][name]
     spent = {
         row["sessionId"]: (row["tokens"], row["costMicros"], row["unknownTurns"])
-        for row in told(views, "budgets")["rows"]
+        for row in wire_report(views, "budgets")["rows"]
     }
     assert spent == {
         session.id: (session.spent.tokens, session.spent.cost_micros, session.spent.unknown) for session in sessions
     }
-    assert told(views, "summary")["totals"]["sessions"] == len(sessions)
+    assert wire_report(views, "summary")["totals"]["sessions"] == len(sessions)
     stage.store.close()
     views.close()
 
@@ -448,18 +453,18 @@ def test_readers_never_see_half_a_report_during_a_rebuild(tmp_path: Path) -> Non
     views = SqliteViews(tmp_path / "views.db")
     log = merged(*(success(f"delivery-{number}") for number in range(4)))
     Follower(log, views).catch_up()
-    before = {name: told(views, name) for name in REPORTS}
+    before = {name: wire_report(views, name) for name in REPORTS}
     seen: list[bool] = []
 
     def apply(db: Database, recorded: Recorded) -> None:
         summary.PROJECTION.apply(db, [recorded])
         if recorded.position % 20 == 0:
-            seen.append({name: told(views, name) for name in REPORTS} == before)
+            seen.append({name: wire_report(views, name) for name in REPORTS} == before)
 
-    others = [found.projection for found in REPORTS.values() if found.name != "summary"]
+    others = [result.projection for result in REPORTS.values() if result.name != "summary"]
     Follower(log, views, [replace(summary.PROJECTION, apply=each(apply), about=(DomainEvent,)), *others]).rebuild()
     assert seen == [True] * 13
-    assert {name: told(views, name) for name in REPORTS} == before
+    assert {name: wire_report(views, name) for name in REPORTS} == before
     views.close()
 
 

@@ -80,9 +80,9 @@ def test_a_running_delivery() -> None:
 
 
 def test_an_exhausted_delivery_says_by_what() -> None:
-    found = view(exhausted().delivery).wire()
-    assert (found["status"], found["finalSummary"]) == ("failed", "failed_budget_exhausted")
-    assert found["budget"] == {
+    result = view(exhausted().delivery).wire()
+    assert (result["status"], result["finalSummary"]) == ("failed", "failed_budget_exhausted")
+    assert result["budget"] == {
         "maxIterations": 1,
         "maxMinutes": 45,
         "startedAt": "2026-11-21T12:00:00.000Z",
@@ -92,12 +92,12 @@ def test_an_exhausted_delivery_says_by_what() -> None:
         "reason": "iterations",
         "unknownTurns": 4,
     }
-    assert found["feedback"] == "Validation failed at iteration 1 (test).\n2 failed"
+    assert result["feedback"] == "Validation failed at iteration 1 (test).\n2 failed"
 
 
 def test_a_failed_delivery_says_why() -> None:
-    found = view(Story().start().fails("crash", "exit 3").delivery).wire()
-    assert (found["status"], found["lastError"]) == ("failed", "exit 3")
+    result = view(Story().start().fails("crash", "exit 3").delivery).wire()
+    assert (result["status"], result["lastError"]) == ("failed", "exit 3")
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -105,7 +105,7 @@ def test_a_session_at_a_version_is_the_fold_of_the_history_up_to_there(seed: int
     story = wander(seed)
     sessions = Sessions(merged(story))
     for number in [len(story.events), 1, *range(len(story.events), 0, -1)]:
-        expected = fold("delivery", ((found.event, found.metadata) for found in story.events[:number]))
+        expected = fold("delivery", ((result.event, result.metadata) for result in story.events[:number]))
         assert sessions.get("delivery-1", number) == expected
 
 
@@ -113,7 +113,9 @@ def test_what_is_new_is_folded_onto_what_is_known() -> None:
     story, log = success(), Twin()
     sessions = Sessions(log)
     log.add(story.events[:3])
-    assert sessions.get("delivery-1") == fold("delivery", ((found.event, found.metadata) for found in story.events[:3]))
+    assert sessions.get("delivery-1") == fold(
+        "delivery", ((result.event, result.metadata) for result in story.events[:3])
+    )
     log.add(story.events[3:])
     assert sessions.get("delivery-1") == story.delivery
 
@@ -138,9 +140,9 @@ def test_a_step_through_a_long_history_folds_at_most_64_events(monkeypatch: pyte
     history = log.history
 
     def counted(session_id: str, *, after: int = 0, upto: int | None = None) -> object:
-        found = history(session_id, after=after, upto=upto)
-        folded.append(len(found))
-        return found
+        run = history(session_id, after=after, upto=upto)
+        folded.append(len(run))
+        return run
 
     monkeypatch.setattr(log, "history", counted)
     for version in range(len(story.events), 0, -7):
@@ -163,9 +165,9 @@ def test_only_so_many_sessions_are_kept() -> None:
     log = merged(success("delivery-1"), success("delivery-2"), success("delivery-3"))
     sessions = Sessions(log, capacity=2)
     for name in ("delivery-1", "delivery-2", "delivery-3", "delivery-1"):
-        found = sessions.get(name)
-        assert found is not None
-        assert (found.id, found.version) == (name, 66)
+        result = sessions.get(name)
+        assert result is not None
+        assert (result.id, result.version) == (name, 66)
     before = log.reads
     sessions.get("delivery-2", 66)
     assert log.reads == before + 1
@@ -176,6 +178,6 @@ def test_many_threads_read_the_same_session() -> None:
     sessions = Sessions(merged(story))
     versions = [number % 66 + 1 for number in range(200)]
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda version: sessions.get("delivery-1", version), versions * 4))
+        result = list(pool.map(lambda version: sessions.get("delivery-1", version), versions * 4))
     known = [fold("delivery", ((e.event, e.metadata) for e in story.events[:version])) for version in range(1, 67)]
-    assert found == [known[version - 1] for version in versions * 4]
+    assert result == [known[version - 1] for version in versions * 4]

@@ -33,9 +33,9 @@ class Reading:
         self._store, self.events = store, 0
 
     def history(self, session_id: str, *, after: int = 0, upto: int | None = None) -> list[Recorded]:
-        found = self._store.history(session_id, after=after, upto=upto)
-        self.events += len(found)
-        return found
+        story = self._store.history(session_id, after=after, upto=upto)
+        self.events += len(story)
+        return story
 
 
 @pytest.fixture
@@ -52,10 +52,10 @@ def log(store: Store, views: SqliteViews) -> Iterator[Reading]:
 
 def taken(log: Reading, store: Store, views: SqliteViews) -> Snapshots:
     """Snapshots of all there is."""
-    found = Snapshots(log, views, store.rows.hash_of, every=FEW)
-    found.seen(store.history("delivery-1"))
-    assert found.write() == 0
-    return found
+    result = Snapshots(log, views, store.rows.hash_of, every=FEW)
+    result.seen(store.history("delivery-1"))
+    assert result.write() == 0
+    return result
 
 
 def kept(views: SqliteViews) -> list[tuple[str, int]]:
@@ -113,9 +113,9 @@ def test_sessions_of_every_kind_come_back_as_they_were(tmp_path: Path) -> None:
         assert snapshots.write() == 0
         for session_id in store.rows.streams():
             for version in range(1, store.version(session_id) + 1):
-                found = Sessions(store, snapshots).get(session_id, version)
-                assert found == (plain := Sessions(store).get(session_id, version))
-                assert repr(found) == repr(plain)
+                result = Sessions(store, snapshots).get(session_id, version)
+                assert result == (plain := Sessions(store).get(session_id, version))
+                assert repr(result) == repr(plain)
                 kinds |= {kind_of(session_id)} if version >= 5 else set()
     assert kinds == {*KINDS, "channel"}
 
@@ -129,9 +129,9 @@ def test_records_come_back_as_they_were(tmp_path: Path) -> None:
             newest = store.version(session_id)
             Records(store, snapshots).of(session_id, max(1, newest - 3))
             snapshots.write()
-            found, plain = Records(store, snapshots).of(session_id, newest), Records(store).of(session_id, newest)
-            assert found == plain
-            assert repr(found) == repr(plain)
+            result, plain = Records(store, snapshots).of(session_id, newest), Records(store).of(session_id, newest)
+            assert result == plain
+            assert repr(result) == repr(plain)
             compared += newest >= 8
     assert compared > 10
 
@@ -144,8 +144,8 @@ def test_only_the_newest_snapshot_of_a_record_is_kept(log: Reading, store: Store
         snapshots.write()
     assert kept(views) == [("record", 46)]
     log.events = 0
-    found: Record = Records(log, snapshots).of("delivery-1", 46)
-    assert (found.version, len(found.entries), log.events) == (46, 46, 0)
+    result: Record = Records(log, snapshots).of("delivery-1", 46)
+    assert (result.version, len(result.entries), log.events) == (46, 46, 0)
 
 
 # -- never the truth ---------------------------------------------------------------------------------------------------

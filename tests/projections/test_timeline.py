@@ -14,7 +14,7 @@ def around(story: Story, at: int, **wanted: Any) -> list[timeline.Happened]:
 
 
 def highlights(story: Story) -> list[str]:
-    return [found.entry.topic for found in around(story, 1, highlights=True)]
+    return [result.entry.topic for result in around(story, 1, highlights=True)]
 
 
 def test_an_event_has_its_place_and_the_event_itself() -> None:
@@ -22,7 +22,7 @@ def test_an_event_has_its_place_and_the_event_itself() -> None:
     asked, answered = around(story, 3, before=1, after=1)
     assert asked.entry == Entry(3, NOON, "turn.requested", "planner", "planning", None, "delivery-1.t1", False)
     assert answered.entry == Entry(4, NOON + 1000, "turn.answered", "planner", "planning", None, "delivery-1.t1", False)
-    assert [found.recorded.event.TOPIC for found in (asked, answered)] == ["turn.requested", "turn.answered"]
+    assert [result.recorded.event.TOPIC for result in (asked, answered)] == ["turn.requested", "turn.answered"]
 
 
 def test_the_events_that_matter_are_highlighted() -> None:
@@ -45,15 +45,15 @@ def test_budget_and_failure_are_highlighted_too() -> None:
 
 def test_a_window_goes_around_a_version_and_never_beyond_the_newest() -> None:
     story = success()
-    assert [found.entry.version for found in around(story, 10, before=2, after=3)] == [9, 10, 11, 12, 13]
-    assert [found.entry.version for found in around(story, 10, before=2, after=3, newest=11)] == [9, 10, 11]
-    assert [found.entry.version for found in around(story, 10, before=20, after=0, newest=3)] == [1, 2, 3]
+    assert [result.entry.version for result in around(story, 10, before=2, after=3)] == [9, 10, 11, 12, 13]
+    assert [result.entry.version for result in around(story, 10, before=2, after=3, newest=11)] == [9, 10, 11]
+    assert [result.entry.version for result in around(story, 10, before=20, after=0, newest=3)] == [1, 2, 3]
 
 
 def test_as_many_turns_of_the_roles_are_found() -> None:
-    found = around(success(), 40, before=2, after=2, roles=("dev",))
-    assert [each.entry.role for each in found] == ["dev"] * 4
-    assert all(each.recorded.version == each.entry.version for each in found)
+    result = around(success(), 40, before=2, after=2, roles=("dev",))
+    assert [each.entry.role for each in result] == ["dev"] * 4
+    assert all(each.recorded.version == each.entry.version for each in result)
 
 
 def test_the_busiest_role_comes_first() -> None:

@@ -113,9 +113,9 @@ def test_damaged_views_are_not_retried(tmp_path: Path) -> None:
         file.seek(8_192)
         file.write(b"\xff" * (path.stat().st_size - 8_192))
     views = SqliteViews(path)
-    with views.reading() as db, pytest.raises(Broken, match=r"do not answer: .+ may be deleted") as found:
+    with views.reading() as db, pytest.raises(Broken, match=r"do not answer: .+ may be deleted") as result:
         db.execute("SELECT sum(n) FROM numbers").fetchone()
-    assert isinstance(found.value, ViewsUnavailable)
+    assert isinstance(result.value, ViewsUnavailable)
     views.close()
 
 

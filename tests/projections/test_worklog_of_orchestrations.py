@@ -57,8 +57,8 @@ def test_a_run_at_its_checkpoint(tmp_path: Path) -> None:
     stage.answers(RUN, plan(first, subtask(EMPLOYEES[1].name, "docs", start_phase=5)))
     stage.answers(RUN, "Login works.").answers(RUN, "Written\nup.")
     verdict = {"agent": EMPLOYEES[1].name, "pass": True, "feedback": ""}
-    told = {**verdicts(Backend=True), "allDone": False}
-    stage.answers(RUN, {**told, "verdicts": [*told["verdicts"], verdict]})
+    content = {**verdicts(Backend=True), "allDone": False}
+    stage.answers(RUN, {**content, "verdicts": [*content["verdicts"], verdict]})
     text = worklog(stage)
     assert "\n- Status: checkpoint\n- Rounds: 1/3\n" in text
     assert text[text.index("## Verification") :] == (

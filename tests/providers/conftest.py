@@ -24,8 +24,8 @@ def program(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def provider() -> Iterator[Provider]:
-    with Provider() as found:
-        yield found
+    with Provider() as result:
+        yield result
 
 
 @pytest.fixture

@@ -73,9 +73,9 @@ def counted(turns: list[Json], provider: Provider) -> None:
 
 def left_running(folder: Path) -> list[str]:
     """Processes that were started below the folder."""
-    found = []
+    result = []
     for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if int(path.name) != os.getpid() and f"HOME={folder}".encode() in (path / "environ").read_bytes():
-                found.append((path / "cmdline").read_bytes().replace(b"\0", b" ").decode())
-    return found
+                result.append((path / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+    return result

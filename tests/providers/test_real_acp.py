@@ -47,11 +47,11 @@ def test_a_delivery_fixes_a_failing_test(
 ) -> None:
     provider.rules = delivery()
     assert carry_out([*RUN, "--team", str(team(repository, program, provider.url))]) == 0, capsys.readouterr()
-    found = events(capsys)
-    turns = answered(found)
+    recorded = events(capsys)
+    turns = answered(recorded)
     assert [turn["role"] for turn in turns] == ["planner", "architect", "designer", "dev", "reviewer"]
     assert turns[3]["files"] == ["calc.py"]
-    assert [tool["title"] for did in data(found, "turn.activity_recorded") for tool in did["tools"]] == [FIX]
+    assert [tool["title"] for did in data(recorded, "turn.activity_recorded") for tool in did["tools"]] == [FIX]
     asked = sum(usage.input for _, usage in provider.calls if usage.fresh > 10)
     known = [turn["usage"]["inputTokens"] for turn in turns]
     if program == "gemini":  # it counts every call of a turn
@@ -76,10 +76,10 @@ def test_a_question_is_answered_by_a_person(program: str, provider: Provider, re
         assert client.post(f"/api/sessions/{name}/permission", json=answer).status_code == 200
         status = ended(client, name, seconds=SECONDS)["status"]
         assert status == "success" if decision == "allow" else "failed"
-        found = history(client, name)
-        [dev] = [one for one in only(found, "turn.answered") if one["role"] == "dev"]
+        story = history(client, name)
+        [dev] = [one for one in only(story, "turn.answered") if one["role"] == "dev"]
         assert dev["files"] == (["calc.py"] if decision == "allow" else [])
-        assert sum(one["denied"] for one in only(found, "turn.activity_recorded")) == (decision == "deny")
+        assert sum(one["denied"] for one in only(story, "turn.activity_recorded")) == (decision == "deny")
 
 
 def test_one_agent_in_all_roles_of_an_orchestration_of_two_rounds(
@@ -94,13 +94,13 @@ def test_one_agent_in_all_roles_of_an_orchestration_of_two_rounds(
     ]
     words = ["orchestrate", "Fix add and check it, then document it", "--triage", "orchestrate"]
     assert carry_out([*words, "--team", str(team(repository, program, provider.url))]) == 0, capsys.readouterr()
-    found = events(capsys)
-    turns = answered(found)
+    recorded = events(capsys)
+    turns = answered(recorded)
     assert [turn["role"] for turn in turns] == ["planner", "backend", "judge", "backend", "judge"]
     [first, second] = [turn["resumed"] for turn in turns if turn["role"] == "judge"]
     assert not first
     assert second or program == "gemini"  # whose `session/load` often finds nothing in a new process
-    assert data(found, "turn.failed") == []
+    assert data(recorded, "turn.failed") == []
 
 
 def test_a_refused_login_ends_the_turn(

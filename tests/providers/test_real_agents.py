@@ -33,12 +33,12 @@ def test_a_delivery_fixes_a_failing_test_and_counts_what_the_provider_counted(
     provider.rules = delivery()
     code = carry_out([*RUN, "--team", team(repository, program, provider.url)])
     assert code == 0, capsys.readouterr()
-    found = events(capsys)
-    turns = answered(found)
+    recorded = events(capsys)
+    turns = answered(recorded)
     assert [turn["role"] for turn in turns] == ["planner", "architect", "designer", "dev", "reviewer"]
     assert [turn.get("files", []) for turn in turns] == [[], [], [], ["calc.py"], []]
     counted(turns, provider)
-    activities = {each["turnId"]: each for each in data(found, "turn.activity_recorded")}
+    activities = {each["turnId"]: each for each in data(recorded, "turn.activity_recorded")}
     assert all(activities[turn["turnId"]]["transcript"] for turn in turns)
     [tool] = activities[turns[3]["turnId"]]["tools"]
     assert (tool["tool"], tool["denied"]) == ("execute", False)
@@ -58,12 +58,12 @@ def test_one_agent_in_all_roles_of_an_orchestration_of_two_rounds(
     words = ["orchestrate", "Fix add and check it, then document it", "--triage", "orchestrate"]
     code = carry_out([*words, "--team", team(repository, program, provider.url)])
     assert code == 0, capsys.readouterr()
-    found = events(capsys)
-    turns = answered(found)
+    recorded = events(capsys)
+    turns = answered(recorded)
     counted(turns, provider)
     assert [turn["role"] for turn in turns] == ["planner", "backend", "judge", "backend", "judge"]
     assert [turn.get("resumed") for turn in turns if turn["role"] == "judge"] == [False, True]
-    assert not [event for event in found if event["type"] == "turn.failed"]
+    assert not [event for event in recorded if event["type"] == "turn.failed"]
 
 
 @pytest.mark.parametrize(
@@ -94,9 +94,9 @@ def test_a_discussion_reaches_its_decision_and_changes_no_file(
     (repository / "calc.py").write_text(changed)
     code = carry_out([*words, "--team", team(repository, program, provider.url)])
     assert code == 6, capsys.readouterr()
-    found = events(capsys)
-    assert not data(found, "turn.failed") and not data(found, "turn.attempt_failed")
-    turns = answered(found)
+    recorded = events(capsys)
+    assert not data(recorded, "turn.failed") and not data(recorded, "turn.attempt_failed")
+    turns = answered(recorded)
     assert {turn["role"] for turn in turns} == set(roles)
     assert all(turn.get("files", []) == [] for turn in turns)
     counted(turns, provider)
@@ -111,9 +111,9 @@ def test_one_refusal_for_the_rate_is_waited_out(
     provider.rules = delivery(planner=Step(status=429, headers=(("Retry-After", "1"), ("retry-after-ms", "1000"))))
     code = carry_out([*RUN, "--team", team(repository, program, provider.url)])
     assert code == 0, capsys.readouterr()
-    found = events(capsys)
-    assert {each["failure"]["code"] for each in data(found, "turn.attempt_failed")} <= {"rate_limit"}
-    counted(answered(found), provider)
+    recorded = events(capsys)
+    assert {each["failure"]["code"] for each in data(recorded, "turn.attempt_failed")} <= {"rate_limit"}
+    counted(answered(recorded), provider)
 
 
 def test_final_failures_end_at_once_and_can_be_retried(

@@ -26,9 +26,9 @@ def test_a_server_killed_during_a_turn_continues_after_a_restart(
         until(lambda: developer.taken == 1, what="the developer's turn", seconds=SECONDS)
         server.kill()
         server.start()
-        found = ended(server.client, session_id, seconds=SECONDS)
-        assert found["status"] == "success", found["finalSummary"]
-        assert [each["path"] for each in found["result"]["files"]] == ["calc.py"]
+        result = ended(server.client, session_id, seconds=SECONDS)
+        assert result["status"] == "success", result["finalSummary"]
+        assert [each["path"] for each in result["result"]["files"]] == ["calc.py"]
         turns = [each for each in only(events(server.client, session_id), "turn.answered") if each["agent"] == "Agent"]
         assert [turn["role"] for turn in turns] == ["planner", "architect", "designer", "dev", "reviewer"]
     assert left_running(tmp_path) == []

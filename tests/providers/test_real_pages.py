@@ -106,10 +106,10 @@ def test_the_page_of_a_finished_turn_shows_what_the_program_did(
         page = browser.new_context(locale="en", java_script_enabled=False).new_page()
         page.goto(f"{server.url}/sessions/{session_id}/turns/{turn}")
         steps = page.locator(".story > li")
-        told = [words for words in steps.all_inner_texts() if not words.startswith("Notice")]
-        assert len(told) == 2, told
-        assert re.match(r"(?s)Run\s.*✕.*1 failed", told[0]), told
-        assert re.match(r"(?s)Run\s.*sed -i", told[1]), told
+        texts = [words for words in steps.all_inner_texts() if not words.startswith("Notice")]
+        assert len(texts) == 2, texts
+        assert re.match(r"(?s)Run\s.*✕.*1 failed", texts[0]), texts
+        assert re.match(r"(?s)Run\s.*sed -i", texts[1]), texts
         expect(page.get_by_text("Fixed the sign.")).to_have_count(1)
         expect(page.locator("#part-task[open]")).to_contain_text("login page")
 

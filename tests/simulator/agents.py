@@ -183,13 +183,13 @@ def _plan() -> str:
 
 
 def _verdicts(turn: Turn, *, passed: bool) -> str:
-    found = [_verdict(name, passed=passed) for name in turn.expects]
-    return json.dumps({"verdicts": found, "allDone": False})
+    result = [_verdict(name, passed=passed) for name in turn.expects]
+    return json.dumps({"verdicts": result, "allDone": False})
 
 
 def _verdict(expected: str, *, passed: bool) -> dict[str, Any]:
-    found = re.fullmatch(r"(.*)#(s\d+)", expected)
-    who = {"agent": found[1], "subtask": found[2]} if found else {"agent": expected}
+    result = re.fullmatch(r"(.*)#(s\d+)", expected)
+    who = {"agent": result[1], "subtask": result[2]} if result else {"agent": expected}
     return {**who, "pass": passed, "feedback": "seen"}
 
 

@@ -14,8 +14,8 @@ ROOT = Path("/simulated")
 
 def state_of(files: Files, parent: str | None) -> str:
     """The id of a recorded state: of what it holds and of what came before."""
-    told = repr((sorted(files.items()), parent)).encode()
-    return sha1(told, usedforsecurity=False).hexdigest()
+    output = repr((sorted(files.items()), parent)).encode()
+    return sha1(output, usedforsecurity=False).hexdigest()
 
 
 class MemoryWorkspace:

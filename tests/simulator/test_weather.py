@@ -35,13 +35,13 @@ def test_a_thousand_sessions_with_faults_end_as_without_faults() -> None:
 
 def test_without_a_person_each_session_succeeds_or_stops_with_a_next_action() -> None:
     """The way on is `retry` after a failed turn, `extend` after a used-up budget or a run without progress."""
-    found = world(2, 0.2, deliveries=40, orchestrations=10, person=False)
-    rests = {name: found.outcomes[name] for name, outcome in found.outcomes.items() if outcome.waits}
+    result = world(2, 0.2, deliveries=40, orchestrations=10, person=False)
+    rests = {name: result.outcomes[name] for name, outcome in result.outcomes.items() if outcome.waits}
     assert rests
-    assert {outcome.status for name, outcome in found.outcomes.items() if name not in rests} <= {"success", "done"}
+    assert {outcome.status for name, outcome in result.outcomes.items() if name not in rests} <= {"success", "done"}
     for name, outcome in rests.items():
         assert ("retry" if outcome.turn_failed else "extend") in outcome.actions, name
-    assert found.asked.twice == []
+    assert result.asked.twice == []
 
 
 def test_the_same_seed_writes_the_same_log() -> None:

@@ -167,10 +167,10 @@ class World:
 
     def digest(self) -> str:
         """Of every event in the log, in order."""
-        told = sha256()
+        output = sha256()
         for row in self.log.rows:
-            told.update(repr(row).encode())
-        return told.hexdigest()
+            output.update(repr(row).encode())
+        return output.hexdigest()
 
     # -- the story -------------------------------------------------------------------------------------------------
 

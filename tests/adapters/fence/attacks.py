@@ -171,8 +171,8 @@ def writes(place: dict[str, Any], actor: str) -> Iterator[Try]:
 
 def is_same(folder: str, number: list[int]) -> bool:
     """Whether the folder is the one of the scene, and not one of the same name inside the fence."""
-    found = os.stat(folder)
-    return [found.st_dev, found.st_ino] == number
+    result = os.stat(folder)
+    return [result.st_dev, result.st_ino] == number
 
 
 def write_new(folder: Path, actor: str) -> object:
@@ -257,9 +257,9 @@ WRITES = (
 def kernel(place: dict[str, Any], actor: str) -> Iterator[Try]:
     """Opened for writing, never written."""
     settings = ("core_pattern", "hostname", "modprobe", "panic", "yama/ptrace_scope", "randomize_va_space")
-    found = [*(f"/proc/sys/kernel/{name}" for name in settings), "/proc/sys/vm/drop_caches", "/proc/sysrq-trigger"]
-    found += ["/proc/sys/net/ipv4/ip_forward", "/proc/sys/fs/file-max", "/sys/kernel/profiling", "/sys/power/state"]
-    for path in found:
+    result = [*(f"/proc/sys/kernel/{name}" for name in settings), "/proc/sys/vm/drop_caches", "/proc/sysrq-trigger"]
+    result += ["/proc/sys/net/ipv4/ip_forward", "/proc/sys/fs/file-max", "/sys/kernel/profiling", "/sys/power/state"]
+    for path in result:
         if os.geteuid() == 0 and os.path.exists(path):
             yield f"files/set{path}", lambda p=path: os.open(p, os.O_WRONLY)
     if os.geteuid() == 0:
@@ -298,8 +298,8 @@ def read_all(pattern: str) -> Iterator[bytes]:
 
 def leaked() -> list[str]:
     """Descriptors beside the usual three that came with the program."""
-    found = [f"/proc/self/fd/{number}" for number in range(3, 64) if os.path.exists(f"/proc/self/fd/{number}")]
-    return [os.readlink(path) for path in found]
+    result = [f"/proc/self/fd/{number}" for number in range(3, 64) if os.path.exists(f"/proc/self/fd/{number}")]
+    return [os.readlink(path) for path in result]
 
 
 def processes(place: dict[str, Any], actor: str) -> Iterator[Try]:
@@ -487,11 +487,11 @@ def command_line(place: dict[str, Any], actor: str) -> Iterator[Try]:
 
 def hansard(place: dict[str, Any], settings: dict[str, str], *words: str) -> bool:
     env = {**os.environ, **settings, "PYTHONPATH": place["root"], "PYTHONDONTWRITEBYTECODE": "1"}
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "api", *words], env=env, capture_output=True, timeout=30, cwd=scratch()
     )
     # 4: understood and refused by the state of the session, which only whoever may decide is told
-    return found.returncode in (0, 4) and b"Traceback" not in found.stderr
+    return result.returncode in (0, 4) and b"Traceback" not in result.stderr
 
 
 # -- the disk, and what comes afterwards -------------------------------------------------------------------------------
@@ -507,8 +507,8 @@ def disk(place: dict[str, Any], actor: str) -> Iterator[Try]:
 
 def roomy(folder: str) -> bool:
     with tempfile.NamedTemporaryFile(dir=folder):
-        found = os.statvfs(folder)
-        return found.f_blocks * found.f_frsize > BIG
+        result = os.statvfs(folder)
+        return result.f_blocks * result.f_frsize > BIG
 
 
 def plants(place: dict[str, Any], actor: str) -> Iterator[Try]:
@@ -623,8 +623,8 @@ def status(name: str) -> str:
 
 
 def output(*words: str) -> str:
-    found = subprocess.run(words, capture_output=True, timeout=15)
-    return found.stdout.decode(errors="replace") if found.returncode == 0 else ""
+    result = subprocess.run(words, capture_output=True, timeout=15)
+    return result.stdout.decode(errors="replace") if result.returncode == 0 else ""
 
 
 def tried(attempt: Callable[[], object]) -> bool:

@@ -99,13 +99,13 @@ class Scene:
     def survivors(self, actor: str) -> dict[int, str]:
         """Processes of this scene's actor that are alive."""
         needle = f"90.{self.mark}{actor == 'agent':d}".encode()
-        found = {}
+        result = {}
         for path in Path("/proc").glob("[0-9]*/cmdline"):
             with contextlib.suppress(OSError):
                 line = path.read_bytes()
                 if needle in line:
-                    found[int(path.parent.name)] = line.replace(b"\0", b" ").decode()
-        return found
+                    result[int(path.parent.name)] = line.replace(b"\0", b" ").decode()
+        return result
 
     def end_survivors(self, actor: str) -> None:
         for pid in self.survivors(actor):
@@ -203,12 +203,12 @@ class Scene:
         self._stack.callback(_end, listener, thread)
 
     def _addresses(self) -> dict[str, tuple[int, str]]:
-        found = {"loopback": (int(socket.AF_INET), "127.0.0.1"), "any": (int(socket.AF_INET), "0.0.0.0")}  # noqa: S104
-        found["loopback of IPv6"] = (int(socket.AF_INET6), "::1")
+        result = {"loopback": (int(socket.AF_INET), "127.0.0.1"), "any": (int(socket.AF_INET), "0.0.0.0")}  # noqa: S104
+        result["loopback of IPv6"] = (int(socket.AF_INET6), "::1")
         with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.connect(("192.0.2.1", 9))  # no packet is sent; it says which address would be used
-            found["machine"] = (int(socket.AF_INET), probe.getsockname()[0])
-        return found
+            result["machine"] = (int(socket.AF_INET), probe.getsockname()[0])
+        return result
 
     def _write_place(self, name: str, *, control: bool) -> Path:
         for target in self.folders().values():  # a control may have used them up
@@ -265,13 +265,13 @@ class Scene:
         self._stack.callback(shared.unlink, missing_ok=True)
         segment = libc.shmget(self.mark, 4_096, 0o1600)
         self._stack.callback(libc.shmctl, segment, 0, None)
-        found: dict[str, object] = {"shared": str(shared), "segment": self.mark}
+        result: dict[str, object] = {"shared": str(shared), "segment": self.mark}
         add, keyctl = KEYCTL.get(os.uname().machine, (0, 0))
         name = f"hansard-test-{self.mark}"
         if add and (entry := libc.syscall(add, b"user", name.encode(), b"x", 1, -4)) > 0:
             self._stack.callback(libc.syscall, keyctl, 9, entry, -4)
-            found |= {"keyring": name, "keyctl": keyctl}
-        return found
+            result |= {"keyring": name, "keyctl": keyctl}
+        return result
 
     def _report(self, session_id: str, actor: str) -> dict[str, bool]:
         [report] = (self.server.data / "workspaces" / session_id).glob(f"tree-*/attacks-{actor}.json")
@@ -298,13 +298,13 @@ def team(folder: Path) -> Path:
 
 @contextlib.contextmanager
 def scene(folder: Path, **settings: object) -> Iterator[Scene]:
-    found = Scene(folder, team=team(folder), **settings)
+    result = Scene(folder, team=team(folder), **settings)
     try:
-        yield found
+        yield result
     finally:
         for actor in ("agent", "validation"):
-            found.end_survivors(actor)
-        found.close()
+            result.end_survivors(actor)
+        result.close()
 
 
 def _greeting(listener: socket.socket) -> None:
@@ -336,8 +336,8 @@ def _end(listener: socket.socket, thread: threading.Thread) -> None:
 
 
 def _number(path: Path) -> tuple[int, int]:
-    found = path.stat()
-    return found.st_dev, found.st_ino
+    result = path.stat()
+    return result.st_dev, result.st_ino
 
 
 def _readable(path: str) -> bool:

@@ -227,8 +227,8 @@ def test_an_unreadable_folder_on_the_path_is_left_out(tmp_path: Path) -> None:
     try:
         if account == 0:
             os.seteuid(65_534)
-        found = programs(["sh"], {"PATH": f"{closed / 'bin'}:/usr/bin:/bin"}, hides=lambda _: False)
+        result = programs(["sh"], {"PATH": f"{closed / 'bin'}:/usr/bin:/bin"}, hides=lambda _: False)
     finally:
         os.seteuid(account)
         closed.chmod(0o700)
-    assert not any(path.is_relative_to(closed) for path in found)
+    assert not any(path.is_relative_to(closed) for path in result)

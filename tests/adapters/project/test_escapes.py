@@ -49,9 +49,9 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_an_editable_install_of_the_checkout_is_overruled_by_the_workspace(environment: Path, tmp_path: Path) -> None:
     workspace = write(tmp_path / "w", **{"pyproject.toml": "", "src/lib/__init__.py": ""})
-    found = look(workspace, str(environment / "env/bin/python"), "-m", "pytest")
-    assert found.escapes == ()
-    assert dict(found.env)["PYTHONPATH"].startswith(str(workspace / "src"))
+    result = look(workspace, str(environment / "env/bin/python"), "-m", "pytest")
+    assert result.escapes == ()
+    assert dict(result.env)["PYTHONPATH"].startswith(str(workspace / "src"))
 
 
 def test_an_editable_install_that_wins_over_the_import_path_is_an_escape(environment: Path, tmp_path: Path) -> None:
@@ -60,11 +60,11 @@ def test_an_editable_install_that_wins_over_the_import_path_is_an_escape(environ
     stubborn.write_text(f"import sys; sys.path.insert(0, {str(environment / 'checkout/src')!r})\n")
     try:
         workspace = write(tmp_path / "w", **{"pyproject.toml": "", "src/lib/__init__.py": ""})
-        found = look(workspace, str(environment / "env/bin/python"), "-m", "pytest")
+        result = look(workspace, str(environment / "env/bin/python"), "-m", "pytest")
     finally:
         stubborn.unlink()
-    assert [escape.what for escape in found.escapes] == ["Python package lib"]
-    assert found.escapes[0].path == str(environment / "checkout/src/lib/__init__.py")
+    assert [escape.what for escape in result.escapes] == ["Python package lib"]
+    assert result.escapes[0].path == str(environment / "checkout/src/lib/__init__.py")
 
 
 def test_a_package_without_src_is_overruled_too(environment: Path, tmp_path: Path) -> None:
@@ -77,8 +77,8 @@ def test_a_script_shows_its_interpreter_in_its_first_line(environment: Path, tmp
     tool = environment / "env/bin/pytest"
     tool.write_text(f"#!{environment / 'env/bin/python'}\n")
     tool.chmod(0o755)
-    found = look(workspace, "pytest", "-q", env={"PATH": f"{environment / 'env/bin'}:{os.environ['PATH']}"})
-    assert "PYTHONPATH" in dict(found.env)
+    result = look(workspace, "pytest", "-q", env={"PATH": f"{environment / 'env/bin'}:{os.environ['PATH']}"})
+    assert "PYTHONPATH" in dict(result.env)
 
 
 def test_a_package_installed_from_the_workspace_is_not_an_escape(tmp_path: Path) -> None:

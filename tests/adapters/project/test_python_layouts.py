@@ -73,24 +73,24 @@ def test_the_workspace_wins_in_every_layout(
 ) -> None:
     checkout, workspace = (write(tmp_path / name, module, metadata) for name in ("checkout", "w"))
     install(programs, str(checkout / root))
-    found = look(programs, checkout, workspace, "check")
-    assert found.escapes == ()
-    assert str(workspace / root) in dict(found.env)["PYTHONPATH"].split(":")
+    result = look(programs, checkout, workspace, "check")
+    assert result.escapes == ()
+    assert str(workspace / root) in dict(result.env)["PYTHONPATH"].split(":")
 
 
 @pytest.mark.parametrize("argv", CALLS.values(), ids=CALLS)
 def test_the_workspace_wins_however_python_is_called(programs: Path, tmp_path: Path, argv: tuple[str, ...]) -> None:
     checkout, workspace = (write(tmp_path / name, "src/shop/__init__.py", "setup.py") for name in ("checkout", "w"))
     install(programs, str(checkout / "src"))
-    found = look(programs, checkout, workspace, *argv)
-    assert (found.escapes, dict(found.env)) == ((), {"PYTHONPATH": str(workspace / "src")})
+    result = look(programs, checkout, workspace, *argv)
+    assert (result.escapes, dict(result.env)) == ((), {"PYTHONPATH": str(workspace / "src")})
 
 
 def test_a_module_that_wins_over_the_import_path_is_an_escape(programs: Path, tmp_path: Path) -> None:
     checkout, workspace = (write(tmp_path / name, "shop.py", "setup.py") for name in ("checkout", "w"))
     install(programs, f"import sys; sys.path.insert(0, {str(checkout)!r})")
-    found = look(programs, checkout, workspace, "make", "test")
-    assert [(escape.what, escape.path) for escape in found.escapes] == [("Python package shop", f"{checkout}/shop.py")]
+    result = look(programs, checkout, workspace, "make", "test")
+    assert [(escape.what, escape.path) for escape in result.escapes] == [("Python package shop", f"{checkout}/shop.py")]
 
 
 def test_what_only_the_checkout_has_does_not_matter(programs: Path, tmp_path: Path) -> None:

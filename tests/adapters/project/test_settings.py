@@ -67,9 +67,9 @@ def test_a_checkout_without_the_file_has_the_defaults(tmp_path: Path) -> None:
 def test_what_is_wrong_is_named_with_its_line(text: str, place: str, problem: str) -> None:
     with pytest.raises(BadProject) as refused:
         parse(text)
-    ((found, said),) = refused.value.places.items()
-    assert found == place
-    assert problem in said
+    ((result, output),) = refused.value.places.items()
+    assert result == place
+    assert problem in output
 
 
 def test_risky_settings_wait_for_trust(tmp_path: Path) -> None:
@@ -142,9 +142,9 @@ def test_init_finds_what_the_tests_need(tmp_path: Path, files: dict[str, str], s
     for name, content in ({"pyproject.toml": '[project]\nname = "x"\n', "conftest.py": ""} | files).items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(content)
-    found = discover(tmp_path)
-    assert found.setup[-1].endswith(setup)
-    assert parse(project_file(found)).validation_steps()
+    result = discover(tmp_path)
+    assert result.setup[-1].endswith(setup)
+    assert parse(project_file(result)).validation_steps()
 
 
 def test_init_reads_node_go_cargo_and_make(tmp_path: Path) -> None:
@@ -184,9 +184,9 @@ def test_init_finds_tests_without_a_python_project(
 
 
 def test_init_says_what_it_did_not_find(tmp_path: Path) -> None:
-    found = discover(tmp_path)
-    assert found.missing == ["a test command: add one to [validation] commands"]
-    assert parse(project_file(found)).validation.commands == ()
+    result = discover(tmp_path)
+    assert result.missing == ["a test command: add one to [validation] commands"]
+    assert parse(project_file(result)).validation.commands == ()
 
 
 def test_init_makes_a_team_of_what_is_installed(tmp_path: Path) -> None:

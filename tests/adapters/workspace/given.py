@@ -22,13 +22,13 @@ def write(folder: Path, files: dict[str, str]) -> None:
 
 def contents(folder: Path) -> dict[str, str]:
     """Every file below, outside of `.git`; links as their targets."""
-    found = {}
+    result = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
         if ".git" in name.parts or not (path.is_file() or path.is_symlink()):
             continue
-        found[str(name)] = f"-> {path.readlink()}" if path.is_symlink() else path.read_text()
-    return found
+        result[str(name)] = f"-> {path.readlink()}" if path.is_symlink() else path.read_text()
+    return result
 
 
 SOURCE = {"a.txt": "a\n", "src/b.py": "b\n", "한 글/ü x.md": "k\n", ".gitignore": "*.log\n.venv/\n"}

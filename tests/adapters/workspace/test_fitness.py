@@ -18,9 +18,9 @@ GITS = "is inside a .git folder; choose the working tree that contains it"
 @pytest.fixture
 def ours(tmp_path: Path) -> Path:
     """Where Hansard keeps its data, beside the person's projects."""
-    found = tmp_path / "home" / "data"
-    write(found, {"workspaces/s1/repo.git/HEAD": "", "examples/s1/shop/a.py": ""})
-    return found
+    result = tmp_path / "home" / "data"
+    write(result, {"workspaces/s1/repo.git/HEAD": "", "examples/s1/shop/a.py": ""})
+    return result
 
 
 def refused(folder: Path, ours: Path, room: Room | None = None) -> str:
@@ -154,8 +154,8 @@ def test_a_folder_without_git_has_so_much_room(
     check(folder, ours=ours)
     if expected is None:
         return check(folder, ours=ours, room=ROOM)
-    said = refused(folder, ours, ROOM)
-    assert said.startswith(expected) and "make it a git repository" in said
+    output = refused(folder, ours, ROOM)
+    assert output.startswith(expected) and "make it a git repository" in output
     git(folder, "init", "-q")
     return check(folder, ours=ours, room=ROOM)
 
@@ -186,8 +186,8 @@ def test_errors_of_a_copy_never_consist_of_gits_output_alone(
     tmp_path: Path, workspaces: Workspaces, source: Path
 ) -> None:
     for place in (source / ".git" / "objects").glob("??"):
-        for found in place.iterdir():
-            found.chmod(0o600)
-            found.write_bytes(b"broken")
+        for result in place.iterdir():
+            result.chmod(0o600)
+            result.write_bytes(b"broken")
     with pytest.raises(WorkspaceError, match=r"^The workspace cannot be made from .*/the source: git "):
         workspaces.open("s1", source)

@@ -216,11 +216,11 @@ def test_a_repository_is_copied_even_during_a_cleanup(
 ) -> None:
     """Git copies a repository of the same machine file by file, and fails when one is packed away under its hands."""
     plant(source, tmp_path / "marker")
-    found = shutil.which("git")
+    result = shutil.which("git")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "git").write_text(
         f"#!/bin/sh\ncase \"$*\" in *--no-local*) ;; *' clone '*) echo 'failed to copy file' >&2; exit 128;; esac\n"
-        f'exec {found} "$@"\n'
+        f'exec {result} "$@"\n'
     )
     (tmp_path / "bin" / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")

@@ -108,8 +108,8 @@ def test_the_files_of_nested_repositories_are_recorded(of_git: Workspace) -> Non
     git(folder / "one", "add", "x")
     git(folder / "one", "commit", "-q", "-m", "x")
     state = of_git.snapshot(folder, message="m", parent=of_git.base())
-    found = of_git.changed_files(of_git.base(), state)
-    assert found == ("one/.gitignore", "one/two/.gitignore", "one/two/x", "one/x")
+    result = of_git.changed_files(of_git.base(), state)
+    assert result == ("one/.gitignore", "one/two/.gitignore", "one/two/x", "one/x")
     assert contents(of_git.checkout(tree=None, slot=0)) == SOURCE
 
 

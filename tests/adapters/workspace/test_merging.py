@@ -67,8 +67,8 @@ def test_a_change_follows_the_file_that_the_other_has_moved(of_git: Workspace) -
 def test_a_new_file_stays_in_place_although_the_folder_was_moved(of_git: Workspace) -> None:
     ours = changed(of_git, lambda folder: rename(folder, "src", "lib"), slot=0)
     theirs = changed(of_git, {"src/c.py": "c\n"}, slot=1)
-    found = merged(of_git, ours, theirs)
-    assert {name for name in found if name.endswith(".py")} == {"lib/b.py", "src/c.py"}
+    story = merged(of_git, ours, theirs)
+    assert {name for name in story if name.endswith(".py")} == {"lib/b.py", "src/c.py"}
 
 
 def test_four_who_work_at_once_lose_nothing(of_git: Workspace) -> None:
@@ -177,16 +177,16 @@ def test_merging_touches_no_folder(of_git: Workspace, source: Path) -> None:
 def test_no_driver_of_the_project_runs_and_no_attribute_of_it_decides(of_git: Workspace, tmp_path: Path) -> None:
     """Rule 7. `merge=union` would hide a conflict, `-merge` would make one; a driver is a command."""
     attributes = "a.txt merge=union\nlong.txt -merge\n*.evil merge=evil\n"
-    given = {".gitattributes": attributes, "long.txt": LONG, "x.evil": LONG}
-    start = changed(of_git, given, slot=0)
+    fields = {".gitattributes": attributes, "long.txt": LONG, "x.evil": LONG}
+    start = changed(of_git, fields, slot=0)
     for slot in (0, 1):
         plant(of_git.checkout(tree=start, slot=slot), tmp_path / "marker")
     early, late = (LONG.replace(f"line {number}\n", "changed\n") for number in (3, 30))
     ours = changed(of_git, {"long.txt": early, "x.evil": early}, slot=0, parent=start)
     theirs = changed(of_git, {"long.txt": late, "x.evil": late}, slot=1, parent=start)
     both = early.replace("line 30\n", "changed\n")
-    found = merged(of_git, ours, theirs)
-    assert (found["long.txt"], found["x.evil"]) == (both, both)
+    story = merged(of_git, ours, theirs)
+    assert (story["long.txt"], story["x.evil"]) == (both, both)
     one, other = (changed(of_git, {"a.txt": f"{n}\n"}, slot=n, parent=start) for n in (0, 1))
     with pytest.raises(WorkspaceError, match=r"the same lines of a\.txt"):
         of_git.merge(ours=one, theirs=other, message="m")

@@ -24,7 +24,7 @@ def strictly(text: str) -> tuple[dict[str, dict[str, str]], dict[str, Any]]:
     """The ranges by path and key, and what is known of the keys. Fails for whatever the standard does not allow."""
     head, divider, tail = text.partition("---\n")
     assert divider
-    found: dict[str, dict[str, str]] = {}
+    result: dict[str, dict[str, str]] = {}
     path = ""
     for line in head.splitlines():
         entry = ENTRY.fullmatch(line)
@@ -32,15 +32,15 @@ def strictly(text: str) -> tuple[dict[str, dict[str, str]], dict[str, Any]]:
             assert line and not line[0].isspace()
             assert (line[0] == '"') == (" " in line)
             path = line.strip('"')
-            found[path] = {}
+            result[path] = {}
             continue
         numbers = [int(number) for number in re.split("[,-]", entry[2])]
         assert numbers == sorted(set(numbers)) and numbers[0] > 0
-        found[path][entry[1]] = entry[2]
+        result[path][entry[1]] = entry[2]
     about = json.loads(tail)
     assert about["schema_version"] == "authorship/3.0.0" and isinstance(about["prompts"], dict)
-    assert all(found.values())
-    keys = {key for keys in found.values() for key in keys}
+    assert all(result.values())
+    keys = {key for keys in result.values() for key in keys}
     for key in keys:
         name = key.partition("::")[0]
         part = "sessions" if name.startswith("s_") else "humans" if name.startswith("h_") else "prompts"
@@ -48,7 +48,7 @@ def strictly(text: str) -> tuple[dict[str, dict[str, str]], dict[str, Any]]:
     for session in about.get("sessions", {}).values():
         assert session["agent_id"].keys() == {"tool", "id", "model"}
         assert session.keys() <= {"agent_id", "human_author", "custom_attributes"}
-    return found, about
+    return result, about
 
 
 def handed_over(of_git: Workspace, files: dict[str, str | bytes | None], name: str = "hansard/s1") -> str:
@@ -61,10 +61,10 @@ def handed_over(of_git: Workspace, files: dict[str, str | bytes | None], name: s
 
 def test_the_lines_of_a_result_are_noted_on_its_commit(of_git: Workspace, source: Path) -> None:
     commit = handed_over(of_git, {"a.txt": "one\na\ntwo\nthree\n", "new file.txt": "x\n"})
-    found, about = strictly(note(source, commit))
+    result, about = strictly(note(source, commit))
     name = "s_" + hashlib.sha256(b"hansard:delivery-a/Grace").hexdigest()[:14]
     key = f"{name}::t_{hashlib.sha256(b'delivery-a.t4').hexdigest()[:14]}"
-    assert found == {"a.txt": {key: "1,3-4"}, "new file.txt": {key: "1"}}
+    assert result == {"a.txt": {key: "1,3-4"}, "new file.txt": {key: "1"}}
     assert about["base_commit_sha"] == commit
     assert about["sessions"][name]["agent_id"] == {"tool": "hansard", "id": "delivery-a/Grace", "model": "opus"}
     before = git(source, "rev-parse", "refs/notes/ai")
@@ -103,9 +103,9 @@ def test_a_note_of_others_is_added_to(of_git: Workspace, source: Path) -> None:
     text = f"a.txt\n  {person} 3\nother.txt\n  {person} 1-2\n---\n{json.dumps(theirs)}"
     git(source, "notes", "--ref=ai", "add", "-f", "-m", text, commit)
     assert hand_over(of_git, commit, "hansard/again") == "hansard/again"
-    found, about = strictly(note(source, commit))
-    assert found["other.txt"] == {person: "1-2"}
-    assert found["a.txt"].pop(person) == "3" and list(found["a.txt"].values()) == ["1"]
+    result, about = strictly(note(source, commit))
+    assert result["other.txt"] == {person: "1-2"}
+    assert result["a.txt"].pop(person) == "3" and list(result["a.txt"].values()) == ["1"]
     assert about["git_ai_version"] == "1.7.5" and about["humans"] == theirs["humans"]
     assert git(source, "notes", "--ref=ai", "show", "main") == "by hand\n"
 

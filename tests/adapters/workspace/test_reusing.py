@@ -57,9 +57,9 @@ def test_nothing_that_was_left_in_it_comes_along(workspaces: Workspaces, source:
     os.mkfifo(folder / "pipe")
     (folder / "nested").mkdir()
     git(folder / "nested", "init", "-q")
-    told = (folder / "a.txt").stat()
+    output = (folder / "a.txt").stat()
     (folder / "a.txt").write_text("b\n")  # as long as before, and as old
-    os.utime(folder / "a.txt", ns=(told.st_atime_ns, told.st_mtime_ns))
+    os.utime(folder / "a.txt", ns=(output.st_atime_ns, output.st_mtime_ns))
     (folder / "src" / "b.py").unlink()
     (folder / "src" / "c.py").unlink()
     (folder / "src").rmdir()
@@ -149,16 +149,16 @@ def test_what_a_crash_left_half_taken_is_deleted_later(
 
 def test_only_finished_sessions_give_their_folders_away() -> None:
     story = DiscussionStory()
-    found: dict[str, Session] = {"review-1": story.talk}
-    assert not has_ended(found.get, "review-1"), "it is at work"
-    assert not has_ended(found.get, "review-2"), "nobody knows it"
+    result: dict[str, Session] = {"review-1": story.talk}
+    assert not has_ended(result.get, "review-1"), "it is at work"
+    assert not has_ended(result.get, "review-2"), "nobody knows it"
     while story.talk.status != "waiting_for_decision":
         story.says(critique("PASS"))
-    found["review-1"] = story.talk
-    assert not has_ended(found.get, "review-1"), "a person decides"
+    result["review-1"] = story.talk
+    assert not has_ended(result.get, "review-1"), "a person decides"
     story.when(Decide(choice="skip"))
-    found["review-1"] = story.talk
-    assert has_ended(found.get, "review-1")
+    result["review-1"] = story.talk
+    assert has_ended(result.get, "review-1")
 
     def damaged(_: str) -> Session | None:
         raise Unreadable("damaged")

@@ -166,9 +166,9 @@ def test_an_up_to_date_folder_is_not_written_again(of_git: Workspace, monkeypatc
         assert ("read-tree" in ran) is expected
         if (unsettled := of_git.home / "repo.git" / "unsettled-tree-0").exists() and (looks := looks + 1) == 2:
             os.utime(unsettled, (0, 0))  # some seconds pass
-    told = (folder / "a.txt").stat()
+    output = (folder / "a.txt").stat()
     (folder / "a.txt").write_text("b\n")
-    os.utime(folder / "a.txt", ns=(told.st_atime_ns, told.st_mtime_ns))
+    os.utime(folder / "a.txt", ns=(output.st_atime_ns, output.st_mtime_ns))
     (folder / "new").mkdir()
     (folder / "new" / "file").touch()
     assert contents(of_git.checkout(tree=None, slot=0)) == SOURCE
