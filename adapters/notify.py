@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from adapters.processes import clean_environment, resolve_secrets, run
 from adapters.store import Store
-from adapters.store.sql.connection import Access, SqlConnection
+from adapters.store.sql import Access, SqlConnection
 from domain.values.base import HansardError, Value
 
 # -- who is notified: `[notify]` of the team file --------------------------------------------------------------------

@@ -10,8 +10,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from adapters.proof.references import misplaced
-from adapters.proof.verdict import Verification
+from adapters.proof.faults import Verification, misplaced
 from adapters.store import DamagedEvent
 from adapters.store.mapper import decode
 from adapters.store.rows import Row, Rows

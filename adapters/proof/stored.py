@@ -8,14 +8,13 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Final
 
+from adapters.proof.faults import NamedRedaction, Verification, mentioned
 from adapters.proof.merkle import Tree
-from adapters.proof.references import mentioned
-from adapters.proof.verdict import NamedRedaction, Verification
 from adapters.store import StoreError
 from adapters.store.mapper import decode
 from adapters.store.port import PAGE, DamagedEvent, StoredReceipt
 from adapters.store.rows import Row, Rows, chained
-from adapters.store.vault import CHECK, LOGIN, REVOKED, StoredKey, revocation_check
+from adapters.store.shared import CHECK, LOGIN, REVOKED, StoredKey, revocation_check
 from domain.session.history import REDACTED, TextRedacted
 
 _DIGEST: Final = re.compile("[0-9a-f]{64}")

@@ -14,8 +14,8 @@ from typing import Any
 
 import orjson
 
+from adapters.proof.faults import mentioned
 from adapters.proof.merkle import Tree
-from adapters.proof.references import mentioned
 from adapters.store import Conflict, DamagedEvent, Log, Row, Store, StoreError
 from adapters.store.mapper import decode
 from domain.kinds import KINDS, fold

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Final
 
 from adapters.proof.contents import check_contents
+from adapters.proof.faults import Unchecked, Verification
 from adapters.proof.stored import check_events, check_keys, check_receipts, check_texts
-from adapters.proof.verdict import Unchecked, Verification
 from adapters.store import StoreError, reading
 from adapters.store.port import Log
 from adapters.store.rows import Rows
-from adapters.store.sqlite.sealed import UNREADABLE, read_only
+from adapters.store.sqlite.rows import UNREADABLE, read_only
 from adapters.store.sqlite.views import damage_of, is_unavailable
 from domain.values.base import HansardError
 

@@ -3,7 +3,6 @@
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from adapters.store.address import is_shared
 from adapters.store.port import (
     Broken,
     Conflict,
@@ -18,6 +17,7 @@ from adapters.store.port import (
     StoreError,
     Write,
 )
+from adapters.store.postgres import is_shared
 from adapters.store.rows import Row
 from adapters.store.turns import Lease, Turns
 from domain.values.sentences import Sentence
@@ -61,10 +61,10 @@ def reading(url: str) -> AbstractContextManager[SealedLog]:
     """The log of such a URL, only to be read: nothing in it changes. Raises StoreError where it is none."""
     if is_shared(url):
         check_driver()
-        from adapters.store.postgres.read_only import sealed_database
+        from adapters.store.postgres.rows import sealed_database
 
         return sealed_database(url)
-    from adapters.store.sqlite.sealed import sealed
+    from adapters.store.sqlite.rows import sealed
 
     return sealed(Path(url.removeprefix("sqlite:///")))
 

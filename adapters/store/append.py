@@ -1,7 +1,7 @@
 """One transaction of the log: events are numbered, chained, and stored together with everything that belongs to them.
 
 Stores implement the `ApplicationRecorder` of the eventsourcing library. Everything is written through `insert_events`,
-including commands and imports.
+including commands and imports. Its times come from `Clock`.
 """
 
 import time
@@ -17,12 +17,27 @@ from eventsourcing.persistence import ApplicationRecorder, StoredEvent, Subscrip
 from adapters.store.mapper import decode, encode
 from adapters.store.port import Conflict, Node, StoredReceipt, Write
 from adapters.store.rows import Row, chained
-from adapters.store.shares import Shares
-from adapters.store.sql.connection import Access
+from adapters.store.shared import Shares, Vault
+from adapters.store.sql import Access
 from adapters.store.turns import TurnChange, change_of
-from adapters.store.vault import Vault
 from domain.session.history import TextRedacted
 from domain.session.record import Recorded
+
+
+class Clock:
+    """Milliseconds since 1970, read from the wall clock once and then counted by a clock that only goes forward.
+
+    Where the system has one, that clock also counts while the machine sleeps, so that deadlines keep running.
+    """
+
+    def __init__(self) -> None:
+        self._id = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+        self._wall = time.time_ns()
+        self._start = time.clock_gettime_ns(self._id)
+
+    def __call__(self) -> int:
+        return (self._wall + time.clock_gettime_ns(self._id) - self._start) // 1_000_000
+
 
 KNOWN = 10_000
 """For how many streams the last hash is cached."""

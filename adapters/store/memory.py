@@ -10,8 +10,7 @@ from typing import Any
 
 from eventsourcing.persistence import Notification, StoredEvent
 
-from adapters.clock import Clock
-from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, EventRecorder, Redaction, StreamHeads
+from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, Clock, EventRecorder, Redaction, StreamHeads
 from adapters.store.mapper import blanked, decode_all
 from adapters.store.memory_turns import MemoryTurn, MemoryTurns, TurnTable, apply
 from adapters.store.outline import outline_all

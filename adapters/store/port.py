@@ -17,10 +17,9 @@ from typing import Final, Literal, NamedTuple, Protocol
 from eventsourcing.persistence import IntegrityError, StoredEvent
 
 from adapters.store.rows import SIZE, Row, Rows
-from adapters.store.shares import Shares
-from adapters.store.sql.connection import Access
+from adapters.store.shared import Shares, Vault
+from adapters.store.sql import Access
 from adapters.store.turns import Turns
-from adapters.store.vault import Vault
 from domain.session.record import Causation, Omitted, Recorded
 from domain.values.base import Blob, DomainEvent, HansardError
 

@@ -19,11 +19,6 @@ TurnSource = Literal["live", "adopted", "imported"]
 # -- what events mean for the table ----------------------------------------------------------------------------------
 
 
-def session_of(turn_id: str) -> str:
-    """The session of a turn is part of its name, so a damaged row does not change it."""
-    return turn_id.rpartition(".")[0]
-
-
 class NewTurn(NamedTuple):
     """A turn that enters the table."""
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from adapters.store import Store, StoreError
-from adapters.store.shares import ShareForm, Shares, WorkspaceKeeper
+from adapters.store.shared import ShareForm, Shares, WorkspaceKeeper
 from adapters.store.turns import OpenTurn
 from adapters.turns.earlier import Load, earlier_sessions
 from adapters.turns.job import ancestors

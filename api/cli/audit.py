@@ -19,7 +19,7 @@ from domain.values.base import HansardError
 from domain.values.sentences import sentence_of
 
 if TYPE_CHECKING:
-    from adapters.proof.verdict import Verification
+    from adapters.proof.faults import Verification
     from adapters.store import Log
     from api.node.settings import Settings
     from domain.session.record import Omitted, Recorded
@@ -48,7 +48,7 @@ def verify(
     proof
         A proof of one event from `hansard prove`; checking it needs only the public key, not the log.
     """
-    from adapters.proof.verdict import LogFault, Verification
+    from adapters.proof.faults import LogFault, Verification
     from adapters.proof.verify import verify as verify_log
     from adapters.store import StoreError
     from adapters.store.sqlite.connection import is_damaged
@@ -109,9 +109,9 @@ def _views(store: "Log", path: Path) -> str | None:
     import sqlite3
     from tempfile import TemporaryDirectory
 
-    from adapters.proof.verdict import Unchecked
+    from adapters.proof.faults import Unchecked
     from adapters.store.sqlite.connection import is_damaged
-    from adapters.store.sqlite.sealed import UNREADABLE, read_only
+    from adapters.store.sqlite.rows import UNREADABLE, read_only
     from adapters.store.sqlite.views import SqliteViews, is_unavailable
     from projections.catalogue import dump
     from projections.follow import Follower

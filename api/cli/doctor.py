@@ -122,7 +122,7 @@ def database(url: str) -> Finding:
     name = "database"
     try:
         check_driver()
-        from adapters.store.postgres.read_only import inspect, lets_in_without_password
+        from adapters.store.postgres.rows import inspect, lets_in_without_password
 
         server = inspect(url)
         version = f"PostgreSQL {server.version}"

@@ -22,7 +22,7 @@ from api.node.access import DEFAULT, KNOWN_AFTER, Key, Scope, key_of, keys_in, s
 from api.node.owner import account, owner_file, owners_key, take_over
 
 if TYPE_CHECKING:
-    from adapters.store.vault import Vault
+    from adapters.store.shared import Vault
     from api.node.settings import Settings
 
 _NAME: Final = re.compile(r"[^\W_](?:[\w.@-]{0,98}[\w])?")

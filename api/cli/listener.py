@@ -37,7 +37,7 @@ def refuse_an_open_database(settings: "Settings") -> None:
     if not team.has_network(fenced=(settings.sandbox or team.sandbox) != "off" and available() != "none"):
         return
     check_driver()
-    from adapters.store.postgres.read_only import lets_in_without_password
+    from adapters.store.postgres.rows import lets_in_without_password
 
     if lets_in_without_password(settings.database):
         raise Failed(

@@ -167,7 +167,7 @@ def _keep_keys(old: "Settings", new: "Settings") -> None:
             theirs.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             shutil.copy2(ours, theirs)
     from adapters.store import open_store, reading
-    from adapters.store.vault import REVOKED, StoredKey
+    from adapters.store.shared import REVOKED, StoredKey
     from api.node.access import keys_in, stored
 
     with reading(old.database) as log, closing(open_store(new.database)) as store:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, Literal, get_args
 
 from adapters.store.port import StoreError
-from adapters.store.vault import LOGIN, StoredKey, Vault
+from adapters.store.shared import LOGIN, StoredKey, Vault
 from api.node.recent import remember
 from domain.values.sentences import Sentence
 

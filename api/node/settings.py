@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from adapters.store.address import address_of, is_shared
+from adapters.store.postgres import address_of, is_shared
 from api.node.local_files import default_log, node_folder, views_of
 from domain.delivery.validation import prefixes
 from domain.values.sentences import Sentence

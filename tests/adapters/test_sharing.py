@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from adapters.store import Store, open_store
-from adapters.store.shares import Shares
+from adapters.store.shared import Shares
 from adapters.store.turns import OpenTurn
 from adapters.turns.sharing import NearWorkspaces, Sharing
 from adapters.workspace import WorkspaceError, Workspaces

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from adapters.agents.team import example
-from adapters.clock import Clock
 from adapters.store import open_store
+from adapters.store.append import Clock
 from adapters.store.sqlite.store import SqliteStore
 from adapters.turns import Job, TurnRunner
 from adapters.turns.fencing import WorkerSettings

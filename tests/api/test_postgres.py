@@ -143,7 +143,7 @@ def test_agents_with_a_network_do_not_run_beside_a_database_that_trusts_everybod
 
 
 def test_a_database_with_a_password_is_not_open(cluster: Cluster) -> None:
-    from adapters.store.postgres.read_only import lets_in_without_password
+    from adapters.store.postgres.rows import lets_in_without_password
 
     assert lets_in_without_password(cluster.url("postgres"))
     cluster.ask_for_passwords("geheim")

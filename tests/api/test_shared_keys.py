@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters.store import open_store
-from adapters.store.vault import StoredKey
+from adapters.store.shared import StoredKey
 from api.node.access import SharedKeys
 from api.node.owner import take_over
 from api.node.settings import Settings

@@ -20,7 +20,7 @@ gc.set_threshold(50_000)  # as the command line does
 from contextlib import closing
 from pathlib import Path
 from adapters.proof.verify import verify, verify_stored
-from adapters.store.sqlite.sealed import sealed
+from adapters.store.sqlite.rows import sealed
 from adapters.store.sqlite.views import SqliteViews
 from projections.follow import Follower
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from adapters.agents.port import Reply, Turn
 from adapters.agents.scripted import Scenario, Scripted
 from adapters.agents.team import example
-from adapters.clock import Clock
+from adapters.store.append import Clock
 from adapters.store.sqlite.store import SqliteStore
 from adapters.turns import TurnRunner
 from adapters.turns.fencing import WorkerSettings

@@ -1,15 +1,18 @@
-"""The rows of the log on PostgreSQL."""
+"""The rows of the log on PostgreSQL, and a log that is only read.
+
+A log that is only read has a database that refuses every change. `inspect` reads its state for `doctor`.
+"""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from adapters.store.port import StoreError
 from adapters.store.postgres.connection import BYTES_PER_SECOND, LONG, Connections, PostgresConnection
-from adapters.store.postgres.schema import faults
-from adapters.store.sql.connection import Access
+from adapters.store.postgres.schema import check_format, check_promises, faults, has_log
+from adapters.store.sql import Access
 from adapters.store.sql.log import SqlLog, as_text
 from adapters.store.sql.rows import SqlRows
 from adapters.store.sql.turns import SqlTurns
@@ -120,3 +123,62 @@ class PostgresTurns(SqlTurns):
         with self._transaction() as connection:
             connection.execute("SELECT position FROM log FOR UPDATE")
             return self._released(connection, worker)
+
+
+class SealedDatabase(LargeTexts):
+    """The log in a database. It never writes."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self.rows = PostgresRows(connections)
+
+    def _reading(self) -> AbstractContextManager[PostgresConnection]:
+        return self._connections.lent()
+
+
+@contextmanager
+def sealed_database(url: str) -> Iterator[SealedDatabase]:
+    """The log in this database. Raises StoreError where it has none."""
+    connections = Connections(url, size=4, read_only=True)
+    try:
+        check_format(connections)
+        yield SealedDatabase(connections)
+    finally:
+        connections.close()
+
+
+class DatabaseFacts(NamedTuple):
+    """A database that may hold a log. `head` is the log's newest position, None if it has no log yet."""
+
+    version: str
+    head: int | None
+
+
+def inspect(url: str) -> DatabaseFacts:
+    """Check without changing anything. Raises StoreError."""
+    connections = Connections(url, size=1, read_only=True)
+    try:
+        with connections.lent() as connection:
+            check_promises(connection, connections.name)
+            [version] = connection.execute("SELECT current_setting('server_version')").fetchone() or ("",)
+            if not has_log(connection):
+                return DatabaseFacts(version, None)
+            [head] = connection.execute("SELECT position FROM log").fetchone() or (0,)
+        check_format(connections)
+        return DatabaseFacts(version, head)
+    finally:
+        connections.close()
+
+
+def lets_in_without_password(url: str) -> bool:
+    """Whether a program without the password, but on this account and machine, could log in. Raises StoreError if the
+    database does not answer at all."""
+    connections = Connections(url, size=1, read_only=True, password="", passfile="/nonexistent")
+    try:
+        with connections.lent():
+            return True
+    except StoreError:
+        inspect(url)  # it answers with the password, so it asks for it
+        return False
+    finally:
+        connections.close()

@@ -15,11 +15,10 @@ from typing import Any, Final, Literal
 import psycopg
 from eventsourcing.persistence import StoredEvent
 
-from adapters.clock import Clock
-from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, StreamHeads
+from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, Clock, StreamHeads
 from adapters.store.migrating import Page, Table, in_pages
 from adapters.store.port import Conflict, Fenced, Node, StoredReceipt, StoreError
-from adapters.store.postgres import nodes
+from adapters.store.postgres import shared
 from adapters.store.postgres.connection import (
     BYTES_PER_SECOND,
     LONG,
@@ -28,11 +27,10 @@ from adapters.store.postgres.connection import (
     PostgresConnection,
     Unconfirmed,
 )
-from adapters.store.postgres.listening import CHANNEL, Listening
 from adapters.store.postgres.rows import DatabaseClock, LargeTexts, PostgresRows, PostgresTurns
 from adapters.store.postgres.schema import prepare, refuse_newer
-from adapters.store.postgres.shares import PostgresShares
-from adapters.store.sql.connection import Access
+from adapters.store.postgres.shared import CHANNEL, Listening, PostgresShares
+from adapters.store.sql import Access
 from adapters.store.sql.log import SqlRecorder, check_empty, hash_of, receipts_of, redact, rows_of
 from adapters.store.sql.turns import apply, check_held
 from adapters.store.sql.vault import SqlVault
@@ -100,16 +98,16 @@ class PostgresStore(LargeTexts, SqlRecorder):
 
     def attend(self, name: str, role: Literal["server", "worker"]) -> None:
         with self._transaction() as connection:
-            nodes.attend(connection, name, role)
+            shared.attend(connection, name, role)
 
     def leave(self, name: str) -> None:
         with self._transaction() as connection:
-            nodes.leave(connection, name)
+            shared.leave(connection, name)
 
     def nodes(self) -> list[Node]:
         """The processes that were there a moment ago, on any machine."""
         with self._reading() as connection:
-            return nodes.live(connection)
+            return shared.live(connection)
 
     @contextmanager
     def _reading(self) -> Iterator[PostgresConnection]:

@@ -12,7 +12,7 @@ from adapters.store.mapper import blanked, decode_all
 from adapters.store.migrating import COLUMNS, NotEmpty, Page
 from adapters.store.outline import outline_all
 from adapters.store.port import PAGE, StoredReceipt
-from adapters.store.sql.connection import NO_LIMIT, SqlConnection
+from adapters.store.sql import NO_LIMIT, SqlConnection
 from adapters.store.sql.packing import plain, unpack
 from domain.session.record import Omitted, Recorded
 from domain.values.sentences import Sentence

@@ -8,7 +8,7 @@ import orjson
 
 from adapters.store.port import StoreError
 from adapters.store.rows import Row, size_of
-from adapters.store.sql.connection import Access
+from adapters.store.sql import Access
 from adapters.store.sql.log import as_text, hash_of
 from adapters.store.sql.packing import plain
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final, get_args
 
 from adapters.store.port import Fenced
-from adapters.store.sql.connection import Access, SqlConnection, SqlResult
+from adapters.store.sql import Access, SqlConnection, SqlResult
 from adapters.store.sql.log import marks
 from adapters.store.turns import (
     COUNTED,
@@ -21,7 +21,6 @@ from adapters.store.turns import (
     TurnPlace,
     TurnState,
     TurnStatus,
-    session_of,
 )
 
 _LEASE: Final = "turn_id, stream, version, work, agent, role, attempt, worker, lease_until, deadline"
@@ -175,14 +174,19 @@ def _taken(connection: SqlConnection, turn_id: str, worker: str, now: int, until
     return None if row is None else _lease(row)
 
 
+def _session_of(turn_id: str) -> str:
+    """The session of a turn is part of its name, so a damaged row does not change it."""
+    return turn_id.rpartition(".")[0]
+
+
 def _lease(row: Sequence[Any]) -> Lease:
     turn_id, _, *rest = row
-    return Lease(turn_id, session_of(turn_id), *rest)
+    return Lease(turn_id, _session_of(turn_id), *rest)
 
 
 def _open_turn(row: Sequence[Any]) -> OpenTurn:
     turn_id, _, *rest = row
-    return OpenTurn(turn_id, session_of(turn_id), *rest)
+    return OpenTurn(turn_id, _session_of(turn_id), *rest)
 
 
 def apply(connection: SqlConnection, changes: Sequence[TurnChange]) -> list[tuple[TurnChange, SqlResult]]:

@@ -1,5 +1,10 @@
-"""The tables of the log on SQLite, and its rows without decoding."""
+"""The tables of the log on SQLite, its rows without decoding, and a log that is only read.
 
+Evidence must not change, not even by a byte. The ordinary store creates missing tables and switches the file to WAL; a
+sealed log does neither.
+"""
+
+import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -9,7 +14,9 @@ from typing import Any, Final
 
 from adapters.files import private_file
 from adapters.store.port import StoreError
+from adapters.store.sql.log import SqlLog
 from adapters.store.sql.rows import SqlRows
+from adapters.store.sqlite.connection import refuse_foreign, store_error
 from domain.values.sentences import Sentence
 
 SCHEMA: Final = """
@@ -175,3 +182,69 @@ def _forget_sign_ins(copy: sqlite3.Connection) -> None:
         copy.execute("DELETE FROM secrets WHERE name NOT LIKE 'revoked:%' AND name NOT LIKE 'check:%'")
         copy.execute("DELETE FROM links")
         copy.commit()
+
+
+_BUSY_SECONDS = 5.0
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
+"""Errors of a damaged file; the second where SQLite's own message quotes bytes that are not UTF-8."""
+
+
+class Sealed(SqlLog):
+    """The log in one file, for one thread at a time. It never writes."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path, self._connection = path, connection
+        self.rows = SqliteRows(path, self._reading)
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        try:
+            yield self._connection
+        except UNREADABLE as error:
+            raise store_error(error, Sentence("log_unreadable", path=self.path, detail=error)) from error
+
+
+@contextmanager
+def sealed(path: Path) -> Iterator[Sealed]:
+    """The log in this file. Raises StoreError if there is none."""
+    with closing(_connected(path)) as connection:
+        log = Sealed(path, connection)
+        with log._reading():
+            refuse_foreign(connection, path)
+        log.head()
+        yield log
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    try:
+        return read_only(path)
+    except UNREADABLE as error:
+        used = path.with_name(f"{path.name}-wal").exists() and not os.access(path.parent, os.W_OK)
+        advice = f" It was in use: copy it, with {path.name}-wal, to a folder that can be written." if used else ""
+        raise store_error(error, f"The log {path} cannot be opened: {error}.{advice}") from error
+
+
+def read_only(path: Path) -> sqlite3.Connection:
+    """A database that is only read. Raises what is in `UNREADABLE`.
+
+    A file in a folder that cannot be written is read as it is: nothing can be writing it.
+    """
+    try:
+        return _opened(path, "mode=ro")
+    except sqlite3.OperationalError:
+        if path.with_name(f"{path.name}-wal").exists():
+            raise
+        return _opened(path, "immutable=1")
+
+
+def _opened(path: Path, how: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?{how}", uri=True, timeout=_BUSY_SECONDS, isolation_level=None
+    )
+    try:
+        connection.execute("PRAGMA query_only=1")
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # only now the file is looked at
+    except UNREADABLE:
+        connection.close()
+        raise
+    return connection

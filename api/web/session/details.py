@@ -119,7 +119,7 @@ async def show_why(request: Request) -> Response:
     checks = request.query_params.get("check") == "1"
 
     def build(inside: System, now: Session, _: int) -> str:
-        from adapters.proof.references import check_chain
+        from adapters.proof.faults import check_chain
 
         then = as_of(inside, now, at)
         it = {"id": then.id, "title": view(then).title or then.id, "badge": badge_of(then), "version": then.version}

@@ -1,14 +1,15 @@
-"""What events refer to: their causes, which must come earlier, and their long texts.
+"""Faults of a log, and what a verification found: events refer to earlier causes, and to long texts that are there.
 
 The chains protect the order within each session; between sessions, positions protect what one transaction wrote. This
-also holds for imports (a file keeps the order of its log) and forks, so an unchanged log has no faults."""
+also holds for imports (a file keeps the order of its log) and forks, so an unchanged log has no faults.
+"""
 
 import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 import orjson
 
@@ -17,6 +18,7 @@ from adapters.store.port import DamagedEvent, Log
 from adapters.store.rows import Rows
 from domain.session.history import TextRedacted
 from domain.session.record import Recorded, mark
+from domain.values.base import HansardError
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,3 +113,61 @@ def _walk(value: Any) -> Iterator[str]:
                 yield from _walk(part)
         case _:
             return
+
+
+MOST: Final = 100
+"""Faults that are reported; the rest of a log that has more is not read."""
+
+
+class Unchecked(HansardError):
+    """Something outside the log could not be checked; that says nothing about the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogFault:
+    """What is wrong, and where: a position of the log, or None for the file as a whole."""
+
+    position: int | None
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class NamedRedaction:
+    """A text that was removed from the log, and the event that says so."""
+
+    digest: str
+    session_id: str
+    position: int
+    actor: str
+    reason: str
+
+
+@dataclass(slots=True)
+class Verification:
+    """What a verification found; `root` is the tree head over all events (hex), `unchecked` why the views were not."""
+
+    events: int = 0
+    sessions: int = 0
+    head: int = 0
+    root: str = ""
+    unchecked: str | None = None
+    redacted: list[NamedRedaction] = field(default_factory=list)
+    faults: list[LogFault] = field(default_factory=list)
+
+    @property
+    def sound(self) -> bool:
+        return not self.faults
+
+    @property
+    def full(self) -> bool:
+        """Whether no more faults are reported."""
+        return len(self.faults) >= MOST
+
+    @property
+    def first_bad(self) -> int | None:
+        """The first position with a fault; None if none is known."""
+        return min((fault.position for fault in self.faults if fault.position is not None), default=None)
+
+    def blame(self, position: int | None, problem: str) -> None:
+        if not self.full:
+            self.faults.append(LogFault(position, problem))
