@@ -7,8 +7,8 @@ from cyclopts import Parameter
 from cyclopts.types import NonNegativeInt, PositiveInt
 
 from api.cli import exits
+from api.cli.activity import RunningTurn
 from api.cli.client import Api, connected, path_of, resolve
-from api.cli.doing import RunningTurn
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import HERE, At, Id, Json, Where

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from api.cli import exits
+from api.cli.activity import StallWatch
 from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed
 from api.cli.labels import recorded, sentence
@@ -21,7 +22,6 @@ from api.cli.options import (
     text_from,
 )
 from api.cli.run import ANYHOW, Origin, Talk
-from api.cli.stall import StallWatch
 from api.cli.start import PLAIN, AsEnd, StartOptions, say_where, say_who, say_who_goes_on, started
 from api.cli.terminal import put_json, say
 from api.cli.watch import follow_to_end

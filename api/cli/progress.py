@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.text import Text
 
-    from api.cli.doing import RunningTurn
+    from api.cli.activity import RunningTurn
 
 _NEWS: Final = 5
 """Lines of one agent's work at a look, in a pipe."""

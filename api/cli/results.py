@@ -11,6 +11,7 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from api.cli import exits
+from api.cli.activity import StallWatch
 from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed
 from api.cli.labels import sentence
@@ -27,7 +28,6 @@ from api.cli.repository import (
     try_git,
     uncommitted,
 )
-from api.cli.stall import StallWatch
 from api.cli.terminal import counted, paint, put, put_document, put_json, say, visible
 
 _COLOURS: Final = {"+": "green", "-": "red", "@": "cyan"}

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 from cyclopts import Parameter
 
 from api.cli import exits
+from api.cli.activity import other_workers
 from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed
 from api.cli.inbox import votes_missing, whole_digest
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Id, Json, Key, TeamFile, Version, Where, micros
-from api.cli.stall import other_workers
 from api.cli.start import AsEnd, say_who_goes_on, say_who_works
 from api.cli.terminal import put_json, say
 from api.cli.watch import follow_to_end, say_fix

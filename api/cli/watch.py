@@ -6,15 +6,14 @@ from time import monotonic
 from typing import Final
 
 from api.cli import exits
+from api.cli.activity import RunningTurns, StallWatch
 from api.cli.asking import allowed, decide, is_interactive, permitted
 from api.cli.client import Api
-from api.cli.doing import RunningTurns
 from api.cli.exits import rests
 from api.cli.labels import sentence
 from api.cli.options import Json
 from api.cli.progress import Screen, screen
 from api.cli.session import outcome, steps
-from api.cli.stall import StallWatch
 from api.cli.terminal import put, put_json, put_pairs, say
 
 _REFRESH_SECONDS: Final = 1.0

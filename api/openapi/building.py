@@ -10,9 +10,19 @@ from pydantic.alias_generators import to_camel
 from api.http.problems import TITLES
 from api.openapi import components
 from api.openapi.components import COMPOSED, PLACE, PROBLEMS, Wanted, composed, schemas, used
-from api.openapi.examples import EXAMPLES
 from api.openapi.operations import OPERATIONS, TAGS
-from api.openapi.parameters import ANY_OBJECT, HTML, JSON, NAME, Operation, header, header_parameters, in_path, query
+from api.openapi.parameters import (
+    ANY_OBJECT,
+    EXAMPLES,
+    HTML,
+    JSON,
+    NAME,
+    Operation,
+    header,
+    header_parameters,
+    in_path,
+    query,
+)
 
 Route = tuple[str, Callable[..., Any]]
 STREAM = {

@@ -18,9 +18,8 @@ from api.http.problems import TITLES
 from api.node.settings import Settings
 from api.openapi import Document, components
 from api.openapi.components import PROBLEMS, SESSIONS, STARTS
-from api.openapi.examples import EXAMPLES
 from api.openapi.operations import OPERATIONS
-from api.openapi.parameters import AT_ENDPOINTS, QUERY
+from api.openapi.parameters import AT_ENDPOINTS, EXAMPLES, QUERY
 from api.routes.health import Alive, Readiness
 from domain.kinds import KINDS, TOPICS
 from projections.views import past, record, sessions

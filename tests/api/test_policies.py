@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from api.app import create_app
 from api.node.settings import Settings
-from api.openapi.examples import EXAMPLES
+from api.openapi.parameters import EXAMPLES
 from api.routes.policies import INLINE_BYTES, POLICIES
 
 AT = "2026-01-01T00:00:00.000Z"

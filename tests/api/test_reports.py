@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from api.openapi.examples import EXAMPLES
+from api.openapi.parameters import EXAMPLES
 from api.routes.policies.lab import LabAnswer
 from api.routes.reports import as_csv
 from domain.kinds import KINDS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.cli.doing import RunningTurn, step
+from api.cli.activity import RunningTurn, step
 from api.cli.options import Json
 
 TURN: Json = {"turnId": "delivery-1.t1", "agent": "Claude", "requestedAt": "not an instant"}
