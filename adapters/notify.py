@@ -99,7 +99,7 @@ class Notification(NamedTuple):
 
 
 class Outbox:
-    """The tables `bookmark` and `notifications`. `alone` lends a connection in a transaction beside which no other
+    """The tables `bookmark` and `notifications`. `alone` provides a connection in a transaction that excludes any other
     process changes them. Raises what it raises."""
 
     def __init__(self, alone: Access) -> None:
@@ -122,7 +122,7 @@ class Outbox:
             db.execute("UPDATE bookmark SET position = ? WHERE position < ?", [upto, upto])
 
     def take(self, receiver: str, now: int, *, lease: int) -> Notification | None:
-        """The receiver's next due item; nobody else gets it for `lease` milliseconds."""
+        """The receiver's next due item; no other process gets it for `lease` milliseconds."""
         with self._alone() as db:
             row = db.execute(
                 f"SELECT {', '.join(Notification._fields)} FROM notifications"
@@ -148,7 +148,7 @@ class Outbox:
             db.execute("UPDATE notifications SET due = ? WHERE id = ? AND receiver = ?", [due, one.id, one.receiver])
 
     def hurry(self, receiver: str, now: int, *, lease: int) -> None:
-        """The receiver is back: what failed before is due now, except for what somebody may be sending."""
+        """The receiver is back: items that failed before are due now, except those being sent."""
         with self._alone() as db:
             db.execute(
                 "UPDATE notifications SET due = ? WHERE receiver = ? AND tries > 0 AND due > ?",

@@ -83,8 +83,8 @@ def create_app(
     settings: Settings, *, work: bool = True, notify: bool | None = None, actor: str | None = None
 ) -> Starlette:
     """The ASGI application. With `work`, this process runs turns; with `notify` (default: as `work`), it sends
-    notifications and checkpoints. `actor` is who acts where nobody else can reach the application. Raises HansardError:
-    it cannot start."""
+    notifications and checkpoints. `actor` is the name for actions if no one else can reach the application. Raises
+    HansardError if it cannot start."""
     app = application(
         System(settings, actor=actor),
         routes((*VIEWS, *PAGES), (*COMMANDS, *FORMS)),

@@ -102,7 +102,7 @@ UNAUTHENTICATED: Final = "unauthenticated"
 
 
 class System(Core):
-    """Everything a request needs. `actor` is used if nobody else can reach the application, because then no key is
+    """Everything a request needs. `actor` is used if no one else can reach the application, because then no key is
     required. Raises HansardError if it cannot start."""
 
     def __init__(self, settings: Settings, *, actor: str | None = None) -> None:
@@ -117,7 +117,7 @@ class System(Core):
         self.follower.newest = self.writer.newest
         self.follower.is_busy = lambda: self.writer.waiting() > 0
         self.catch_up_seconds: float | None = None
-        """How long the start waits for views that are behind; without limit unless a server sets one."""
+        """How long the start waits for views that lag behind; without limit unless a server sets one."""
         self.search = SearchIndex(self.store, self.follower, settings)
         self.snapshots = Snapshots(self.store, self.views, self.store.rows.hash_of)
         self.writer.nearest = self.snapshots.nearest

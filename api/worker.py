@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 class WorkerProcess(Core):
-    """Works on turns beside any number of others on one log. Raises HansardError: it cannot start."""
+    """Works on turns, together with any number of other workers on one log. Raises HansardError if it cannot start."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)

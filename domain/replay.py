@@ -1,6 +1,6 @@
 """Replay: decide a recorded history again, with today's rules and the recorded answers, and compare. The stored
-`message` of an event is not compared, because readers build sentences from type and data. Nor are sentences: their
-English texts are compared, and old logs have nothing else."""
+`message` of an event is not compared, because readers build sentences from type and data. Sentences are not compared
+either, only their English texts, because old logs have nothing else."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

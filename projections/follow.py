@@ -2,7 +2,7 @@
 
 Views carry their own positions, shared with other processes; listeners follow this follower's own cursor, so that
 each of them gets every event once whatever another process has folded meanwhile. Views that are far behind, as after an
-upgrade, are folded a page at a time; nobody but their readers waits for them.
+upgrade, are folded a page at a time; only their readers wait for them.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from projections.engine.fold import PAGE, Folding, LogPage, ViewProblem, read
 from projections.engine.ports import OMITTED, EventLog, Projection, Views
 
 GATHERING, LONGEST_GATHERING = 0.01, 0.05
-"""Seconds for which events gather to a page, unless somebody waits for one: a page costs more than its events."""
+"""Seconds for which events gather to a page, unless a reader waits for one: a page costs more than its events."""
 SHARE: Final = 5
 """Events gather for so many times as long as the last pages took: following leaves the machine to those who work."""
 YIELDING = 0.005

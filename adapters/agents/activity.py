@@ -127,7 +127,7 @@ class Speech:
         self._pieces = []
 
     def _pass_on(self) -> None:
-        """Show the complete words, or lines. An incomplete one waits once more for its end."""
+        """Show the complete words, or lines. An incomplete one waits once for its end."""
         self._timer = None
         text = "".join(self._pieces)
         whole = max(text.rfind(end) for end in _ENDS[self._kind]) + 1

@@ -116,7 +116,7 @@ class Team(Value):
         """The member to ask in a turn of that agent and role; None if it is not in this team.
 
         A session's crew names its members: neither the examples nor other agents with the same role replace them
-        (K-36). If nobody was named, the role decides.
+        (K-36). If no agent was named, the role decides.
         """
         if not crew:
             return self.agent_for(agent) or self.agent_for(role)
@@ -176,8 +176,8 @@ def example() -> Team:
         ("Data", "data"),
         ("Docs", "docs"),
     )
-    everybody = (*((post, post) for post in posts), *employees)
-    members = (Member(name=n, roles=(r,), adapter="scripted", settings=Scenario()) for n, r in everybody)
+    names = (*((post, post) for post in posts), *employees)
+    members = (Member(name=n, roles=(r,), adapter="scripted", settings=Scenario()) for n, r in names)
     return Team(agents=tuple(members), example=True)
 
 

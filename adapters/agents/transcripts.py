@@ -145,7 +145,7 @@ def _of_acp(update: Message) -> Iterator[Heard]:
 
 
 def _of_codex(method: str, fields: Message) -> Iterator[Heard]:
-    """Codex sends what it says in pieces, then once more as a whole."""
+    """Codex streams each message in pieces and then sends it again as a whole."""
     if (spoken := codex.spoken(method, fields)) is not None:
         voice, text = spoken
         yield Heard(Activity(kind=voice, text=text), piece=True, key=_speech_key(voice, fields.get("itemId")))

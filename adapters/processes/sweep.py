@@ -128,7 +128,7 @@ def kill(pids: Iterable[int], table: Table) -> set[int]:
 
 def reap(table: Table, *, certain: set[int], began: int = 0) -> set[int]:
     """Reap what was certainly adopted. What might be a child of another library, in a separate session, is returned,
-    and reaped if it is still there the next time: nobody waits for it."""
+    and reaped if it is still there the next time: no caller waits for it."""
     doubtful = set[int]()
     for orphan in filter(_is_dead_orphan, table.values()):
         if orphan.pid in certain or orphan.pid != orphan.session:

@@ -80,7 +80,7 @@ NO_RETRY = RetryDefaults()
 
 
 class ReviewDefaults(TomlTable):
-    """`review` of a start request: whether approved work is reviewed once more, and decided by a person."""
+    """`review` of a start request: whether approved work is reviewed again and decided by a person."""
 
     enabled: bool = True
     strategy: Literal["review", "red-team"] | None = None

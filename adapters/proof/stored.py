@@ -166,7 +166,7 @@ def _places(rows: Rows, digests: list[str]) -> Mapping[str, int]:
     return places
 
 
-# -- what is stored beside the record ---------------------------------------------------------------------------------
+# -- what is stored next to the record ---------------------------------------------------------------------------------
 
 
 def check_receipts(rows: Rows, verdict: Verification) -> None:
@@ -177,7 +177,7 @@ def check_receipts(rows: Rows, verdict: Verification) -> None:
 
 
 def check_keys(rows: Rows, verdict: Verification) -> None:
-    """Nobody can check who was given a key, but an invalid digest was not written by us, and each key must match its
+    """Who owns a key cannot be checked, but an invalid digest was not written by us, and each key must match its
     check, except those of versions that wrote none."""
     checks = _checks(rows, verdict)
     for name, digest, scope, expires in rows.api_keys():

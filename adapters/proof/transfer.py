@@ -1,4 +1,4 @@
-"""Export and import: sessions as JSON Lines, readable for everybody, rejected unless complete and unchanged.
+"""Export and import: sessions as JSON Lines, readable by any program, rejected unless complete and unchanged.
 
 A header, the long texts by digest, the events in the order of the log, and a manifest that counts and hashes all lines
 before it. Positions belong to the log and are not exported: exporting again after an import gives the same bytes. A

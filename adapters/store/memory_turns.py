@@ -120,8 +120,8 @@ def _queued(turns: ChainMap[str, MemoryTurn], change: NewTurn) -> tuple[str, int
     open_turns = [turn for turn in unsettled if turn.request.work != "wait"]
     theirs = [turn for turn in open_turns if turn.owner == owner]
     ours = [turn for turn in theirs if turn.request.session_id == change.session_id]
-    behind = min(COUNTED, len(theirs)) + min(COUNTED, len(ours)) + change.long
-    return owner, change.requested_at + STEP * behind
+    places = min(COUNTED, len(theirs)) + min(COUNTED, len(ours)) + change.long
+    return owner, change.requested_at + STEP * places
 
 
 def _may_end(turn: MemoryTurn, change: TurnEnd) -> bool:

@@ -1,7 +1,7 @@
 """The port of the log: what every store keeps, what it answers, and how it fails.
 
     StoreError                 the store cannot be opened or does not answer; a later try may succeed
-    ├── Broken                 it will not answer until somebody repairs the file or its place
+    ├── Broken                 it will not answer until a person repairs the file or its folder
     │   └── DamagedEvent       an event cannot be read
     ├── Conflict               another process wrote first
     └── Fenced                 the attempt that answers a turn does not hold its lease
@@ -33,7 +33,7 @@ class StoreError(HansardError):
 
 
 class Broken(StoreError):
-    """It will not answer until somebody repairs the file or its folder."""
+    """It will not answer until a person repairs the file or its folder."""
 
 
 class DamagedEvent(Broken, ValueError):

@@ -203,7 +203,7 @@ class Turns(Protocol):
     """The turns of a store. Times are milliseconds."""
 
     def take(self, turn_id: str, worker: str, *, now: int, lease_ms: int) -> Lease | None:
-        """Lease this turn; None if somebody else was faster, or it no longer waits."""
+        """Lease this turn; None if another worker was faster, or it no longer waits."""
 
     def take_all(self, turn_ids: Sequence[str], worker: str, *, now: int, lease_ms: int) -> list[Lease]:
         """Lease those of these turns that still wait, in their order. Nothing is flushed, so a power cut may undo the
@@ -235,7 +235,7 @@ class Turns(Protocol):
         """(session, turn) of the unsettled turns whose deadline has passed."""
 
     def held(self, turn_id: str) -> Lease | None:
-        """The lease on a turn that somebody works on."""
+        """The lease on a running turn."""
 
     def attempts(self, turn_ids: Sequence[str]) -> dict[str, int | None]:
         """The attempt that holds each of these turns, None if none does."""

@@ -23,7 +23,7 @@ from domain.values.base import Blob, HansardError, Text, Unknown, milliseconds
 from domain.values.sentences import Sentence
 
 ENDED: Final = ("success", "cancelled", "done", "reset", "decided")
-"""Statuses in which nobody has to continue the session. A failed one may be retried."""
+"""Statuses in which no one has to continue the session. A failed one may be retried."""
 LATEST: Final = 2**53
 """No session has as many events."""
 Find = Callable[[str, int], Recorded | None]

@@ -80,7 +80,7 @@ class RunningAttempt:
             return self._doing.usage()
 
     def so_far(self) -> WorkSoFar:
-        """What is recorded if somebody ends it now."""
+        """What is recorded if it is ended now."""
         activity, blobs = self.activity() or (None, ())
         seconds = max(0, self._live.clock() - self._began) / 1000
         return WorkSoFar(attempt=self._number, seconds=seconds, usage=self.usage(), activity=activity, blobs=blobs)

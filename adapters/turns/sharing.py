@@ -68,7 +68,7 @@ class Sharing:
 
     def keeper(self, session: Session, load: Load) -> tuple[str, WorkspaceKeeper | None]:
         """The workspace that the session's work begins with, its own or the nearest of those it follows, and who has
-        it; None where nobody is known to."""
+        it; None if none is known."""
         own = session.home or session.id
         for name in self._names(session, load):
             holder = self._shares.keeper(name)
@@ -84,15 +84,15 @@ class Sharing:
                 yield each.home or each.id
 
     def waits_for(self, session: Session, load: Load) -> str | None:
-        """The machine that the session cannot continue without, if nobody runs turns there."""
+        """The machine that the session cannot continue without, if no worker runs there."""
         _, keeper = self.keeper(session, load)
         return keeper.machine if keeper is not None and keeper.form != "git" and not keeper.alive else None
 
     def away(self, names: Sequence[str]) -> set[str]:
-        """Which of these workspaces are only on a machine where nobody runs turns."""
+        """Which of these workspaces are only on a machine without a worker."""
         return self._shares.away(names)
 
-    # -- going on here ---------------------------------------------------------------------------------------------
+    # -- continuing here ---------------------------------------------------------------------------------------------
 
     def bring(self, session: Session, load: Load) -> None:
         """Make sure that the session's workspace is here, with everything recorded in it. Raises HansardError."""

@@ -243,8 +243,8 @@ def _is_dirty(repository: Repository, place: _Place, start: str) -> bool:
         ignored = [f"--exclude-from={place.exclude}"] if place.exclude.is_file() else []
         if place.index.is_file():
             shutil.copy2(place.index, index.path)
-        with ThreadPoolExecutor(1) as beside:
-            asking = beside.submit(index.has_new, place.top, *ignored)
+        with ThreadPoolExecutor(1) as pool:
+            asking = pool.submit(index.has_new, place.top, *ignored)
             try:
                 return index.differs(place.top, start) or asking.result()
             except WorkspaceError:

@@ -132,7 +132,7 @@ def write_notes(copy: Repository, base: str, commit: str, repository: Path) -> N
     notes are extended; unreadable ones are left as they are."""
     for name, note in _notes(copy, base, commit):
         for _ in range(_TRIES):
-            with suppress(WorkspaceError):  # somebody else wrote a note at the same time
+            with suppress(WorkspaceError):  # another process wrote a note at the same time
                 add_note(repository, name, note)
                 break
 

@@ -148,8 +148,8 @@ class Index:
     def record(self, tree: Path) -> None:
         """Add the files as they are. Never with `git add`, which would run git inside nested repositories. Only files
         that differ from the last recorded ones are read."""
-        with ThreadPoolExecutor(1) as beside:
-            changing = beside.submit(self._changed, tree)
+        with ThreadPoolExecutor(1) as pool:
+            changing = pool.submit(self._changed, tree)
             others = self._new_files(tree)
             changed = changing.result()
         make_readable(tree, (*changed, *others))
@@ -165,8 +165,8 @@ class Index:
     def restore(self, tree: Path, commit: str, *, settled: bool) -> bool:
         """Bring the files to that state; whether they already were. Only where the index is `settled` it is left as it
         is then: written in the same second as the files, it would have git read them again each time."""
-        with ThreadPoolExecutor(1) as beside:
-            cleaning = beside.submit(self._run, "clean", "-ffdq", tree=tree)
+        with ThreadPoolExecutor(1) as pool:
+            cleaning = pool.submit(self._run, "clean", "-ffdq", tree=tree)
             same = self._holds(tree, commit) and not self._changed(tree)
             cleaning.result()
         if not (same and settled):

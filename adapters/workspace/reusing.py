@@ -24,7 +24,7 @@ _ABANDONED: Final = 3_600.0
 _GITLINK: Final = b"160000 "
 
 Resting = Callable[[str], bool]
-"""Whether nobody works in this session's folders any more."""
+"""Whether no process works in this session's folders any more."""
 
 
 def take_over(home: Path, folder: Path, repository: str, resting: Resting) -> bool:

@@ -129,7 +129,7 @@ def _first_refusal(words: Mapping[str, Any]) -> HansardError:
 
 
 def fingerprint(*parts: bytes) -> str:
-    """What identifies a request besides its key."""
+    """What identifies a request, together with its key."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "big") + part)

@@ -1,4 +1,4 @@
-"""The newest events of the log as this process has committed them: nobody here reads and decodes them again."""
+"""The newest events of the log as this process has committed them: this process does not read and decode them again."""
 
 from collections import deque
 from collections.abc import Sequence

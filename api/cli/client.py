@@ -184,7 +184,7 @@ def _application(settings: "Settings", use: Use, actor: str | None) -> "Starlett
 
 
 def require_log(settings: "Settings") -> None:
-    """Raises Failed where somebody named a log that is not there: to be read, none is made."""
+    """Raises Failed for a named log that does not exist: reading never creates one."""
     file = settings.log_file
     if "database" in settings.model_fields_set and file is not None and not file.exists():
         raise Failed(sentence("No log at {file}.", file=file), code=exits.NOT_FOUND)

@@ -1,5 +1,5 @@
 """The commands by name, and the page that `hansard --help` prints: made here, because the library that parses the
-arguments takes longer to import than everybody wants to wait for a page that never changes."""
+arguments takes longer to import than anyone wants to wait for a page that never changes."""
 
 import os
 import shutil
@@ -110,7 +110,7 @@ _USAGE: Final = "Usage: hansard COMMAND"
 _MOST: Final = 100
 """Cells that a line takes at most: wider lines are hard to read."""
 _EDGE: Final = 4
-"""Cells of a box's edges, with the blanks beside them."""
+"""Cells of a box's edges and their blanks."""
 _LEAST: Final = 40
 
 

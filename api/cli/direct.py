@@ -49,8 +49,8 @@ def are_current(log: sqlite3.Connection, views: sqlite3.Connection) -> bool:
     reached = views.execute("SELECT event_id FROM progress WHERE view = 'overview'").fetchone()
     if reached != (f"{head[1]}:{head[2]}",):
         return False
-    [behind] = views.execute(_BEHIND, [head[0]]).fetchone()
-    return int(behind) == 0
+    [lag] = views.execute(_BEHIND, [head[0]]).fetchone()
+    return int(lag) == 0
 
 
 def local_clock(milliseconds: int) -> str:
@@ -73,7 +73,7 @@ def _log_file(where: Where) -> Path | None:
 
 
 def _opened(file: Path) -> sqlite3.Connection:
-    """Not read-only: beside a database in WAL there may be files to make. But nothing is written to it."""
+    """Not read-only, because a database in WAL mode may need files next to it. But nothing is written to it."""
     connection = sqlite3.connect(f"{file.absolute().as_uri()}?mode=rw", uri=True, timeout=0.2)
     connection.execute("PRAGMA query_only=1")
     return connection

@@ -224,7 +224,7 @@ def _folded(entry: Json) -> list[str]:
 
 
 def _opening(entry: Json) -> str:
-    """The first line that is neither a heading nor code."""
+    """The first line that is not a heading or code."""
     lines = [line.strip() for line in entry["content"].splitlines() if line.strip()]
     return next((line for line in lines if line[0] not in "#{`"), "")
 

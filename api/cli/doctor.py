@@ -192,7 +192,7 @@ def place(path: Path) -> Finding:
 
 
 def durability(path: Path) -> Finding:
-    """Whether a database beside the log takes WAL with synchronous=FULL, and the log itself has it."""
+    """Whether a database next to the log accepts WAL with synchronous=FULL, and the log itself has it."""
     name = "durability"
     try:
         with tempfile.TemporaryDirectory(prefix=".hansard-doctor-", dir=_existing(path.parent)) as folder:

@@ -110,7 +110,7 @@ def of_error(error: Exception) -> int:
 
 
 def rests(session: Mapping[str, Any]) -> bool:
-    """Whether nothing more happens in the session until somebody says so."""
+    """Whether nothing more happens in the session until a person acts."""
     return session.get("status") in _BY_STATUS
 
 

@@ -65,7 +65,7 @@ def _convergence(session: Json) -> list[str]:
 MARKS: Final = {"completed": "✓", "running": "▶", "failed": "✗", "skipped": "–", "pending": "·"}
 _VERDICTS: Final = {True: "PASS", False: "FAIL"}
 _GATES: Final = {"completed": "✅ done", "paused": "⏸ checkpoint", "active": "⏳ active", "stopped": "⏹ stopped"}
-_FEEDBACK: Final = 80  # characters of a verdict's feedback beside its agent; all of it is in the history
+_FEEDBACK: Final = 80  # characters of a verdict's feedback next to its agent; all of it is in the history
 
 
 def matrix(session: Json) -> str:

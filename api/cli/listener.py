@@ -26,7 +26,7 @@ def refuse_an_open_server(settings: "Settings") -> None:
 
 
 def refuse_an_open_database(settings: "Settings") -> None:
-    """An agent with a network could write the record itself where the database asks nobody for a password."""
+    """An agent with network access could write to the record if the database asks for no password."""
     from adapters.agents.team import load
     from adapters.fence import available
     from adapters.store import check_driver

@@ -156,7 +156,7 @@ def backup(target: Path, /, *, replace: bool = False, database: Database = None)
 
 
 def _is_a_copy(path: Path, log: Path | None) -> bool:
-    """Whether the file is a database that nobody uses, and not the log itself."""
+    """Whether the file is an unused database and not the log itself."""
     if not path.is_file() or (log is not None and log.exists() and path.samefile(log)):
         return False
     wal = path.with_name(f"{path.name}-wal")

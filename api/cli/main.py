@@ -60,7 +60,7 @@ def _version() -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Carry out a command line (default: this process's); the exit code."""
+    """Run a command line (default: this process's). Returns the exit code."""
     _prepare()
     return carry_out(sys.argv[1:] if argv is None else argv)
 

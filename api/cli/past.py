@@ -234,7 +234,7 @@ async def _causes(api: Api, link: Json) -> list[Json]:
     return causes
 
 
-# Two sessions beside each other.
+# Two sessions side by side.
 
 
 _WIDTH: Final = 100

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from api.cli.activity import RunningTurn
 
 _NEWS: Final = 5
-"""Lines of one agent's work at a look, in a pipe."""
+"""Lines of one agent's work per update, in a pipe."""
 _MARK_STYLES: Final = {"completed": "green", "running": "bold blue", "failed": "red"}
 _QUIET: Final = frozenset(
     {

@@ -98,7 +98,7 @@ def merged_tree(top: Path, ours: str, theirs: str) -> str:
 
 def apart(top: Path, base: str, commit: str) -> list[str]:
     """The checkout and the result as commits right after the session's base, in no branch. Merged, they do not bring
-    what the base has and the checkout lacks."""
+    what the base has and the checkout does not."""
     people = ["-c", "user.name=Hansard", "-c", "user.email=hansard@hansard.invalid", "-c", "commit.gpgSign=false"]
     make = [*people, "commit-tree", "-m", "Compared", "-p", base]
     return [run_git(top, *make, f"{each}^{{tree}}").stdout.strip() for each in ("HEAD", commit)]

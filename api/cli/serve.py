@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 _SHUTDOWN_SECONDS = 5
 _CATCH_UP_SECONDS = 0.5
-"""How long the first request may wait for views that are behind; after an upgrade all of them are."""
+"""How long the first request may wait for views that lag behind, as all of them do after an upgrade."""
 _SEARCH_SECONDS = 0.5
-"""How long a search may wait for an index that is behind."""
+"""How long a search may wait for an index that lags behind."""
 _TICK_SECONDS = 1.0  # how often the Date of the answers is renewed
 _FIRST_GUESTS_SECONDS = 2.0
 ALLOCATIONS = 2_000

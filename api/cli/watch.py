@@ -207,7 +207,7 @@ async def _decided(api: Api, waiting: list[Json], seen: set[str]) -> bool:
 
 
 async def _put_result(api: Api, session: Json, waiting: list[Json], seen: set[str]) -> None:
-    """The session, and what it waits for; what the person has just read is not printed once more."""
+    """The session, and what it waits for; what the person has just read is not printed again."""
     if session["id"] in seen:
         decision = session.get("decision")
         choice = [("decision", str(decision["choice"]))] if decision else []

@@ -54,7 +54,7 @@ _POLICIES: Final = "/api/policies/"
 
 
 def needed(method: str, path: str) -> Scope | None:
-    """The scope that a route requires; None if it is open to everybody. Routes that are missing here require
+    """The scope that a route requires; None if it is open to everyone. Routes that are missing here require
     `admin`."""
     if path in _OPEN or path.startswith("/assets/"):
         return None
@@ -74,7 +74,7 @@ Given = Mapping[bytes, str]
 """The headers of a request by lower-case name; of several with the same name, the first one."""
 OPEN: Final = frozenset({"/healthz", "/readyz", "/login"})
 ASSETS: Final = "/assets/"
-"""Styles and scripts are the same for everybody, and the sign-in page needs some of them."""
+"""Styles and scripts are the same for everyone, and the sign-in page needs some of them."""
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 HEADERS: Final = {
     "Content-Security-Policy": (
@@ -148,7 +148,7 @@ class Guard:
 
 
 def _is_open(path: str) -> bool:
-    """Whether the path is open to everybody. Paths that lead out of the assets are not."""
+    """Whether the path is open to everyone. Paths that lead out of the assets are not."""
     return path in OPEN or (path.startswith(ASSETS) and ".." not in path.split("/"))
 
 

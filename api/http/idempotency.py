@@ -75,7 +75,7 @@ class ApiCall:
 
     @property
     def fingerprint(self) -> str:
-        """What identifies the request besides its key."""
+        """What identifies the request, together with its key."""
         return fingerprint(b"POST", self.path.encode(), self.raw)
 
     @property

@@ -129,7 +129,7 @@ class HttpProtocol(HttpToolsProtocol):
             if name == b"content-length":  # the parser has checked it
                 self._body = int(value)
             if name == b"transfer-encoding" and value.lower() != b"chunked":
-                raise ValueError("a coding that nobody here undoes")
+                raise ValueError("an encoding that is not supported")
         if size > HEAD_BYTES:
             self._refusal = _too_much()
             raise ValueError("too long a head")

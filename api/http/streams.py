@@ -73,7 +73,7 @@ def stream_session(request: Request, session_id: str) -> Response:
     """A session's events from the first, after `?after=` (a version), or after `Last-Event-ID`.
 
     It is not folded first: readable events are sent even if later ones are damaged. It ends where nothing is left to
-    do: a session that can be retried or extended may go on. Raises Unknown.
+    do: a session that can be retried or extended may continue. Raises Unknown.
     """
     inside = system(request)
     newest = inside.store.version(session_id) if kind_of(session_id) in KINDS else 0

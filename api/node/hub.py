@@ -161,8 +161,8 @@ class Hub:
             return self._older.find(interest, position)
         piece = self._newest.find(interest, position)
         if piece is None:
-            behind = bisect_right(self._frames, position, key=lambda frame: frame.position)
-            piece = next(pieces(islice(self._frames, behind, None), interest, max(position, self.position)), None)
+            first = bisect_right(self._frames, position, key=lambda frame: frame.position)
+            piece = next(pieces(islice(self._frames, first, None), interest, max(position, self.position)), None)
             if piece is None:
                 return self._older.find(interest, position)
             self._newest.keep(interest, position, piece)
@@ -227,7 +227,7 @@ class Hub:
                 reader.wire.cut()
 
     def stir(self) -> None:
-        """From any thread: an agent did something that no event tells. Without readers, nothing happens."""
+        """From any thread: an agent did something that is not an event. Without readers, nothing happens."""
         if self.clients and not self._stirring:
             self._stirring = True
             with suppress(RuntimeError):  # the loop was closed meanwhile

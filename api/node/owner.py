@@ -147,7 +147,7 @@ def _runs(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # somebody else's now
+    except PermissionError:  # now owned by another account
         return False
     return True
 

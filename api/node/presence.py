@@ -53,16 +53,16 @@ class ThisNode:
             try:
                 await asyncio.shield(telling)
             except HansardError as error:
-                log.debug("nobody knows that this process is there: %s", error)
+                log.debug("this process could not be registered: %s", error)
             finally:
                 await asyncio.gather(telling, return_exceptions=True)  # it never comes after the goodbye
             await asyncio.sleep(_EVERY_SECONDS)
 
     def alive(self) -> tuple[LiveNode, ...]:
         """The live processes. Raises HansardError."""
-        beside = () if self.workers is None else present(self.workers)
+        others = () if self.workers is None else present(self.workers)
         now = self.store.clock()
-        workers = [Node(name, "worker", now) for name in beside if f".{os.getpid()}." not in name]
+        workers = [Node(name, "worker", now) for name in others if f".{os.getpid()}." not in name]
         nodes = [*self.store.nodes(), *workers]
         return tuple(LiveNode(name=node.name, role=node.role, last_seen=iso(node.last_seen)) for node in nodes)
 

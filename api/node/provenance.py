@@ -91,7 +91,7 @@ class _Lineage:
         return origin.contested
 
     def _removed(self, session: str) -> Collection[str]:
-        """Lines that somebody had removed before the session began: adding them again may only restore them."""
+        """Lines that were removed before the session began: adding them again may only restore them."""
         base = self.works.sessions[session].base
         if base not in self._once:
             self._once[base] = lines_before(self._repositories(session), base, self.works.owners, self._commits)

@@ -16,11 +16,11 @@ from projections.sessions.search import SEARCH, SEARCH_OMITS
 
 
 class SearchIndex:
-    """Lets readers search what the log says. It is opened when it is first needed, and never behind the other views."""
+    """The search over the log. It is opened when it is first needed, and never lags behind the other views."""
 
     def __init__(self, log: EventLog, views: Follower, settings: Settings) -> None:
         self.patience: float | None = None
-        """How many seconds a reader waits for an index that is behind. Without limit unless a server sets one."""
+        """How many seconds a reader waits for an index that lags behind. Without limit unless a server sets one."""
         self._log, self._others, self._settings = log, views, settings
         self._lock = threading.Lock()
         self._open: tuple[SqliteViews, Follower] | None = None
@@ -42,7 +42,7 @@ class SearchIndex:
 
     @contextmanager
     def reading(self, q: str | None) -> Iterator[Database | None]:
-        """The index, if there are words to look for. Raises StoreError if it is behind the views for too long."""
+        """The index, if there are words to look for. Raises StoreError if it lags behind the views for too long."""
         if not q:
             yield None
             return

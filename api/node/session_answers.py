@@ -135,7 +135,7 @@ class AnswerKeeper:
         """Keep the answer about one session, if that is possible: without it, the answer is made when it is wanted."""
         try:
             self._keep(session_id)
-        except Exception:  # the outermost: nobody waits for it
+        except Exception:  # the outermost loop: no caller waits for it
             _log.info("the answer about %s cannot be kept", session_id, exc_info=True)
 
     def _keep(self, session_id: str) -> None:

@@ -73,7 +73,7 @@ class Telemetry:
         self._metrics.shutdown()
 
     def seen(self, page: Sequence[Recorded]) -> None:
-        """There are events; called in the thread that follows the log. Its own faults stop nobody."""
+        """There are events; called in the thread that follows the log. Its own errors stop nothing else."""
         try:
             for _, group in groupby(page, key=lambda recorded: (recorded.session_id, *mark(recorded))):
                 self._command(list(group))
@@ -147,7 +147,7 @@ class Telemetry:
 
 
 def _own(session_id: str) -> str:
-    """The `traceparent` of a session that nobody's trace led to."""
+    """The `traceparent` of a session that was started without one."""
     digest = hashlib.sha256(session_id.encode()).hexdigest()
     return f"00-{digest[:32]}-{digest[32:48]}-01"
 

@@ -126,7 +126,7 @@ class _Metrics:
             "hansard_stream_clients": ("open event streams", inside.hub.clients),
         }
         counters = {
-            "hansard_commands_total": ("commands carried out since the start", inside.writer.commands),
+            "hansard_commands_total": ("commands run since the start", inside.writer.commands),
             "hansard_batches_total": ("transactions since the start", inside.writer.batches),
             "hansard_conflicts_total": ("batches that met a conflict since the start", inside.writer.conflicts),
         }

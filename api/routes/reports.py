@@ -117,7 +117,7 @@ def filters_of(request: Request) -> Filters:
 
 
 def as_csv(report: Report, rows: Sequence[ReportRow]) -> bytes:
-    """UTF-8, a header row, CRLF; unknown is empty. A cell that a spreadsheet would carry out begins with `'`."""
+    """UTF-8, a header row, CRLF; unknown is empty. A cell that a spreadsheet would execute begins with `'`."""
     out = io.StringIO(newline="")
     writer = csv.writer(out)
     writer.writerow(report.columns)

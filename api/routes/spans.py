@@ -66,7 +66,7 @@ class Instant:
 
 
 def instant(value: object) -> Instant:
-    """Raises ValueError: neither an ISO text nor whole milliseconds, or without a date in four digits."""
+    """Raises ValueError if it is not ISO text or whole milliseconds, or the year does not have four digits."""
     if isinstance(value, str):
         return _inside(_read(value))
     if isinstance(value, int) and not isinstance(value, bool):

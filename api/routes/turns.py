@@ -29,7 +29,7 @@ Attempt = Annotated[StrictInt, Field(ge=1, le=2**31, description="`lease.attempt
 
 
 class TurnClaim(Body):
-    """Which turns are wanted; any that waits where neither agents nor roles are named."""
+    """Which turns are wanted; any waiting turn if no agents and no roles are named."""
 
     agents: Names | None = Field(default=None, description="turns of these agents, in any case")
     roles: Names | None = Field(default=None, description="or turns in these roles")

@@ -162,7 +162,7 @@ def _value(name: str, text: str) -> Any:
 
 # -- reading -----------------------------------------------------------------------------------------------------------
 def _command_of(form: dict[str, str], here: str) -> Asked:
-    """Raises Problem 400 for anything that our forms do not send: then somebody else made it."""
+    """Raises Problem 400 for anything that our forms do not send."""
     name, session = form.get("verb", ""), form.get("session") or here
     verb = VERBS.get(name)
     if verb is None:

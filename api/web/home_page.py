@@ -36,7 +36,7 @@ LOOKED = ("kind", "status", "q", "label", "owner", "repository", "from", "to", "
 
 
 async def home(request: Request) -> Response:
-    """GET /: what needs somebody, what runs, what was; or what was looked for"""
+    """GET /: the sessions that need a person, that run and that ended; or the results of a search"""
     only(request, *LOOKED, "lang", "preset", "start", "key", *NAMES)
     return page(await _shown(request, _forms(await asyncio.to_thread(_fixing, request))))
 
@@ -54,7 +54,7 @@ STATUSES: Final = tuple(get_args(Status))
 """Statuses that can always be selected; other statuses that sessions have are added."""
 
 RUNNING: Final = ("running", "active", "reviewing", "debating", "synthesizing")
-"""Statuses in which somebody is at work (contract §2)."""
+"""Statuses in which an agent is at work (contract §2)."""
 
 HOLDING: Final = ("permission", "scope")
 """Needs that an agent, or a turn, waits for."""

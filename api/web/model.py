@@ -71,7 +71,7 @@ def money(micros: int | None) -> str:
 
 
 def badge(status: str, *, exhausted: bool) -> str:
-    """The state as people see it: a delivery that ran out of budget has failed, but waits for somebody (K-46)."""
+    """The state as people see it: a delivery that ran out of budget has failed, but waits for a person (K-46)."""
     return "exhausted" if exhausted and status == "failed" else status
 
 
@@ -129,7 +129,7 @@ def doing(live: Live, say: Words, turn_id: str) -> str:
 
 
 def _verb(item: WaitingItem) -> str:
-    """ "" for what has to be looked at first: nobody approves what they have not seen."""
+    """ "" for what has to be looked at first: no one should approve what they have not seen."""
     match item.waits_for:
         case "checkpoint":
             return "continue"

@@ -57,13 +57,13 @@ _TEMPLATES = Environment(
 
 
 def warm() -> None:
-    """Compile every template, which takes half a second in total, before somebody waits for a page."""
+    """Compile every template, which takes half a second in total, before anyone waits for a page."""
     for name in _TEMPLATES.list_templates(extensions=["html"]):
         _TEMPLATES.get_template(name)
 
 
 def language_of(request: Request) -> Words:
-    """`?lang=` overrides the browser's preference. Raises Problem for a language that the catalogue lacks."""
+    """`?lang=` overrides the browser's preference. Raises Problem for a language that is not in the catalogue."""
     choice = request.query_params.get("lang")
     if not choice:
         return words(preferred(request.headers.get("accept-language", "")))

@@ -138,7 +138,7 @@ _TALL, _FEET, _HEAD = 96, 20, 18
 _NARROWEST: Final = 44
 """Room for a date below a column."""
 _FIGURE: Final = 9
-"""Room for a letter of the figure beside a bar."""
+"""Room for a letter of the figure next to a bar."""
 _LETTER: Final = 9
 """Room for a letter of the figure above it."""
 

@@ -227,7 +227,7 @@ def told_of(say: Words, outcome: FormOutcome, elsewhere: str, marked: str) -> st
 
 
 def _meanwhile(inside: System, session_id: str, say: Words) -> str:
-    """Who decided what the sender wanted to decide; empty where nobody has."""
+    """Who already decided what the sender wanted to decide; empty if no one has."""
     session = inside.sessions.get(session_id)
     decision = session.decision if isinstance(session, Discussion) else None
     if decision is None or decision.expired:

@@ -68,7 +68,7 @@ def evolve(delivery: Delivery | None, event: DomainEvent, metadata: EventMetadat
                 state.author, state.written = event.agent, event.files
         case ChildClosed():  # waiting for a person does not count
             paused += event.waited
-        case SessionForked() if state.stopped_at is None:  # nor does the time between a history and its fork
+        case SessionForked() if state.stopped_at is None:  # the time before the fork does not count either
             paused += metadata.at - (delivery.asking_since or delivery.updated_at)
             if state.scope_request is not None:
                 state.scope_request = replace(state.scope_request, at=metadata.at)

@@ -165,7 +165,7 @@ def implemented(now: Now[Delivery]) -> Events:
 
 
 def outside(delivery: Delivery) -> tuple[str, ...]:
-    """The changed paths that are neither in the scope nor allowed by a person."""
+    """The changed paths outside the scope that no person has allowed."""
     paths = delivery.scope.outside_of(delivery.touched)
     return tuple(path for path in paths if path not in delivery.scope_allowed)
 

@@ -83,7 +83,7 @@ def vote(now: Talk, command: Decide, policy: DecisionPolicy) -> DecisionVoted:
 
 
 def expire(now: Talk, command: ExpireTurn) -> Events:
-    """A decision that nobody made in time is recorded as expired, never as a person's choice."""
+    """A decision that was not made in time is recorded as expired, never as a person's choice."""
     turn, state = now.turn(command.turn_id), now.state
     if turn.work != "wait" or state.expires_at is None or now.at <= milliseconds(state.expires_at):
         raise Refused(Sentence("decision_not_expired"), allowed=now.allowed())
@@ -113,7 +113,7 @@ def _guarded(state: Discussion) -> bool:
 
 
 def _default(state: Discussion) -> str:
-    """The choice that applies if nobody decided. Work that needs the team's approval never passes without it."""
+    """The choice that applies if no one decided. Work that needs the team's approval never passes without it."""
     return (REJECTING if _guarded(state) else PASSING)[state.kind]
 
 

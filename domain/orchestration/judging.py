@@ -82,7 +82,7 @@ def judged_phases(run: Orchestration, place: int) -> tuple[int, ...]:
 
 
 def judge(run: Orchestration, answer: Verdicts) -> Judgement:
-    """Assign every verdict to its subtask. Raises `Unreadable` if nobody of this round is judged (K-15).
+    """Assign every verdict to its subtask. Raises `Unreadable` if no agent of this round is judged (K-15).
 
     Work of a failed turn never passes (contract §10), nor does work outside the scope if that is refused. Not all is
     done if a verdict fails or is missing (K-14).

@@ -187,7 +187,7 @@ def record_report(now: Run, command: RecordReply, place: int, words: str) -> Eve
 
 
 def record_verdicts(now: Run, command: RecordReply, words: str) -> Events:
-    """The judge's answer: booleans, one verdict per subtask. If it is unreadable, the judge is asked once more
+    """The judge's answer: booleans, one verdict per subtask. If it is unreadable, the judge is asked again once
     (K-15)."""
     if command.failure is not None:
         return record_no_verdicts(now, command, command.failure)
@@ -199,8 +199,8 @@ def record_verdicts(now: Run, command: RecordReply, words: str) -> Events:
 
 
 def record_no_verdicts(now: Run, command: RecordReply, failure: Failure) -> Events:
-    """The judge's turn failed. An unreadable verdict advances nobody, but in the last round, or twice in a row, the run
-    stops as for any other failure. Under the old rules, the judge was asked once more."""
+    """The judge's turn failed. An unreadable verdict advances no agent, but in the last round, or twice in a row, the
+    run stops as for any other failure. Under the old rules, the judge was asked again once."""
     run, error = now.state, now.state.last_error or Sentence("judge_silent")
     if run.retry == ONCE:
         return (yield from refuse_verdicts(now, command, error))

@@ -203,7 +203,7 @@ class Orchestration(Session):
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """The changed paths that are neither in the scope nor allowed by a person."""
+        """The changed paths outside the scope that no person has allowed."""
         return tuple(path for path in self.scope.outside_of(touched(self.changes)) if path not in self.scope_allowed)
 
     def refused_paths(self, place: int) -> tuple[str, ...]:

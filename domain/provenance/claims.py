@@ -2,7 +2,7 @@
 
 A commit in the record belongs to its turn alone. Any other commit may be a turn's work that was amended, rebased,
 squashed or cherry-picked, or a person's own work: here a line belongs to a turn only if the turn added exactly this
-text, nobody else did, and the text cannot have been there before.
+text, no one else did, and the text cannot have been there before.
 """
 
 from collections import Counter, defaultdict

@@ -51,7 +51,7 @@ class Risk(ReplyShape):
 
 
 class Hazards(ReplyShape):
-    """What a challenge may contain besides its verdict (K-31)."""
+    """The optional parts of a challenge (K-31)."""
 
     security_risks: Few[Risk] | None = Field(default=None, exclude_if=absent)
     edge_cases: Few[Words] | None = Field(default=None, exclude_if=absent)

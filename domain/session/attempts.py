@@ -14,7 +14,7 @@ from domain.values.base import Unreadable, Value, absent
 from domain.values.sentences import Sentence, coded, rewritten, sentence_of
 
 Work = Literal["ask", "prepare", "validate", "package", "land", "wait"]
-"""`wait` is a person's turn: nobody works on it, it only has a deadline."""
+"""`wait` is a person's turn: no worker runs it, it only has a deadline."""
 Retryable = Literal[
     "rate_limit", "overloaded", "network", "crash", "timeout", "idle", "unreadable", "lost_conversation", "workspace"
 ]
@@ -101,7 +101,7 @@ class Tries:
     until: int | None = None
     reason: str | None = None
     problem: Sentence | str = ""
-    """What was wrong with the last answer, if the agent is asked once more."""
+    """What was wrong with the last answer, if the agent is asked again."""
     new_conversation: bool = False
     """Whether the next attempt starts a new conversation, because the last one was lost."""
 

@@ -112,7 +112,7 @@ class Decide(Command):
 
 
 class CloseChild(Command):
-    """A child tells its parent how it ended."""
+    """A child reports to its parent how it ended."""
 
     child_id: str
     choice: str

@@ -56,7 +56,7 @@ def request_child(
         expires_as=settings.expires_as,
         retry=state.retry,
         decisions=state.decisions,
-        authors=() if state.retry == ONCE else authors,  # nobody took over a turn before
+        authors=() if state.retry == ONCE else authors,  # no agent took over a turn before
     )
     name = child_id(state.id, kind, number)
     return ChildRequested(
@@ -94,7 +94,7 @@ def _at_once(now: Now[S], command: RetryTurn, turn: Outstanding) -> TurnRetried:
 
 
 def retry_failed(now: Now[S], command: RetryTurn, deadline: int | None) -> TurnRetried:
-    """Ask the turn whose last attempt failed once more."""
+    """Ask the failed turn once more."""
     turn = now.state.failed_turn
     if turn is None:
         raise now.refusal(command.REFUSAL)

@@ -131,7 +131,7 @@ class Session:
         return False
 
     def receipt(self) -> dict[str, object]:
-        """What the answer to a command contains besides id, kind, version and position."""
+        """The fields that a kind adds to the answer of a command, after id, kind, version and position."""
         return {}
 
     def turn(self, turn_id: str, *, allowed: tuple[str, ...] = ()) -> Outstanding:

@@ -66,7 +66,7 @@ class Blob(Value):
 
 
 class Derived(Value):
-    """How a text follows from earlier events of its session, so that it is not stored once more.
+    """How a text follows from earlier events of its session, so that it is not stored again.
 
     `rounds` are the contributions to a discussion up to an event, `subject` is what it discusses, and `prompt` is a
     template filled with the context of a turn's request.
@@ -145,8 +145,8 @@ class DomainEvent(BaseModel):
 
 
 class Command(Value):
-    """What somebody wants to happen. Time and ids come with it; `blobs` are the long texts that its events will refer
-    to."""
+    """A request to change a session. Time and ids are passed with it; `blobs` are the long texts that its events will
+    refer to."""
 
     REFUSAL: ClassVar[str] = "does_not_take_command"
     """The code with which a session refuses this command if it does not take it."""

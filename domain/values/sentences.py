@@ -100,7 +100,7 @@ def packed(text: str | None) -> str | None:
 
 
 def because(sentence: Sentence, detail: str) -> Sentence:
-    """A sentence and the words of somebody else that explain it: `The program ended with exit code 1: no disk`."""
+    """A sentence, and a text from elsewhere that explains it: `The program ended with exit code 1: no disk`."""
     if not detail:
         return sentence
     text = f"{str(sentence).rstrip('.')}: {detail}"
@@ -132,7 +132,7 @@ def _rewritten(value: Param, change: Callable[[str], str]) -> Param:
 
 
 def as_sentences(texts: Sequence[str], sentences: Sequence[Sentence | None]) -> tuple[Sentence | str, ...]:
-    """Each text as the sentence beside it, if there is one."""
+    """Each text as its sentence, if there is one."""
     coded_ones = (*sentences, *(None,) * len(texts))
     return tuple(sentence or text for text, sentence in zip(texts, coded_ones, strict=False))
 

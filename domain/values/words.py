@@ -1,4 +1,4 @@
-"""Messages in the reader's language, one spelling for texts that look alike, and templates.
+"""Messages in the reader's language, one spelling for texts that look the same, and templates.
 
 Each room keeps its messages in a `messages.toml`: `[key]` with `en` and `ko`.
 """
@@ -23,7 +23,7 @@ class Words:
     messages: Mapping[str, str]
 
     def __call__(self, key: str) -> str:
-        """Raises KeyError for a key that the catalogue lacks."""
+        """Raises KeyError for a key that is not in the catalogue."""
         return self.messages[key]
 
     def fill(self, key: str, values: Mapping[str, object]) -> str:
@@ -61,12 +61,12 @@ def catalogue(room: str) -> dict[str, dict[Language, str]]:
 
 
 def preferred(accept_language: str) -> Language:
-    """The language of `Accept-Language` that weighs most (RFC 9110 §12.5.4); English where none of ours is named."""
+    """The language of `Accept-Language` that weighs most (RFC 9110 §12.5.4); English if it names none of ours."""
     return best_match(accept_language) or "en"
 
 
 def best_match(accept_language: str) -> Language | None:
-    """The same, None where none of ours is named."""
+    """The same; None if it names none of ours."""
     weights = dict.fromkeys(LANGUAGES, 0.0)
     for item in accept_language.split(",")[:50]:
         tag, _, parameters = item.partition(";")
@@ -98,7 +98,7 @@ def _first(values: Iterable[str]) -> str:
     return next(filter(None, values), "")
 
 
-# One spelling for texts that look alike, in linear time, however they were typed.
+# One spelling for texts that look the same, however they were typed; in linear time.
 
 SPACE = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(map(chr, range(0x2000, 0x200B)))
 """White space as the rules' authors knew it (ECMAScript `\\s`): neither Python's idea of it nor ASCII's."""
@@ -168,5 +168,5 @@ def filled(template: str, values: Mapping[str, str], language: Language) -> str:
 
 
 def closed(words: str) -> str:
-    """The text, safe inside a material block: it can neither open nor close one."""
+    """The text, safe inside a material block: it cannot open or close one."""
     return _TAG.sub("&lt;", words)

@@ -21,7 +21,7 @@ SCHEMA = (
 )
 PAGE = 500
 LONG_PAGE = 5_000
-"""For a rebuild, where nobody waits for the first page: a session's row is written once for each page."""
+"""For a rebuild, where no reader waits for the first page: a session's row is written once for each page."""
 _EVENT = attrgetter("event")
 _INDEX = re.compile(r"CREATE (?:UNIQUE )?INDEX IF NOT EXISTS (\w+)")
 UNREADABLE = (Unknown, ValueError, LookupError, TypeError)

@@ -1,6 +1,6 @@
 """Keeping copies of what changed: a thread queues changes and handles them one by one.
 
-For things outside the views (files, snapshots), so that a slow or full disk delays neither the views nor anybody who
+For things outside the views (files, snapshots), so that a slow or full disk delays neither the views nor anyone who
 waits for them. If something changes again before its turn, only the newest change is kept.
 """
 
@@ -64,7 +64,7 @@ class Keeper(Generic[K]):
             self._thread.start()
 
     def stop(self) -> None:
-        """End after trying everything once more."""
+        """End after trying everything one last time."""
         if self._thread is not None:
             self._stopped.set()
             self._woken.set()

@@ -87,7 +87,7 @@ class Snapshots:
         self._source, self._views, self._hash_of, self.every = log, views, hash_of, every
         self._offered: dict[Place, Snapshot] = {}
         self.grown: Callable[[str, int], None] = _nothing
-        """Called in the thread with each long session and its version, to fold more of it before somebody asks."""
+        """Called in the thread with each long session and its version, to fold more of it before a reader asks."""
         self._keeper = Keeper("snapshots", what="snapshots", where="the views", keep=self._keep, missed=self._missed)
 
     # -- reading ---------------------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ class Snapshots:
 
 
 def _nothing(_: str, __: int) -> None:
-    """What `grown` does unless somebody wants more of long sessions."""
+    """The default of `grown`: nothing."""
 
 
 def read_as(load: Callable[[str], T], snapshot: Snapshot) -> T | None:

@@ -127,7 +127,7 @@ def name(group: str, value: str, english: str | None = None) -> Unworded:
 
 
 def sentence(text: str, data: Sentence | None) -> str | None:
-    """A text that Hansard wrote, on one line; None if it is somebody else's, or has several lines."""
+    """A text that Hansard wrote, on one line; None if it is someone else's, or has several lines."""
     return None if data is None or "\n" in text.strip() else mark(_SENTENCE, packed(data))
 
 

@@ -53,7 +53,7 @@ class Mirror:
         self._keeper.start()
 
     def stop(self) -> None:
-        """End after trying once more to write everything."""
+        """End after one last attempt to write everything."""
         self._keeper.stop()
 
     def write(self) -> int:
@@ -96,21 +96,21 @@ class Mirror:
             self._point_to(name)
 
     def _write(self, name: str, text: str, at: int) -> None:
-        beside = self._beside(name)
-        beside.write_text(text, encoding="utf-8")
-        os.utime(beside, ns=(at, at))
-        beside.replace(self._folder / name)
+        temporary = self._temporary(name)
+        temporary.write_text(text, encoding="utf-8")
+        os.utime(temporary, ns=(at, at))
+        temporary.replace(self._folder / name)
 
     def _point_to(self, name: str) -> None:
         latest = self._folder / LATEST
         if latest.is_symlink() and str(latest.readlink()) == name:
             return
-        beside = self._beside(LATEST)
-        beside.unlink(missing_ok=True)
-        beside.symlink_to(name)
-        beside.replace(latest)
+        temporary = self._temporary(LATEST)
+        temporary.unlink(missing_ok=True)
+        temporary.symlink_to(name)
+        temporary.replace(latest)
 
-    def _beside(self, name: str) -> Path:
+    def _temporary(self, name: str) -> Path:
         """The temporary file, private to this process, that then replaces the old one."""
         return self._folder / f".{name}.{os.getpid()}"
 

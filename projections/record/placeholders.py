@@ -9,7 +9,7 @@ from domain.values.sentences import SentenceData, in_language, of_data
 from domain.values.words import Words
 
 _DETAIL: Final = 300
-"""How many characters of somebody's text a sentence quotes."""
+"""How many characters of a person's or an agent's text a sentence quotes."""
 _FILES: Final = 3
 """How many changed files a sentence names."""
 _FAILING: Final = re.compile(

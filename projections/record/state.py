@@ -184,7 +184,7 @@ class Records:
         return cached.record
 
     def prepare(self, session_id: str, version: int) -> None:
-        """Fold a long history before somebody opens it, and have a snapshot kept, unless there is one that is nearly
+        """Fold a long history before it is opened, and have a snapshot kept, unless there is one that is nearly
         as new: it is what makes a page of twenty thousand events open at once after a restart."""
         if self._snapshots and version >= LONG:
             newest = self._snapshots.newest(session_id, RECORD, rules())

@@ -1,4 +1,4 @@
-"""What a session's history contains besides its state: which event recorded what, for charts and matrices."""
+"""The history behind a session's state: which event recorded what, for charts and matrices."""
 
 from bisect import bisect_right
 from collections.abc import Sequence

@@ -3,7 +3,7 @@ by when it began.
 
 A delivery has iterations and milliseconds of budget time, the other kinds have rounds. Tokens and money include those
 of the discussions that the session requested, as in its own budget; `costs` counts them once, this report does not sum
-them. `extensions` are recorded commands of people; `exhausted` says what is used up, and is null once more was given.
+them. `extensions` are recorded commands of people; `exhausted` says what is used up, and is null after an extension.
 """
 
 from collections.abc import Sequence
@@ -137,7 +137,7 @@ class BudgetRow(BudgetAmounts, BudgetKey):
     cost_micros: int | None
     unknown_turns: int = Field(description="turns that did not report what they used")
     extensions: int
-    exhausted: str | None = Field(description="what is used up; null once more was given")
+    exhausted: str | None = Field(description="what is used up; null after the budget was extended")
 
 
 class BudgetCounts(ReportTotals):

@@ -110,7 +110,7 @@ class DecisionKey(ReportRow):
 
 
 class DecisionRow(Waited, DecisionKey):
-    """Questions of one kind and reason that were answered alike."""
+    """Questions of one kind and reason with the same answer."""
 
     oldest_asked_at: str
 

@@ -83,7 +83,7 @@ Reader = Callable[[Database, Recorded], Values | None]
 FORKED = "forked"
 _Beginning = delivery.DeliveryStarted | orchestration.OrchestrationStarted | discussion.DiscussionStarted
 _MARKS = (delivery.DeliveryStarted, orchestration.OrchestrationStarted, discussion.DiscussionStarted, SessionForked)
-"""What every report is about: where sessions begin, or go on as a fork."""
+"""What every report is about: where sessions begin, or continue as a fork."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def apply(db: Database, events: Sequence[Recorded]) -> None:
 
 
 class _Parts(NamedTuple):
-    """What an event of some class may change besides: the row by a rule, its ending, turns, questions."""
+    """What else an event of a class may change: the row by a rule, its ending, turns, questions."""
 
     rule: Rule | None
     ends: bool

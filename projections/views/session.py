@@ -253,7 +253,7 @@ class SynthesisView(View):
 
 
 class DecisionView(View):
-    """The decision. `expired`: nobody decided in time, so the default applied."""
+    """The decision. `expired`: no one decided in time, so the default applied."""
 
     choice: str
     actor: str

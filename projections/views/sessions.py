@@ -21,7 +21,7 @@ class OutcomeView(View):
     checks: tuple[str, ...] = Field(description="the first validation commands of a delivery")
     branch: str | None = Field(description="the branch with the work")
     choice: str | None = Field(description="what was decided about a discussion")
-    by: str | None = Field(description="who decided, cancelled or reset it; null if nobody did")
+    by: str | None = Field(description="who decided, cancelled or reset it; null if no one did")
     words: str | None = Field(description="why: the reason given, the answer, or what failed; the first characters")
     words_sentence: Sentence | None = Field(
         default=None, exclude_if=absent, description="the words as code and parameters, where Hansard wrote them"

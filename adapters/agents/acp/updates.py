@@ -86,11 +86,11 @@ def usage_of(answer: Message) -> Usage:
     )
     if input_tokens is None or output_tokens is None:
         return Usage(input_tokens=input_tokens, output_tokens=output_tokens)
-    beside = (_count(used.get("totalTokens")) or 0) - input_tokens - output_tokens
+    uncounted = (_count(used.get("totalTokens")) or 0) - input_tokens - output_tokens
     cached = (cache_reads or 0) + (cache_writes or 0)
-    if cached and beside >= cached:
-        input_tokens, beside = input_tokens + cached, beside - cached
-    if thought and beside >= thought:
+    if cached and uncounted >= cached:
+        input_tokens, uncounted = input_tokens + cached, uncounted - cached
+    if thought and uncounted >= thought:
         output_tokens += thought
     return Usage(
         input_tokens=input_tokens,

@@ -158,13 +158,13 @@ def _count(number: float | None) -> int | None:
 # Counters of a whole conversation, and what one turn added to them.
 
 
-def added(total: Usage, beside: Path) -> Usage:
-    """The usage since the last reading, which is kept in the file `beside`; a counter that became smaller restarted at
+def added(total: Usage, counter: Path) -> Usage:
+    """The usage since the last reading, which is kept in the file `counter`; a counter that became smaller restarted at
     zero."""
-    before = _reading(beside)
+    before = _reading(counter)
     with contextlib.suppress(OSError):
-        beside.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        beside.write_bytes(total.model_dump_json(exclude_none=True).encode())
+        counter.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        counter.write_bytes(total.model_dump_json(exclude_none=True).encode())
     figures = total.model_dump()
     earlier = before.model_dump()
     grown = {name: _grown(earlier[name], now) for name, now in figures.items()}
@@ -180,9 +180,9 @@ def plus(one: Usage, other: Usage) -> Usage:
     return Usage.model_validate(both)
 
 
-def _reading(beside: Path) -> Usage:
+def _reading(counter: Path) -> Usage:
     with contextlib.suppress(OSError, ValidationError):
-        return Usage.model_validate_json(beside.read_bytes())
+        return Usage.model_validate_json(counter.read_bytes())
     return Usage()
 
 

@@ -77,7 +77,7 @@ class StdioQuestions:
         self._say({"subtype": "success", "request_id": name, "response": answer})
 
     def _wish(self, name: str, arguments: Json) -> Wish:
-        """The title without secrets, which neither rules nor people need to see. Unusual tools are shown with their
+        """The title without secrets; neither rules nor people need to see those. Unusual tools are shown with their
         name."""
         tool, title, paths = described(name, arguments)
         named = f"{name}: {title}" if tool == "other" and title != name else title

@@ -117,7 +117,7 @@ class CommandSettings(ProgramSettings):
     plain text that `skip_lines` matches at their beginning are not part of the answer. `fenced_args`
     replace `read_args` and `write_args` inside bubblewrap, where the program's own sandbox cannot work. `questions`:
     `claude`: the program takes messages on stdin and asks for permission in lines of JSON, as Claude Code does with
-    `--permission-prompt-tool stdio`; `codex`: it is Codex's app server, whose protocol tells the answer, the usage, the
+    `--permission-prompt-tool stdio`; `codex`: it is Codex's app server, whose protocol covers the answer, usage,
     errors and the conversation. `readable` and `writable` name more files and folders for the program.
     """
 
@@ -217,7 +217,7 @@ class CommandSettings(ProgramSettings):
         if self.output == "text" and useless:
             raise ValueError(f'{useless[0]} needs output = "json"')
         if "agent_session" in places(self.resume_argv or ()) and self.session_path is None:
-            raise ValueError("resume_argv: {agent_session} needs session_path, where the program tells its session id")
+            raise ValueError("resume_argv: {agent_session} needs session_path, the path of the session id")
 
     def _check_home(self) -> None:
         if self.home_files and self.home == "user":

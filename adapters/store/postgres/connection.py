@@ -1,7 +1,7 @@
 """Connections to PostgreSQL that give up in time, so that no caller waits long for an unreachable database.
 
 A stopped server answers with an error, a frozen one does not answer at all. Both end a statement within `PATIENCE`
-seconds, and for a moment nobody else tries.
+seconds, and for a moment no other connection tries.
 """
 
 import queue
@@ -32,7 +32,7 @@ BYTES_PER_SECOND: Final = 2_000_000
 _FREE_SECONDS: Final = 2.5
 """How long callers wait for a connection if all are in use."""
 _PAUSE: Final = 0.5
-"""After a connection could not be opened, or did not answer, nobody tries for this many seconds."""
+"""After a connection could not be opened, or did not answer, no connection tries for this many seconds."""
 _DAMAGED: Final = ("XX001", "XX002")
 _SESSION: Final = {
     "search_path": "hansard",
@@ -42,7 +42,7 @@ _SESSION: Final = {
     "statement_timeout": "5s",
     "idle_in_transaction_session_timeout": "5s",
 }
-"""The last three release what a frozen process holds: nobody else waits for it longer."""
+"""The last three release what a frozen process holds, so that others do not wait longer for it."""
 _TCP: Final = {"keepalives_idle": "5", "keepalives_interval": "2", "keepalives_count": "2", "tcp_user_timeout": "5000"}
 
 
@@ -111,7 +111,7 @@ def _translated(sql: str) -> str:
 
 
 class Outage:
-    """An unresponsive database, as known to all its connections; for a moment nobody tries."""
+    """An unresponsive database, as known to all its connections; for a moment none of them tries."""
 
     def __init__(self) -> None:
         self._until = 0.0
@@ -240,7 +240,7 @@ class Connections:
 
 
 def _is_sound(connection: PatientConnection) -> bool:
-    """Whether an idle connection may be used: nobody speaks on it unasked but a server that ends it."""
+    """Whether an idle connection may be used: only a server that ends it sends anything unasked."""
     if connection.closed:
         return False
     poll = select.poll()

@@ -215,7 +215,7 @@ class PostgresShares:
 
     def drop_bases(self) -> int:
         with self._writers.transaction() as connection:
-            connection.execute("LOCK TABLE workspaces IN SHARE MODE")  # nobody begins with one of them meanwhile
+            connection.execute("LOCK TABLE workspaces IN SHARE MODE")  # no session starts with one meanwhile
             unused = (
                 "number = 0 AND NOT EXISTS (SELECT 1 FROM workspaces w"
                 " WHERE w.form = 'git' AND w.facts::json ->> 'start' = packs.name)"

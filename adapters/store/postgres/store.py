@@ -1,7 +1,7 @@
 """The store on PostgreSQL.
 
 An append locks the one row that counts the positions until it is committed: positions are given in the order of the
-commits, and a reader that follows never misses an event. A commit that nobody confirmed is looked up before anybody
+commits, and a reader that follows never misses an event. An unconfirmed commit is looked up before anyone
 is answered.
 """
 
@@ -43,7 +43,7 @@ _STATEMENT_BYTES: Final = 1 << 23
 _STATEMENT_ROWS: Final = 20_000
 _LARGE_TEXT: Final = 1 << 20
 _SETTLING_SECONDS: Final = 1.5
-"""How long a commit that nobody confirmed is looked for while the database is away."""
+"""How long an unconfirmed commit is looked for while the database is unavailable."""
 
 
 class PostgresStore(LargeTexts, SqlRecorder):
@@ -167,8 +167,8 @@ class PostgresStore(LargeTexts, SqlRecorder):
         return positions
 
     def _ahead(self, attachments: Attachments) -> Attachments:
-        """Long texts take seconds, for which nobody else should wait: they are stored before the log is locked, one by
-        one. A text that nothing refers to, because the rest fails, does no harm. The other attachments."""
+        """Long texts take seconds, and no other caller should wait for that: they are stored before the log is locked,
+        one by one. A text that nothing refers to, because the rest fails, does no harm. The other attachments."""
         if all(len(content) <= _LARGE_TEXT for _, content in attachments.texts):
             return attachments
         rest: list[tuple[str, str]] = []
@@ -216,7 +216,7 @@ class PostgresStore(LargeTexts, SqlRecorder):
             )
 
     def _was_committed(self, batch: AppendBatch, receipts: Sequence[StoredReceipt]) -> bool:
-        """Whether a commit that nobody confirmed took place. Raises StoreError where that cannot be said now: then the
+        """Whether an unconfirmed commit took place. Raises StoreError if that is not known yet: then the
         receipts say so when the caller asks again."""
         until = time.monotonic() + _SETTLING_SECONDS
         while True:

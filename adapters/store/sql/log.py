@@ -97,7 +97,7 @@ class SqlLog(ABC):
 
 
 class SqlRecorder(SqlLog, EventRecorder):
-    """What a store reads besides: receipts, and what the eventsourcing library asks for."""
+    """The other reads of a store: receipts, and those of the eventsourcing library."""
 
     @abstractmethod
     def take_over(self, pages: Iterable[Page]) -> None:

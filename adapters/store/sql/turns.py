@@ -30,7 +30,7 @@ _NEVER: Final = 366 * 24 * 3_600_000
 """Milliseconds: no lease and no wait is as long, so a row that says so is damaged."""
 _FREE: Final = f"work <> 'wait' AND (lease_until IS NULL OR lease_until <= :now OR lease_until > :now + {_NEVER})"
 """Of the unsettled turns those that may be claimed: queued, waited long enough after a failed attempt (then
-`lease_until` is the end of the wait), or running on a lease that ran out. A person's decision is nobody's to claim."""
+`lease_until` is the end of the wait), or running on a lease that ran out. A person's decision cannot be claimed."""
 _NEXT: Final = "CASE WHEN attempt BETWEEN 0 AND 1000000000 THEN attempt + 1 ELSE 1 END"
 _QUEUED: Final = f"{_UNSETTLED} AND state = 'queued'"
 _RUNNING: Final = f"{_UNSETTLED} AND state = 'running'"

@@ -163,7 +163,7 @@ class SqliteRows(SqlRows):
         return position
 
     def backup(self, target: Path) -> None:
-        """A complete copy of the log while it is in use, with the same positions and the same keys; nobody is signed in
+        """A complete copy of the log while it is in use, with the same positions and the same keys; no one is signed in
         there. Raises StoreError, and then nothing is left at the target."""
         try:
             private_file(target)

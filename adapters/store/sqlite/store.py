@@ -204,7 +204,7 @@ class SqliteStore(SqlRecorder):
                 )
 
     def _forget_wal(self) -> None:
-        """Empty the write-ahead log, where nobody reads from it; else the next checkpoint does it."""
+        """Empty the write-ahead log if no one reads from it; otherwise the next checkpoint does."""
         with self._lock, suppress(sqlite3.Error):
             self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 

@@ -1,4 +1,4 @@
-"""The database of views on SQLite: a second file beside the log, that may be deleted and is then folded again.
+"""The database of views on SQLite: a second file next to the log. If it is deleted, it is rebuilt.
 
 WAL with `synchronous=NORMAL`: a power cut may take back the newest pages of events, rows and positions together.
 """
@@ -48,7 +48,7 @@ class ViewsUnavailable(StoreError, OSError):
 
 
 class ViewsBroken(ViewsUnavailable, Broken):
-    """Nor will they, until the file or its folder is repaired."""
+    """They will not until the file or its folder is repaired."""
 
 
 _ADVICE: Final = "The file may be deleted: views are folded again from the log."
@@ -75,7 +75,7 @@ class Statements:
             raise failure from error
 
     def insert(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Carry out `INSERT INTO … VALUES (?, …) …` for all rows; raises what `execute` raises."""
+        """Run `INSERT INTO … VALUES (?, …) …` for all rows; raises what `execute` raises."""
         try:
             insert(self._connection, sql, rows)
         except sqlite3.Error as error:

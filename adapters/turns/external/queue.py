@@ -1,4 +1,4 @@
-"""External workers that wait for a turn: one query serves all of them, and none runs if nobody waits."""
+"""External workers that wait for a turn: one query serves all of them, and none runs while no worker waits."""
 
 import asyncio
 import logging
@@ -103,7 +103,7 @@ class TurnQueue:
     # -- serving ---------------------------------------------------------------------------------------------------
 
     async def _serve(self) -> None:
-        """Lease turns to waiting workers, for as long as somebody waits."""
+        """Lease turns to waiting workers, for as long as one waits."""
         try:
             while self._waiters:
                 self._woken.clear()

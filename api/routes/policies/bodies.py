@@ -74,7 +74,7 @@ class IntentBody(PolicyBody):
 
 
 class GivenVerification(PlannedVerification):
-    """As somebody may send it: within the caps."""
+    """As a caller may send it: within the limits."""
 
     pass_criteria: Passage | None = None
     fail_criteria: Passage | None = None

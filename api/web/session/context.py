@@ -24,7 +24,7 @@ from projections.record.state import Record
 from projections.record.trail import Numbered, Trail, upto
 
 SENTENCE, LONG, WHOLE = 300, 2_000, 16_000
-"""Characters: of a line, of a paragraph, of somebody's whole contribution."""
+"""Characters: of a line, of a paragraph, of a whole contribution."""
 
 
 class Source(Texts, Histories, Protocol):
@@ -137,7 +137,7 @@ ICONS: Final = {"converged": "✓", "stalled": "✕", "continue": "→"}
 
 @lru_cache(maxsize=512)
 def tame(words: str, limit: int = WHOLE) -> Markup:
-    """Somebody's Markdown as HTML that can do no harm, up to so many characters of it."""
+    """Markdown of a person or an agent as safe HTML, up to a number of characters."""
     return Markup(rendered(cut(words, limit)))  # noqa: S704 - `rendered` is what makes it safe
 
 

@@ -2,7 +2,7 @@
 
 It is drawn on a hand-placed grid for the chart of every kind. A test proves that the grids show all of each chart.
 `Way` is one drawn line; it may represent several transitions of the same event, as the exits that lead out of the zone
-in which everybody works. What returns to its own state is named, not drawn.
+in which all agents work. What returns to its own state is named, not drawn.
 """
 
 from collections import Counter

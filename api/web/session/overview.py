@@ -93,7 +93,7 @@ def overview(context: PanelContext) -> dict[str, Any]:
 
 
 def left_over(session: Delivery) -> int:
-    """Iterations besides the one that runs; the record's `remainingIterations` has that one among them."""
+    """Iterations after the current one; the record's `remainingIterations` includes the current one."""
     return max(0, session.budget.limits.max_iterations - session.iteration)
 
 

@@ -105,7 +105,7 @@ def decision(context: PanelContext) -> dict[str, Any]:
 
 
 def question_of(child: Discussion) -> dict[str, Any]:
-    """What a discussion asks of a person, as its parent's page tells it."""
+    """What a discussion asks of a person, as shown on the page of its parent."""
     feedback = child.feedback or {}
     return {
         "id": child.id,

@@ -213,7 +213,7 @@ def _matrix(session: Orchestration, say: Words) -> str:
 
 
 def text(session: Orchestration, latest: Mapping[str, str], log: Sequence[Row], say: Words) -> str:
-    """The worklog: all sections, and the log. A direct answer has neither a plan nor rounds."""
+    """The worklog: all sections, and the log. A direct answer has no plan and no rounds."""
     end = chapter("summary", summary(latest.get("summary", ""), say), say)
     if _is_answer(session):
         return joined(title(latest, say), *([execution(log, say)] if log else []), end)

@@ -166,7 +166,7 @@ def quotation(label: str, words: Text) -> Iterator[str]:
 
 
 def block(words: str, *, limit: int = PLAN) -> str:
-    """Somebody's text as a quote; empty if there is none."""
+    """A person's or an agent's text as a quote; empty if there is none."""
     return quote(shortened(words.strip(), limit)) if words.strip() else ""
 
 
