@@ -19,7 +19,7 @@ CHECK: Final = "check:"
 
 
 def revocation_check(name: str) -> bytes:
-    """The value beside such a name, with which `verify` finds damage."""
+    """The digest that is stored with such a name; `verify` finds damage with it."""
     return sha256(name.encode()).digest()
 
 
