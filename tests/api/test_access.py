@@ -51,7 +51,7 @@ def test_without_a_key_nothing_is_done(client: TestClient, path: str) -> None:
     assert system(client).store.head() == 0
 
 
-def test_readiness_is_told_to_everybody_without_a_word(client: TestClient, owner: dict[str, str]) -> None:
+def test_readiness_needs_no_key_and_shows_no_details(client: TestClient, owner: dict[str, str]) -> None:
     assert (client.get("/readyz").status_code, client.get("/readyz").content) == (200, b"")
     assert client.get("/readyz", headers=owner).json()["status"] == "ready"
 
@@ -137,7 +137,7 @@ def test_the_owners_key_is_shown_to_servers_of_this_machine_only(
     assert key_for(server.url, elsewhere) == ""
 
 
-def test_without_keys_everybody_acts_as_nobody_and_the_start_says_so(tmp_path: Path) -> None:
+def test_without_keys_all_actors_are_unauthenticated(tmp_path: Path) -> None:
     server = Server(tmp_path, auth="off")
     try:
         server.start()
@@ -168,7 +168,7 @@ def test_a_revoked_key_ends_its_streams_within_a_second(tmp_path: Path) -> None:
         assert server.client.get("/api/events", headers=ours).status_code == 401
 
 
-def test_a_killed_servers_note_shows_its_key_to_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_port_note_of_a_killed_server_keeps_its_key_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HANSARD_API_KEY", raising=False)
     elsewhere = Settings(database=f"sqlite:///{tmp_path / 'other.db'}")
     with serving(tmp_path, auth="key") as server:

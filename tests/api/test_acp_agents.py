@@ -77,7 +77,7 @@ def test_a_question_waits_for_a_person_whose_answer_is_honoured(tmp_path: Path, 
     assert chosen == ["o-allow_once" if decision == "allow" else "o-reject_once"]
 
 
-def test_a_reviewer_may_not_edit_and_nobody_is_asked(tmp_path: Path) -> None:
+def test_reviewer_may_not_edit_and_no_question_is_asked(tmp_path: Path) -> None:
     approved = json.dumps({"blockingIssues": [], "nonBlockingIssues": [], "score": 95, "fixPlan": []})
     edit = {"toolCallId": "c1", "kind": "edit", "title": "calc.py"}
     with inside(tmp_path, team=team(tmp_path, "reviewer", {"ask": edit}, {"say": approved})) as client:

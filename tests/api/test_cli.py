@@ -77,7 +77,7 @@ def test_help_needs_nothing_heavy() -> None:
     assert said.stdout == "[]\n"
 
 
-def test_wrong_usage_is_told_on_stderr_and_code_2(hansard: Program) -> None:
+def test_wrong_usage_is_on_stderr_with_code_2(hansard: Program) -> None:
     said = hansard("list", "--nope")
     assert (said.returncode, said.stdout) == (2, "")
     assert (
@@ -92,7 +92,7 @@ def test_arguments_that_are_no_utf_8_are_refused(hansard: Program) -> None:
     assert said.stderr == "hansard: The arguments are not valid UTF-8.\n"
 
 
-def test_what_nobody_expected_is_one_line_and_a_hint_and_the_traceback_only_on_request(tmp_path: Path) -> None:
+def test_unexpected_error_is_one_line_and_a_hint(tmp_path: Path) -> None:
     program = (
         "import sys, api.cli.main as a\n"
         "def _call(words): raise RuntimeError('odd')\n"
@@ -172,9 +172,7 @@ def test_with_closed_streams_a_session_is_seen_through_all_the_same(
     assert hansard("verify").returncode == 0  # nothing was printed into a file that had got the number of a stream
 
 
-def test_when_nobody_hears_the_talk_any_more_the_work_goes_on(
-    hansard: Program, environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_work_continues_after_stderr_is_closed(hansard: Program, environment: dict[str, str], tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     said = subprocess.run(
@@ -231,7 +229,7 @@ def test_interrupted_it_cancels_nothing_and_says_how_to_go_on(
     assert json.loads(hansard("show", session_id, "--json").stdout)["session"]["status"] == "running"
 
 
-def test_in_the_background_of_a_script_it_ends_when_it_is_told_to(environment: dict[str, str], tmp_path: Path) -> None:
+def test_background_process_of_a_script_ends_on_request(environment: dict[str, str], tmp_path: Path) -> None:
     """Ctrl-C is ignored there; SIGTERM is not."""
     scenario = tmp_path / "slow.json"
     scenario.write_text('{"replies": {}, "delayMs": 60000}')
@@ -277,7 +275,7 @@ def test_every_command_works_through_a_server_too(
 
 
 @pytest.mark.alone
-def test_told_to_stop_it_ends_open_streams_and_gives_the_log_back(environment: dict[str, str], tmp_path: Path) -> None:
+def test_stop_closes_streams_and_releases_the_log(environment: dict[str, str], tmp_path: Path) -> None:
     with _serving(environment, tmp_path, "--example") as (process, address, talk):
         port = int(address.rpartition(":")[2])
         _read_until(process, "example delivery: delivery-")

@@ -179,7 +179,7 @@ def test_interrupted_at_the_question_nothing_is_decided(
     assert len(waiting(hansard)) == 1
 
 
-def test_somebody_else_may_be_faster(hansard: Program, environment: dict[str, str], tmp_path: Path) -> None:
+def test_another_person_may_decide_first(hansard: Program, environment: dict[str, str], tmp_path: Path) -> None:
     """An answer counts only for what the person saw (behaviour §5)."""
     with on_a_terminal(["review", "x"], environment, tmp_path) as terminal:
         terminal.until(QUESTION)

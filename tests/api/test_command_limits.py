@@ -39,7 +39,7 @@ def test_a_command_that_passes_has_passed_whatever_it_prints(client: httpx.Clien
     assert run["stdout"].startswith("begin\nxxx") and run["stdout"].endswith("xxx\nthe end\n")
 
 
-def test_the_next_iteration_is_told_the_end_of_a_long_output(client: httpx.Client) -> None:
+def test_next_iteration_gets_the_end_of_a_long_output(client: httpx.Client) -> None:
     _, run, found = validated(client, "print('x' * 2_000_000); raise SystemExit('3 tests failed: a, b, c')")
     assert (run["exitCode"], run["truncated"], run["stderr"]) == (1, True, "3 tests failed: a, b, c\n")
     [failed] = only(found, "delivery.validation_failed")
@@ -80,7 +80,7 @@ DEAF = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); [signal.pa
     ],
     ids=["time", "CPU", "memory", "file"],
 )
-def test_who_goes_past_a_limit_is_told_which_its_value_and_its_setting(
+def test_exceeded_limit_names_value_and_setting(
     client: httpx.Client, script: str, code: int, end: str, reason: str
 ) -> None:
     """The one sentence; of seconds only those of the limit."""

@@ -146,7 +146,7 @@ def test_a_session_with_an_event_that_cannot_be_read_is_damaged_and_not_unknown(
         assert item["id"] == session_id
 
 
-def test_a_stream_tells_what_can_be_read_and_ends_with_the_problem(client: TestClient, finished: str) -> None:
+def test_stream_sends_readable_events_and_ends_with_the_problem(client: TestClient, finished: str) -> None:
     """Of a session that the server remembers, and of the whole log; behind the damage both go on."""
     mine = [event["position"] for event in events(client, finished)]
     damaged = mine[-3]

@@ -168,7 +168,7 @@ def test_a_discussion_that_is_cancelled_says_so(client: httpx.Client) -> None:
 # --------------------------------------------------------------------------------------------------------- long words
 
 
-def test_the_verdict_at_the_end_of_a_long_reply_counts_and_later_rounds_are_told_it(client: httpx.Client) -> None:
+def test_verdict_at_the_end_of_a_long_reply_counts_and_reaches_later_rounds(client: httpx.Client) -> None:
     long = "같은 말을 되풀이하는 긴 설명입니다. " * 600
     replies = {"reviewer": [long + critique(issues=[issue("The cache is never emptied.")])], "coder": ["I see."]}
     found = waits(client, review(replies, maxRounds=2))
@@ -275,7 +275,7 @@ def test_a_request_goes_before_the_team_file(team_client: httpx.Client) -> None:
     assert (found["strategy"], found["maxRounds"]) == ("review", 2)
 
 
-def test_where_the_team_names_nobody_its_first_agent_speaks(team_client: httpx.Client) -> None:
+def test_first_agent_of_the_team_is_the_default(team_client: httpx.Client) -> None:
     """S2's settings: no reviewer or critic model means the main model."""
     found = waits(team_client, without_scenario(review(maxRounds=2)))
     assert roles(found) == [("critique", "Bob"), ("rebuttal", "Ada")]
@@ -334,7 +334,7 @@ def test_a_decision_names_its_version_or_its_match(client: httpx.Client) -> None
     assert decide(client, session_id, "skip", version=version, if_match=f'"{version}"').status_code == 200
 
 
-def test_a_wrong_choice_is_told_the_right_ones(client: httpx.Client) -> None:
+def test_wrong_choice_lists_the_allowed_ones(client: httpx.Client) -> None:
     session_id = waits(client, debate())["id"]
     wrong = decide(client, session_id, "apply_fix")
     assert (wrong.status_code, wrong.json()["allowed"]) == (409, ["decision", "cancel"])
@@ -370,7 +370,7 @@ def test_only_what_waits_can_be_decided(client: httpx.Client) -> None:
     client.post(f"/api/sessions/{session_id}/cancel", json={})
 
 
-def test_the_endpoints_that_are_open_are_told(client: httpx.Client) -> None:
+def test_open_endpoints_are_documented(client: httpx.Client) -> None:
     session_id = waits(client, review(maxRounds=1))["id"]
     assert client.get(f"/api/sessions/{session_id}").json()["availableCommands"] == ["decision", "cancel"]
     decided(client, session_id, "skip")
@@ -388,7 +388,7 @@ def _instant(text: str) -> float:
     ("body", "choice"),
     [(review(decisionSeconds=1, maxRounds=1), "skip"), (debate(decisionSeconds=1, decisionDefault="revise"), "revise")],
 )
-def test_a_decision_that_nobody_makes_expires_as_nobodys_choice(client: httpx.Client, body: Json, choice: str) -> None:
+def test_open_decision_expires_without_a_person(client: httpx.Client, body: Json, choice: str) -> None:
     found = waits(client, body)
     assert _instant(found["expiresAt"]) - _instant(found["updatedAt"]) == pytest.approx(1)
     over = reached(client, found["id"], "decided")
@@ -401,7 +401,7 @@ def test_a_decision_that_nobody_makes_expires_as_nobodys_choice(client: httpx.Cl
     assert (answer.status_code, "It has expired" in answer.json()["detail"]) == (409, True)
 
 
-def test_a_decision_expires_while_nobody_serves(tmp_path: Path) -> None:
+def test_decision_expires_while_no_server_runs(tmp_path: Path) -> None:
     with inside(tmp_path) as first:
         found = waits(first, review(decisionSeconds=1, maxRounds=1))
     until(lambda: time.time() > _instant(found["expiresAt"]), what="the expiry")
@@ -500,7 +500,7 @@ def test_a_discussion_ends_as_it_should(client: httpx.Client, name: str) -> None
     assert found["profile"] == (f"{asked}@1" if isinstance(asked, str) else "custom@1")
 
 
-def test_the_events_tell_the_whole_story(client: httpx.Client) -> None:
+def test_events_are_complete(client: httpx.Client) -> None:
     replies: dict[str, list[Any]] = {"reviewer": [critique(pointsOfDisagreement=[disputed("It is slow.")])]}
     session_id = waits(client, review(replies, maxRounds=2))["id"]
     decided(client, session_id, "skip")

@@ -295,7 +295,7 @@ def waiters(client: httpx.Client) -> int:
 
 
 @pytest.mark.alone
-def test_whoever_waits_is_woken_by_the_turn_that_comes(client: TestClient) -> None:
+def test_waiting_worker_is_woken_by_a_new_turn(client: TestClient) -> None:
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(claim, client, wait=20)
         until(lambda: waiters(client) == 1, what="a waiter")
@@ -305,7 +305,7 @@ def test_whoever_waits_is_woken_by_the_turn_that_comes(client: TestClient) -> No
         assert time.monotonic() - began < 0.9
 
 
-def test_who_waits_longer_than_the_server_allows_is_told_that_there_is_nothing(tmp_path: Path) -> None:
+def test_wait_is_capped_and_ends_with_204(tmp_path: Path) -> None:
     with inside(tmp_path, team=team(tmp_path), claim_wait_seconds=0.2) as client:
         began = time.monotonic()
         nothing(client, wait=60)
@@ -331,7 +331,7 @@ def test_a_waiter_that_has_left_is_given_nothing(tmp_path: Path) -> None:
         assert (turn["sessionId"], turn["lease"]["attempt"]) == (session_id, 1)
 
 
-def test_the_end_of_the_server_keeps_nobody_waiting(tmp_path: Path) -> None:
+def test_server_shutdown_releases_waiters(tmp_path: Path) -> None:
     with serving(tmp_path, team=team(tmp_path)) as server, ThreadPoolExecutor(1) as pool:
         nothing(server.client)
         waiting = pool.submit(httpx.post, f"{server.url}/api/turns/claim", json={"waitSeconds": 25}, timeout=30)

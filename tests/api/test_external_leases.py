@@ -70,7 +70,7 @@ def test_a_heartbeat_extends_the_lease(client: TestClient, turn: Json) -> None:
     assert abs(until_ - datetime.now(UTC) - timedelta(seconds=60)) < timedelta(seconds=5)
 
 
-def test_a_turn_that_is_held_on_to_is_nobody_elses(hasty: TestClient) -> None:
+def test_leased_turn_is_given_to_no_other_worker(hasty: TestClient) -> None:
     begin(hasty)
     found = claim(hasty)
     started = datetime.now(UTC)

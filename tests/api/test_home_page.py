@@ -49,7 +49,7 @@ def row(html: str, session_id: str) -> str:
     return " ".join(Seen(found.partition("</li>")[0]).text.split())
 
 
-def test_what_needs_somebody_comes_first_then_what_runs_then_what_was(client: TestClient) -> None:
+def test_waiting_sessions_come_first_then_running_then_ended(client: TestClient) -> None:
     done = finished(client)
     running = start(client, delivery(SLOW))
     review = waiting_review(client)
@@ -225,7 +225,7 @@ def test_a_report_over_several_days_has_a_column_for_each(client: TestClient) ->
 
 
 @pytest.mark.parametrize("query", ["name=poem", "kind=poem", "from=yesterday", "from=2026-02-01&to=2026-01-01", "q=x"])
-def test_a_report_that_cannot_be_made_is_told(client: TestClient, query: str) -> None:
+def test_invalid_report_query_is_422(client: TestClient, query: str) -> None:
     assert client.get(f"/reports?{query}").status_code == 422
 
 

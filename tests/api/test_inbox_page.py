@@ -65,7 +65,7 @@ def test_a_checkpoint_is_continued_or_with_a_second_step_reset(client: TestClien
     assert folded is not None and "Reset for good" in folded[1]
 
 
-def test_the_reason_can_be_given_and_a_stale_answer_has_a_place_to_be_told(client: TestClient) -> None:
+def test_reason_field_and_place_for_a_stale_answer(client: TestClient) -> None:
     review = waiting_review(client)
     seen = Seen(page(client, "/decisions"))
     [rationale] = [field for field in seen.all("input") if field.get("name") == "rationale"]
@@ -120,5 +120,5 @@ def test_nobodys_words_become_part_of_it(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("path", ["/decisions?cursor=!!", "/decisions?kind=review", "/decisions?lang=de"])
-def test_an_address_that_means_nothing_is_told(client: TestClient, path: str) -> None:
+def test_invalid_inbox_query_is_422(client: TestClient, path: str) -> None:
     assert client.get(path, headers=BROWSER).status_code == 422

@@ -54,7 +54,7 @@ def test_a_page_asks_for_a_key_and_goes_back_to_where_it_was_wanted(client: Test
     assert "alice" in client.get("/login", headers=BROWSER).text
 
 
-def test_what_is_done_in_the_browser_stands_under_the_owners_name(client: TestClient) -> None:
+def test_browser_actions_are_recorded_under_the_owner(client: TestClient) -> None:
     sign_in(client)
     session_id = start(client, delivery())
     assert {event["actor"] for event in events(client, session_id)} == {"person:alice"}
@@ -92,11 +92,11 @@ def test_a_key_that_is_not_known_is_refused_on_the_page(client: TestClient) -> N
         "/" * 5_000,
     ],
 )
-def test_nobody_is_sent_elsewhere(client: TestClient, back: str) -> None:
+def test_sign_in_never_redirects_to_another_site(client: TestClient, back: str) -> None:
     assert sign_in(client, back=back).headers["location"] == "/"
 
 
-def test_another_origin_signs_nobody_in_and_commands_nothing_with_the_cookie(client: TestClient) -> None:
+def test_other_origin_cannot_sign_in_or_use_the_cookie(client: TestClient) -> None:
     assert sign_in(client, **{"Sec-Fetch-Site": "cross-site"}).status_code == 403
     sign_in(client)
     refused = client.post("/api/sessions", json=delivery(), headers={"Sec-Fetch-Site": "cross-site"})
@@ -141,7 +141,7 @@ def test_programs_get_a_problem_and_no_page(client: TestClient) -> None:
         assert refused.headers["www-authenticate"] == "Bearer"
 
 
-def test_a_refusal_at_the_door_is_told_in_the_readers_language(client: TestClient) -> None:
+def test_early_refusals_are_in_the_readers_language(client: TestClient) -> None:
     korean = {"Accept-Language": "ko"}
     script = client.post("/", headers=korean | {"Accept": "application/json", "Sec-Fetch-Site": "same-origin"})
     assert script.json()["detail"] == "API 키가 필요합니다. Authorization: Bearer …를 보내거나 /login에서 로그인하세요."
@@ -159,7 +159,7 @@ def test_only_what_the_form_needs_is_open(client: TestClient) -> None:
     )
 
 
-def test_without_keys_nobody_is_asked(tmp_path: Path) -> None:
+def test_without_keys_no_sign_in_is_asked(tmp_path: Path) -> None:
     with inside(tmp_path, work=False) as client:
         assert "/login" not in client.get("/", headers=BROWSER).text
         for answer in (client.get("/login?lang=ko", follow_redirects=False), sign_in(client)):

@@ -168,7 +168,7 @@ def test_a_session_that_waited_is_its_senders_and_its_own(server: Server, origin
     assert (told[0]["actor"], told[0]["causationId"].partition("-")[0]) == ("unauthenticated", "channel")
 
 
-def test_a_channel_that_nobody_spoke_in_is_empty(server: Server) -> None:
+def test_channel_without_messages_is_empty(server: Server) -> None:
     assert channel(server, "silence") == {"origin": "silence", "busy": None, "latest": None, "queue": []}
     assert server.client.get("/api/message", params={"orgin": "x"}).status_code == 422
 

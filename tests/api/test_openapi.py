@@ -115,7 +115,7 @@ def test_every_command_with_a_body_has_an_example(document: dict[str, Any]) -> N
     assert described <= set(EXAMPLES)
 
 
-def test_the_headers_of_the_contract_stand_at_their_endpoints(document: dict[str, Any]) -> None:
+def test_endpoints_document_the_headers_of_the_contract(document: dict[str, Any]) -> None:
     def headers(method: str, path: str) -> set[str]:
         given = document["paths"][path][method].get("parameters", [])
         found = [resolved(document, entry["$ref"]) for entry in given if "$ref" in entry]
@@ -132,7 +132,7 @@ def test_the_headers_of_the_contract_stand_at_their_endpoints(document: dict[str
 # -- sound ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_forms_and_statuses_of_an_answer_stand_at_their_endpoints(document: dict[str, Any]) -> None:
+def test_endpoints_document_their_content_types_and_statuses(document: dict[str, Any]) -> None:
     report = document["paths"]["/api/reports/{name}"]["get"]["responses"]["200"]["content"]
     assert set(report) == {"application/json", "text/csv"}
     assert report["text/csv"] == {"schema": {"type": "string"}}
@@ -164,7 +164,7 @@ def test_component_names_are_allowed(document: dict[str, Any]) -> None:
             assert re.fullmatch(r"[A-Za-z0-9._-]+", name)
 
 
-def test_the_name_of_a_schema_tells_nothing_of_how_it_is_programmed(document: dict[str, Any]) -> None:
+def test_schema_names_reveal_no_implementation(document: dict[str, Any]) -> None:
     """Two classes of one name, or one class on both ways: give them names of their own, and keep them."""
     names = [name for name in document["components"]["schemas"] if "__" in name or name.endswith(("-Input", "-Output"))]
     assert names == []
@@ -212,7 +212,7 @@ def test_every_operation_has_what_the_schema_of_openapi_demands(document: dict[s
             assert all("schema" in content for content in answer.get("content", {}).values())
 
 
-def test_every_parameter_is_well_formed_and_stands_once(document: dict[str, Any]) -> None:
+def test_every_parameter_is_well_formed_and_unique(document: dict[str, Any]) -> None:
     for _, path, operation in operations(document):
         given = [resolved(document, one["$ref"]) if "$ref" in one else one for one in operation.get("parameters", [])]
         places = [(parameter["in"], parameter["name"]) for parameter in given]
@@ -444,7 +444,7 @@ def test_the_reference_shows_korean_as_it_is_and_escapes_markup(client: TestClie
 
 
 @pytest.mark.parametrize("path", ["/openapi.json", "/docs", "/assets/reference.css"])
-def test_who_has_it_already_is_told_so(client: TestClient, path: str) -> None:
+def test_matching_etag_gets_304(client: TestClient, path: str) -> None:
     first = client.get(path)
     tag = first.headers["etag"]
     assert first.status_code == 200

@@ -47,7 +47,7 @@ def ran_out(server: Server, **fields: Any) -> Json:
 # -- from the request to the end -----------------------------------------------------------------------------------
 
 
-def test_a_run_of_two_rounds_is_told_event_by_event(server: Server) -> None:
+def test_run_of_two_rounds_event_by_event(server: Server) -> None:
     replies = {
         "planner": [plan(subtask("Backend", 3, 4), subtask("Docs"))],
         "Backend": ["built", "tested"],
@@ -199,7 +199,7 @@ def test_an_agent_that_fails_is_judged_as_an_error(server: Server) -> None:
     assert (found["status"], found["round"]) == ("done", 2)
 
 
-def test_verdicts_that_cannot_be_read_advance_nobody(server: Server) -> None:
+def test_unreadable_verdicts_advance_no_agent(server: Server) -> None:
     """CP-004, K-14, K-15."""
     replies = {
         "planner": [plan(subtask("Backend", 3, 4))],

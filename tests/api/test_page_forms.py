@@ -143,7 +143,7 @@ def test_a_form_that_is_sent_twice_starts_one_session_and_a_changed_one_another(
     until(lambda: count(client) == 3, what="three sessions")
 
 
-def test_what_is_wrong_stands_at_its_field_and_what_was_typed_stays(client: TestClient) -> None:
+def test_errors_are_at_their_fields_and_input_is_kept(client: TestClient) -> None:
     typed = {"task": 'Mend "it" <b>', "filePaths": "a.py\r\n../x", "testCommand": "true", "scenario": ""}
     answer = send(client, starting(page(client, "/"), "delivery"), **typed)
     seen = refused(answer, 422)
@@ -287,7 +287,7 @@ def test_a_budget_is_extended_once_however_often_the_form_is_sent(client: TestCl
     assert [(event["why"], event["limits"]["maxIterations"]) for event in given] == [("Almost there", 3)]
 
 
-def test_what_is_wrong_with_an_extension_stands_at_its_field(client: TestClient) -> None:
+def test_errors_of_an_extension_are_at_their_fields(client: TestClient) -> None:
     session_id = exhausted(client)
     answer = send(
         client, form(of_session(client, session_id), "budget"), addIterations="99", reason='"More"', addMinutes="x"
@@ -325,7 +325,7 @@ def test_a_position_that_is_not_there_cannot_be_forked(client: TestClient) -> No
 
 
 @pytest.mark.parametrize("path", ["page", "inbox"])
-def test_a_decision_made_elsewhere_meanwhile_is_told(client: TestClient, path: str) -> None:
+def test_decision_made_elsewhere_is_reported(client: TestClient, path: str) -> None:
     session_id = waiting_review(client)
     found = form(page(client, "/decisions") if path == "inbox" else of_session(client, session_id), "decision")
     body = {"decision": "apply_fix"}
@@ -405,14 +405,14 @@ def test_only_our_own_pages_may_send_forms(client: TestClient, headers: dict[str
     assert session(client, session_id)["status"] == expected
 
 
-def test_browsers_are_told_to_name_us_when_they_send_our_forms(client: TestClient) -> None:
+def test_referrer_policy_lets_our_forms_name_their_origin(client: TestClient) -> None:
     """Without any referrer they would say `Origin: null`, and where there is no Sec-Fetch-Site we would refuse."""
     answer = client.get("/", headers=BROWSER)
     assert answer.headers["referrer-policy"] == "same-origin"
     assert "form-action 'self'" in answer.headers["content-security-policy"]
 
 
-def test_the_doors_of_programs_take_no_forms_and_pages_take_nothing_else(client: TestClient) -> None:
+def test_api_endpoints_take_no_forms_and_pages_take_only_forms(client: TestClient) -> None:
     session_id = waiting_review(client)
     for path in ("/api/sessions", f"/api/sessions/{session_id}/decision"):
         assert post(client, path, {"decision": "skip"}).status_code == 415

@@ -154,7 +154,7 @@ def test_the_start_form_says_in_korean_what_is_wrong(client: TestClient) -> None
     assert "존재하는 폴더여야 합니다" in field_errors(answer.text)
 
 
-def test_the_script_is_told_the_same_by_fields(client: TestClient) -> None:
+def test_script_gets_the_same_errors_by_field(client: TestClient) -> None:
     typed = {"start": "delivery", "task": "t", "filePaths": "a\n../x", "validationCommands": "true"}
     answer = post(client, "/?lang=ko", SCRIPT, **typed)
     assert (answer.status_code, answer.headers["content-type"]) == (422, "application/json")
@@ -190,7 +190,7 @@ def test_an_extension_without_an_amount_is_refused_in_korean(client: TestClient)
     assert answer.json()["words"] == ("다음 중 하나 이상이 필요합니다: 추가 반복, 추가 시간(분), 추가 토큰, 추가 비용")
 
 
-def test_what_ends_a_session_is_told_to_the_script_where_the_reader_goes(client: TestClient) -> None:
+def test_script_gets_the_next_address_after_a_reset(client: TestClient) -> None:
     run = at_checkpoint(client)
     version = str(session(client, run)["version"])
     stale = post(client, "/decisions?lang=ko", SCRIPT, verb="reset", session=run, version="1", really="yes")

@@ -153,7 +153,7 @@ def test_a_name_means_an_employee_exactly_or_but_for_case(client: TestClient, ag
     assert ask(client, "match", {"agent": agent, "employees": ["Frontend", "Backend"]}) == {"employee": employee}
 
 
-def test_agents_work_in_parallel_only_on_files_that_nobody_else_claimed(client: TestClient) -> None:
+def test_agents_work_in_parallel_only_on_unclaimed_files(client: TestClient) -> None:
     """K-19."""
     agents = [
         {"agent": "A", "parallel": True, "affectedFiles": ["src/a.py"]},
@@ -427,7 +427,7 @@ def test_an_unknown_kind_of_reply_is_refused_with_the_known_ones(client: TestCli
     assert "review_artifact" in refused(client, "parse", {"kind": "poem", "text": ""})["/kind"]
 
 
-def test_a_prompt_is_told_with_its_version(client: TestClient) -> None:
+def test_prompt_comes_with_its_version(client: TestClient) -> None:
     answer = ask(client, "prompt", {"name": "critique", "strategy": "red-team"})
     assert set(answer) == {"text", "version"}
     assert "Security Risks" in answer["text"]

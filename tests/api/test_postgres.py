@@ -108,7 +108,7 @@ def test_a_restart_of_the_database_ends_nothing(cluster: Cluster, server: Server
     )
 
 
-def test_what_no_notification_told_of_is_seen_all_the_same(
+def test_changes_without_notification_are_found_by_polling(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """NOTIFY is a hint that may get lost: polling finds what was written elsewhere, and turns that wait."""

@@ -12,7 +12,7 @@ def rights(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_nobody_else_reads_the_log_its_views_or_its_workspaces(tmp_path: Path) -> None:
+def test_log_views_and_workspaces_are_private(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
         ended(server.client, start(server.client, delivery()))
         made = sorted((*tmp_path.glob("hansard.db*"), tmp_path / "node", *(tmp_path / "node" / "views").iterdir()))

@@ -231,12 +231,12 @@ def knock(client: httpx.Client, scene: Scene, endpoint: str, **headers: str) -> 
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.id)
-def test_what_is_open_is_told(client: TestClient, scene: Scene) -> None:
+def test_available_commands_match_the_state(client: TestClient, scene: Scene) -> None:
     assert client.get(f"/api/sessions/{scene.id}").json()["availableCommands"] == list(scene.open)
 
 
 @pytest.mark.parametrize("scene", ["delivery-undecided", "orchestration-undecided"])
-def test_the_page_and_the_command_line_tell_of_the_decision_too(
+def test_page_and_command_line_show_the_decision(
     client: TestClient, capsys: pytest.CaptureFixture[str], scene: str
 ) -> None:
     database = system(client).settings.database
@@ -308,7 +308,7 @@ def test_a_refusal_under_a_key_is_given_again_byte_for_byte(client: TestClient, 
     assert (first.status_code, again.content, again.headers["Idempotency-Replayed"]) == (409, first.content, "true")
 
 
-def test_a_parent_that_has_moved_on_is_told_so_first(client: TestClient) -> None:
+def test_parent_that_moved_on_is_reported_first(client: TestClient) -> None:
     scene = next(known for known in SCENES if known.id == "delivery-undecided")
     assert knock(client, scene, "reset", **{"If-Match": '"1"'}).status_code == 412
 

@@ -262,7 +262,7 @@ def test_an_empty_log_has_empty_reports(tmp_path: Path) -> None:
 # -- models ----------------------------------------------------------------------------------------------------------
 
 
-def test_costs_are_told_by_the_model_that_the_agent_names(tmp_path: Path) -> None:
+def test_costs_are_grouped_by_the_model_of_the_agent(tmp_path: Path) -> None:
     planner = {"text": "A plan.", "usage": {"inputTokens": 5, "costMicros": 2, "model": "large-1"}}
     with inside(tmp_path) as client:
         session_id = start(client, delivery({"planner": [planner]}))
@@ -276,7 +276,7 @@ def test_costs_are_told_by_the_model_that_the_agent_names(tmp_path: Path) -> Non
         assert client.get(f"/api/sessions/{session_id}/replay").json()["difference"] is None
 
 
-def test_costs_are_told_by_the_model_of_the_team_file_where_the_agent_names_none(tmp_path: Path) -> None:
+def test_costs_fall_back_to_the_model_of_the_team_file(tmp_path: Path) -> None:
     roles = ("planner", "architect", "designer", "dev", "reviewer")
     one = [f'[[agents]]\nname = "{role}"\nroles = "{role}"\nadapter = "scripted"\nmodel = "small-2"' for role in roles]
     told = '\n[agents.settings.scenario.replies]\nreviewer = [{text = "{}", usage = {model = "large-1"}}]'

@@ -21,14 +21,12 @@ def by_model(html: str, caption: str) -> list[str]:
     ("language", "caption", "told"),
     [("en", "By model", ["Model", "not reported"]), ("ko", "모델별", ["모델", "보고되지 않음"])],
 )
-def test_costs_whose_model_nobody_named_are_told_as_such(
-    client: TestClient, language: str, caption: str, told: list[str]
-) -> None:
+def test_costs_without_a_model_are_marked(client: TestClient, language: str, caption: str, told: list[str]) -> None:
     ended(client, start(client))
     assert by_model(page(client, f"/reports?name=costs&lang={language}"), caption) == told
 
 
-def test_models_that_were_named_stand_beside_what_was_not_told(client: TestClient) -> None:
+def test_named_models_are_shown_beside_unknown_ones(client: TestClient) -> None:
     planner = {"text": "A plan.", "usage": {"inputTokens": 5, "model": "large-1"}}
     ended(client, start(client, delivery({"planner": [planner]})))
     html = page(client, "/reports?name=costs&lang=en")

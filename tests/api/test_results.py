@@ -193,7 +193,7 @@ def test_a_result_that_was_merged_is_not_gone_back_to(server: Server, repository
     assert second["result"]["base"] == {"branch": "main", "commit": git(repository, "rev-parse", "main")}
 
 
-def test_conversations_are_listed_and_told(server: Server, repository: Path) -> None:
+def test_conversations_are_listed_and_shown(server: Server, repository: Path) -> None:
     found = say(server, repository, "What is this?", "A shop.", "talk")
     listed = server.client.get("/api/conversations").json()["items"]
     [item] = [item for item in listed if item["origin"] == "talk"]

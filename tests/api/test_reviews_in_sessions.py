@@ -285,7 +285,7 @@ def test_what_does_not_hold_is_refused_with_its_place(client: httpx.Client, fiel
 # --------------------------------------------------------------------------------------------------------- deliveries
 
 
-def test_a_delivery_is_reviewed_mended_and_handed_over(client: httpx.Client) -> None:
+def test_delivery_is_reviewed_fixed_and_delivered(client: httpx.Client) -> None:
     replies: dict[str, list[Any]] = {
         "reviewer": [APPROVED],
         "dev": [{"text": "I wrote it.", "files": {"src/login.py": "print()\n"}}, "I mended it."],

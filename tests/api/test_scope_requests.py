@@ -54,7 +54,7 @@ def test_what_is_outside_is_recorded(server: Server, repository: Path) -> None:
     }
 
 
-def test_an_iteration_outside_fails_and_the_developer_is_told(server: Server, repository: Path) -> None:
+def test_iteration_outside_the_scope_fails_with_feedback(server: Server, repository: Path) -> None:
     found = ended(server.client, begun(server, repository, "fail", DRIFT, UNDONE))
     assert (found["status"], found["iteration"], found["result"]["outside"]) == ("success", 2, [])
     [exceeded] = only(events(server.client, found["id"]), "delivery.scope_exceeded")

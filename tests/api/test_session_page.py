@@ -207,7 +207,7 @@ def test_a_review_shows_its_rounds_scores_synthesis_and_what_was_never_agreed(cl
         ("debate", challenge(consensusCount=3, divergenceCount=0), "Agreed points: 3 · Disagreements: 0"),
     ],
 )
-def test_the_points_that_a_synthesis_counts_are_told(client: TestClient, kind: str, synthesis: str, told: str) -> None:
+def test_points_of_a_synthesis_are_listed(client: TestClient, kind: str, synthesis: str, told: str) -> None:
     body = {"kind": kind, "subject" if kind == "review" else "plan": "It rounds.", "maxRounds": 2}
     session_id = start(client, body | {"scenario": {"replies": {"synthesizer": [synthesis]}}})
     html = panel(client, reached(client, session_id, "waiting_for_decision"), "discussion")

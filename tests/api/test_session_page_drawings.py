@@ -37,7 +37,7 @@ def test_a_diagram_shows_exactly_the_states_and_transitions_of_its_chart(kind: s
 
 
 @pytest.mark.parametrize("kind", DIAGRAMS)
-def test_states_stand_apart_and_inside(kind: str) -> None:
+def test_states_do_not_overlap_and_fit_the_drawing(kind: str) -> None:
     shown = DIAGRAMS[kind]
     places = list(shown.places.values())
     assert all(0 <= x <= WIDTH - BOX[0] and 0 <= y <= shown.height - BOX[1] for x, y in places)
@@ -47,7 +47,7 @@ def test_states_stand_apart_and_inside(kind: str) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("kind", DIAGRAMS)
-def test_no_name_of_a_way_stands_on_a_line_however_often_it_was_taken(kind: str, language: Language) -> None:
+def test_no_transition_label_overlaps_a_line(kind: str, language: Language) -> None:
     shown = DIAGRAMS[kind]
     left = {source for way in shown.ways for source in way.sources}
     lines = [(way.event, line) for way in shown.ways for line in _lines(way.path)]
@@ -96,7 +96,7 @@ def test_every_state_and_every_named_way_has_words_in_both_languages(kind: str) 
     assert named | {f"session_state.{state}" for state in shown.places} <= set(words("en").messages)
 
 
-def test_the_way_taken_is_told_by_visits_and_the_last_step() -> None:
+def test_diagram_marks_visits_and_the_last_step() -> None:
     way = ("planning", "architecture", "design", "implementation", "validation", "implementation", "validation")
     steps = [Step(version, state) for version, state in enumerate(way, start=1)]
     drawn = str(draw(DIAGRAMS["delivery"], steps, words("en")))

@@ -80,7 +80,7 @@ def test_the_burn_down_ends_at_what_is_left(client: TestClient) -> None:
         ("review", "reviewer", {"error": "crash"}, []),
     ],
 )
-def test_the_choice_that_stands_out_is_the_one_that_the_verdict_speaks_for(
+def test_primary_choice_follows_the_verdict(
     client: TestClient, kind: str, agent: str, said: Any, strong: list[str]
 ) -> None:
     body = {"kind": kind, "subject" if kind == "review" else "plan": "It rounds.", "maxRounds": 2}
@@ -92,7 +92,7 @@ def test_the_choice_that_stands_out_is_the_one_that_the_verdict_speaks_for(
         assert [found["value"] for found in buttons if "strong" in str(found["class"]).split()] == strong
 
 
-def test_a_decision_stands_apart_from_its_reason(client: TestClient) -> None:
+def test_decision_and_reason_are_separate(client: TestClient) -> None:
     session_id = waiting_review(client)
     body = {"decision": "skip", "rationale": "known, and planned"}
     version = client.post(f"/api/sessions/{session_id}/decision", json=body).json()["version"]

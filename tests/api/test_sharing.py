@@ -46,7 +46,7 @@ def asked(*questions: tuple[int, str], make: Callable[[], str], at_once: bool = 
     ],
 )
 @pytest.mark.parametrize("at_once", [True, False])
-def test_the_same_question_is_answered_once_while_the_log_stands(
+def test_same_question_is_computed_once_while_the_log_is_unchanged(
     questions: list[tuple[int, str]], made: int, at_once: bool
 ) -> None:
     making = Making()
@@ -62,7 +62,7 @@ def test_a_long_answer_is_not_held_on_to() -> None:
     assert making.count == 2
 
 
-def test_a_failure_is_told_to_all_and_tried_again() -> None:
+def test_failure_reaches_all_waiters_and_is_retried() -> None:
     tries: list[int] = []
 
     def fail() -> str:

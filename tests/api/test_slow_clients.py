@@ -56,7 +56,7 @@ def problem(answer: bytes, status: int) -> str:
     ],
     ids=["nothing", "half a line", "half a head", "half a body", "half a form", "half a chunk"],
 )
-def test_a_request_that_does_not_come_is_told_so(server: Server, parts: tuple[bytes, ...]) -> None:
+def test_incomplete_request_gets_408(server: Server, parts: tuple[bytes, ...]) -> None:
     assert problem(answer_to(server, *parts), 408) == "The request took too long; it must arrive within 0.4 s."
 
 
@@ -87,7 +87,7 @@ def test_a_request_that_does_not_come_is_told_so(server: Server, parts: tuple[by
         "no host",
     ],
 )
-def test_what_is_not_http_is_told_so_at_once(server: Server, parts: tuple[bytes, ...]) -> None:
+def test_other_protocols_get_400_at_once(server: Server, parts: tuple[bytes, ...]) -> None:
     assert problem(answer_to(server, *parts), 400) == "Malformed HTTP/1.1 request."
 
 
@@ -100,7 +100,7 @@ def test_what_is_not_http_is_told_so_at_once(server: Server, parts: tuple[bytes,
     ],
     ids=["many lines", "a long line", "a long address in pieces"],
 )
-def test_a_head_that_is_too_large_is_told_so(server: Server, parts: tuple[bytes, ...]) -> None:
+def test_request_head_that_is_too_large_gets_431(server: Server, parts: tuple[bytes, ...]) -> None:
     detail = "The headers are too large: at most 100 lines and 65536 bytes."
     assert problem(answer_to(server, *parts), 431) == detail
 
@@ -129,7 +129,7 @@ def test_a_body_that_is_announced_too_large_is_not_waited_for(server: Server, he
     assert problem(answer, 413).endswith(" bytes.")
 
 
-def test_whoever_asks_first_is_told_to_go_on(server: Server) -> None:
+def test_expect_continue_is_answered(server: Server) -> None:
     head = HEAD + b"Expect: 100-continue\r\nConnection: close\r\nContent-Length: 17\r\n\r\n"
     answer = answer_to(server, head, b'{"text": "hello"}')
     assert answer.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n")

@@ -154,7 +154,7 @@ def test_the_form_answers_with_the_command_for_what_was_typed_without_starting_i
 
 
 @pytest.mark.parametrize("path", ["/?preset=poem", "/?start=poem", "/?filepaths=a.py"])
-def test_what_cannot_be_started_is_told(client: TestClient, path: str) -> None:
+def test_invalid_start_link_is_422(client: TestClient, path: str) -> None:
     assert client.get(path, headers=BROWSER).status_code == 422
 
 

@@ -153,7 +153,7 @@ def head(server: Server) -> int:
 # -- what a stream says --------------------------------------------------------------------------------------------
 
 
-def test_a_stream_tells_the_history_then_what_happens_then_that_it_ended(server: Server) -> None:
+def test_stream_sends_history_then_live_events_then_the_end(server: Server) -> None:
     """Each event once, with the same words as in the JSON page; `id` is its position."""
     session_id = start(server.client, SILENT)
     with Stream(server, path(session_id)) as stream:
@@ -306,7 +306,7 @@ def test_a_silent_stream_shows_that_it_lives(server: Server) -> None:
 
 
 @pytest.mark.parametrize("place", ["/api/sessions/delivery-none/events", "/api/sessions/nobody-1/events"])
-def test_a_stream_of_nobody_is_404(server: Server, place: str) -> None:
+def test_stream_of_unknown_session_is_404(server: Server, place: str) -> None:
     with Stream(server, place) as stream:
         assert (stream.status, stream.kind) == (404, "application/problem+json")
 
@@ -472,7 +472,7 @@ def test_a_stream_goes_on_over_a_crash_of_the_server(server: Server) -> None:
 # -- clients of all kinds ------------------------------------------------------------------------------------------
 
 
-def test_a_client_that_does_not_read_holds_nobody_up(tmp_path: Path) -> None:
+def test_client_that_does_not_read_delays_no_other(tmp_path: Path) -> None:
     """And misses nothing once it reads again, within two heartbeats, which are 15 s here."""
     long = {"addMinutes": 1, "reason": "x" * 1_900}
     with serving(tmp_path) as server:

@@ -104,7 +104,7 @@ def test_only_what_a_client_wants_is_encoded_and_a_later_one_reads_the_rest_from
     assert [piece and piece[:2] for piece in found] == [(first + third, 3), (first, 1), None, None, (b"", 3)]
 
 
-def test_while_nobody_reads_nothing_is_encoded(encoded: list[int]) -> None:
+def test_nothing_is_encoded_without_readers(encoded: list[int]) -> None:
     async def scene() -> tuple[Piece | None, Piece | None]:
         hub = Hub(15.0)
         await happened(hub, recorded(1), recorded(2))
@@ -177,7 +177,7 @@ def test_what_the_hub_has_forgotten_is_searched_for_once() -> None:
     assert searches == [1]
 
 
-def test_pieces_are_small_and_tell_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_are_small_and_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     frames = [SseFrame.of(recorded(position, version=position - 10)) for position in range(11, 16)]
     monkeypatch.setattr("api.node.frames.PIECE_BYTES", len(frames[0].data) + 1)
     found = list(pieces(frames, A, 20))
@@ -268,7 +268,7 @@ async def listening(server: Server, places: list[str], act: Callable[[], list[in
             listener.close()
 
 
-def test_fifty_clients_are_told_the_same_things(server: Server) -> None:
+def test_fifty_clients_get_the_same_events(server: Server) -> None:
     """Half of them follow the session, half the log: history, then what happens."""
     session_id = start(server.client, delivery(scenario=SCENARIO))
     until(lambda: _version(server, session_id) == 3, what="the planner's turn")
@@ -279,7 +279,7 @@ def test_fifty_clients_are_told_the_same_things(server: Server) -> None:
     assert len(events) == 1
 
 
-def test_an_old_client_is_told_the_same_without_chunks(server: Server) -> None:
+def test_old_client_gets_the_same_answer_without_chunks(server: Server) -> None:
     """HTTP/1.0 knows none: its stream ends with the connection."""
     session_id = start(server.client, delivery(scenario=SCENARIO))
 

@@ -105,7 +105,7 @@ def test_a_label_says_who_decides(client: TestClient) -> None:
     assert (again.status_code, twice.status_code, twice.text) == (403, 403, again.text)
 
 
-def test_nobody_gets_past_the_vote(client: TestClient) -> None:
+def test_vote_cannot_be_bypassed(client: TestClient) -> None:
     """Neither by cancelling the review, nor in a fork of the parent, nor by waiting for a default."""
     body = delivery({"reviewer": [review(), review()]}, review={"enabled": True, "maxRounds": 1}, maxIterations=1)
     name = client.post("/api/sessions", json=body).json()["sessionId"]

@@ -44,7 +44,7 @@ def planned(client: TestClient, session_id: str) -> str:
     return str(answered["data"]["reply"]["head"])
 
 
-def test_neither_the_examples_nor_another_team_stand_in_for_an_agent_that_a_session_names(tmp_path: Path) -> None:
+def test_no_other_agent_replaces_the_one_that_a_session_names(tmp_path: Path) -> None:
     with inside(tmp_path, team=team(tmp_path, "Ada"), work=False) as client:
         session_id = start(client, delivery(scenario=None))
     for settings in ({}, {"team": team(tmp_path, "Bea")}):
@@ -60,7 +60,7 @@ def test_neither_the_examples_nor_another_team_stand_in_for_an_agent_that_a_sess
         assert planned(client, session_id) == "The plan of Ada."
 
 
-def test_where_nobody_was_named_the_role_says_who_is_asked(tmp_path: Path) -> None:
+def test_first_team_takes_a_session_without_a_team(tmp_path: Path) -> None:
     """A session that was started without a team, but not worked on, is the first team's that comes."""
     with inside(tmp_path, work=False) as client:
         session_id = start(client, delivery(scenario=None))

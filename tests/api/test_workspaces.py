@@ -71,7 +71,7 @@ CASES: tuple[tuple[Callable[[Path], Path], str], ...] = (
 
 
 @pytest.mark.parametrize(("make", "expected"), CASES)
-def test_a_folder_that_nobody_could_work_in_is_refused_with_what_is_wanted(
+def test_unusable_workspace_is_refused_with_a_hint(
     client: TestClient, tmp_path: Path, make: Callable[[Path], Path], expected: str
 ) -> None:
     folder = make(tmp_path)

@@ -53,7 +53,7 @@ def test_a_review_is_decided_with_a_reason(site: Browsing, server: Server) -> No
     assert (decision["choice"], decision["rationale"]) == ("apply_fix", "The limit is worth it")
 
 
-def test_a_decision_made_elsewhere_meanwhile_is_told_and_not_made_twice(site: Browsing, server: Server) -> None:
+def test_decision_made_elsewhere_is_reported_and_not_repeated(site: Browsing, server: Server) -> None:
     session_id = waiting_review(server.client)
     page = site.tab(f"/sessions/{session_id}")
     live(page)

@@ -38,7 +38,7 @@ def test_twelve_tabs_stay_current_though_a_browser_has_six_connections(site: Bro
         expect(page.locator("#discussion")).to_contain_text("Seen in every tab")
 
 
-def test_a_tab_that_nobody_sees_holds_no_stream(site: Browsing, server: Server) -> None:
+def test_hidden_tab_keeps_no_stream(site: Browsing, server: Server) -> None:
     """Six tabs that held theirs would leave nothing for a seventh."""
     session_id = waiting_review(server.client)
     page = site.tab(f"/sessions/{session_id}")
@@ -91,7 +91,7 @@ def test_after_a_restart_of_the_server_a_page_has_lost_nothing(browser: Browser,
         site.overlook("ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET")
 
 
-def test_a_session_that_ended_lets_go_of_its_stream(site: Browsing, server: Server) -> None:
+def test_ended_session_closes_its_stream(site: Browsing, server: Server) -> None:
     session_id = start(server.client, delivery({"planner": [{"text": "A plan.", "delayMs": 500}]}))
     page = site.tab(f"/sessions/{session_id}")
     live(page)

@@ -54,7 +54,7 @@ def test_a_fork_is_made_from_an_event_and_names_it(site: Browsing, server: Serve
     assert (before["status"], before["forkedFrom"]) == ("success", None)
 
 
-def test_a_decision_that_the_inbox_shows_too_late_is_told_and_not_made(site: Browsing, server: Server) -> None:
+def test_late_decision_from_the_inbox_is_reported_and_not_made(site: Browsing, server: Server) -> None:
     session_id = waiting_review(server.client, "decided while nobody looked")
     page = site.tab("/decisions")
     live(page)

@@ -26,7 +26,7 @@ def test_a_session_that_is_started_elsewhere_appears_and_its_state_changes(site:
     expect(row.locator(".badge")).to_contain_text("Success", timeout=PATIENCE_MS)
 
 
-def test_what_waits_for_a_person_stands_first(site: Browsing, server: Server) -> None:
+def test_waiting_items_come_first(site: Browsing, server: Server) -> None:
     page = site.tab("/")
     live(page)
     waiting_review(server.client, "needs somebody")

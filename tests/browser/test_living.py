@@ -53,7 +53,7 @@ def test_many_tabs_show_it_though_few_have_a_stream(site: Browsing, server: Serv
     server.client.post(f"/api/sessions/{name}/cancel", json={})
 
 
-def test_in_a_replay_nobody_is_at_work_now(site: Browsing, server: Server) -> None:
+def test_replay_shows_no_current_work(site: Browsing, server: Server) -> None:
     """The turn that was open then has long ended: no clock of it runs."""
     session_id = two_iterations(server.client)
     [asked, *_] = [event["version"] for event in events(server.client, session_id) if event["type"] == "turn.requested"]

@@ -164,7 +164,7 @@ _ABOVE_THE_STEPS = """(row) => document.querySelector(row).getBoundingClientRect
 
 
 @pytest.mark.parametrize("locale", ["en", "ko"])
-def test_the_newest_event_stands_above_the_steps_whatever_stands_over_the_list(
+def test_newest_event_is_visible_above_the_player(
     browser: Browser, server: Server, pages: dict[str, str], many_rounds: str, locale: str
 ) -> None:
     paths = [pages[name] for name in SCENES] + [f"/sessions/{many_rounds}"]

@@ -107,7 +107,7 @@ def test_live_and_as_of_its_last_event_a_session_looks_the_same(site: Browsing, 
     assert panels(site.tab(f"/sessions/{session_id}?at={last}")) == now
 
 
-def test_what_grew_live_looks_as_it_does_when_loaded_anew(site: Browsing, server: Server) -> None:
+def test_live_list_looks_like_a_reloaded_one(site: Browsing, server: Server) -> None:
     """Each panel that was put in place while the session ran is the one that the server would send now."""
     session_id = start(server.client, delivery({"planner": [{"text": "A plan.", "delayMs": 700}]}))
     page = site.tab(f"/sessions/{session_id}")

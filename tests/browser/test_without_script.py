@@ -130,7 +130,7 @@ def test_the_inbox_is_worked_off(site: Browsing, server: Server) -> None:
     assert session(server.client, review)["decision"]["choice"] == "skip"
 
 
-def test_a_decision_made_elsewhere_meanwhile_is_told(site: Browsing, server: Server) -> None:
+def test_decision_made_elsewhere_is_reported(site: Browsing, server: Server) -> None:
     session_id = waiting_review(server.client)
     page = site.tab(f"/sessions/{session_id}")
     body = {"decision": "skip"}
@@ -141,7 +141,7 @@ def test_a_decision_made_elsewhere_meanwhile_is_told(site: Browsing, server: Ser
     site.forgive("status of 412")
 
 
-def test_the_form_that_starts_a_session_is_filled_and_mended_by_keyboard_alone(site: Browsing, server: Server) -> None:
+def test_start_form_is_filled_and_corrected_by_keyboard(site: Browsing, server: Server) -> None:
     page = site.tab("/")
     tab_to(page, page.locator("#start > summary"))
     page.keyboard.press("Enter")

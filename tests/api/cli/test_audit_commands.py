@@ -36,7 +36,7 @@ def change(log: Path, statement: str) -> None:
 # -- verify ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_whole_log_is_told_with_its_figures(hansard: Hansard, log: Path) -> None:
+def test_intact_log_is_reported_with_its_figures(hansard: Hansard, log: Path) -> None:
     said = hansard("verify")
     events = audited.rows(log, "SELECT count(*), count(DISTINCT stream) FROM events")[0]
     assert (said.code, said.out) == (0, "")
@@ -127,7 +127,7 @@ def test_views_that_are_no_database_are_a_sentence(hansard: Hansard, log: Path) 
     assert "cannot be read (file is not a database): delete the file, and they are rebuilt" in said.out
 
 
-def test_views_that_cannot_be_looked_at_are_told_and_prove_nothing_about_the_log(hansard: Hansard, log: Path) -> None:
+def test_unreadable_views_are_reported_and_say_nothing_about_the_log(hansard: Hansard, log: Path) -> None:
     """A folder in their place, as somebody's disk that is gone: the log is proved all the same."""
     views = Settings().views_path
     views.mkdir(parents=True)
@@ -180,7 +180,7 @@ def test_an_event_that_cannot_be_read_is_damage_and_never_not_found(hansard: Han
     assert hansard("show", "review-none").code == 3
 
 
-def test_the_doctor_tells_without_reading_all_what_is_known_to_be_wrong(hansard: Hansard, log: Path) -> None:
+def test_doctor_reports_known_problems_without_reading_the_whole_log(hansard: Hansard, log: Path) -> None:
     """The newest events are looked at, and what whoever folded the views has found."""
 
     def told() -> dict[str, Any]:

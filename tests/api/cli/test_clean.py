@@ -42,9 +42,7 @@ def test_a_session_that_rests_long_enough_is_cleaned_and_can_still_be_forked(
     assert hansard("verify").code == 0
 
 
-def test_what_somebody_works_on_and_what_is_not_ours_is_left_alone(
-    hansard: Hansard, own_log: Path, delivered: str
-) -> None:
+def test_clean_keeps_active_and_foreign_folders(hansard: Hansard, own_log: Path, delivered: str) -> None:
     [tree, *_] = trees(own_log)
     strange = tree.parent.with_name("delivery-of-nobody") / "tree-0"
     strange.mkdir(parents=True)

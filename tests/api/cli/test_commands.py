@@ -412,9 +412,7 @@ def test_a_database_may_be_named_as_a_file(hansard: Hansard, tmp_path: Path) -> 
     assert hansard("list", "--json").json["items"] == []
 
 
-def test_a_broken_team_stops_whoever_starts_and_nobody_who_reads(
-    hansard: Hansard, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_broken_team_file_stops_starts_but_not_reads(hansard: Hansard, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HANSARD_TEAM", "missing.toml")
     started = hansard("run", "-t", "x", "-f", "a", "--test", "true")
     assert (started.code, started.out) == (1, "")
@@ -522,7 +520,7 @@ def test_a_review_of_a_file_reads_the_file(hansard: Hansard) -> None:
 # --- watch, resume --------------------------------------------------------------------------------------------------
 
 
-def test_a_session_that_nobody_works_on_is_resumed_here_to_its_end(hansard: Hansard) -> None:
+def test_resume_works_on_an_idle_session_to_its_end(hansard: Hansard) -> None:
     started = hansard("run", "-t", "x", "--test", "true", "--detach").out.strip()
     resumed = hansard("resume", started)
     assert (resumed.code, "status   success" in resumed.out) == (0, True)

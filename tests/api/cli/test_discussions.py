@@ -246,7 +246,7 @@ def test_a_long_inbox_says_that_there_is_more(hansard: Hansard, review: Callable
         ),
     ],
 )
-def test_feedback_is_told_with_the_worst_first(feedback: dict[str, Any], lines: list[str]) -> None:
+def test_feedback_lists_the_worst_first(feedback: dict[str, Any], lines: list[str]) -> None:
     assert discussion.feedback({"feedback": feedback, "rounds": []}).splitlines() == lines
 
 
@@ -269,11 +269,11 @@ def test_feedback_is_told_with_the_worst_first(feedback: dict[str, Any], lines: 
         ),
     ],
 )
-def test_a_synthesis_is_told_without_its_json(synthesis: dict[str, Any] | None, words: str) -> None:
+def test_synthesis_is_shown_without_its_json(synthesis: dict[str, Any] | None, words: str) -> None:
     assert discussion.synthesis({"synthesis": synthesis}) == words
 
 
-def test_a_decision_that_nobody_made_is_not_told_as_somebodys() -> None:
+def test_expired_decision_names_no_person() -> None:
     decision = {"choice": "skip", "actor": "policy", "rationale": "", "at": "2026-01-02T10:00:00Z", "expired": True}
     assert discussion.decision({"decision": decision}).startswith("skip by default: no decision in time, 2026-")
 

@@ -148,7 +148,7 @@ def test_a_program_is_looked_for_where_the_agent_looks(
         ("['planner', 'architect', 'designer', 'dev', 'reviewer', 'judge', 'assistant']", None),
     ],
 )
-def test_roles_that_nobody_has_are_warned_of(hansard: Hansard, tmp_path: Path, roles: str, missing: str | None) -> None:
+def test_roles_without_agents_give_a_warning(hansard: Hansard, tmp_path: Path, roles: str, missing: str | None) -> None:
     team = tmp_path / "team.toml"
     team.write_text(f'[[agents]]\nname = "Solo"\nroles = {roles}\nadapter = "scripted"\n')
     found = {item["name"]: item for item in hansard("doctor", "--team", str(team), "--json").json["items"]}

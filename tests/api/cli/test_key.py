@@ -95,7 +95,7 @@ def test_the_owners_key_is_shown_to_the_owner_and_replaced_when_revoked(hansard:
     assert hansard("key", "list").out == f"{account()}  admin\n"
 
 
-def test_a_backup_has_the_keys_and_signs_nobody_in(hansard: Hansard, own_log: Path, tmp_path: Path) -> None:
+def test_backup_keeps_keys_and_no_sign_ins(hansard: Hansard, own_log: Path, tmp_path: Path) -> None:
     hansard("key", "new", "alice")
     with closing(open_store(f"sqlite:///{own_log}")) as store:
         assert store.vault is not None

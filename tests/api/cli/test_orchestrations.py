@@ -108,7 +108,7 @@ def test_a_direct_answer_is_the_result(hansard: Hansard, scenario: Scenario) -> 
     assert "summary  반가워요⟦U+001B⟧[2J\n" in said.out
 
 
-def test_the_verb_orchestrates_unless_told_otherwise(hansard: Hansard) -> None:
+def test_orchestrate_plans_unless_asked_otherwise(hansard: Hansard) -> None:
     started = id_of(hansard("orchestrate", "Build the API, then write its docs", "--detach"))
     assert hansard("show", started, "--json").json["session"]["mode"] == "orchestrated"
 
@@ -187,7 +187,7 @@ def test_a_plan_is_debated_revised_accepted_and_its_work_reviewed(hansard: Hansa
     assert hansard("decide", parent, "skip").code == 4
 
 
-def test_a_wish_without_a_value_takes_nothing_of_the_prompt_behind_it(hansard: Hansard) -> None:
+def test_option_without_value_takes_nothing_from_the_prompt(hansard: Hansard) -> None:
     session_id = id_of(hansard("orchestrate", "--work-review", "--plan-review", "debate", "--detach"))
     assert hansard("show", session_id, "--json").json["session"]["prompt"] == "debate"
 

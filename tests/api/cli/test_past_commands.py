@@ -157,7 +157,7 @@ def test_a_session_is_explained_from_the_command_that_began_it(hansard: Hansard,
     assert hansard("explain", blocked_once, "--json").json["state"] == "success"
 
 
-def test_what_a_wish_lacks_is_told(hansard: Hansard, blocked_once: str) -> None:
+def test_explain_wish_names_what_is_missing(hansard: Hansard, blocked_once: str) -> None:
     said = hansard("explain", blocked_once, "--wish", "implementation")
     assert said.out.splitlines()[-1] == "implementation cannot be reached from success."
     said = hansard("explain", blocked_once, "--at", "3", "--wish", "architecture")
@@ -167,7 +167,7 @@ def test_what_a_wish_lacks_is_told(hansard: Hansard, blocked_once: str) -> None:
     ]
 
 
-def test_a_cause_in_another_session_is_told_before_what_it_led_to(hansard: Hansard, own_log: Path) -> None:
+def test_cause_in_another_session_comes_before_its_effect(hansard: Hansard, own_log: Path) -> None:
     """A person decides the debate of a plan; that is why the orchestration works."""
     own_log.parent.mkdir(exist_ok=True)
     stage = Stage(own_log.parent)

@@ -26,7 +26,7 @@ def event(version: int, topic: str, **data: Any) -> dict[str, Any]:
     return {"version": version, "type": topic, "timestamp": "2026-01-02T10:00:00.000Z", "data": data}
 
 
-def test_how_a_session_stands_is_three_lines() -> None:
+def test_session_status_has_three_lines() -> None:
     assert summary(SESSION).plain.splitlines() == [
         "고쳐줘 ⟦U+001B⟧[2J  running",
         "✓planning ▶review ✗validation ·packaging ",
@@ -53,7 +53,7 @@ def test_seven_phases_fit_on_eighty_columns() -> None:
         ({"reason": "minutes"}, ["iteration 2/6", "4:07 of 45 min", "exhausted by minutes"]),
     ],
 )
-def test_a_budget_is_told_as_far_as_it_is_known(more: dict[str, Any], words: list[str]) -> None:
+def test_budget_shows_what_is_known(more: dict[str, Any], words: list[str]) -> None:
     assert figures(SESSION | {"budget": BUDGET | more}) == words
 
 
@@ -102,7 +102,7 @@ TALK: dict[str, Any] = {
 }
 
 
-def test_an_orchestration_stands_as_a_matrix_of_agents_and_phases() -> None:
+def test_orchestration_is_shown_as_a_matrix_of_agents_and_phases() -> None:
     assert summary(RUN).plain.splitlines() == [
         "API  active",
         "백엔드  backend  ✓3 ▶4 ·5  ⏳ active     PASS ok",
@@ -111,7 +111,7 @@ def test_an_orchestration_stands_as_a_matrix_of_agents_and_phases() -> None:
     ]
 
 
-def test_a_discussion_stands_as_its_round_and_how_near_it_is() -> None:
+def test_discussion_status_shows_round_and_convergence() -> None:
     assert summary(TALK).plain.splitlines() == [
         "review-1  reviewing",
         "round 2/3  ·  score 0.42  ·  reviewer at work",
@@ -126,7 +126,7 @@ def test_every_verdict_has_its_line_round_by_round() -> None:
     ]
 
 
-def test_a_session_of_which_nothing_is_known_yet_tells_nothing() -> None:
+def test_unknown_session_shows_nothing() -> None:
     assert figures({"id": "orchestration-1", "status": "active", "mode": "direct"}) == []
 
 
@@ -144,7 +144,7 @@ def test_the_live_display_shows_what_is_discussed_below_the_session_until_it_is_
     assert "review-1" not in last_frame
 
 
-def test_the_live_display_shows_events_above_how_the_session_stands() -> None:
+def test_live_display_shows_events_above_the_status() -> None:
     terminal = io.StringIO()
     console = Console(file=terminal, force_terminal=True, color_system=None, width=80, legacy_windows=False)
     with LiveScreen(console) as live:

@@ -120,14 +120,12 @@ MISSING = "/missing cannot be read: No such file or directory."
         (("backup", "/missing/log.db"), "The folder /missing does not exist."),
     ],
 )
-def test_a_file_that_is_not_there_is_told_in_a_sentence(
-    hansard: Hansard, log: Path, words: tuple[str, ...], sentence: str
-) -> None:
+def test_missing_file_is_a_usage_error(hansard: Hansard, log: Path, words: tuple[str, ...], sentence: str) -> None:
     said = hansard(*words)
     assert (said.code, said.out, said.err) == (2, "", f"hansard: {sentence}\n")
 
 
-def test_what_the_system_says_is_told_without_its_number(hansard: Hansard, log: Path, tmp_path: Path) -> None:
+def test_system_errors_come_without_errno(hansard: Hansard, log: Path, tmp_path: Path) -> None:
     """Wherever it comes from."""
     (tmp_path / "file").write_text("")
     said = hansard("import", str(tmp_path / "file" / "x"))
@@ -146,9 +144,7 @@ def test_what_the_system_says_is_told_without_its_number(hansard: Hansard, log: 
         (("prove", "delivery-1", "0"), "VERSION"),
     ],
 )
-def test_a_version_that_cannot_be_is_told_by_the_name_of_its_option(
-    hansard: Hansard, log: Path, words: tuple[str, ...], option: str
-) -> None:
+def test_impossible_version_names_its_option(hansard: Hansard, log: Path, words: tuple[str, ...], option: str) -> None:
     said = hansard(*words)
     assert (said.code, said.out) == (2, "")
     assert f"{option}: {words[-1]} is too small; the minimum is 1." in said.err

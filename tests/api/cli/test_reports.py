@@ -32,7 +32,7 @@ def test_a_report_that_cannot_be_is_a_sentence(hansard: Hansard) -> None:
     assert hansard("report", "--csv", "--json").code == 2
 
 
-def test_the_lab_tells_when_other_profiles_would_have_stopped(hansard: Hansard, scenario: Callable[..., str]) -> None:
+def test_lab_shows_when_other_profiles_would_have_stopped(hansard: Hansard, scenario: Callable[..., str]) -> None:
     said = {"reviewer": [critique("NEEDS_FIX", ("major", "x"))], "coder": ["I agree."]}
     started = hansard("review", "a result", "--max-rounds", "3", "--scenario", scenario(said), "--json")
     assert started.code == 6, started.err

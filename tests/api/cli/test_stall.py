@@ -84,7 +84,7 @@ def test_a_long_turn_is_waited_for(tmp_path: Path) -> None:
     Waiting(tmp_path).looks(10 * FAILING, turn())
 
 
-def test_agents_whom_nobody_has_are_not_waited_for(tmp_path: Path) -> None:
+def test_agents_outside_every_team_are_not_waited_for(tmp_path: Path) -> None:
     waiting = Waiting(tmp_path)
     waiting.looks(ABSENT - 1, ABSENT_ONE, turn("", "", work="wait"))
     with pytest.raises(Failed) as failed:
@@ -115,7 +115,7 @@ def test_another_worker_on_the_log_is_waited_for(
         waiting.looks(ABSENT, ABSENT_ONE)
 
 
-def test_our_own_worker_is_nobody_else(tmp_path: Path) -> None:
+def test_own_presence_counts_as_no_other_worker(tmp_path: Path) -> None:
     waiting = Waiting(tmp_path)
     ours = Presence(tmp_path / "workers")
     with closing(ours._file), pytest.raises(Failed):

@@ -153,7 +153,7 @@ def test_after_a_decision_it_goes_on_where_it_was() -> None:
     assert following.waiting == []
 
 
-def test_followed_from_later_on_what_was_discussed_before_is_not_told_again() -> None:
+def test_following_later_does_not_repeat_earlier_rounds() -> None:
     done = {"version": 9, "status": "done", "children": ["old"]}
     seen = _Seen()
     _followed(_Family(run=done, old={"version": 6, "status": "decided"}), seen, after=7)

@@ -103,7 +103,7 @@ def test_twenty_deliveries_end_once_though_one_of_two_workers_is_killed(server: 
         assert len(only(found, "turn.requested")) == len(only(found, "turn.answered"))
 
 
-def test_a_server_told_not_to_work_does_not_work(server: Idle) -> None:
+def test_server_without_work_runs_no_turns(server: Idle) -> None:
     session_id = start(server.client, delivery())
     with server.worker() as process:
         assert ended(server.client, session_id)["status"] == "success"
@@ -116,7 +116,7 @@ def test_a_server_told_not_to_work_does_not_work(server: Idle) -> None:
     assert "Not running turns" in server.log.read_text()
 
 
-def test_a_worker_that_is_told_to_stop_gives_its_turns_back(server: Idle) -> None:
+def test_stopping_worker_returns_its_turns(server: Idle) -> None:
     session_id = start(server.client, delivery(SILENT))
     with server.worker("--slots", "1") as process:
         until(lambda: server.held_by() == {server.name}, what="the turn in hand")
@@ -166,14 +166,14 @@ def test_what_a_worker_cannot_work_with_is_refused_in_a_sentence(
     assert sentence in said.err
 
 
-def test_a_team_file_that_is_broken_is_told(hansard: Hansard, tmp_path: Path) -> None:
+def test_broken_team_file_is_reported(hansard: Hansard, tmp_path: Path) -> None:
     (tmp_path / "team.toml").write_text("agents = 3")
     said = hansard("worker", "--team", str(tmp_path / "team.toml"))
     assert said.code == 1
     assert "agents: Input should be a valid array" in said.err
 
 
-def test_doctor_and_show_tell_of_turns_that_wait_for_an_external_worker(hansard: Hansard, tmp_path: Path) -> None:
+def test_doctor_and_show_name_turns_waiting_for_an_external_worker(hansard: Hansard, tmp_path: Path) -> None:
     place = ("--database", str(tmp_path / "hansard.db"))
     file = team(tmp_path, "planner")
 

@@ -124,7 +124,7 @@ def test_a_query_that_would_be_read_by_half_is_422(client: TestClient, waiting: 
     assert fault.items() >= {"pointer": f"/{name}", "detail": said}.items()
 
 
-def test_the_types_that_can_be_looked_for_are_told(client: TestClient) -> None:
+def test_allowed_types_are_listed(client: TestClient) -> None:
     found = problem(client.get("/api/events", params={"type": "foo"}), 422)
     assert found["detail"] == f"type: should be one of {', '.join(TOPICS)}"
 

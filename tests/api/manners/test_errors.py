@@ -37,7 +37,7 @@ def test_what_is_not_there_is_404(client: TestClient, path: str) -> None:
 @pytest.mark.parametrize(
     ("endpoint", "body"), [("cancel", {}), ("budget", {"addMinutes": 1, "reason": "?"}), ("nothing", {})]
 )
-def test_a_command_on_nobody_is_404(client: TestClient, endpoint: str, body: Json) -> None:
+def test_command_for_unknown_session_is_404(client: TestClient, endpoint: str, body: Json) -> None:
     problem(client.post(f"/api/sessions/delivery-none/{endpoint}", json=body), 404)
 
 
@@ -134,7 +134,7 @@ def test_a_body_that_is_packed_is_415(client: TestClient, encoding: str) -> None
     assert "Content-Encoding" in found["detail"]
 
 
-def test_the_statuses_that_can_be_looked_for_are_told(client: TestClient) -> None:
+def test_allowed_statuses_are_listed(client: TestClient) -> None:
     found = problem(client.get("/api/sessions", params={"status": "foo"}), 422)
     assert found["detail"].startswith("status: should be one of pending, running, success, failed, cancelled, active, ")
     [fault] = found["errors"]
