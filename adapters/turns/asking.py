@@ -18,9 +18,8 @@ from adapters.agents.scripted import Scenario, Scripted
 from adapters.agents.team import Member, Team
 from adapters.fence import Grant
 from adapters.turns.changes import NOTHING, keep, patch_of
-from adapters.turns.earlier import said_before
 from adapters.turns.fencing import Fencing
-from adapters.turns.job import Job, checkout, text, workspace_of
+from adapters.turns.job import Job, checkout, said_before, text, workspace_of
 from adapters.turns.live import Live, RunningAttempt
 from adapters.turns.permitting import Questions
 from adapters.turns.prompting import RenderedPrompt, judged_place, prompt_of, recorded_prompt

@@ -1,4 +1,7 @@
-"""A turn in progress: its folder, and the commands that record how it ended."""
+"""A turn in progress: its folder, what its conversation continues, and the commands that record how it ended.
+
+A message of a conversation continues the sessions before it: their last result, and their messages.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,10 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from adapters.agents.port import Turn
+from adapters.agents.prompts.context import Exchange, conversation
 from adapters.store import Lease, Store
-from adapters.turns.earlier import Load, last_result
 from adapters.turns.prompting import RenderedPrompt
 from adapters.workspace import Workspace, Workspaces
+from adapters.workspace.creation import Earlier
 from domain.delivery.state import Delivery
 from domain.delivery.validation import Preparation
 from domain.orchestration.state import Orchestration
@@ -21,6 +25,46 @@ from domain.session.state import Session
 from domain.session.turns import TurnRequested
 from domain.values.base import Blob, HansardError, Text, Unknown, milliseconds
 from domain.values.sentences import Sentence
+
+Load = Callable[[str], Session | None]
+"""A session as the log has it."""
+
+REMEMBERED: Final = 20
+"""How many earlier sessions of a conversation are read."""
+_FIRST_PROMPTS: Final = ("direct", "plan", "plan_repair")
+
+
+def earlier_sessions(session: Session, load: Load) -> Iterator[Orchestration]:
+    """The nearest first."""
+    for _ in range(REMEMBERED):
+        if not isinstance(session, Orchestration) or not session.follows:
+            return
+        earlier = load(session.follows)
+        if not isinstance(earlier, Orchestration):
+            return
+        yield earlier
+        session = earlier
+
+
+def last_result(now: Session, load: Load, root: Path) -> Earlier | None:
+    """The newest state of the conversation's work in the same folder; results of reset runs do not count."""
+    for session in earlier_sessions(now, load):
+        if session.tree is not None and session.workspace == now.workspace and session.status != "reset":
+            place = root / (session.home or session.id) / "repo.git"
+            return Earlier(place, session.tree, session.branch) if place.is_dir() else None
+    return None
+
+
+def said_before(now: Session, load: Load, request: TurnRequested, language: str) -> str:
+    """The messages of the conversation so far, for an agent that joins it."""
+    if request.prompt.partition("@")[0] not in _FIRST_PROMPTS:
+        return ""
+    exchanges = [
+        Exchange(session.prompt, session.summary.head if session.summary else "")
+        for session in earlier_sessions(now, load)
+    ]
+    return conversation(exchanges[::-1], language)
+
 
 ENDED: Final = ("success", "cancelled", "done", "reset", "decided")
 """Statuses in which no one has to continue the session. A failed one may be retried."""

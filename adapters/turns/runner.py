@@ -18,10 +18,10 @@ from adapters.store.texts import whole
 from adapters.turns.asking import Asking, Build
 from adapters.turns.changes import base_of, merge, patch_of, publish
 from adapters.turns.fencing import Fencing
+from adapters.turns.host_commands import Commands, HostCommands
 from adapters.turns.job import Job, checkout, left
 from adapters.turns.live import Live
 from adapters.turns.permitting import Questions
-from adapters.turns.preparing import Commands, HostCommands
 from adapters.turns.prompting import judged_place, material
 from adapters.turns.readying import left_to_do
 from adapters.turns.sharing import Sharing

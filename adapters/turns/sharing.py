@@ -19,8 +19,7 @@ from typing import Final, TypeVar
 from adapters.store import Store, StoreError
 from adapters.store.shared import ShareForm, Shares, WorkspaceKeeper
 from adapters.store.turns import OpenTurn
-from adapters.turns.earlier import Load, earlier_sessions
-from adapters.turns.job import ancestors
+from adapters.turns.job import Load, ancestors, earlier_sessions
 from adapters.workspace import WorkspaceError, Workspaces
 from adapters.workspace.packing import SharedRepository, TooLarge
 from domain.session.state import Session

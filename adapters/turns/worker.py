@@ -18,11 +18,10 @@ from adapters.store import DamagedEvent, Lease, Store
 from adapters.turns import Job, TurnRunner, deadline_of
 from adapters.turns.claiming import Claiming, asks, news
 from adapters.turns.fencing import WorkerSettings
-from adapters.turns.jobs import Jobs
 from adapters.turns.live import Live
 from adapters.turns.permitting import Questions
 from adapters.turns.presence import Peers, Presence
-from adapters.turns.recording import record
+from adapters.turns.recording import Jobs, record
 from adapters.turns.routing import Routing, place_of
 from adapters.turns.sharing import Sharing, near
 from adapters.workspace import Workspaces

@@ -7,12 +7,11 @@ their own `.git` for convenience; we create it, move it in, and never read it.
 Everything here blocks: call it from a thread.
 """
 
-from adapters.workspace.fitness import Room, check
 from adapters.workspace.git import WorkspaceError, committed, confine
 from adapters.workspace.merging import patched
 from adapters.workspace.repository import PATCH_BYTES
 from adapters.workspace.workspace import Workspace
-from adapters.workspace.workspaces import Workspaces
+from adapters.workspace.workspaces import Room, Workspaces, check
 
 __all__ = [
     "PATCH_BYTES",

@@ -10,15 +10,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from adapters.workspace.comparing import compared
 from adapters.workspace.creation import SOURCE, given_git
-from adapters.workspace.folders import delete, existing_folder, is_real_folder, open_up
+from adapters.workspace.folders import (
+    check_place,
+    delete,
+    encoded,
+    existing_folder,
+    is_real_folder,
+    open_up,
+    opened_folder,
+    read,
+    remove,
+    write,
+)
 from adapters.workspace.git import WorkspaceError, branch_at, confine, git, in_a_sentence, in_theirs
+from adapters.workspace.history import compared
 from adapters.workspace.merging import LARGEST, advance, integrate, merge, tip
 from adapters.workspace.packing import write_notes
 from adapters.workspace.repository import Repository, trail
 from adapters.workspace.reusing import Resting, take_over
-from adapters.workspace.writing import check_place, encoded, opened_folder, read, remove, write
 from domain.session.workspace import WorkspaceChanges
 from domain.values.sentences import Sentence
 

@@ -12,9 +12,8 @@ from concurrent.futures import Future
 from queue import Empty, SimpleQueue
 
 from adapters.store import Conflict, Fenced, Store, StoredReceipt, Write
-from adapters.writer.answers import Busy, CommandAnswer, KeyReused, answer_to, fingerprint, refusal_of
+from adapters.writer.answers import Busy, CommandAnswer, KeyReused, Pending, answer_to, fingerprint, refusal_of, tell
 from adapters.writer.newest import NewestEvents
-from adapters.writer.pending import Pending, tell
 from adapters.writer.unit_of_work import CommandEnvelope, UnitOfWork
 from domain.kinds import fold
 from domain.session.history import TextRedacted

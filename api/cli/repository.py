@@ -69,7 +69,7 @@ def _fetched(api: Api, session_id: str, head: str, top: Path) -> str | None:
     """The commit, fetched out of the session's workspace where the repository does not have it yet."""
     if _has(top, head):
         return head
-    from adapters.workspace.comparing import offered
+    from adapters.workspace.history import offered
 
     source = offered(api.system.settings.node_dir / "workspaces", session_id, head) if api.system else None
     if source is None:

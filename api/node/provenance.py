@@ -10,7 +10,7 @@ from typing import Final
 
 from adapters.store import Log
 from adapters.store.texts import whole
-from adapters.workspace.blaming import (
+from adapters.workspace.history import (
     blamed,
     commit_of,
     commits_since,

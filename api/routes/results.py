@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from adapters.store.texts import whole
 from adapters.workspace import WorkspaceError
-from adapters.workspace.comparing import kept_patch
+from adapters.workspace.history import kept_patch
 from api.http.problems import Problem
 from api.http.requests import answer_headers, limit, system
 from api.routes.views import answer, endpoint, record_of, session_of

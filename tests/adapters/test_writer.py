@@ -13,7 +13,7 @@ import pytest
 from adapters.store import Conflict, Fenced, Store, StoreError, Write
 from adapters.writer import unit_of_work
 from adapters.writer import writer as writer_module
-from adapters.writer.pending import Pending
+from adapters.writer.answers import Pending
 from adapters.writer.writer import Busy, CommandAnswer, CommandEnvelope, KeyReused, Writer, fingerprint
 from domain.channel import channel_id
 from domain.delivery.commands import CancelDelivery
