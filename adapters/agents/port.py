@@ -60,7 +60,7 @@ class Turn:
     """Answers the agent's requests for permission."""
     recap: Callable[[], str] | None = None
     """The messages of the conversation that `agent_session` names, for an agent that cannot resume it."""
-    said: Callable[[], Sequence[Exchange]] | None = None
+    exchanges: Callable[[], Sequence[Exchange]] | None = None
     """The same verbatim, oldest first, for an agent that keeps nothing itself."""
 
 
@@ -127,7 +127,7 @@ QUESTIONS: Final = 20
 """How many requests for permission may wait at the same time; more are denied."""
 
 
-class Wish(NamedTuple):
+class RequestedTool(NamedTuple):
     """A use of a tool that the agent wants permission for, with its full title."""
 
     tool: Tool
@@ -145,15 +145,15 @@ class PermissionDesk:
         self._turn, self._fence, self._paused = turn, fence, paused
         self._open = 0
 
-    async def permitted(self, wish: Wish) -> bool:
+    async def permitted(self, use: RequestedTool) -> bool:
         """A read-only role never gets permission to edit. The rules, or a person, decide everything else."""
-        if (self._turn.access != "write" and wish.tool == "edit") or self._open >= QUESTIONS:
+        if (self._turn.access != "write" and use.tool == "edit") or self._open >= QUESTIONS:
             if self._turn.observe is not None:
-                self._turn.observe(wish.denied("permission"))
+                self._turn.observe(use.denied("permission"))
             return False
         self._open += 1
         try:
             with self._paused():
-                return await self._turn.permit(wish.tool, wish.title, wish.paths, fence=self._fence) == "allow"
+                return await self._turn.permit(use.tool, use.title, use.paths, fence=self._fence) == "allow"
         finally:
             self._open -= 1

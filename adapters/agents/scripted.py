@@ -244,11 +244,11 @@ async def _play(entry: ScriptedAnswer, seconds: float, turn: Turn) -> tuple[Fail
     return await _wait(max(0.0, seconds - spent), turn.limits, spent=spent), entry
 
 
-async def _may(wish: ScriptedPermission, turn: Turn) -> bool:
+async def _may(use: ScriptedPermission, turn: Turn) -> bool:
     """Whether the tool may be used; if so, it is used."""
-    decision = await turn.permit(wish.tool, wish.title, wish.paths)
+    decision = await turn.permit(use.tool, use.title, use.paths)
     status: Status = "completed" if decision == "allow" else "denied"
-    _do(Activity(kind="tool", tool=wish.tool, title=wish.title, paths=wish.paths, status=status), turn)
+    _do(Activity(kind="tool", tool=use.tool, title=use.title, paths=use.paths, status=status), turn)
     return decision == "allow"
 
 

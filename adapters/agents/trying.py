@@ -81,7 +81,7 @@ async def _ask(member: Member, folder: Path, sandbox: Sandbox) -> tuple[Reply, R
     if first.failure is not None or first.agent_session is None:
         return first, None
     earlier = (Exchange(QUESTION, first.text, turn.turn_id),)
-    again = replace(turn, turn_id="try.t2", prompt=AGAIN, agent_session=first.agent_session, said=lambda: earlier)
+    again = replace(turn, turn_id="try.t2", prompt=AGAIN, agent_session=first.agent_session, exchanges=lambda: earlier)
     second = await agent.ask(again)
     await agent.forget(first.agent_session)
     return first, second

@@ -159,7 +159,7 @@ class Asking:
             grant=self._grant(job, folder),
             fence=self._fencing.around,
             recap=partial(self._recap, job),
-            said=partial(self._exchanges, job),
+            exchanges=partial(self._exchanges, job),
         )
 
     def _env(self, job: Job, folder: Path | None) -> dict[str, str]:

@@ -111,31 +111,31 @@ class TurnPermit:
     async def __call__(
         self, tool: Tool, title: str, paths: Sequence[str] = (), *, fence: FenceLevel | None = None
     ) -> PermissionChoice:
-        wish = Activity(kind="permission", tool=tool, title=title, paths=tuple(paths)[:PATHS], status="running")
+        question = Activity(kind="permission", tool=tool, title=title, paths=tuple(paths)[:PATHS], status="running")
         verdict = self._questions.rules.verdict(tool, title, fenced=fence not in (None, "none"))
         if verdict == "ask":
-            verdict = await self._remembered(wish) or "ask"
+            verdict = await self._remembered(question) or "ask"
         if verdict == "ask" and len(title) > LONGEST_TITLE:
             verdict = "deny"  # a person cannot judge what is not shown completely
         if verdict == "ask":
-            return await self._ask_person(wish)
-        self._attempt.observe(wish.changed(status=_STATUS[verdict]))
+            return await self._ask_person(question)
+        self._attempt.observe(question.changed(status=_STATUS[verdict]))
         return verdict
 
-    async def _remembered(self, wish: Activity) -> PermissionChoice | None:
+    async def _remembered(self, question: Activity) -> PermissionChoice | None:
         session = await asyncio.to_thread(self._questions.writer.load, self._job.session.id)
-        subject = permission_subject(self._job.turn.agent, wish.tool or "other", wish.title or "")
+        subject = permission_subject(self._job.turn.agent, question.tool or "other", question.title or "")
         return session.remembered.get(subject) if session else None
 
-    async def _ask_person(self, wish: Activity) -> PermissionChoice:
+    async def _ask_person(self, question: Activity) -> PermissionChoice:
         """A person's answer; denied if the request cannot be recorded."""
         lease, questions = self._job.lease, self._questions
         command = RequestPermission(
             turn_id=lease.turn_id,
             attempt=lease.attempt,
-            tool=wish.tool or "other",
-            title=wish.title or "",
-            paths=wish.paths,
+            tool=question.tool or "other",
+            title=question.title or "",
+            paths=question.paths,
         )
         envelope = CommandEnvelope(
             lease.session_id,
@@ -149,10 +149,10 @@ class TurnPermit:
                 answer = await questions.writer.do(envelope)
             except (Refused, Unknown, Fenced, StoreError, Busy) as error:
                 log.warning("a question of %s could not be asked: %s", lease.turn_id, error)
-                self._attempt.observe(wish.changed(status="denied"))
+                self._attempt.observe(question.changed(status="denied"))
                 return "deny"
-            wish = wish.changed(id=permission_id(lease.turn_id, answer.version))
-            self._attempt.observe(wish)
-            decision = await questions.answer(str(wish.id))
-        self._attempt.observe(wish.changed(status=_STATUS[decision]))
+            question = question.changed(id=permission_id(lease.turn_id, answer.version))
+            self._attempt.observe(question)
+            decision = await questions.answer(str(question.id))
+        self._attempt.observe(question.changed(status=_STATUS[decision]))
         return decision

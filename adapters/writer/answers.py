@@ -149,7 +149,7 @@ class Pending:
     loop: asyncio.AbstractEventLoop | None = None
     write: Write | None = None
     sessions: dict[str, Session] = field(default_factory=dict)
-    told: CommandAnswer | None = None
+    prepared: CommandAnswer | None = None
     twin: "Pending | None" = None
     answer: CommandAnswer | None = None
     error: Exception | None = None
@@ -157,7 +157,7 @@ class Pending:
 
     def restart(self) -> None:
         """Forget the decision; the command is decided again."""
-        self.write = self.told = self.twin = self.answer = self.error = None
+        self.write = self.prepared = self.twin = self.answer = self.error = None
         self.sessions = {}
 
     def is_overtaken(self, error: Conflict | Fenced) -> bool:
@@ -180,7 +180,7 @@ class Pending:
             return self.future.set_running_or_notify_cancel()
         return not self.future.cancelled()
 
-    def tell(self) -> None:
+    def resolve(self) -> None:
         if self.future.done():
             return  # the caller has left
         if self.answer is not None:
@@ -208,8 +208,8 @@ class Pending:
         """The store makes the receipt when it knows the position; the caller gets the same answer."""
 
         def receipt(position: int) -> StoredReceipt:
-            self.told = answer_to(self.envelope, self.sessions, position)
-            return receipt_of(self.envelope, self.told, self.sessions[self.envelope.session_id].updated_at)
+            self.prepared = answer_to(self.envelope, self.sessions, position)
+            return receipt_of(self.envelope, self.prepared, self.sessions[self.envelope.session_id].updated_at)
 
         return receipt
 
@@ -223,19 +223,19 @@ class Pending:
             self.error = again(self.twin.error)
 
 
-def tell(batch: Iterable[Pending]) -> None:
+def answer_callers(batch: Iterable[Pending]) -> None:
     """Answer the callers; each event loop is woken once."""
     loops: dict[asyncio.AbstractEventLoop, list[Pending]] = {}
     for pending in batch:
         if pending.loop is None:
-            pending.tell()
+            pending.resolve()
         else:
             loops.setdefault(pending.loop, []).append(pending)
     for loop, answers in loops.items():
         with suppress(RuntimeError):  # the loop has ended, and its callers with it
-            loop.call_soon_threadsafe(_tell_all, answers)
+            loop.call_soon_threadsafe(_resolve_all, answers)
 
 
-def _tell_all(batch: Iterable[Pending]) -> None:
+def _resolve_all(batch: Iterable[Pending]) -> None:
     for pending in batch:
-        pending.tell()
+        pending.resolve()

@@ -12,7 +12,16 @@ from concurrent.futures import Future
 from queue import Empty, SimpleQueue
 
 from adapters.store import Conflict, Fenced, Store, StoredReceipt, Write
-from adapters.writer.answers import Busy, CommandAnswer, KeyReused, Pending, answer_to, fingerprint, refusal_of, tell
+from adapters.writer.answers import (
+    Busy,
+    CommandAnswer,
+    KeyReused,
+    Pending,
+    answer_callers,
+    answer_to,
+    fingerprint,
+    refusal_of,
+)
 from adapters.writer.newest import NewestEvents
 from adapters.writer.unit_of_work import CommandEnvelope, UnitOfWork
 from domain.kinds import fold
@@ -136,7 +145,7 @@ class Writer:
                 for pending in batch:
                     if not pending.ended:
                         pending.error = error
-        tell(batch)
+        answer_callers(batch)
         if any(pending.write is not None for pending in batch):
             for listener in self.listeners:
                 listener()
@@ -266,7 +275,7 @@ class Writer:
                 self._cache.pop(each.session_id, None)  # it still quotes the text
         while len(self._cache) > CACHED:
             self._cache.popitem(last=False)
-        pending.answer = pending.told or answer_to(pending.envelope, pending.sessions, recorded[-1].position)
+        pending.answer = pending.prepared or answer_to(pending.envelope, pending.sessions, recorded[-1].position)
 
 
 def _folded(session_id: str, base: Session | None, history: Sequence[Recorded]) -> Session | None:

@@ -29,7 +29,7 @@ class Finding:
 
     mark: Mark
     name: str
-    found: str
+    detail: str
     advice: str = ""
 
 

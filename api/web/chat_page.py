@@ -242,7 +242,7 @@ def _body(form: dict[str, str], origin: str) -> dict[str, str]:
 
 def _outcome_of(say: Words, outcome: FormOutcome, form: dict[str, str]) -> ChatSent | None:
     """None if it was accepted."""
-    answer, typed = outcome.told, {name: form.get(name, "") for name in FIELDS}
+    answer, typed = outcome.answer, {name: form.get(name, "") for name in FIELDS}
     action = answer.get("action")
     if action == "unclear":
         return ChatSent(words=say("chat_unclear"), suggestions=tuple(answer["suggestions"]), typed=typed)

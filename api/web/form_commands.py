@@ -112,8 +112,8 @@ async def start(request: Request) -> Response:
         path = "/api/sessions"
         outcome = await hand_over(request, actions.start, path, body, key=key_of(key, path, body))
         if outcome.done:
-            return _to(request, "sessions", outcome.told["sessionId"])
-        errors, elsewhere = placed(outcome.told, names)
+            return _to(request, "sessions", outcome.answer["sessionId"])
+        errors, elsewhere = placed(outcome.answer, names)
         status, words = outcome.status, told_of(say, outcome, elsewhere, words)
     if scripted(request):
         return _redirect_with_notice(status, words, errors)
@@ -129,7 +129,7 @@ async def command(request: Request) -> Response:
     sent = await _carried_out(request, sent_command)
     if isinstance(sent, Sent):
         return _told_of(sent) if scripted(request) else await routes.again(request, sent)
-    session = sent.told["sessionId"] if sent_command.name == "fork" else request.path_params["id"]
+    session = sent.answer["sessionId"] if sent_command.name == "fork" else request.path_params["id"]
     return _to(request, "sessions", session)
 
 
@@ -202,7 +202,7 @@ async def _carried_out(request: Request, command: Asked) -> FormOutcome | Sent:
         outcome = await _knocked(request, command)
         if outcome.done:
             return outcome
-        errors, elsewhere = placed(outcome.told, command.verb.fields)
+        errors, elsewhere = placed(outcome.answer, command.verb.fields)
         for field, name in IN_BODY.items():
             if field in command.values and name in errors:
                 errors[field] = errors.pop(name)

@@ -32,7 +32,7 @@ class FormOutcome(NamedTuple):
     """The endpoint's answer: a receipt, or a problem in the reader's language."""
 
     status: int
-    told: dict[str, Any]
+    answer: dict[str, Any]
     replayed: bool
 
     @property
@@ -214,7 +214,7 @@ def placed(problem: Mapping[str, Any], names: Collection[str]) -> tuple[dict[str
 
 def told_of(say: Words, outcome: FormOutcome, elsewhere: str, marked: str) -> str:
     """The message about the whole; `marked` if every error is shown at its field."""
-    answer = outcome.told
+    answer = outcome.answer
     match outcome.status:
         case 412:
             return answer.get("meanwhile") or say.of("live", "stale")

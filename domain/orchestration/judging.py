@@ -25,7 +25,7 @@ class Judgement:
     """The verdict for each place of the round, which parts of the judge's answer do not count, and whether all is
     done."""
 
-    given: dict[int, JudgeVerdict]
+    verdicts: dict[int, JudgeVerdict]
     refused: tuple[tuple[str, str], ...]
     all_done: bool
 
@@ -106,7 +106,9 @@ def judge(run: Orchestration, answer: Verdicts) -> Judgement:
         raise Unreadable(Sentence("verdicts_judge_nobody"))
     passed = all(place in accepted and accepted[place].passed for place in run.active)
     contradicted = any(not verdict.passed and _subtasks(run, verdict) for verdict in answer.verdicts)
-    return Judgement(given=accepted, refused=tuple(refused), all_done=answer.all_done and passed and not contradicted)
+    return Judgement(
+        verdicts=accepted, refused=tuple(refused), all_done=answer.all_done and passed and not contradicted
+    )
 
 
 def _place(run: Orchestration, verdict: JudgeVerdict) -> tuple[int | None, str]:

@@ -244,7 +244,7 @@ def apply_verdicts(now: Run, judgement: judging.Judgement, words: str) -> Events
     run = now.state
     for name, reason in judgement.refused:
         yield VerdictRefused(message=f"{name} {reason}.", round=run.round, agent=name, reason=reason)
-    for place, verdict in sorted(judgement.given.items()):
+    for place, verdict in sorted(judgement.verdicts.items()):
         judged = judging.judged_phases(run, place)
         yield judging.verdict(run, place, judged=judged, passed=verdict.passed, feedback=verdict.feedback)
     places = to_review(now.state)

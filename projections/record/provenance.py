@@ -62,7 +62,7 @@ class SessionAuthors:
 @dataclass(slots=True)
 class _Reader:
     whole: Whole
-    found: SessionAuthors
+    authors: SessionAuthors
     requests: dict[str, tuple[TurnRequested, tuple[NamedFinding, ...]]] = field(default_factory=dict)
     findings: tuple[NamedFinding, ...] = ()
     verdicts: dict[str, NamedFinding] = field(default_factory=dict)
@@ -70,15 +70,15 @@ class _Reader:
     def read(self, recorded: Recorded) -> None:
         match recorded.event:
             case WorkspacePrepared() as event:
-                self.found.base = event
+                self.authors.base = event
             case SessionForked() as event:
-                self.found.source = event.source
+                self.authors.source = event.source
             case TurnRequested() as event:
                 self.requests[event.turn_id] = event, self._requested_findings(event)
             case TurnAnswered() as event:
                 self._answered(recorded, event)
             case TestsPassed():
-                for turn in self.found.turns.values():
+                for turn in self.authors.turns.values():
                     turn.validated_by = turn.validated_by or recorded.version
             case ReviewApproved():
                 self._approved(recorded, "")
@@ -109,11 +109,11 @@ class _Reader:
 
     def _answered(self, recorded: Recorded, event: TurnAnswered) -> None:
         if event.changes is not None:
-            self.found.commits = list(dict.fromkeys([*self.found.commits, *event.changes.commits]))
+            self.authors.commits = list(dict.fromkeys([*self.authors.commits, *event.changes.commits]))
         if event.patch is None or not event.files:
             return
         request, findings = self.requests.get(event.turn_id, (None, ()))
-        self.found.turns[event.turn_id] = Authorship(
+        self.authors.turns[event.turn_id] = Authorship(
             work=TurnWork(recorded.session_id, event.turn_id, self.whole(event.patch)),
             agent=event.agent,
             model=event.model,
@@ -137,14 +137,14 @@ class _Reader:
     def _approved(self, recorded: Recorded, agent: str) -> None:
         """For one agent's work, or for all."""
         by = Approval(version=recorded.version, actor=recorded.causation.actor)
-        for turn in self.found.turns.values():
+        for turn in self.authors.turns.values():
             if agent in ("", turn.agent):
                 turn.approved_by = turn.approved_by or by
 
     def _decided(self, recorded: Recorded) -> None:
         """A person's decision takes precedence over a reviewer's."""
         by = Approval(version=recorded.version, actor=recorded.causation.actor)
-        for turn in self.found.turns.values():
+        for turn in self.authors.turns.values():
             turn.approved_by = by
 
 
@@ -153,7 +153,7 @@ def authors(session: str, history: Sequence[Recorded], whole: Whole) -> SessionA
     reader = _Reader(whole, SessionAuthors(session))
     for recorded in history:
         reader.read(recorded)
-    return reader.found
+    return reader.authors
 
 
 def _first_line(text: str) -> str:

@@ -25,7 +25,7 @@ TURN = Turn(
     agent="Backend",
     role="backend",
     prompt="Write the API.",
-    said=lambda: (Exchange("Write the API.", "ok", "t-1"),),
+    exchanges=lambda: (Exchange("Write the API.", "ok", "t-1"),),
 )
 
 PROGRAM = """

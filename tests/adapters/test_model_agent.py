@@ -79,7 +79,7 @@ def test_a_conversation_is_sent_from_its_first_turn_on(endpoint: Endpoint) -> No
         Exchange("Third.", "three", "s-1.t6"),
     ]
     endpoint.said = Said(says("four"))
-    turn = replace(TURN, agent_session="model:.t3", said=lambda: texts)
+    turn = replace(TURN, agent_session="model:.t3", exchanges=lambda: texts)
     reply = ask(model(endpoint), turn)
     sent = [(one["role"], one["content"]) for one in endpoint.calls[0][2]["messages"][1:]]
     assert sent == [
@@ -93,14 +93,14 @@ def test_a_conversation_is_sent_from_its_first_turn_on(endpoint: Endpoint) -> No
 
 
 def test_a_first_turn_starts_a_conversation_under_its_own_name(endpoint: Endpoint) -> None:
-    reply = answers(endpoint, Said(says("ok")), replace(TURN, said=lambda: [Exchange("a", "b", "s-1.t1")]))
+    reply = answers(endpoint, Said(says("ok")), replace(TURN, exchanges=lambda: [Exchange("a", "b", "s-1.t1")]))
     assert (reply.resumed, reply.agent_session) == (False, "model:.t7")
     assert len(endpoint.calls[0][2]["messages"]) == 2
 
 
 @pytest.mark.parametrize("handle", ["model:.t99", "command:user/0123456789abcdef:x", "nonsense"])
 def test_a_conversation_that_is_not_in_the_record_is_replaced_by_its_digest(endpoint: Endpoint, handle: str) -> None:
-    turn = replace(TURN, agent_session=handle, said=tuple, recap=lambda: "Earlier: yes.")
+    turn = replace(TURN, agent_session=handle, exchanges=tuple, recap=lambda: "Earlier: yes.")
     reply = answers(endpoint, Said(says("ok")), turn)
     assert endpoint.calls[0][2]["messages"][-1]["content"] == "Earlier: yes.\n\nReview it."
     assert (reply.resumed, reply.agent_session) == (False, "model:.t7")
@@ -110,7 +110,7 @@ def test_a_conversation_that_is_not_in_the_record_is_replaced_by_its_digest(endp
 
 def test_only_the_latest_part_of_a_very_long_conversation_is_sent(endpoint: Endpoint) -> None:
     texts = [Exchange(f"Q{n} " + "x" * 99_000, "ok", f"s-1.t{n}") for n in range(1, 7)]
-    answers(endpoint, Said(says("ok")), replace(TURN, agent_session="model:.t1", said=lambda: texts))
+    answers(endpoint, Said(says("ok")), replace(TURN, agent_session="model:.t1", exchanges=lambda: texts))
     sent = [one["content"][:2] for one in endpoint.calls[0][2]["messages"] if one["role"] == "user"]
     assert sent == ["Q3", "Q4", "Q5", "Q6", "Re"]
 
@@ -275,7 +275,7 @@ def test_an_answer_without_json_or_stream_is_unreadable(endpoint: Endpoint) -> N
 
 
 def test_a_reused_conversation_survives_a_failure(endpoint: Endpoint) -> None:
-    turn = replace(TURN, agent_session="model:.t3", said=lambda: [Exchange("a", "b", "s-1.t3")])
+    turn = replace(TURN, agent_session="model:.t3", exchanges=lambda: [Exchange("a", "b", "s-1.t3")])
     assert answers(endpoint, Said((b"",), 500), turn).agent_session == "model:.t3"
 
 

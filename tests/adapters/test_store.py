@@ -380,11 +380,11 @@ def test_a_new_log_is_opened_by_many_at_once(database: Database, tmp_path: Path)
 WRITING = """
 import sys
 from adapters.store import open_store
-from tests.adapters.stores_under_test import told, write
+from tests.adapters.stores_under_test import delivery_story, write
 store = open_store(sys.argv[1])
 while True:
     name = f"delivery-{store.head()}"
-    store.append([write(told(name).begun, session_id=name, key=name)])
+    store.append([write(delivery_story(name).begun, session_id=name, key=name)])
     print(name, flush=True)
 """
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from adapters.agents.activity import PATHS, TITLE, Activity, Status, Tool, Voice, tail, tool_call
-from adapters.agents.port import PermissionDesk, Wish
+from adapters.agents.port import PermissionDesk, RequestedTool
 from adapters.agents.streams import exit_code_of, plan_of
 from domain.values.base import Usage
 
@@ -56,14 +56,14 @@ def described(update: Message) -> dict[str, Any]:
     return {name: update[name] for name in _DESCRIBES if update.get(name) is not None}
 
 
-def wish_of(call: Message) -> Wish:
+def requested_tool(call: Message) -> RequestedTool:
     """What the tool call will do: for `execute` its command line, otherwise its title."""
     tool = _TOOLS.get(str(call.get("kind")), "other")
     raw, title = call.get("rawInput"), call.get("title")
     words = title if isinstance(title, str) else ""
     if tool == "execute" and isinstance(raw, dict):
         words = _command(raw) or words
-    return Wish(tool, words or tool, _paths(call))
+    return RequestedTool(tool, words or tool, _paths(call))
 
 
 def cost_of(update: Message) -> int | None:
@@ -182,12 +182,12 @@ class Permissions:
         call = tool_call if isinstance(tool_call, dict) else {}
         name = str(call.get("toolCallId", ""))[:200]
         options = [one for one in choices if isinstance(one, dict)] if isinstance(choices, list) else []
-        wish = wish_of(calls.get(name, {}) | described(call))
+        use = requested_tool(calls.get(name, {}) | described(call))
         allowed = _option(options, "allow_once")
-        if allowed is not None and await self._desk.permitted(wish):
+        if allowed is not None and await self._desk.permitted(use):
             return allowed
         self.denied.add(name)
-        self._observe(wish.denied("tool").changed(id=name or None))
+        self._observe(use.denied("tool").changed(id=name or None))
         return _option(options, "reject_once") or _option(options, "reject_always") or {"outcome": "cancelled"}
 
 

@@ -7,7 +7,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from adapters.agents.activity import Activity, Speech
-from adapters.agents.codex.items import activities, failure_in, spoken, usage_in, wish_of
+from adapters.agents.codex.items import activities, failure_in, requested_tool, spoken, usage_in
 from adapters.agents.command.call import Call
 from adapters.agents.command.output import LONGEST_NAME, plus
 from adapters.agents.command.settings import CommandSettings
@@ -129,8 +129,8 @@ class CodexDialogue:
         self._speech.flush()
         match method:
             case "item/commandExecution/requestApproval" | "item/fileChange/requestApproval":
-                wish = wish_of(method, fields, self._items.get(str(fields.get("itemId")), {}))
-                return {"decision": "accept" if await self._desk.permitted(wish) else "decline"}
+                use = requested_tool(method, fields, self._items.get(str(fields.get("itemId")), {}))
+                return {"decision": "accept" if await self._desk.permitted(use) else "decline"}
             case "item/permissions/requestApproval":  # more rights for the whole turn: it may ask for each command
                 return {"permissions": {}}
             case "mcpServer/elicitation/request":

@@ -9,7 +9,7 @@ from typing import Any, Final
 from adapters.agents.activity import PATHS, Activity, Voice, tail
 from adapters.agents.command.call import Call
 from adapters.agents.failures import Rule, failure_of, last_lines, of_status, recognised
-from adapters.agents.port import Wish
+from adapters.agents.port import RequestedTool
 from adapters.agents.streams import codex_item, plan_of
 from domain.session.attempts import Failure, FailureCode
 from domain.values.base import Usage
@@ -59,18 +59,18 @@ def activities(method: str, fields: Message) -> Iterator[Activity]:
             yield Activity(kind="notice", text=tail(text))
 
 
-def wish_of(method: str, fields: Message, item: Message) -> Wish:
+def requested_tool(method: str, fields: Message, item: Message) -> RequestedTool:
     """What a request asks permission for; `item` is what is known of the tool call."""
     if method == "item/fileChange/requestApproval":
         changes = item.get("changes")
         changed_paths = [change.get("path") for change in changes if isinstance(change, dict)] if changes else []
         paths = [path for path in (*changed_paths, fields.get("grantRoot")) if isinstance(path, str)]
-        return Wish("edit", ", ".join(paths) or "edit", tuple(paths[:PATHS]))
+        return RequestedTool("edit", ", ".join(paths) or "edit", tuple(paths[:PATHS]))
     match fields:
         case {"networkApprovalContext": {"host": str(host), **more}}:
-            return Wish("fetch", f"{more.get('protocol', 'https')}://{host}", ())
+            return RequestedTool("fetch", f"{more.get('protocol', 'https')}://{host}", ())
     command = fields.get("command") or item.get("command")
-    return Wish("execute", _bare(command) if isinstance(command, str) else "execute", ())
+    return RequestedTool("execute", _bare(command) if isinstance(command, str) else "execute", ())
 
 
 def usage_in(fields: Message) -> Usage | None:

@@ -16,7 +16,7 @@ from adapters.agents.command.call import AgentConversation, Call, program_id
 from adapters.agents.command.output import Message, error_of, has_final, messages, model_of, text_of, usage_of
 from adapters.agents.command.settings import CommandSettings
 from adapters.agents.failures import LINES, TAIL, failure_of, last_lines
-from adapters.agents.port import PermissionDesk, Reply, Turn, Wish
+from adapters.agents.port import PermissionDesk, Reply, RequestedTool, Turn
 from adapters.agents.streams import activities
 from adapters.processes import Finished, Input, Pauses
 from domain.session.attempts import Failure, FailureCode
@@ -70,18 +70,18 @@ class StdioQuestions:
                 self._say({"subtype": "error", "request_id": name, "error": "Not supported."})
 
     async def _answer_request(self, name: str, tool: str, arguments: Json) -> None:
-        if await self._desk.permitted(self._wish(tool, arguments)):
+        if await self._desk.permitted(self._requested_tool(tool, arguments)):
             answer: Json = {"behavior": "allow", "updatedInput": arguments}
         else:
             answer = {"behavior": "deny", "message": DENIED}
         self._say({"subtype": "success", "request_id": name, "response": answer})
 
-    def _wish(self, name: str, arguments: Json) -> Wish:
+    def _requested_tool(self, name: str, arguments: Json) -> RequestedTool:
         """The title without secrets; neither rules nor people need to see those. Unusual tools are shown with their
         name."""
         tool, title, paths = described(name, arguments)
         named = f"{name}: {title}" if tool == "other" and title != name else title
-        return Wish(tool, self._call.scrub(named), tuple(map(self._call.scrub, paths)))
+        return RequestedTool(tool, self._call.scrub(named), tuple(map(self._call.scrub, paths)))
 
     def _say(self, response: Json) -> None:
         self.input.write(orjson.dumps({"type": "control_response", "response": response}) + b"\n")

@@ -114,7 +114,7 @@ class _ModelTurn:
         began, earlier = _begun(turn), tuple[Exchange, ...]()
         if turn.agent_session is not None:
             handle = _HANDLE.fullmatch(turn.agent_session)
-            earlier = _since(handle[1], tuple(turn.said())) if handle and turn.said else ()
+            earlier = _since(handle[1], tuple(turn.exchanges())) if handle and turn.exchanges else ()
             if handle and earlier:
                 began = handle[1]
             else:

@@ -36,7 +36,7 @@ class Waiter:
     worker: str
     wanted: TurnFilter
     patient: bool
-    told: "asyncio.Future[Lease | None]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    answer: "asyncio.Future[Lease | None]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
 class TurnQueue:
@@ -81,11 +81,11 @@ class TurnQueue:
             self._serving = asyncio.create_task(self._serve())
         try:
             async with asyncio.timeout(seconds if waiter.patient else None):
-                return await asyncio.shield(waiter.told)
+                return await asyncio.shield(waiter.answer)
         except TimeoutError:
-            return waiter.told.result() if waiter.told.done() else None
+            return waiter.answer.result() if waiter.answer.done() else None
         except asyncio.CancelledError:
-            if waiter.told.done() and (lease := waiter.told.result()) is not None:
+            if waiter.answer.done() and (lease := waiter.answer.result()) is not None:
                 await self.give_back(lease)
             raise
         finally:
@@ -120,12 +120,12 @@ class TurnQueue:
         except Exception as error:  # outermost handler: waiting workers get the error, later ones are served again
             log.exception("no turns could be given out")
             for waiter in waiters:
-                if waiter in self._waiters and not waiter.told.done():
-                    waiter.told.set_exception(error)
+                if waiter in self._waiters and not waiter.answer.done():
+                    waiter.answer.set_exception(error)
             return
         for waiter in waiters:
             lease = leases.get(waiter)
-            if lease is not None and (waiter.told.done() or waiter not in self._waiters):
+            if lease is not None and (waiter.answer.done() or waiter not in self._waiters):
                 await self.give_back(lease)
             elif lease is not None or (waiter in leases and not waiter.patient):
                 _tell(waiter, lease)
@@ -159,5 +159,5 @@ class TurnQueue:
 
 
 def _tell(waiter: Waiter, lease: Lease | None) -> None:
-    if not waiter.told.done():
-        waiter.told.set_result(lease)
+    if not waiter.answer.done():
+        waiter.answer.set_result(lease)
