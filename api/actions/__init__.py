@@ -24,12 +24,7 @@ from domain.delivery.commands import ExtendBudget
 from domain.discussion.events import StartDiscussion
 from domain.discussion.state import Discussion
 from domain.kinds import KINDS
-from domain.orchestration.commands import (
-    AddRounds,
-    ContinueOrchestration,
-    ResetOrchestration,
-    StartOrchestration,
-)
+from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration, StartOrchestration
 from domain.session.actions import unfit
 from domain.session.approvals import DecidePermission
 from domain.session.children import Decide

@@ -2,12 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    Field,
-    StrictBool,
-    StrictInt,
-    StrictStr,
-)
+from pydantic import Field, StrictBool, StrictInt, StrictStr
 
 from api.actions.bodies import Body, Conversation, Digest, Reason, Short
 

@@ -13,13 +13,7 @@ from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import HERE, At, Id, Json, Where
 from api.cli.progress import agents_of, line_of
-from api.cli.terminal import (
-    put,
-    put_document,
-    put_json,
-    put_json_line,
-    visible,
-)
+from api.cli.terminal import put, put_document, put_json, put_json_line, visible
 from api.cli.watch import SessionFollower
 
 _ALL: Final = 1_000_000

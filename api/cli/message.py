@@ -11,16 +11,7 @@ from api.cli.activity import StallWatch
 from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed
 from api.cli.labels import recorded, sentence
-from api.cli.options import (
-    HERE,
-    AsJson,
-    Json,
-    Key,
-    TeamFile,
-    Version,
-    Where,
-    text_from,
-)
+from api.cli.options import HERE, AsJson, Json, Key, TeamFile, Version, Where, text_from
 from api.cli.run import ANYHOW, Origin, Talk
 from api.cli.start import PLAIN, AsEnd, StartOptions, say_where, say_who, say_who_goes_on, started
 from api.cli.terminal import put_json, say

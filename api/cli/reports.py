@@ -12,16 +12,7 @@ from api.cli.client import connected, resolve
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Json, Where
-from api.cli.terminal import (
-    clock,
-    counted,
-    local_time,
-    put,
-    put_document,
-    put_json,
-    put_table,
-    say,
-)
+from api.cli.terminal import clock, counted, local_time, put, put_document, put_json, put_table, say
 
 Name = Literal["summary", "budgets", "quality", "convergence", "decisions", "costs", "waits"]
 

@@ -16,10 +16,7 @@ from api.cli import exits
 from api.cli.client import Api, connected, resolve
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-from api.cli.options import (
-    Json,
-    Where,
-)
+from api.cli.options import Json, Where
 from api.cli.terminal import one_line, put, put_json, say
 from api.cli.watch import follow_to_end
 

@@ -10,15 +10,7 @@ from typing import Final
 
 from adapters.store import Log
 from adapters.store.texts import whole
-from adapters.workspace.history import (
-    blamed,
-    commit_of,
-    commits_since,
-    lines_before,
-    lines_in,
-    reachable,
-    shared_base,
-)
+from adapters.workspace.history import blamed, commit_of, commits_since, lines_before, lines_in, reachable, shared_base
 from api.node.recent import remember
 from domain.provenance.claims import BlamedLine, Claims, CommitLines, Surroundings
 from domain.provenance.work import FAINT, TurnWork, Works, demanded
