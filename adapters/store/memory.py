@@ -11,9 +11,8 @@ from typing import Any
 from eventsourcing.persistence import Notification, StoredEvent
 
 from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, Clock, EventRecorder, Redaction, StreamHeads
-from adapters.store.mapper import blanked, decode_all
+from adapters.store.mapper import blanked, decode_all, outline_all
 from adapters.store.memory_turns import MemoryTurn, MemoryTurns, TurnTable, apply
-from adapters.store.outline import outline_all
 from adapters.store.port import PAGE, Conflict, StoredReceipt, StoreError
 from adapters.store.rows import Row
 from domain.session.history import REDACTED

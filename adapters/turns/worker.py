@@ -16,11 +16,10 @@ from adapters import processes
 from adapters.agents.team import Team
 from adapters.store import DamagedEvent, Lease, Store
 from adapters.turns import Job, TurnRunner, deadline_of
-from adapters.turns.claiming import Claiming, asks, news
+from adapters.turns.claiming import Claiming, Peers, Presence, asks, news
 from adapters.turns.fencing import WorkerSettings
 from adapters.turns.live import Live
 from adapters.turns.permitting import Questions
-from adapters.turns.presence import Peers, Presence
 from adapters.turns.recording import Jobs, record
 from adapters.turns.routing import Routing, place_of
 from adapters.turns.sharing import Sharing, near

@@ -203,7 +203,7 @@ class StallWatch:
 
 def other_workers(folder: Path) -> bool:
     """Whether any other process on this log works on turns, as far as anybody can tell."""
-    from adapters.turns.presence import Presence
+    from adapters.turns.claiming import Presence
 
     mine = Presence(folder)
     try:

@@ -25,8 +25,8 @@ from projections.facts import of_sessions, spent_by, status_of, stop_reason
 from projections.record.explain import evidence
 from projections.record.markdown import shortened
 from projections.record.session import title_of
-from projections.sessions import endings, waiting
-from projections.sessions.row import ROWS, SessionRow
+from projections.sessions import waiting
+from projections.sessions.row import ENDING_EVENTS, ROWS, SessionRow, follow_ending
 
 SCHEMA: Final = (
     ROWS.schema,
@@ -65,7 +65,7 @@ def apply(db: Database, events: Sequence[Recorded]) -> None:
         if parts.rule:
             parts.rule(row, recorded, recorded.event)
         if parts.ends:
-            endings.follow(row, recorded)
+            follow_ending(row, recorded)
         if parts.turn:
             turns.follow(recorded)
         if parts.question:
@@ -88,7 +88,7 @@ class _Parts(NamedTuple):
 def _parts_of(kind: type[DomainEvent]) -> _Parts:
     """Looked up for every event, of which most change little."""
     rules = (rule for about, rule in _RULES.items() if issubclass(kind, about))
-    parts = (endings.ABOUT, waiting.TURN_EVENTS, waiting.QUESTION_EVENTS)
+    parts = (ENDING_EVENTS, waiting.TURN_EVENTS, waiting.QUESTION_EVENTS)
     return _Parts(next(rules, None), *(issubclass(kind, about) for about in parts))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from adapters.processes import end_orphans
-from adapters.turns.presence import Presence
+from adapters.turns.claiming import Presence
 from tests.api.server import ROOT, Server, delivery, ended, running, serving, start, until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the process table is only read on Linux")
@@ -215,7 +215,7 @@ def test_a_worker_is_seen_as_long_as_it_has_not_left(tmp_path: Path, mine: Prese
 
 
 def test_a_killed_worker_stays_listed_until_its_leftovers_are_handled(tmp_path: Path, mine: Presence) -> None:
-    script = "import sys, time; from pathlib import Path; from adapters.turns.presence import Presence\n"
+    script = "import sys, time; from pathlib import Path; from adapters.turns.claiming import Presence\n"
     script += "held = Presence(Path(sys.argv[1])); print(held.name, flush=True); time.sleep(600)"
     command = [sys.executable, "-c", script, str(tmp_path)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:

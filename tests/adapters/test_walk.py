@@ -7,9 +7,9 @@ import pytest
 
 from adapters.store import Lease, Store, open_store
 from adapters.store.turns import LIMIT, TurnScan
-from adapters.turns.external.queue import TurnFilter, TurnQueue
+from adapters.turns.claiming import Presence
+from adapters.turns.external.leases import TurnFilter, TurnQueue
 from adapters.turns.fencing import WorkerSettings
-from adapters.turns.presence import Presence
 from adapters.turns.routing import Routing
 from adapters.turns.worker import Worker
 from adapters.writer.writer import Writer

@@ -8,9 +8,8 @@ from typing import Any
 from eventsourcing.persistence import Notification, StoredEvent
 
 from adapters.store.append import EventRecorder, Redaction
-from adapters.store.mapper import blanked, decode_all
+from adapters.store.mapper import blanked, decode_all, outline_all
 from adapters.store.migrating import COLUMNS, NotEmpty, Page
-from adapters.store.outline import outline_all
 from adapters.store.port import PAGE, StoredReceipt
 from adapters.store.sql import NO_LIMIT, SqlConnection
 from adapters.store.sql.packing import plain, unpack

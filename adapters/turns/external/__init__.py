@@ -14,8 +14,7 @@ from adapters.agents.port import Reply
 from adapters.agents.team import Team
 from adapters.store import Fenced, Lease, Store
 from adapters.turns import Job, Prepared, TurnRunner, failed, outcome_of
-from adapters.turns.external.leases import ExternalLeases, ExternalTurnSettings, LeaseLost
-from adapters.turns.external.queue import TurnFilter, TurnQueue
+from adapters.turns.external.leases import ExternalLeases, ExternalTurnSettings, LeaseLost, TurnFilter, TurnQueue
 from adapters.turns.routing import Routing
 from adapters.turns.sharing import Sharing, near
 from adapters.workspace import WorkspaceError
