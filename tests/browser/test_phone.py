@@ -1,0 +1,54 @@
+"""A phone: filters and lists fold into one row; on a desktop they are open."""
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.api.scenes import two_iterations
+from tests.api.server import Server
+from tests.browser.browsing import browsing, button
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+FOLDED = {
+    "/": "filters",
+    "/reports": "filters",
+    "/sessions/{}?tab=turns": "turns-listed",
+    "/sessions/{}?tab=changes": "files-listed",
+}
+
+
+@pytest.mark.parametrize("page", FOLDED)
+def test_filters_and_lists_fold_into_one_row_on_a_phone_alone(browser: Browser, server: Server, page: str) -> None:
+    path, name = page.format(two_iterations(server.client)), FOLDED[page]
+    with browsing(browser, server.url, **PHONE) as site:
+        small = site.tab(path)
+        fold = small.locator(f"#{name}")
+        height = fold.evaluate("(element) => element.offsetHeight")
+        assert 44 <= height <= 60, height
+        expect(fold.locator("form, nav")).not_to_be_visible()
+        fold.locator("summary").tap()
+        expect(fold.locator("form, nav")).to_be_visible()
+    with browsing(browser, server.url) as site:
+        wide = site.tab(path).locator(f"#{name}")
+        expect(wide.locator("summary")).not_to_be_visible()
+        expect(wide.locator("form, nav")).to_be_visible()
+
+
+def test_a_folded_filter_names_what_is_set(browser: Browser, server: Server) -> None:
+    with browsing(browser, server.url, **PHONE) as site:
+        page = site.tab("/")
+        page.locator("#filters summary").tap()
+        page.locator("[name=kind]").select_option("delivery")
+        page.locator("[name=owner]").fill("ada")
+        button(page, "Filter").tap()
+        expect(page.locator("#filters summary")).to_have_text("Filter delivery · ada")
+
+
+def test_the_list_of_turns_is_above_the_turn(browser: Browser, server: Server) -> None:
+    with browsing(browser, server.url, **PHONE) as site:
+        page = site.tab(f"/sessions/{two_iterations(server.client)}?tab=turns")
+        top = "(element) => element.getBoundingClientRect().top"
+        assert page.locator("#turns-listed").evaluate(top) < page.locator(".turn").evaluate(top)
+        page.locator("#turns-listed summary").tap()
+        page.locator(".turn-list a").nth(2).tap()
+        page.wait_for_url("**/turns/*")
+        expect(page.locator("#turns-listed nav")).not_to_be_visible()
