@@ -1,5 +1,300 @@
-"""A repository's own settings: `hansard.toml`, the person's trust in it, and how to write one."""
+"""A repository's own settings: `hansard.toml`, as it is in the person's checkout, and the person's trust in it.
 
-from adapters.project.settings import BadProject, Project, Trust, load
+The settings are set-up, validation, defaults and scope. Next to them: how to write one, and what tests would load from
+outside of a workspace.
+"""
 
-__all__ = ["BadProject", "Project", "Trust", "load"]
+import hashlib
+import os
+import re
+import tempfile
+import tomllib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+import orjson
+from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic_core import ErrorDetails
+
+from adapters.files import Unfit, content, private_folder
+from domain.session.validation import ValidationStep, commands
+from domain.session.workspace import EVERYTHING, PathScope
+from domain.values.base import HansardError, Invalid, Value
+
+NAME = "hansard.toml"
+
+
+class BadProject(HansardError):
+    """The file cannot be used: `places` maps file, line and key to what is wrong."""
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        super().__init__("; ".join(f"{place}: {problem}" for place, problem in places.items()))
+        self.places = dict(places)
+
+
+class TomlTable(Value):
+    """A table of the file: its keys are in snake_case, unknown ones are rejected."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+
+def _inside(path: str) -> str:
+    """A path below the repository that does not lead out of it."""
+    parts = Path(path).parts
+    if not parts or path.startswith(("/", "~")) or ".." in parts or ".git" in parts:
+        raise ValueError("should be a path inside the repository")
+    return path
+
+
+Inside = Annotated[str, AfterValidator(_inside)]
+Command = str | tuple[str, ...]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+
+
+class WorkspaceSetup(TomlTable):
+    """How a new workspace is prepared."""
+
+    setup: tuple[Command, ...] = ()
+    copy_paths: tuple[Inside, ...] = Field(default=(), alias="copy")
+    link: tuple[Inside, ...] = ()
+    env: dict[Name, str] = {}
+
+
+class Validation(TomlTable):
+    """The validation, if a request names none."""
+
+    commands: tuple[Command, ...] = ()
+    baseline: bool = True
+    network: Literal["none", "all"] = "none"
+
+
+class RetryDefaults(TomlTable):
+    """`retry` of a start request; what is left out is taken from the team file."""
+
+    attempts: Annotated[int, Field(ge=1, le=100)] | None = None
+    backoff_seconds: Annotated[tuple[Annotated[float, Field(ge=0, le=86_400)], ...], Field(min_length=1)] | None = None
+    max_wait_seconds: Annotated[float, Field(ge=0, le=2_592_000)] | None = None
+    repairs: Annotated[int, Field(ge=0, le=10)] | None = None
+    fallback: tuple[str, ...] | None = None
+
+
+NO_RETRY = RetryDefaults()
+
+
+class ReviewDefaults(TomlTable):
+    """`review` of a start request: whether approved work is reviewed again and decided by a person."""
+
+    enabled: bool = True
+    strategy: Literal["review", "red-team"] | None = None
+    max_rounds: Annotated[int, Field(ge=1, le=1_000)] | None = None
+    profile: str = "seed"
+    decision_seconds: Annotated[int, Field(ge=1, le=31_536_000)] | None = None
+    decision_default: Literal["apply_fix", "skip"] | None = None
+
+
+class Defaults(TomlTable):
+    """Defaults of start requests."""
+
+    max_iterations: Annotated[int, Field(ge=1, le=20)] | None = None
+    max_minutes: Annotated[int, Field(ge=1, le=180)] | None = None
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_cost_micros: Annotated[int, Field(ge=1)] | None = None
+    max_attempts: Annotated[int, Field(ge=1, le=20)] | None = None
+    no_progress_limit: Annotated[int, Field(ge=0, le=100)] | None = None
+    retry: RetryDefaults = NO_RETRY
+    review: ReviewDefaults | None = None
+    team: str | None = None
+
+
+class Project(TomlTable):
+    """The file. `digest` covers what only takes effect once the person trusts it."""
+
+    workspace: WorkspaceSetup = WorkspaceSetup()
+    validation: Validation = Validation()
+    delivery: Defaults = Defaults()
+    scope: PathScope = EVERYTHING
+    _team: str = PrivateAttr(default="")
+
+    def with_team(self, checkout: Path) -> Self:
+        """The same with the digest of its team file, if that is in the checkout. Raises `BadProject`."""
+        path = self.team_file(checkout)
+        if path is None:
+            return self
+        if not path.is_file():
+            raise BadProject({f"{NAME} [delivery] team": f"there is no file {path}"})
+        copy = self.model_copy()
+        if path.resolve().is_relative_to(checkout.resolve()):
+            copy._team = hashlib.sha256(path.read_bytes()).hexdigest()
+        return copy
+
+    def team_file(self, checkout: Path) -> Path | None:
+        """Path of the team file: relative to the checkout."""
+        return checkout / Path(self.delivery.team).expanduser() if self.delivery.team else None
+
+    @property
+    def risky(self) -> dict[str, object]:
+        """What needs trust, by its key; false values need none."""
+        return {
+            "setup": self.workspace.setup,
+            "env": self.workspace.env,
+            "network": self.validation.network if self.validation.network == "all" else None,
+            "team": (self.delivery.team, self._team) if self.delivery.team else None,
+        }
+
+    @property
+    def digest(self) -> str | None:
+        """Digest of set-up, environment, network and team; None if there is nothing to trust."""
+        if not any(self.risky.values()):
+            return None
+        return hashlib.sha256(orjson.dumps(self.risky, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+    def untrusted(self) -> Self:
+        """The same without what needs trust."""
+        return self.model_copy(
+            update={
+                "workspace": self.workspace.model_copy(update={"setup": (), "env": {}}),
+                "validation": self.validation.model_copy(update={"network": "none"}),
+                "delivery": self.delivery.model_copy(update={"team": None}),
+            }
+        )
+
+    def environment(self, workspace: Path) -> dict[str, str]:
+        """The variables of the file; values that start with `./` are relative to the workspace."""
+        return {
+            name: str(workspace / value[2:]) if value.startswith("./") else value
+            for name, value in self.workspace.env.items()
+        }
+
+    def setup_steps(self) -> tuple[ValidationStep, ...]:
+        return _steps(self.workspace.setup)
+
+    def validation_steps(self) -> tuple[ValidationStep, ...]:
+        return _steps(self.validation.commands)
+
+
+def load(checkout: Path) -> Project:
+    """The settings of a checkout; the defaults if it has no file. Raises `BadProject` with file and line."""
+    path = checkout / NAME
+    if not path.is_file() or path.is_symlink():
+        return Project()
+    try:
+        text = content(path)
+        return parse(text).with_team(checkout)
+    except Unfit as error:
+        raise BadProject({NAME: str(error)}) from None
+
+
+def parse(text: str) -> Project:
+    """The settings in the text of the file. Raises `BadProject`."""
+    try:
+        table_data = tomllib.loads(text)
+    except ValueError as error:
+        raise BadProject({NAME: f"not TOML: {error}"}) from None
+    except RecursionError:
+        raise BadProject({NAME: "nested too deeply"}) from None
+    try:
+        project = Project.model_validate_json(orjson.dumps(table_data), strict=True)
+    except orjson.JSONEncodeError as error:
+        raise BadProject({NAME: str(error)}) from None
+    except ValidationError as error:
+        problems = error.errors(include_url=False, include_input=False)[:5]
+        raise BadProject({_place(text, problem["loc"]): _sentence(problem) for problem in problems}) from None
+    for table, key, steps in (
+        ("workspace", "setup", project.workspace.setup),
+        ("validation", "commands", project.validation.commands),
+    ):
+        try:
+            _steps(steps)
+        except Invalid as error:
+            raise BadProject({_place(text, (table, key)): next(iter(error.errors.values()))}) from None
+    return project
+
+
+def _steps(entries: tuple[Command, ...]) -> tuple[ValidationStep, ...]:
+    """The commands, split like a shell would. Raises `Invalid`."""
+    return commands(validation_commands=entries) if entries else ()
+
+
+def _place(text: str, loc: tuple[int | str, ...]) -> str:
+    """`hansard.toml:7 [workspace] setup`: file, line, table and key."""
+    table, key = str(loc[0]) if loc else "", str(loc[1]) if len(loc) > 1 else ""
+    line = _line(text, table, key)
+    name = ".".join(part for part in loc[1:] if isinstance(part, str))
+    return " ".join(part for part in (f"{NAME}:{line}" if line else NAME, f"[{table}]" if table else "", name) if part)
+
+
+def _line(text: str, table: str, key: str) -> int | None:
+    """The line of the key, found by searching: the parser keeps no positions."""
+    current = ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := re.match(r"\s*\[([\w.\"-]+)\]", line):
+            current = header[1]
+            if current == table and not key:
+                return number
+        elif any(_assigns(line, name) for name in _spellings(current, table, key)):
+            return number
+    return None
+
+
+def _spellings(current: str, table: str, key: str) -> tuple[str, ...]:
+    """What the key may be called in a line of the current table."""
+    if current:
+        return (key,) if key and current == table else ()
+    return (table, f"{table}.{key}") if key else (table,)
+
+
+def _assigns(line: str, key: str) -> bool:
+    return re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]", line) is not None
+
+
+def _sentence(problem: ErrorDetails) -> str:
+    match problem["type"]:
+        case "extra_forbidden":
+            return "unknown key"
+        case _:
+            return problem["msg"].removeprefix("Value error, ")
+
+
+# Which settings of which repository a person trusts: nothing from a clone runs before that.
+
+Policy = Literal["ask", "all"]
+
+
+class Trust:
+    """The trusted digests, one per checkout, in a private file. If the settings change, the person is asked again."""
+
+    def __init__(self, file: Path, policy: Policy = "ask") -> None:
+        self._file, self._policy = file, policy
+
+    def covers(self, checkout: Path, project: Project) -> bool:
+        """Whether the project's settings may take effect."""
+        if project.digest is None or self._policy == "all":
+            return True
+        entry = self._read().get(str(checkout.resolve()))
+        return entry is not None and entry.get("digest") == project.digest
+
+    def effective(self, checkout: Path, project: Project) -> Project:
+        """The project with only its trusted settings."""
+        return project if self.covers(checkout, project) else project.untrusted()
+
+    def grant(self, checkout: Path, project: Project, *, by: str, at: datetime | None = None) -> None:
+        """Trust these settings of this checkout from now on. Raises OSError."""
+        moment = (at or datetime.now(UTC)).isoformat(timespec="seconds")
+        entries = self._read() | {str(checkout.resolve()): {"digest": project.digest or "", "by": by, "at": moment}}
+        private_folder(self._file.parent)
+        handle, name = tempfile.mkstemp(prefix=".trust-", dir=self._file.parent)
+        with os.fdopen(handle, "wb") as output:
+            output.write(orjson.dumps(entries, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS))
+        Path(name).replace(self._file)
+
+    def _read(self) -> dict[str, dict[str, str]]:
+        """The trusted digests; with a damaged file, nothing is trusted."""
+        try:
+            entries = orjson.loads(self._file.read_bytes())
+        except (OSError, ValueError):
+            return {}
+        if not isinstance(entries, dict):
+            return {}
+        return {path: entry for path, entry in entries.items() if isinstance(entry, dict)}

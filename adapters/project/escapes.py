@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from adapters.project import NAME
 from adapters.project.discover import discover
 from adapters.project.other_escapes import layout, other_escapes
 from adapters.project.python_escapes import Probe, PythonQuestion, packages, python_escapes
-from adapters.project.settings import NAME
 from domain.delivery.validation import Escape
 from domain.session.validation import ValidationStep
 from domain.values.sentences import Sentence

@@ -7,8 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from adapters.files import checkout_of, is_bare
-from adapters.project import BadProject, Project, Trust, load
-from adapters.project.settings import NAME, parse
+from adapters.project import NAME, BadProject, Project, Trust, load, parse
 from adapters.workspace import Room, WorkspaceError, check, committed, confine
 from api.http.problems import Problem
 from api.node.settings import Settings

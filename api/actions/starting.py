@@ -10,7 +10,7 @@ import orjson
 from adapters.agents.scripted import Scenario
 from adapters.agents.team import Team
 from adapters.files import checkout_of
-from adapters.project.settings import NO_RETRY, RetryDefaults, ReviewDefaults
+from adapters.project import NO_RETRY, RetryDefaults, ReviewDefaults
 from api.actions.bodies import (
     Conversation,
     DebateStart,

@@ -54,8 +54,8 @@ def init(
 
     The new files are trusted.
     """
+    from adapters.project import NAME
     from adapters.project.discover import agents, discover, lines, project_file, team_file
-    from adapters.project.settings import NAME
     from api.actions.projects import grant, root_of
 
     root = root_of(path.resolve())

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters.agents.team import load
-from adapters.project.settings import load as load_project
+from adapters.project import load as load_project
 from api.cli.main import COMMANDS, carry_out
 from api.node.settings import Settings
 

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from adapters.project import BadProject, Project, Trust, load
+from adapters.project import BadProject, Project, Trust, load, parse
 from adapters.project.discover import agents, discover, project_file, team_file
-from adapters.project.settings import parse
 from domain.session.workspace import PathScope
 
 WHOLE = """
