@@ -46,7 +46,7 @@ def _sentence(problem: ErrorDetails) -> str:
     """What is wrong, in the terms of the file."""
     match problem["type"], problem["loc"]:
         case "extra_forbidden", ("agents", int(), _):
-            return "there is no such key here; what an adapter is told stands under [agents.settings]"
+            return "there is no such key here; settings of the adapter belong under [agents.settings]"
         case "extra_forbidden", _:
             return "there is no such key"
         case "missing", _:

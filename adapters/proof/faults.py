@@ -63,7 +63,7 @@ def misplaced(rows: Rows, before: Recorded | None, recorded: Recorded) -> Iterat
     if before is None or mark(before) != mark(recorded):
         yield from _before_its_cause(rows, recorded)
     elif recorded.position != before.position + 1 and recorded.version == before.version + 1:
-        place = f"it stands at position {recorded.position}"
+        place = f"it is at position {recorded.position}"
         yield before.position + 1, f"{recorded.event_id} belongs here, with the events of its command; {place}"
 
 
@@ -78,7 +78,7 @@ def _before_its_cause(rows: Rows, recorded: Recorded) -> Iterator[Fault]:
     with suppress(DamagedEvent):
         decoded = decode(cause.stored(), cause.position)
         if decoded.causation.command_id == recorded.causation.command_id:
-            yield recorded.position, f"{recorded.event_id} stands before {decoded.event_id}, which is its cause"
+            yield recorded.position, f"{recorded.event_id} comes before {decoded.event_id}, which is its cause"
 
 
 # -- long texts ------------------------------------------------------------------------------------------------------

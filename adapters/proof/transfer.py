@@ -49,7 +49,7 @@ def export(store: Log, session_id: str | None = None) -> Iterator[bytes]:
     for digest in sorted({digest for row in _rows(store, streams, last) for digest in mentioned(row.state)}):
         content = store.text(digest)
         if content is None:
-            raise StoreError(f"The log lacks the text {digest} that an event mentions.")
+            raise StoreError(f"The log has no text {digest}, but an event mentions it.")
         yield summing.text(digest, content)
     for row in _rows(store, streams, last):
         yield summing.event(row)

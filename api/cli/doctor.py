@@ -80,7 +80,7 @@ def _print(findings: list[Finding]) -> None:
     for finding in findings:
         mark = paint(finding.mark.ljust(4), _STYLES[finding.mark])
         name = set_cell_size(recorded("check", finding.name), width)
-        put(f"{mark}  {name}  {visible(finding.detail)}")
+        put(f"{mark}  {name}  {visible(finding.found)}")
         if finding.advice:
             put(f"{' ' * (width + 8)}{visible(finding.advice)}")
 

@@ -29,7 +29,7 @@ class Finding:
 
     mark: Mark
     name: str
-    detail: str
+    found: str  # the name on the wire (`--json`)
     advice: str = ""
 
 

@@ -197,7 +197,7 @@ async def redact(
     Parameters
     ----------
     reason
-        Why; goes on record.
+        Why; this is recorded.
     """
     async with connected(where, "all") as api:
         done = await api.post("/api/redact", {"digest": digest.lower(), "reason": reason})

@@ -116,7 +116,7 @@ async def reset(
     /,
     *,
     origin: OriginOfLatest = None,
-    reason: Annotated[str | None, Parameter(allow_leading_hyphen=True, help="Why; goes on record.")] = None,
+    reason: Annotated[str | None, Parameter(allow_leading_hyphen=True, help="Why; this is recorded.")] = None,
     idempotency_key: Key = None,
     if_version: Version = None,
     json: AsJson = False,

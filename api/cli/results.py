@@ -162,7 +162,7 @@ async def land(
     """Merge finished branches into one branch, one by one, each validated on top of those before it.
 
     A session whose branch conflicts or fails its validation is sent back: the target branch does not move, the reason
-    goes on record with the session, and the others continue.
+    is recorded with the session, and the others continue.
 
     Exit code: 0 all landed, 4 something was sent back.
 

@@ -88,7 +88,7 @@ async def run(
     max_cost_micros
         The same in millionths of a dollar.
     review
-        Have the approved work reviewed once more, then decide: --review or --review=red-team.
+        Have the approved work reviewed again, then decide: --review or --review=red-team.
     no_baseline
         Do not run the validation commands before the first agent starts.
     """

@@ -35,7 +35,7 @@ async def cancel(
     Parameters
     ----------
     reason
-        Why; goes on record.
+        Why; this is recorded.
     """
     body = {"reason": sentence("A person asked for it on the command line.") if reason is None else reason}
     async with connected(where, "all") as api:
@@ -62,7 +62,7 @@ async def retry(
     Parameters
     ----------
     reason
-        Why; goes on record.
+        Why; this is recorded.
     wait
         Wait until it finishes (without a server, do the work in this process).
     """
@@ -95,7 +95,7 @@ async def extend(
     Parameters
     ----------
     reason
-        Why; goes on record.
+        Why; this is recorded.
     iterations
         Additional iterations.
     minutes
@@ -172,7 +172,7 @@ async def decide(
     choice: Annotated[Choice, Parameter(help="apply_fix or skip for a review, revise or accept for a debate.")],
     /,
     *,
-    rationale: Annotated[str | None, Parameter(allow_leading_hyphen=True, help="Why; goes on record.")] = None,
+    rationale: Annotated[str | None, Parameter(allow_leading_hyphen=True, help="Why; this is recorded.")] = None,
     seen: str | None = None,
     detach: bool = False,
     idempotency_key: Key = None,

@@ -114,8 +114,8 @@ def test_separated_events_of_one_command_are_reported(tmp_path: Path) -> None:
     harmed(log, *exchange(3, 4))
     report = verified(log)
     assert [(fault.position, fault.problem) for fault in report.faults] == [
-        (3, "delivery-1:3 belongs here, with the events of its command; it stands at position 4"),
-        (4, "delivery-2:2 belongs here, with the events of its command; it stands at position 5"),
+        (3, "delivery-1:3 belongs here, with the events of its command; it is at position 4"),
+        (4, "delivery-2:2 belongs here, with the events of its command; it is at position 5"),
     ]
 
 
@@ -130,7 +130,7 @@ def test_an_event_before_its_cause_is_reported(tmp_path: Path) -> None:
     assert (noted.kind, noted.causation.causation_id) == ("channel", last.event_id)
     harmed(log, *exchange(last.position, noted.position))
     texts = [fault.problem for fault in verified(log).faults]
-    assert f"{noted.event_id} stands before {last.event_id}, which is its cause" in texts
+    assert f"{noted.event_id} comes before {last.event_id}, which is its cause" in texts
 
 
 def test_swapped_commands_are_found_only_with_a_checkpoint(tmp_path: Path) -> None:

@@ -311,7 +311,7 @@ def test_a_missing_text_is_found_where_it_is_mentioned(log: Path, harm: Callable
     path = harm(f"DELETE FROM texts WHERE digest = '{digest}'")
     [fault] = verified(path).faults
     assert (fault.position, fault.problem) == (place, f"the text {digest} is missing")
-    with pytest.raises(StoreError, match="lacks the text"):
+    with pytest.raises(StoreError, match="has no text"):
         exported(path)
 
 

@@ -116,7 +116,7 @@ def opening_failure(what: str, path: Path, error: Exception) -> str:
     if path.exists():
         place = next((ancestor for ancestor in (path.parent, path) if not os.access(ancestor, os.W_OK)), None)
         advice = (
-            "Even reading takes writing beside the log. `hansard verify`, `export` and `backup` do without: copy the"
+            "Even reads need write access next to the log. `hansard verify`, `export` and `backup` do not: copy the"
             " log with `hansard backup COPY` to a folder that can be written, and name the copy with --database."
         )
     else:

@@ -50,14 +50,14 @@ def test_a_log_that_cannot_be_written_is_found(tmp_path: Path, monkeypatch: pyte
         "fail", "log", f"{path} cannot be created: {tmp_path} is not writable", "Set HANSARD_DATABASE."
     )
     path.touch()
-    assert doctor.place(path).detail == f"{path} cannot be written"
+    assert doctor.place(path).found == f"{path} cannot be written"
 
 
 def test_a_file_that_is_no_database_is_found(tmp_path: Path) -> None:
     path = tmp_path / "junk.db"
     path.write_bytes(b"no database at all, but long enough to be taken for one" * 10)
     found = doctor.durability(path)
-    assert (found.mark, found.detail) == ("fail", f"{path}: file is not a database")
+    assert (found.mark, found.found) == ("fail", f"{path}: file is not a database")
 
 
 def test_a_log_in_another_journal_mode_is_named(tmp_path: Path) -> None:
