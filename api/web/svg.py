@@ -5,6 +5,7 @@ Every drawing has a title and is next to the same facts as text or table.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from markupsafe import Markup, escape
@@ -16,6 +17,10 @@ LEFT, RIGHT, TOP, BOTTOM = 34, 12, 14, 22
 BESIDE = 88
 """Room at the right for the names of thresholds."""
 MOST_POINTS: Final = 400
+WIDE, TALL = 22, 9
+"""Size of a value beside a point."""
+FEET = (-6, 15, -16, 25, -26, 35, -36, 45)
+"""Where the foot of a value may be, from its point: near it first."""
 
 
 def element(name: str, *inside: str | Markup, **attributes: object) -> Markup:
@@ -119,10 +124,30 @@ def scores(
             dots.append(element("circle", cx=_x(x), cy=_y(y), r=3, class_=f"dot is-{lines[0].kind}"))
             if at == len(ticks) - 1 or (at % every == 0 and at + every < len(ticks)):
                 anchor = "end" if x > 0.95 else "start" if x < 0.05 else "middle"
-                dots.append(text(f"{y:.2f}", _x(x), max(9, _y(y) - 6), "value", anchor))
+                left = _x(x) - {"end": WIDE, "start": 0, "middle": WIDE / 2}[anchor]
+                foot = min(FEET, key=lambda step: _crossed(left, _y(y) + step, lines, thresholds))
+                dots.append(text(f"{y:.2f}", _x(x), _y(y) + foot, "value", anchor))
                 dots.append(text(ticks[at], _x(x), HEIGHT - 7, "tick", anchor))
     ends = _stop(*stop) if stop[0] is not None else ()
     return svg(title, frame, *marks, *drawn, *dots, *words, *ends, width=WIDTH + BESIDE, height=HEIGHT, class_="chart")
+
+
+def _crossed(left: float, foot: float, lines: Sequence[Line], thresholds: Sequence[tuple[str, str, float]]) -> int:
+    """How many lines cross a value that is written here; many if it leaves the drawing."""
+    top, right = foot - TALL, left + WIDE
+    if top < 0 or foot > HEIGHT - BOTTOM:
+        return len(lines) + len(thresholds) + 1
+    count = sum(top < _y(value) < foot for _, _, value in thresholds)
+    for graph in lines:
+        places = [(_x(x), _y(min(1.0, max(0.0, y)))) for x, y in graph.points]
+        for (x1, y1), (x2, y2) in pairwise(places):
+            if x2 < left or x1 > right or x1 == x2:
+                continue
+            ends = [y1 + (y2 - y1) * (min(max(x, x1), x2) - x1) / (x2 - x1) for x in (left, right)]
+            if min(ends) < foot and max(ends) > top:
+                count += 1
+                break
+    return count
 
 
 def _stop(share: float | None, words: str) -> tuple[Markup, Markup]:

@@ -1,5 +1,6 @@
 """The worklog of an orchestration, in the seeds' own shape (behaviour §1.12), and what it says of its children."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,22 @@ def test_a_run_that_waits_for_its_plan(tmp_path: Path) -> None:
 ## Final Summary
 
 (미완료)
+"""
+    )
+
+
+def test_a_plan_is_a_table_not_json(tmp_path: Path) -> None:
+    content = f"One API, then its docs.\n```json\n{json.dumps(plan(subtask(start_phase=3, end_phase=4)))}\n```"
+    stage = Stage(tmp_path).orchestrates().answers(RUN, content)
+    assert worklog(stage).partition("## Plan\n\n")[2].startswith(
+        """\
+> One API, then its docs.
+
+| Agent | Role | Phases | Task |
+|---|---|---|---|
+| Backend | backend | 개발 → 디버깅 | Backend works |
+
+## Verification Criteria
 """
     )
 

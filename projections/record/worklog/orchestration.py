@@ -131,9 +131,22 @@ def _planned(log: Worklog, event: OrchestrationEvent) -> Iterator[Row]:
 
 def _plan(event: PlanMade) -> str:
     parts: list[str] = [mark("version", event.plan_version)] if event.plan_version > 1 else []
-    parts.append(block(event.plan.head))
+    parts += [block(_prose(event.plan.head)), "\n".join(_assigned(event.agents))]
     parts += ["\n".join(point(mark("warning"), *warning) for warning in _warnings(event))]
     return "\n\n".join(part for part in parts if part)
+
+
+def _prose(plan: str) -> str:
+    """What a planner wrote before the JSON of its plan; the table shows what is in it."""
+    return plan[: plan.index("{")].removesuffix("```json\n") if '"subtasks"' in plan and "{" in plan else plan
+
+
+def _assigned(agents: Iterable[AgentPhases]) -> Iterator[str]:
+    yield f"| {' | '.join(mark(f'plan.{column}') for column in ('agent', 'role', 'phases', 'task'))} |"
+    yield "|---|---|---|---|"
+    for agent in agents:
+        phases = " → ".join(map(_phase, dict.fromkeys(agent.phase_profile[:1] + agent.phase_profile[-1:])))
+        yield f"| {cell(agent.agent)} | {cell(agent.role)} | {phases} | {cell(agent.task)} |"
 
 
 def _warnings(event: PlanMade) -> Iterator[tuple[str, Sentence | None]]:
