@@ -108,6 +108,7 @@ export function session({ pieces, fill, announce }) {
     page.state = found.state;
     find("[data-strip]").replaceChildren(...pieces(found.strip));
     find("[data-lights]").dataset.lights = JSON.stringify(found.lights);
+    for (const count of document.querySelectorAll("[data-lights-count]")) count.textContent = String(found.lights.length);
     if (found.act !== act) {
       act = found.act;
       fill(find("[data-act]"), pieces(act));

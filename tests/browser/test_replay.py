@@ -169,3 +169,21 @@ def test_an_event_unfolds_in_its_row_and_the_list_stays(site: Browsing, session_
     assert page.url == address
     page.keyboard.press("Enter")
     expect(unfolded).to_have_count(0)
+
+
+def test_pills_list_the_important_events_or_all_with_their_numbers(site: Browsing, server: Server) -> None:
+    session_id = two_iterations(server.client)
+    page = site.tab(f"/sessions/{session_id}")
+    live(page, "finished")
+    rows, count = page.locator("[data-row]"), len(events(server.client, session_id))
+    important, every = (
+        page.locator(".filter label", has_text="Important"),
+        page.locator(".filter label", has_text="All"),
+    )
+    expect(every).to_have_text(f"All {count}")
+    expect(every.locator("input")).to_be_checked()
+    important.click()
+    expect(rows).not_to_have_count(count)
+    expect(important).to_have_text(f"Important {rows.count()}")
+    page.keyboard.press("ArrowRight")
+    expect(rows).to_have_count(count)

@@ -54,8 +54,11 @@ def test_a_run_that_waits_for_its_plan(tmp_path: Path) -> None:
 def test_a_plan_is_a_table_not_json(tmp_path: Path) -> None:
     content = f"One API, then its docs.\n```json\n{json.dumps(plan(subtask(start_phase=3, end_phase=4)))}\n```"
     stage = Stage(tmp_path).orchestrates().answers(RUN, content)
-    assert worklog(stage).partition("## Plan\n\n")[2].startswith(
-        """\
+    assert (
+        worklog(stage)
+        .partition("## Plan\n\n")[2]
+        .startswith(
+            """\
 > One API, then its docs.
 
 | Agent | Role | Phases | Task |
@@ -64,6 +67,7 @@ def test_a_plan_is_a_table_not_json(tmp_path: Path) -> None:
 
 ## Verification Criteria
 """
+        )
     )
 
 
