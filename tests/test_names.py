@@ -1,4 +1,4 @@
-"""One name, one meaning: no class name stands for two things in the product, and a name says what the thing is."""
+"""One name, one meaning: no class name has two meanings in the product, and a name says what the thing is."""
 
 import ast
 from collections import Counter

@@ -132,7 +132,7 @@ class CommandSubject:
         return self.ordered(orders={"hang": 600, "child": str(self.pipe)})
 
     async def asked(self) -> None:
-        """Until the program has told its process ids through the pipe."""
+        """Until the program has sent its process ids through the pipe."""
         reader = asyncio.StreamReader()
         pipe = os.fdopen(os.open(self.pipe, os.O_RDWR | os.O_NONBLOCK), "rb", buffering=0)
         transport, _ = await asyncio.get_running_loop().connect_read_pipe(

@@ -19,7 +19,7 @@ from tests.projections.stage import wander
 
 
 def written(folder: Path, *, seed: int = 1, steps: int = 40) -> Path:
-    """A log of some hundred events; its file, with nothing beside it."""
+    """A log of some hundred events, in a file with no other files next to it."""
     folder.mkdir(parents=True, exist_ok=True)
     stage = wander(folder, seed, steps)
     _add_receipts_and_keys(stage.store)
@@ -52,7 +52,7 @@ def copied(path: Path, folder: Path) -> Path:
 
 
 def harmed(path: Path, *statements: str) -> None:
-    """Change a closed log behind its back."""
+    """Change a closed log without its knowledge."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         with_plain(connection)
         for statement in statements:

@@ -1,4 +1,4 @@
-"""What the tests of the log share: the stores under the contract, and writes made of deliveries that were told."""
+"""What the tests of the log share: the stores under the contract, and writes made from the events of deliveries."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -46,7 +46,7 @@ def chain(previous: bytes, row: StoredEvent) -> bytes:
 
 @dataclass
 class Database:
-    """One log, opened as often as a test likes; each opening stands for a process."""
+    """One log, opened as often as a test likes; each opening acts as a process."""
 
     opener: Opener
     path: Path
@@ -64,7 +64,7 @@ class Database:
 def entries(
     events: Sequence[DomainEvent], *, session_id: str = "delivery-1", after: int = 0, at: int = START
 ) -> list[NewEvent]:
-    """Events as the versions behind `after` of a session."""
+    """Events as the versions after `after` of a session."""
     return [NewEvent(session_id, version, at, CAUSE, event) for version, event in enumerate(events, start=after + 1)]
 
 

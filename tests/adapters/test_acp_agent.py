@@ -120,7 +120,7 @@ def test_activity_is_reported_in_the_common_format(zoe: Zoe) -> None:
 @pytest.mark.parametrize(
     ("used", "expected"),
     [
-        (  # what was cached is counted beside the input
+        (  # cached tokens are counted separately from the input
             {"inputTokens": 10, "cachedReadTokens": 80, "cachedWriteTokens": 5, "outputTokens": 7, "totalTokens": 102},
             Usage(input_tokens=95, cached_tokens=80, output_tokens=7),
         ),

@@ -1,4 +1,4 @@
-"""Rows that were deleted, inserted, moved or re-typed behind the log's back: all of them are found (promise P23)."""
+"""Rows that were deleted, inserted, moved or retyped in the file: all of them are found (promise P23)."""
 
 import random
 import sqlite3
@@ -120,7 +120,7 @@ def test_separated_events_of_one_command_are_reported(tmp_path: Path) -> None:
 
 
 def test_an_event_before_its_cause_is_reported(tmp_path: Path) -> None:
-    """An orchestration that ends tells its channel: each of the two events is a whole decision of its session."""
+    """An orchestration that ends notifies its channel: each of the two events is a whole decision of its session."""
     stage = Stage(tmp_path)
     stage.orchestrates("orchestration-1", "hello", triage="direct", origin="telegram")
     stage.answers("orchestration-1", "Hello.")

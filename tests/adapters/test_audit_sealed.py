@@ -1,4 +1,4 @@
-"""Whoever looks at a log to prove it changes nothing of it."""
+"""Verifying a log does not change it."""
 
 import os
 import sqlite3
@@ -89,7 +89,7 @@ def test_a_foreign_database_gets_no_tables(tmp_path: Path) -> None:
 
 
 def test_a_file_in_a_read_only_folder_is_read(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A WAL database on a read-only disk: SQLite wants to make its files there, unless it is told that none change."""
+    """A WAL database on a read-only disk: SQLite tries to create files there unless it knows that nothing changes."""
     connect, asked = sqlite3.connect, list[str]()
 
     def refuse(database: str, **options: Any) -> sqlite3.Connection:

@@ -1,4 +1,4 @@
-"""Verification finds what was done to a log behind its back, and says where (promise P23)."""
+"""Verification finds every manipulation of a log, and says where (promise P23)."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def position(log: Path, stream: str, version: int) -> int:
     return result
 
 
-# -- a log that nobody touched --------------------------------------------------------------------------------------
+# -- an untouched log -----------------------------------------------------------------------------------------------
 
 
 def test_an_untouched_log_is_sound_and_its_figures_are_those_of_the_tables(log: Path) -> None:
@@ -237,7 +237,7 @@ def test_a_tail_that_was_cut_off_is_found_by_the_sequence(log: Path, harm: Calla
 def test_a_tail_that_was_cut_off_with_its_traces_is_found_by_a_checkpoint_only(
     tmp_path: Path,
 ) -> None:
-    """The last event of a session that has ended leaves no open turn behind."""
+    """The last event of a finished session leaves no open turn."""
     log = written(tmp_path / "two", seed=3, steps=6)
     before = note(log)
     path = copied(log, tmp_path)
@@ -266,7 +266,7 @@ def _harmless_cut(path: Path) -> int:
 
 
 def test_a_rewritten_history_is_found_by_a_checkpoint_only(log: Path, tmp_path: Path) -> None:
-    """Whoever writes all hashes anew leaves a log that is sound in itself."""
+    """A log with recomputed hashes is consistent in itself."""
     before, other = note(log), written(tmp_path / "other", seed=2)
     with opened(other) as store:
         assert verify(store).sound
@@ -294,7 +294,7 @@ def test_a_turn_that_a_person_retried_is_not_a_fault(tmp_path: Path) -> None:
     stage.store.close()
 
 
-# -- what stands beside the events -----------------------------------------------------------------------------------
+# -- what is stored next to the events---------------------------------------------------------------------------------
 
 
 def test_a_changed_text_is_found(harm: Callable[..., Path]) -> None:

@@ -1,4 +1,4 @@
-"""Signed checkpoints (C2SP tlog-checkpoint) and proofs of inclusion, for somebody who has only a public key."""
+"""Signed checkpoints (C2SP tlog-checkpoint) and proofs of inclusion, for someone who has only a public key."""
 
 import base64
 import copy

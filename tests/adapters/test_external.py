@@ -1,4 +1,4 @@
-"""Handing out turns to external agents: which are theirs, who is given one, and what happens when nobody is left."""
+"""Turns for external agents: which are theirs, which worker gets one, and what happens if none is left."""
 
 import asyncio
 from collections.abc import Callable
@@ -68,7 +68,7 @@ def open_turns(store: Store) -> list[OpenTurn]:
 def test_a_turn_belongs_to_the_named_agent_or_else_to_the_role(
     store: Store, team: Team, fields: dict[str, object], expected: Place
 ) -> None:
-    """A session's own scenario stands in for the team; nobody for an agent that is named, the examples least of all."""
+    """A session's own scenario replaces the team; nothing replaces a named agent, least of all the examples."""
     begin(store, **fields)
     assert [Routing(team, load(store)).place(turn) for turn in open_turns(store)] == [expected]
 

@@ -33,7 +33,7 @@ WORDS = "말 \0" * INLINE_BYTES
 
 
 def fill(store: Store) -> None:
-    """A long text, receipts, a turn that somebody works on and one that waits."""
+    """A long text, receipts, a running turn and a waiting one."""
     _, [blob] = Text.of(WORDS)
     store.append([write(delivery_story().begun, blobs=[blob], key="first")])
     store.append([write(delivery_story("delivery-2").begun, session_id="delivery-2", key="second")])

@@ -1,4 +1,4 @@
-"""The states of longer events are packed in a SQLite file, and everybody who reads them gets their JSON."""
+"""The states of longer events are packed in a SQLite file, and every reader gets their JSON."""
 
 import hashlib
 from pathlib import Path

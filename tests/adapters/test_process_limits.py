@@ -130,7 +130,7 @@ def test_a_program_that_exceeds_a_limit_ends(
 
 @pytest.mark.parametrize("environment", [{}, {"LC_CTYPE": "C"}, {"LC_ALL": "C", "PYTHONPATH": "/nowhere"}])
 def test_limits_leave_all_else_as_it_is(tmp_path: Path, environment: dict[str, str]) -> None:
-    """Environment, arguments, signals that are ignored, open files: none tells that a launcher was there."""
+    """Environment, arguments, signals that are ignored, open files: none reveals that there was a launcher."""
     script = 'env | grep -v HANSARD_PROCESS | sort; grep SigIgn /proc/self/status; echo "$0 $1"; ls /dev/fd | wc -l'
     argv = ["/bin/sh", "-c", script, "a b", "한\n글"]
     env = {"PATH": "/usr/bin:/bin", **environment}

@@ -1,4 +1,4 @@
-"""What the rules say in one spelling is told to agents in the language of their prompt, and in no other."""
+"""Agents get the texts of the rules in the language of their prompt, and in no other."""
 
 import re
 from typing import get_args

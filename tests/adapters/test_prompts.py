@@ -1,4 +1,4 @@
-"""What agents are told: every text loads, says what the designs ask for, and cannot be rewritten by what fills it."""
+"""Prompts: every text loads, says what the designs ask for, and cannot be changed by the values that fill it."""
 
 import json
 import re
@@ -148,7 +148,7 @@ OURS = {
     *("round", "max_rounds", "iteration", "max_iterations", "worklog", "rubric", "mode"),
     *("phase_number", "phase_name", "phase_instruction", "remaining_phases"),
 }
-"""Places that hold words of our own; everything else stands in a material block."""
+"""Placeholders for our own texts; everything else is in a material block."""
 
 ISSUE = {"id": "", "title": "", "detail": ""}
 REVIEW = {
@@ -247,7 +247,7 @@ def test_every_file_is_a_known_prompt() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize(("name", "strategy"), DISCUSSION_HEADINGS)
 def test_a_discussion_answers_under_the_headings_of_the_design(name: str, strategy: str | None, language: str) -> None:
-    """S2 phase 2, §2.6: nothing else is a heading there; Korean only in brackets behind the English words."""
+    """S2 phase 2, §2.6: nothing else is a heading there; Korean only in brackets after the English words."""
     result = headings(loaded(name, strategy, language).text, level=2)
     plain = [re.sub(r" \([^()]*[가-힣][^()]*\)$", "", heading) for heading in result]
     assert plain == DISCUSSION_HEADINGS[name, strategy]
@@ -331,7 +331,7 @@ def test_an_answer_in_the_requested_format_is_read(name: str, strategy: str | No
 
 @pytest.mark.parametrize(("name", "strategy", "language"), EVERY)
 def test_required_json_comes_last(name: str, strategy: str | None, language: str) -> None:
-    """K-29; an employee's claim of phases stands where it is explained, and a fix needs none."""
+    """K-29; an employee's claim of phases is where it is explained, and a fix needs none."""
     ends = loaded(name, strategy, language).text.endswith("}\n```\n")
     assert ends is (name not in {"work", "fix"})
 

@@ -35,7 +35,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def nothing(store: Store) -> bool:
-    """Whether a refused write left nothing behind."""
+    """Whether a refused write left no trace."""
     return (store.head(), store.turns.count()) == (0, {"queued": 0, "running": 0}) and store.receipt("key") is None
 
 
@@ -161,7 +161,7 @@ def test_an_event_of_another_version_is_refused_and_never_resolved_by_its_name(s
     ],
 )
 def test_an_unreadable_event_is_named_and_the_events_before_it_are_kept(tmp_path: Path, change: str, why: str) -> None:
-    """It is there, so it is no answer to say that there is none; and it stays so, so nobody needs to ask again."""
+    """The text exists, so "not found" would be wrong; and this does not change, so no one needs to ask again."""
     three = filled(SqliteStore(str(tmp_path / "log.db")))
     with three._transaction() as connection:
         with_plain(connection)
@@ -685,7 +685,7 @@ def test_connections_that_read_cannot_write(tmp_path: Path, monkeypatch: pytest.
 def test_each_row_carries_the_hash_over_itself_and_its_predecessor(
     sqlite: tuple[Store, sqlite3.Connection],
 ) -> None:
-    """P23: recomputed from what stands in the file, stream by stream."""
+    """P23: recomputed from the contents of the file, stream by stream."""
     store, file = sqlite
     store.append([write(delivery_story().begun), write(delivery_story("delivery-2").begun, session_id="delivery-2")])
     for stream in ("delivery-1", "delivery-2"):

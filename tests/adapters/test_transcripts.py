@@ -114,5 +114,5 @@ def test_other_output_of_a_program_is_a_notice() -> None:
     ],
 )
 def test_text_that_was_not_counted_as_work_is_only_text(printed: str) -> None:
-    """Nobody can claim a call by printing one."""
+    """A program cannot claim a call by printing one."""
     assert steps(printed, 0) is None

@@ -130,7 +130,7 @@ def refused(store: Store, lines: Lines) -> str:
 
 
 def fitted(lines: Lines) -> Lines:
-    """The same lines with the manifest that fits them: whoever forges a file can do that, too."""
+    """The same lines with a matching manifest, as a forger could make it."""
     events = [json.loads(line) for line in lines if line.startswith(b'{"session"')]
     manifest = json.loads(lines[-1])["manifest"] if lines[-1].startswith(b'{"manifest"') else {}
     body = [line for line in lines if not line.startswith(b'{"manifest"')]
@@ -144,7 +144,7 @@ def fitted(lines: Lines) -> Lines:
 
 
 def forged(lines: Lines, place: int, **changes: Any) -> Lines:
-    """One event changed, and every hash of its session made anew, as a forger would."""
+    """One event changed, and every hash of its session recomputed, as a forger would."""
     result = [json.loads(line) for line in lines]
     result[place] |= changes
     stream, previous = result[place]["session"], b""
@@ -255,7 +255,7 @@ def test_a_state_that_is_not_an_event_is_refused(alone: Lines, empty: Store, sta
 
 
 def test_turns_of_other_sessions_are_out_of_reach(alone: Lines, empty: Store) -> None:
-    """Else a file could settle a turn that somebody here works on."""
+    """Otherwise a file could settle a turn that a worker here is running."""
     place = next(number for number, line in enumerate(alone) if b'"turn.requested"' in line)
     state = json.loads(alone[place])["state"].replace("delivery-1.t1", "delivery-2.t1")
     assert "'delivery-2.t1' is no turn of delivery-1" in refused(empty, forged(alone, place, state=state))

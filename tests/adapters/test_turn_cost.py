@@ -38,7 +38,7 @@ def store(tmp_path: Path) -> SqliteStore:
 def test_the_turns_of_a_session_follow_each_other_without_waiting_for_the_log_to_be_read(
     store: SqliteStore, tmp_path: Path
 ) -> None:
-    """Nobody follows the log here, and the worker looks by itself only once an hour: commits wake it."""
+    """Nothing follows the log here, and the worker polls only once an hour: commits wake it."""
     writer = Writer(store, Clock())
     worker = Worker(
         store=store,

@@ -70,7 +70,7 @@ def test_a_new_event_says_its_version_and_is_not_changed_when_read() -> None:
 @pytest.mark.usefixtures("steps")
 @pytest.mark.parametrize("version", [4, 0, -1, "2", 1.5])
 def test_a_version_that_is_not_known_is_refused(version: Any) -> None:
-    """Not `Unknown`: the event is there, and whoever asks for its session knows it."""
+    """Not `Unknown`: the event exists, and so does its session."""
     with pytest.raises(entries.DamagedEvent, match=r"is there in version .+, this Hansard reads up to 3"):
         entries.decode(row(OLD, version), 1)
 

@@ -1,4 +1,4 @@
-"""Walking along the turns that wait: each is found in the end, also behind many that somebody else has to take."""
+"""Scanning the waiting turns: each is found in the end, also after many that other workers have to take."""
 
 import asyncio
 from pathlib import Path
@@ -101,7 +101,7 @@ def test_a_look_reads_two_pages_at_most(store: Store) -> None:
         assert len(turns.read) == 2 and max(turns.read) <= 10
 
 
-# -- behind many that others have to take --------------------------------------------------------------------------
+# -- after many that others have to take ---------------------------------------------------------------------------
 
 
 def test_the_worker_takes_its_turn_after_many_for_external_agents(tmp_path: Path) -> None:

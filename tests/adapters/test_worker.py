@@ -115,7 +115,7 @@ class Desks:
         return [pid for run in self.runs(session_id) for pid in run.left()]
 
     def clear(self) -> None:
-        """End what a killed server has left behind."""
+        """End the leftovers of a killed server."""
         for desk in self.folder.iterdir():
             for pid in self.left(desk.name):
                 with contextlib.suppress(ProcessLookupError):
@@ -123,7 +123,7 @@ class Desks:
 
 
 def team(folder: Path, *, argv: list[str], **settings: object) -> Path:
-    """A team file: the developer is a program, everybody else is scripted and harmless. Without a fence, so that tests
+    """A team file: the developer is a program, all others are scripted and harmless. Without a fence, so that tests
     see the program's processes and it sees their files."""
     result = "".join(f"{name} = {value!r}\n" for name, value in {"argv": argv, **settings}.items())
     path = folder / "team.toml"
@@ -398,7 +398,7 @@ def shop(
 def test_a_turn_that_is_claimed_while_the_worker_stops_is_given_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody holds a turn that nobody works on."""
+    """No lease remains on a turn that no worker runs."""
     with shop(tmp_path) as result:
         scenario, _ = Text.of('{"replies": {"planner": [{"text": "late", "delayMs": 86400000}]}}')
         result.begin("delivery-1", scenario=scenario)
@@ -486,7 +486,7 @@ def _replies(found: Shop, role: str) -> list[TurnAnswered]:
 
 
 def test_a_worker_that_lost_a_turn_to_itself_drops_the_first_attempt(tmp_path: Path, desks: Desks) -> None:
-    """Its heart did not beat in time (a store that hung, say): the turn is taken anew, the old run is stopped, and a
+    """Its heart did not beat in time (a store that hung, say): the turn is claimed again, the old run is stopped, and a
     cancellation still finds the new one."""
     with shop(tmp_path, load(desks.team), lease=0.2, heartbeat=3600.0) as result:
 

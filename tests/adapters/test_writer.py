@@ -107,7 +107,7 @@ def until(holds: Callable[[], bool]) -> None:
 
 
 class Held:
-    """Holds the writer's thread at the endpoint of the store, so that commands gather in one batch behind it."""
+    """Holds the writer's thread in front of the store, so that commands gather in one batch."""
 
     def __init__(self, writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
         self.writer = writer
@@ -160,7 +160,7 @@ def test_a_command_is_answered_with_version_and_position(writer: Writer) -> None
 
 
 def test_an_answer_comes_after_the_commit(writer: Writer, database: Database) -> None:
-    """P1: whoever sees the answer finds the events, from another process too."""
+    """P1: after the answer, the events can be read, from another process too."""
     elsewhere = database.open()
     seen: list[int] = []
     with ThreadPoolExecutor(4) as threads:
@@ -779,7 +779,7 @@ def test_stopping_finishes_what_waits(store: Store, clock: Clock, monkeypatch: p
 def test_a_command_that_comes_while_the_writer_stops_is_answered(
     store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """P28: nobody is left waiting for ever."""
+    """P28: no caller waits forever."""
     stopping = Writer(store, clock)
     stopping.start()
     with ThreadPoolExecutor(2) as threads, Held(stopping, monkeypatch):

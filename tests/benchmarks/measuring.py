@@ -54,7 +54,7 @@ def commits_a_second(folder: Path, *, rows: int = 1_500, size: int = 700) -> flo
 
 
 async def together(callers: int, total: int, call: Callable[[int, int], Awaitable[object]]) -> float:
-    """Calls a second, of so many callers at once; each is told its number and which of its calls it is."""
+    """Calls a second, of so many callers at once; each gets its number and the number of its call."""
 
     async def caller(number: int) -> None:
         for turn in range(total // callers):
@@ -163,7 +163,7 @@ class Place(NamedTuple):
 
 @contextlib.contextmanager
 def bare_handler(kind: Literal["h11", "uvloop"]) -> Iterator[Place]:
-    """The same framework with nothing behind it, on plain Python or on what we are served by."""
+    """The same framework with an empty handler, on plain Python or on our server."""
     port = free_port()
     process = subprocess.Popen([sys.executable, "-c", BARE, str(port), kind], cwd=ROOT)
     try:

@@ -1,5 +1,5 @@
-"""What the activity of an agent costs the server, beside the same turn while it is silent, and beside a bare program
-that reads the same lines in the same seconds (`-m benchmark`)."""
+"""What the activity of an agent costs the server, compared with the same turn while it is silent, and with a bare
+program that reads the same lines in the same time (`-m benchmark`)."""
 
 import json
 import subprocess
@@ -62,7 +62,7 @@ def _team(folder: Path) -> Path:
 
 
 class Reader(threading.Thread):
-    """Somebody who reads along."""
+    """A person who reads along."""
 
     def __init__(self, server: Server, path: str) -> None:
         super().__init__(daemon=True)

@@ -21,7 +21,7 @@ FLOOR = 100_000
 
 def test_chain_and_tree_are_checked_at_a_hundred_thousand_events_a_second(tmp_path: Path, tell: Tell) -> None:
     """Promise P23: the hash of every row and the tree over them, by the second of one core: other work on the machine
-    says nothing about ours. The figure with reading from disk is told beside it."""
+    says nothing about ours. The figure that includes reading from disk is printed next to it."""
     store = SqliteStore(str(tmp_path / "log.db"))
     event = TurnCancelled(turn_id="t", attempt=1, agent="Ada", role="dev", reason="x" * 300)
     writes = [

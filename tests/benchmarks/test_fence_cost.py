@@ -1,4 +1,4 @@
-"""What the fence costs a command, beside the same command without one (`-m benchmark`)."""
+"""What the fence costs a command, compared with the same command without one (`-m benchmark`)."""
 
 import asyncio
 import statistics

@@ -1,4 +1,4 @@
-"""What live clients cost the server, each figure beside that of the same work without them (`-m benchmark`)."""
+"""What live clients cost the server, compared with the same work without them (`-m benchmark`)."""
 
 import asyncio
 import json
@@ -57,7 +57,7 @@ async def opened(server: Server, places: Sequence[str], already: int) -> list[Li
 
 
 def test_two_hundred_clients_cost_less_than_a_quarter_of_a_core(tmp_path: Path, tell: Tell) -> None:
-    """Half of them follow the session, half the log; every one is told every event once, in order."""
+    """Half of them follow the session, half the log; each gets every event once, in order."""
 
     async def scene(server: Server) -> tuple[float, float]:
         session_id = silent(server)
@@ -139,7 +139,7 @@ def _clients(server: Server) -> float:
 
 
 class Tab:
-    """A page as its script behaves: told of an event, it waits a little and asks for what has changed."""
+    """A page as its script behaves: after an event, it waits a little and requests the changes."""
 
     def __init__(self, server: Server, session_id: str) -> None:
         self._server, self._id = server, session_id

@@ -1,4 +1,4 @@
-"""What a review session costs by itself: transactions, bytes, and the time of a core, alone and beside others."""
+"""What a review session costs by itself: transactions, bytes and CPU time, alone and in parallel with others."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""How fast it is, each figure beside its floor of the same run (`./dev test -n 0 -m benchmark`)."""
+"""How fast it is, each figure with a lower bound from the same run (`./dev test -n 0 -m benchmark`)."""
 
 import asyncio
 import contextlib
@@ -163,7 +163,7 @@ def test_late_answers_do_not_hold_up_the_others(tmp_path: Path, tell: Tell) -> N
 
 
 def test_a_fold_costs_less_than_reading_its_events(tmp_path: Path, tell: Tell) -> None:
-    """Beside decoding rows, which nobody can be spared, becoming is cheap."""
+    """Compared with decoding rows, which is always needed, folding is cheap."""
     with written(tmp_path) as (store, writer):
         begin(writer, "delivery-1")
         extend(writer, "delivery-1", 5_000)
@@ -226,7 +226,7 @@ def test_a_view_costs_the_same_however_long_its_session_is(tmp_path: Path, tell:
 
 
 def test_memory_stays_in_bounds(tmp_path: Path, tell: Tell) -> None:
-    """Ten thousand more commands on known sessions leave next to nothing behind."""
+    """Ten thousand more commands on known sessions use almost no more memory."""
     body = json.dumps({"addMinutes": 1, "reason": "more"}).encode()
     with serving(tmp_path, worker_slots=CALLERS) as server:
         idle = resident_bytes(server.pid)

@@ -1,4 +1,4 @@
-"""How soon a server works again whose views have to be folded anew, as after an upgrade."""
+"""How soon a server works again if its views have to be rebuilt, as after an upgrade."""
 
 import contextlib
 import threading

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.benchmark
 
 LONG = "delivery-long"
 LIVES = 5
-"""How often the server is started anew; of each request the best life counts, of all requests the worst."""
+"""How often the server is restarted; of each request the best run counts, of all requests the worst."""
 BATCH = 500
 
 
@@ -114,7 +114,7 @@ def test_a_page_of_20_000_events_opens_within_1_s_and_scrubs_within_200_ms(tmp_p
 
 
 def test_the_first_command_on_a_long_session_takes_less_than_50_ms(tmp_path: Path, tell: Tell) -> None:
-    """Of 50,000 events, right after a restart, beside the same on a short session: nothing is folded from the first."""
+    """50,000 events, right after a restart, compared with a short session: nothing is folded from the start."""
     long_session(tmp_path, 50_000)
     with written(tmp_path) as (_, writer):
         begin(writer, "delivery-short")

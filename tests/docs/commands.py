@@ -52,7 +52,7 @@ def shown(document: str) -> Iterator[tuple[str, str]]:
 
 
 class Terminal:
-    """A folder of its own, as somebody would stand in it. `programs` is a folder with what stands in for programs that
+    """A folder of its own, as a person would use it. `programs` is a folder with replacements for programs that
     the document needs."""
 
     def __init__(self, folder: Path, programs: Path) -> None:
@@ -65,7 +65,7 @@ class Terminal:
         self._environment = kept | ours | {"HANSARD_DATABASE": f"sqlite:///{self._home}/hansard.db"}
 
     def says(self, command: str) -> str:
-        """Everything that a command says, in order; a failure's exit code stands in the last line, as `echo $?`."""
+        """All output of a command, in order; the exit code of a failure is in the last line, as `echo $?`."""
         if re.fullmatch(r"cd \S+", command):
             self._here = self._here / command.removeprefix("cd ")
             return ""
@@ -82,7 +82,7 @@ class Terminal:
 
 
 def programs_of(document: Path) -> Path:
-    """What stands in for the programs that a document needs, where it needs any."""
+    """The replacements for the programs that a document needs, if any."""
     return Path(__file__).with_name("programs") / document.stem
 
 

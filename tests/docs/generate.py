@@ -46,7 +46,7 @@ def _contents() -> Iterator[str]:
 
 
 def _groups() -> Iterator[str]:
-    """The topics by what stands before their dot, each group behind the fields that its events have in common."""
+    """The topics by the part before their dot, each group after the fields that its events have in common."""
     output: set[type[DomainEvent]] = set()
     for group in dict.fromkeys(topic.partition(".")[0] for topic in TOPICS):
         yield f"## {group}\n"
@@ -57,7 +57,7 @@ def _groups() -> Iterator[str]:
 
 
 def _common(event: type[DomainEvent], told: set[type[DomainEvent]]) -> Iterator[str]:
-    """What the event shares with others, unless it was told before."""
+    """What the event shares with others, unless it was described before."""
     for base in _bases(event):
         yield from _common(base, told)
         if base not in told:

@@ -1,4 +1,4 @@
-"""The page on agents: every team file on it loads, every setting stands on it, in both languages."""
+"""The page on agents: every team file on it loads, every setting is on it, in both languages."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Attempts in orchestrations, reviews and debates: what waits, what rests, and what goes on (contract-2 §10)."""
+"""Attempts in orchestrations, reviews and debates: what waits, what stops, and what continues (contract-2 §10)."""
 
 from typing import Any
 

@@ -27,7 +27,7 @@ from tests.kit.stories import START, Story, topics
 
 
 class Talk(Story):
-    """One origin, told in messages and in what becomes of its sessions."""
+    """One origin: its messages, and what becomes of its sessions."""
 
     def __init__(self, origin: str = "chat") -> None:
         super().__init__("channel", channel_id(origin))
@@ -241,7 +241,7 @@ def test_the_same_text_with_other_fields_is_another_message(talk: Talk) -> None:
 
 
 def test_a_message_that_waited_is_not_a_duplicate_of_itself(busy: Talk) -> None:
-    """Its words were heard when they came, not when it went on."""
+    """The message counts from its arrival, not from its start."""
     busy.says("second", "orchestration-2")
     busy.at += 6_000
     busy.notes("orchestration-1", "done")
@@ -358,7 +358,7 @@ def test_a_word_to_reset_where_nothing_is_to_be_reset_is_rejected(talk: Talk, st
 
 
 def test_the_answer_to_a_reset_reports_the_reset_even_if_a_message_continues(busy: Talk) -> None:
-    """What waited starts in the same breath; the person who said 리셋 is told of the run that was reset."""
+    """What waited starts in the same breath; the person who wrote 리셋 gets the run that was reset."""
     busy.says("second", "orchestration-2")
     busy.says("리셋", "orchestration-3")
     busy.notes("orchestration-1", "reset")
@@ -469,7 +469,7 @@ def test_continuing_clears_nothing(talk: Talk) -> None:
 
 
 def test_a_session_without_an_origin_leaves_other_sessions_alone() -> None:
-    """Everybody's sessions have no origin; only a message takes the latest of them for its own."""
+    """Sessions without an origin belong to no one; only a message applies to the latest of them."""
     talk = Talk(origin="")
     for number in (5, 6):
         talk.begins(f"orchestration-{number}")

@@ -18,7 +18,7 @@ TABLES = {"delivery": delivery.TABLE, "orchestration": orchestration.TABLE, **di
 
 
 class Model:
-    """What the engine needs of a session: its state, and guards that are all as told, or one of them only."""
+    """What the engine needs of a session: its state, and guards with the given values, all or only one of them."""
 
     def __init__(self, state: str, true: frozenset[str], guards: frozenset[str]) -> None:
         self.state = state

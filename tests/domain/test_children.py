@@ -46,7 +46,7 @@ class Run(Family):
         return [turn.agent for turn in self.run.outstanding.values()]
 
     def round(self, *, all_done: bool = False, words: str = "", **passed: object) -> None:
-        """Everybody reports, then the judge says who passes."""
+        """All agents report, then the judge says who passes."""
         while self.run.state == "working":
             self.answers(RUN, f"{self.asked[0]} reports.", agent=self.asked[0])
         self.answers(RUN, verdicts(all_done=all_done, words=words, **passed))
@@ -167,7 +167,7 @@ def test_an_invalid_revised_plan_is_requested_again_once() -> None:
 
 
 def test_a_revised_plan_that_stays_invalid_stops_the_run_without_running_the_old_plan() -> None:
-    """Contract §5: partial with reason plan_invalid; continue plans anew. A person had sent the old plan back."""
+    """Contract §5: partial with reason plan_invalid; continue plans again. A person had sent the old plan back."""
     run = planned(plan_review=wish("debate"))
     run.discussed(DEBATE)
     run.decides(DEBATE, "revise")
@@ -457,7 +457,7 @@ def test_a_child_that_the_parent_did_not_request_changes_nothing() -> None:
 
 
 def test_a_cancelled_debate_counts_as_accept() -> None:
-    """Behaviour §2.7; nobody is said to have chosen it."""
+    """Behaviour §2.7; no person is named as having chosen it."""
     run = planned(plan_review=wish("debate"))
     run.when(DEBATE, CancelDiscussion(reason="enough"))
     assert (run.talk(DEBATE).status, run.run.state) == ("cancelled", "working")

@@ -66,7 +66,7 @@ def test_a_review_that_always_blocks_gets_exactly_its_iterations(limit: int) -> 
 
 
 def test_the_end_of_a_budget_has_the_text_and_fields_of_the_seed() -> None:
-    """S4 §4.3, K-38, K-43, K-44: the flat snapshot stands in the data, the phase is the real one."""
+    """S4 §4.3, K-38, K-43, K-44: the flat snapshot is in the data, the phase is the real one."""
     story = DeliveryStory(iterations=1).in_review()
     recorded = story.blocks(after=90_000)
     assert topics(recorded) == [
@@ -316,7 +316,7 @@ def test_an_extended_delivery_that_uses_that_up_too_ends_again() -> None:
 
 @pytest.mark.parametrize("later", [0, 1, MINUTE, 100 * MINUTE])
 def test_after_minutes_only_more_minutes_help(later: int) -> None:
-    """However long the delivery stood: refused without a change."""
+    """However long the delivery was stopped: refused without a change."""
     story = DeliveryStory().in_review()
     story.blocks(after=DEADLINE + 1)
     refusal = story.refused(extension(add_iterations=5, add_tokens=5, add_cost_micros=5), after=later)
@@ -328,7 +328,7 @@ def test_after_minutes_only_more_minutes_help(later: int) -> None:
 @pytest.mark.parametrize("later", [0, 3 * 60 * MINUTE])
 @pytest.mark.parametrize("overrun", [1, 90 * MINUTE])
 def test_more_minutes_are_minutes_from_now(overrun: int, later: int) -> None:
-    """The clock stands still while the delivery waits, from its deadline at the latest (it may be noticed late)."""
+    """The clock stops while the delivery waits, from its deadline at the latest (it may be noticed late)."""
     story = DeliveryStory().in_review()
     story.blocks(after=DEADLINE + overrun)
     story.extend(add_minutes=10, after=later)

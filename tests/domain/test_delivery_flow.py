@@ -1,4 +1,4 @@
-"""The way of a delivery through its phases: what each answer leads to, and what the next agent is told (S4 §5, §6)."""
+"""The way of a delivery through its phases: what each answer leads to, and what the next agent gets (S4 §5, §6)."""
 
 import json
 
@@ -275,7 +275,7 @@ def test_in_a_later_iteration_only_what_never_ran_is_skipped() -> None:
     }
 
 
-# -- what the next one is told -------------------------------------------------------------------------------------
+# -- what the next agent gets --------------------------------------------------------------------------------------
 
 
 def test_the_next_implementation_gets_the_blocking_issues() -> None:

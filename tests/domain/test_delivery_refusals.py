@@ -190,7 +190,7 @@ def test_a_stopped_turn_cannot_be_answered_after_the_delivery_continues() -> Non
 
 
 def test_a_reply_is_not_accepted_as_a_validation() -> None:
-    """What an agent says never stands for what the commands proved."""
+    """An agent's statement never replaces the result of the commands."""
     story = story_in("validation")
     turn_id = story.turn.turn_id
     refusal = story.refused(story.reply("All tests pass!"))

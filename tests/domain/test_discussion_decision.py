@@ -1,4 +1,4 @@
-"""The decision: once, by a person, on what they had seen; or expired, or called off (S2; K-32, K-33)."""
+"""The decision: once, by a person, on what they had seen; or expired, or cancelled (S2; K-32, K-33)."""
 
 import pytest
 
@@ -186,13 +186,13 @@ def test_only_the_waiting_for_a_person_expires() -> None:
     assert str(refusal) == "The decision may still be made."
 
 
-# --------------------------------------------------------------------------------------------------------- called off
+# ---------------------------------------------------------------------------------------------------------- cancelled
 
 
 @pytest.mark.parametrize("after", ["start", "a round", "the rounds", "the question"])
 @pytest.mark.parametrize(("strategy", "choice"), [("red-team", "skip"), ("debate", "accept")])
 def test_every_open_discussion_can_be_cancelled(strategy: str, choice: str, after: str) -> None:
-    """K-33: a reset stands for skip or accept, and is no person's choice."""
+    """K-33: a reset counts as skip or accept, and is no person's choice."""
     story = waiting(strategy, rounds=2) if after == "the question" else DiscussionStory(strategy, rounds=2)
     story.says(*{"a round": ["One."], "the rounds": ["One.", "Two."]}.get(after, []))
     result = story.cancels("no longer wanted")

@@ -76,7 +76,7 @@ def _holds(story: DiscussionStory, most: int) -> None:
 
 
 def _waves_nothing_on(story: DiscussionStory) -> None:
-    """A pass is only ever the verdict that somebody spoke; and only a person's command is a person's decision."""
+    """A pass is always a verdict that an agent gave, and a person's decision is always a person's command."""
     for event in story.events:
         if isinstance(event, DecisionRequested) and event.feedback["verdict"] in ("PASS", "APPROVE"):
             assert any(

@@ -1,4 +1,4 @@
-"""Rounds of reviews and debates: who speaks when, what each is told, when it ends (S2; K-26…K-32, K-35)."""
+"""Rounds of reviews and debates: who speaks when, what each speaker gets, when it ends (S2; K-26…K-32, K-35)."""
 
 import json
 
@@ -205,7 +205,7 @@ def _end(profile: Profile, rounds: list[str]) -> str | None:
     return story.talk.stop_reason
 
 
-# ------------------------------------------------------------------------------------------------- what each is told
+# -------------------------------------------------------------------------------------------- what each speaker gets
 
 
 def test_every_speaker_sees_the_subject_and_all_earlier_rounds() -> None:
@@ -444,7 +444,7 @@ def test_a_synthesis_that_fails_is_replaced_by_the_rounds_and_says_so(how: str) 
 def test_an_agent_that_fails_leads_to_a_decision_that_shows_the_error(
     strategy: str, before: list[str], who: str
 ) -> None:
-    """K-32: fail closed. Never acceptance, and nobody sums up what was not finished."""
+    """K-32: fail closed. Never acceptance, and no synthesis of an unfinished discussion."""
     story = DiscussionStory(strategy)
     story.says(*before)
     result = story.breaks("timeout", "no word for 60 s")

@@ -8,7 +8,7 @@ from domain.convergence import MYSTI, SEED, SHIPPED_V3, Profile, Round, assess, 
 from domain.discussion.lab import LabTalk, rescore, tally
 
 AGREED = "I agree and accept, this is a valid point; however, mind the limit."
-"""Three words for, one against: ever the same, it converges for all but who wants everybody to agree on everything."""
+"""Three words for, one against: repeated, it converges for every profile except one that requires full agreement."""
 NEW = ("Alpha beta gamma delta.", "Epsilon zeta theta iota.", "Kappa lambda sigma omega.", "Upsilon omicron kappa tau.")
 LENIENT = SEED.model_copy(update={"name": "lenient", "agreement": 0.0, "stability": 0.0})
 NEVER = SEED.model_copy(update={"name": "never", "agreement": 1.0, "stability": 1.0, "stall": None})

@@ -1,4 +1,4 @@
-"""How a run ends and goes on: checkpoint, done, partial, continue, reset, a new request (S0 2-B…2-D, S1 §2, §4, §5)."""
+"""Ends of a run, and continuing: checkpoint, done, partial, continue, reset, a new request (S0 2-B…2-D, S1 §2, §4, §5)."""
 
 from typing import Any
 
@@ -274,7 +274,7 @@ def test_after_a_checkpoint_agents_with_phases_left_continue() -> None:
 
 
 def test_after_an_early_checkpoint_the_phases_that_were_not_done_follow() -> None:
-    """allDone paused the run at phase 3 of 3…5: what is next is 4, not what lies behind 5."""
+    """allDone paused the run at phase 3 of 3…5: the next phase is 4, not what follows 5."""
     story = OrchestrationStory().planned(subtask("Backend", 3, 5, checkpoint=True), subtask("Docs", checkpoint=True))
     story.round(Backend=True, Docs=True, all_done=True)
     assert story.run.status == "checkpoint"
@@ -449,7 +449,7 @@ def test_a_run_starts_once() -> None:
 
 @pytest.mark.parametrize("story", [paused, ran_out], ids=["edge-case-6-checkpoint", "edge-case-7-partial"])
 def test_a_new_request_clears_what_the_paused_run_had_kept(story: Any) -> None:
-    """S1 §5.6 and §5.7: the run itself stays as it is, and could still go on."""
+    """S1 §5.6 and §5.7: the run itself does not change, and could still continue."""
     run: OrchestrationStory = story()
     status = run.run.status
     assert topics(run.when(ClearAgentSessions())) == ["session.agent_sessions_cleared"]
@@ -478,7 +478,7 @@ def test_more_rounds_for_a_running_run() -> None:
 
 
 def test_a_run_without_rounds_continues_with_more_rounds() -> None:
-    """An extension is a person's command; what had run out goes on (contract §2)."""
+    """An extension is a person's command; a run that ran out continues (contract §2)."""
     story = ran_out(max_rounds=2)
     assert "extend" in allowed_actions(story.run)
     events = story.when(AddRounds(add_rounds=1, reason="nearly there"))

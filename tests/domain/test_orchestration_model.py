@@ -215,7 +215,7 @@ GARBLED = st.sampled_from(["", "Fine.", '{"allDone": true}', '{"verdicts": [{"ag
 
 
 class Tale(OrchestrationStory):
-    """The history is only folded anew once the whole of it is told."""
+    """The history is folded once, at its end."""
 
     def _tell(self, decision: Outcome) -> None:
         self.history += [(event, EventMetadata(self.id, self.at)) for event in decision.events]
@@ -223,7 +223,7 @@ class Tale(OrchestrationStory):
 
 
 class OrchestrationMachine(RuleBasedStateMachine):
-    """The orchestration and the model are told the same, step by step."""
+    """The orchestration and the model get the same commands, step by step."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -301,7 +301,7 @@ class OrchestrationMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.model.state == "working")
     @rule()
     def work_on(self) -> None:
-        """Everybody reports, so that runs come to their ends and not only to the middle."""
+        """All agents report, so that runs reach their end and not only the middle."""
         while self.model.state == "working":
             place = self.model.asked[0]
             self.says("ok", self.turn_of(place))
@@ -396,7 +396,7 @@ class OrchestrationMachine(RuleBasedStateMachine):
 
     @invariant()
     def keeps_conversations_until_the_end(self) -> None:
-        """Kept at checkpoint and partial, cleared at done and reset; and nobody else decides that."""
+        """Kept at checkpoint and partial, cleared at done and reset; nothing else decides that."""
         if self.model.state in ("done", "reset"):
             assert self.story.run.agent_sessions == {}
         elif self.settled and self.model.state in ("checkpoint", "partial") and self.model.agents:

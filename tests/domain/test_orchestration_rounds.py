@@ -1,4 +1,4 @@
-"""Rounds: who works when, what each is told, what a verdict moves and what not (S0, S1; behaviour §1.8, §1.9)."""
+"""Rounds: who works when, what each agent gets, what a verdict moves and what not (S0, S1; behaviour §1.8, §1.9)."""
 
 import json
 import unicodedata
@@ -219,7 +219,7 @@ def test_the_work_of_a_turn_that_failed_cannot_pass() -> None:
     assert (story.run.status, story.run.last_error) == ("done", None)
 
 
-# -- what the judge is told ----------------------------------------------------------------------------------------
+# -- what the judge gets -------------------------------------------------------------------------------------------
 
 
 def test_the_judge_sees_results_standing_and_rubric() -> None:
@@ -515,7 +515,7 @@ def test_an_unreadable_verdict_is_requested_again_once(words: str) -> None:
 
 
 def test_a_verdict_unreadable_twice_advances_no_agent() -> None:
-    """CP-004, K-15: everybody active gets an entry {pass: false}; the allDone of the bad object is ignored."""
+    """CP-004, K-15: every active agent gets an entry {pass: false}; the allDone of the bad object is ignored."""
     story = OrchestrationStory().planned(subtask("Backend", 3, 4), subtask("Docs"), subtask("Data", 3, 4))
     story.round(Backend=False, Docs=True, Data=True)
     for agent in ("Backend", "Data"):
@@ -537,7 +537,7 @@ def test_a_verdict_unreadable_twice_advances_no_agent() -> None:
 
 
 def test_a_failure_without_a_verdict_gives_no_feedback() -> None:
-    """What the judge last asked an agent to mend still stands; that the judge could not be read is not its fault."""
+    """The judge's last feedback stays; the agent is not to blame for an unreadable verdict."""
     story = OrchestrationStory().planned(subtask("Backend", 3, 4))
     story.round(Backend=False)
     story.works("Backend")

@@ -1,4 +1,4 @@
-"""A recorded history is decided anew and compared: channels, too, and what follows from other sessions (P16)."""
+"""A recorded history is decided again and compared: channels, too, and what follows from other sessions (P16)."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ def noted(session_id: str, status: str, **fields: bool) -> Command:
 
 
 def history_of(*commands: Command, seconds: int = 10) -> list[Recorded]:
-    """The history of a channel to which these were told, so many seconds apart."""
+    """The history of a channel that got these commands, a number of seconds apart."""
     history: list[Recorded] = []
     session: Session | None = None
     for number, command in enumerate(commands):

@@ -127,7 +127,7 @@ def test_the_last_of_two_equal_decisions_counts(kind: str, one: str, other: str)
     ],
 )  # fmt: skip
 def test_a_reply_without_a_readable_answer_is_unreadable(text: str, sentence: str) -> None:
-    """An earlier approval never stands in for a last word that cannot be read (K-36)."""
+    """An earlier approval never replaces an unreadable last answer (K-36)."""
     assert problem("review", text) == sentence
 
 

@@ -134,7 +134,7 @@ def test_every_reason_that_hansard_writes_itself_is_a_sentence() -> None:
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Call) and ast.unparse(node.func) in made and own_words(node)
     }
-    allowed = {"port.py", "reusing.py", "repository.py", "blaming.py", "child.py"}  # nobody reads these, or not as such
+    allowed = {"port.py", "reusing.py", "repository.py", "blaming.py", "child.py"}  # no one reads these, or not as such
     assert {place for place in result if place.split(":")[0] not in allowed} == set()
 
 

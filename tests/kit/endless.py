@@ -1,4 +1,4 @@
-"""Reviews that go on for as many rounds as they may, worked on by a real worker."""
+"""Reviews that use all their rounds, with a real worker."""
 
 import asyncio
 import hashlib

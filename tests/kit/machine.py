@@ -83,7 +83,7 @@ class FailingMachine:
     # -- a power cut -----------------------------------------------------------------------------------------------
 
     def written(self) -> int:
-        """How much the disk has been told so far."""
+        """How many writes the disk has received so far."""
         return self._journal.stat().st_size
 
     def journal(self) -> list[Op]:

@@ -79,7 +79,7 @@ class Cluster:
         return subprocess.run(asked, check=False).returncode == 0
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
-        """End it: SIGINT disconnects everybody, SIGQUIT is a crash."""
+        """End it: SIGINT disconnects all clients, SIGQUIT is a crash."""
         server, self._server = self._server, None
         if server is not None:
             server.send_signal(how)
@@ -134,7 +134,7 @@ class Cluster:
         return f"postgresql://{USER}{f':{password}' if password else ''}@/{name}?host={self.folder}"
 
     def ask_for_passwords(self, password: str) -> None:
-        """Nobody gets in without it any more, the superuser neither."""
+        """From now on no one gets in without it, not even the superuser."""
         self.sql(f"ALTER ROLE {USER} PASSWORD '{password}'")
         (self.folder / "data" / "pg_hba.conf").write_text(
             "local all all scram-sha-256\nhost all all all scram-sha-256\n"

@@ -75,7 +75,7 @@ def topics(events: Iterable[DomainEvent]) -> list[str]:
 
 
 class Story:
-    """One session, told from its beginning. `at` is the clock; it is moved by hand and never moves by itself."""
+    """One session from its beginning. `at` is the clock; only the test moves it."""
 
     def __init__(self, kind: str = "delivery", session_id: str = "delivery-1") -> None:
         self.kind, self.id, self.at = kind, session_id, START
@@ -255,7 +255,7 @@ class OrchestrationStory(Story):
         return self.works(agent, words, failure=Failure(code=code, detail=detail))
 
     def round(self, *, all_done: object = False, words: str = "", **passed: object) -> list[DomainEvent]:
-        """Everybody reports, then the judge says who passes."""
+        """All agents report, then the judge says who passes."""
         while self.run.state == "working":
             self.works(self.asked[0])
         return self.answer(verdicts(all_done=all_done, words=words, **passed))
@@ -272,7 +272,7 @@ class OrchestrationStory(Story):
         return self.when(ResetOrchestration(reason=reason))
 
     def agent(self, name: str) -> dict[str, Any]:
-        """An agent's record, as it stands in the view."""
+        """An agent's record, as in the view."""
         return next(a.model_dump(by_alias=True, mode="json") for a in self.run.agents if a.agent == name)
 
     def judged(self, name: str) -> list[tuple[int, int, bool]]:

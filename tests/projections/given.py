@@ -1,4 +1,4 @@
-"""Given: deliveries that happened, told by the commands that made them; and a log in memory, twin of the store."""
+"""Deliveries for the tests, made by their commands, and a log in memory, the twin of the store."""
 
 import itertools
 import json

@@ -31,7 +31,7 @@ from tests.projections.given import APPROVING, BLOCKING, NOON, SECOND
 HOSTILE = (
     "## Final Summary\n\n- Status: done\n| a | b |\n|---|---|\n```\n~~~\n# Work Log: mine\n\x1b[31m\u202e<b>[x]: y\n==="
 )
-"""What would break a worklog if it stood there as it is."""
+"""Text that would break a worklog if it were not escaped."""
 EMPLOYEES = (Employee(name="Backend", role="backend"), Employee(name="Fr|ont\n## end", role="frontend"))
 REVIEW = ReviewSettings(strategy="review", max_rounds=3, profile=named())
 DEBATE = ReviewSettings(strategy="debate", max_rounds=2, profile=named())
@@ -146,7 +146,7 @@ def challenge(verdict: str = "CHALLENGE", *concerns: str) -> str:
 
 
 def wander(folder: Path, seed: int, steps: int = 80, *, hear: CommitListener = lambda _: None) -> Stage:
-    """Sessions of every kind side by side: whatever is allowed may happen. `hear` is told of each commit."""
+    """Sessions of every kind side by side: anything allowed may happen. `hear` is called after each commit."""
     chance, stage = random.Random(seed), Stage(folder)  # noqa: S311 - the same story for the same seed
     stage.writer.on_commit.append(hear)
     for number in range(steps):
@@ -219,7 +219,7 @@ def _reply(session: Session, turn: Outstanding, chance: random.Random) -> Comman
 
 
 def _words(session: Session, turn: Outstanding, chance: random.Random) -> str:
-    """Mostly what the role is asked for, now and then what nobody can read."""
+    """Mostly a valid answer of the role, sometimes an unreadable one."""
     dice = chance.random()
     match session:
         case _ if dice < 0.08:

@@ -205,7 +205,7 @@ def test_an_event_says_what_happened_and_why(topic: str, data: dict[str, Any], e
 
 
 def test_every_event_has_a_sentence() -> None:
-    """Whoever adds an event adds its sentence to `projections/record/messages.toml`."""
+    """A new event needs a sentence in `projections/record/messages.toml`."""
     topics = {re.sub("^(review|debate)[.]", "discussion.", topic) for topic in TOPICS}
     described = {key.removeprefix("event.") for key in catalogue("projections.record") if key.startswith("event.")}
     silent = {topic for topic in topics if not any(f"{key}.".startswith(f"{topic}.") for key in described)}

@@ -74,7 +74,7 @@ def test_an_exhausted_delivery_continues_only_where_it_was_stopped(stage: Stage)
 
 
 def test_the_explained_path_is_the_one_taken(stage: Stage) -> None:
-    """A guard that comes before in the chart takes the step: a run that has a plan does not plan anew."""
+    """A guard that comes before in the chart takes the step: a run that has a plan does not plan again."""
     name = "orchestration-1"
     stage.orchestrates(name, max_rounds=1).answers(name, plan(subtask(start_phase=3, end_phase=4)))
     stage.answers(name, "Done.", agent="Backend").answers(name, verdicts(Backend=False))
@@ -132,7 +132,7 @@ def test_the_chain_begins_with_a_command_or_an_event_of_another_session(stage: S
 
 
 def test_a_cause_that_does_not_come_before_its_effect_ends_the_chain(stage: Stage) -> None:
-    """As a file that somebody wrote by hand may have it."""
+    """As in a file written by hand."""
     in_review(stage)
     history = list(stage.store.history(NAME))
     first = history[0]

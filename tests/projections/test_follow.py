@@ -1,4 +1,4 @@
-"""Following the log (P10, P12): nothing missed, nothing twice, whoever else follows."""
+"""Following the log (P10, P12): nothing missed and nothing repeated, whatever other processes follow."""
 
 import asyncio
 import threading
@@ -125,7 +125,7 @@ def test_listeners_are_notified_after_the_views_are_written(views: SqliteViews) 
 
 
 def test_listeners_do_not_wait_for_views_that_are_folded_again(views: SqliteViews) -> None:
-    """After an upgrade, say: events that come meanwhile are told at once, each once, and in their order."""
+    """After an upgrade, say: events in the meantime are reported at once, each once and in order."""
     log, story, heard = Twin(), success(), list[Recorded]()
     log.add(story.events[:30])
     follower = Follower(log, views, page=10)
@@ -167,7 +167,7 @@ def test_a_listener_joins_between_two_events(views: SqliteViews) -> None:
 
 
 def test_two_followers_report_every_event_once_and_fold_each_view_once(store: Store, views: SqliteViews) -> None:
-    """Server and command line on one file: whoever comes first folds, both tell their own listeners."""
+    """Server and command line on one file: the first one folds, and both notify their own listeners."""
     other_views = SqliteViews(views.path)
     here, there = Follower(store, views, [counter("seen")]), Follower(store, other_views, [counter("seen")])
     heard: tuple[list[Recorded], list[Recorded]] = ([], [])

@@ -108,7 +108,7 @@ def test_a_childs_decision_names_its_parent_and_what_it_is_about(tmp_path: Path)
 
 
 def test_a_failed_reviewer_waits_with_its_error(tmp_path: Path) -> None:
-    """K-32: nothing is accepted because somebody crashed."""
+    """K-32: nothing is accepted because an agent crashed."""
     stage = Stage(tmp_path).discusses("review-1").fails("review-1", "boom")
     [result] = page(stage)["items"]
     assert (result["stopReason"], result["synthesis"]) == ("error", None)

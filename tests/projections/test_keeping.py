@@ -39,7 +39,7 @@ class Shelf:
 
 
 class Missed:
-    """What was missed while nobody followed, and how often it was asked for; the first `failures` times in vain."""
+    """What was missed while nothing followed, and how often it was requested; the first `failures` requests fail."""
 
     def __init__(self, *names: str, failures: int = 0) -> None:
         self.names, self.failures, self.asked = names, failures, 0
@@ -160,7 +160,7 @@ def test_what_failed_is_tried_again_after_a_pause(shelf: Shelf) -> None:
 
 
 def test_the_pause_between_two_attempts_does_not_depend_on_the_failures(shelf: Shelf) -> None:
-    """Only what is told wakes the thread: here once, before it began."""
+    """Only a notification wakes the thread: here once, before it began."""
     result = keeper(shelf)
     shelf.full = {"a"}
     result.tell(["a"])
@@ -173,7 +173,7 @@ def test_the_pause_between_two_attempts_does_not_depend_on_the_failures(shelf: S
 
 
 def test_stopping_makes_one_last_attempt(shelf: Shelf) -> None:
-    """What is told while one is worked on is worked off before the end; what still fails is left."""
+    """Notifications that arrive during the work are handled before the end; those that still fail are left."""
     result = keeper(shelf)
     begun, go_on = threading.Event(), threading.Event()
 

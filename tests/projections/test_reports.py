@@ -128,7 +128,7 @@ def test_quality_has_the_verdicts_by_agent_role_and_phase(stage: Stage, folded: 
 
 
 def _round(stage: Stage, passed: dict[str, bool], judge: Any = None) -> None:
-    """Everybody who is asked answers, then the judge."""
+    """All agents answer, then the judge."""
     session = stage.session("orchestration-1")
     while "judge" not in {turn.role for turn in session.outstanding.values()}:
         stage.answers("orchestration-1", "done")
@@ -270,7 +270,7 @@ def test_an_agent_that_asks_two_models_has_a_row_for_each(tmp_path: Path) -> Non
 
 
 def test_a_validation_costs_nothing_that_could_be_reported(deliveries: SqliteViews) -> None:
-    """Commands were run, nobody was asked."""
+    """Commands were run, no agent was asked."""
     assert {row[0] for row in rows(deliveries, "costs", "role")} == {
         "planner",
         "architect",

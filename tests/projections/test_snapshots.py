@@ -184,7 +184,7 @@ def test_what_other_rules_folded_does_not_count(
 def test_snapshots_of_another_history_are_ignored(
     log: Reading, store: Store, views: SqliteViews, tmp_path: Path
 ) -> None:
-    """A log that was put back and went on otherwise: the same versions, other events."""
+    """A log that was restored and continued differently: the same versions, other events."""
     taken(log, store, views)
     with closing(SqliteStore(str(tmp_path / "other.db"))) as other:
         story = Story().start("Something else", limits=BudgetLimits(max_iterations=20)).planned()

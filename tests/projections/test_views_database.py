@@ -102,7 +102,7 @@ def test_a_file_that_is_not_a_database_is_refused_with_advice(tmp_path: Path) ->
 
 
 def test_damaged_views_are_not_retried(tmp_path: Path) -> None:
-    """A busy file is asked again after a while; this one is in vain."""
+    """A busy file is tried again after a while; this attempt fails."""
     path = tmp_path / "views.db"
     views = SqliteViews(path)
     with views.transaction() as db:

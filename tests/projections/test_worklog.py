@@ -146,7 +146,7 @@ def test_the_log_at_a_version_is_the_log_of_the_history_up_to_there(seed: int) -
 
 
 def test_a_long_report_is_summed_up_by_its_verdict() -> None:
-    """A report over 16 kB stands only as its head in the event, which is no JSON any more."""
+    """Only the head of a report over 16 kB is in the event, and it is not valid JSON."""
     story = Story().start(limits=BudgetLimits(max_iterations=1)).planned().answers("Done.", usage=Usage())
     story.validates(exit_code=1, command="pytest " + "x" * 17_000)
     assert "- Status: done\n- Validation: failed (test): 2 failed\n" in worklog(story)

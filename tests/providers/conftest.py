@@ -30,7 +30,7 @@ def provider() -> Iterator[Provider]:
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with one failing test; the log is beside it."""
+    """A repository with one failing test; the log is next to it."""
     folder = tmp_path / "repository"
     folder.mkdir()
     (folder / "calc.py").write_text("def add(a, b):\n    return a - b\n")

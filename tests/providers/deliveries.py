@@ -65,7 +65,7 @@ def answered(found: list[Json]) -> list[Json]:
 
 
 def counted(turns: list[Json], provider: Provider) -> None:
-    """What was recorded is what the provider counted, but for titles and the like, which no program tells."""
+    """What was recorded is what the provider counted, except for titles and the like, which no program reports."""
     side = sum(usage.input for _, usage in provider.calls if usage.fresh == 10)
     assert sum(turn["usage"]["inputTokens"] for turn in turns) == provider.input_tokens() - side
     assert sum(turn["usage"]["cachedTokens"] for turn in turns) == sum(usage.cached for _, usage in provider.calls)

@@ -132,7 +132,7 @@ def test_the_rules_of_the_example_deny_a_command(
 def test_the_program_of_the_example_is_notified(machine: Path, provider: Provider) -> None:
     provider.rules = [Rule("You are the planner", [Step(status=401)])]
     notified = machine.parent / "notified"
-    folder = machine.parent / "server"  # what is beside the log is hidden from agents
+    folder = machine.parent / "server"  # what is next to the log is hidden from agents
     folder.mkdir()
     with serving(folder, team=written(machine, block_with("[notify]"))) as server:
         body = {"task": "Fix add", "filePaths": ["calc.py"], "validationCommands": ["true"], "workspace": str(machine)}

@@ -133,7 +133,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class World:
-    """`person`: whether somebody answers the inbox. `trouble`: whether servers are killed and the machine sleeps."""
+    """`person`: whether a person answers the inbox. `trouble`: whether servers are killed and the machine sleeps."""
 
     weather: Weather
     deliveries: int = 0
@@ -326,7 +326,7 @@ class World:
 
 
 def _answer(item: WaitingItem) -> Command:
-    """What somebody would do who wants the session to go on."""
+    """What a person would do to continue the session."""
     if "retry" in item.choices:
         return RetryTurn(reason="once more")
     if item.kind == "delivery":

@@ -297,7 +297,7 @@ def read_all(pattern: str) -> Iterator[bytes]:
 
 
 def leaked() -> list[str]:
-    """Descriptors beside the usual three that came with the program."""
+    """Descriptors that the program inherited in addition to the usual three."""
     result = [f"/proc/self/fd/{number}" for number in range(3, 64) if os.path.exists(f"/proc/self/fd/{number}")]
     return [os.readlink(path) for path in result]
 
@@ -587,7 +587,7 @@ def ignoring() -> None:
 
 def hidden() -> None:
     os.setsid()
-    C.prctl(4, 0, 0, 0, 0)  # nobody may look into it
+    C.prctl(4, 0, 0, 0, 0)  # no one may look into it
 
 
 def unbound() -> None:

@@ -164,7 +164,7 @@ class Scene:
         }
 
     def _sockets(self) -> dict[str, str]:
-        """Unix sockets that greet whoever connects, by what they are like."""
+        """Unix sockets that greet every client, by their kind."""
         name = f"hansard-test-{self.mark}"
         places = {
             "runtime folder": str(self.runtime / "bus"),

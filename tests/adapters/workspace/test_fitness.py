@@ -17,7 +17,7 @@ GITS = "is inside a .git folder; choose the working tree that contains it"
 
 @pytest.fixture
 def ours(tmp_path: Path) -> Path:
-    """Where Hansard keeps its data, beside the person's projects."""
+    """Where Hansard keeps its data, next to the person's projects."""
     result = tmp_path / "home" / "data"
     write(result, {"workspaces/s1/repo.git/HEAD": "", "examples/s1/shop/a.py": ""})
     return result
@@ -35,7 +35,7 @@ def bare(source: Path) -> Path:
 
 
 def container(source: Path) -> Path:
-    """A bare repository that a `.git` file points to, for worktrees beside it."""
+    """A bare repository that a `.git` file points to, for worktrees next to it."""
     folder = bare(source).rename(source.parent / "bared").parent / "container"
     write(folder, {".git": f"gitdir: {source.parent / 'bared'}\n"})
     return folder

@@ -114,7 +114,7 @@ def as_folder(folder: Path) -> None:
     write(folder, {"a.txt/inside": "x\n"})
 
 
-# -- what cannot be told -------------------------------------------------------------------------------------------
+# -- what is ambiguous ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_no_driver_of_the_project_runs_and_no_attribute_of_it_decides(of_git: Wo
     assert not (tmp_path / "marker").exists()
 
 
-# -- a folder without git: everybody works in the same place ---------------------------------------------------------
+# -- a folder without git: all agents work in the same place ---------------------------------------------------------
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ def ended(*names: str) -> reusing.Resting:
 
 
 def used(workspaces: Workspaces, source: Path, name: str = "s1") -> tuple[Workspace, Path]:
-    """A session that has worked, and what its programs left behind."""
+    """A session that has worked, and the leftovers of its programs."""
     workspace = workspaces.open(name, source)
     folder = workspace.checkout(tree=None, slot=0)
     write(folder, {"new.txt": "new\n", "src/c.py": "c\n"})

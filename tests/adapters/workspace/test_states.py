@@ -42,7 +42,7 @@ def test_going_back_removes_what_is_new_and_keeps_what_is_ignored(of_git: Worksp
 
 
 def test_a_change_within_the_same_instant_is_seen(of_git: Workspace) -> None:
-    """Git's index tells by times and sizes; here both stay the same."""
+    """Git's index compares times and sizes; here both stay the same."""
     folder = of_git.checkout(tree=None, slot=0)
     state = of_git.base()
     for letter in "bcdefgh":
@@ -52,7 +52,7 @@ def test_a_change_within_the_same_instant_is_seen(of_git: Workspace) -> None:
 
 
 def test_slots_are_separate_folders(of_git: Workspace) -> None:
-    """A zombie attempt may go on writing in the older one."""
+    """A zombie attempt may continue to write in the older one."""
     old, new = of_git.checkout(tree=None, slot=0), of_git.checkout(tree=None, slot=1)
     write(old, {"a.txt": "zombie"})
     assert contents(new) == SOURCE
