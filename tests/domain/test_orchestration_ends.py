@@ -1,4 +1,4 @@
-"""Ends of a run, and continuing: checkpoint, done, partial, continue, reset, new request (S0 2-B…2-D, S1 §2, §4, §5)."""
+"""Ends and continuation of runs: checkpoint, done, partial, continue, reset, new request (S0 2-B…2-D; S1 §2, 4, 5)."""
 
 from typing import Any
 
