@@ -150,6 +150,11 @@ class Speech:
 
 FIRST, LAST = 100, 100
 """How many tool calls of an attempt are kept, from its beginning and from its end."""
+
+
+# -- one attempt while it runs -----------------------------------------------------------------------------------------
+
+
 TRANSCRIPT_BYTES: Final = 64 * 1024 * 1024
 CUT: Final = "[… the transcript is cut here: it is longer than 64 MiB]"
 UNKNOWN: Final = Usage()

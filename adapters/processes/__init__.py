@@ -205,6 +205,9 @@ async def _regardless(work: asyncio.Future[None]) -> None:
         raise cancelled
 
 
+# -- running one -------------------------------------------------------------------------------------------------------
+
+
 async def run(
     argv: Sequence[str],
     *,

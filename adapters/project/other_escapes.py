@@ -71,6 +71,9 @@ def _entries(folder: Path) -> tuple[set[str], set[str]]:
     return names, files
 
 
+# -- what leads outside ------------------------------------------------------------------------------------------------
+
+
 _LARGEST = 1_048_576
 
 

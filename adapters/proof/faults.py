@@ -115,6 +115,9 @@ def _walk(value: Any) -> Iterator[str]:
             return
 
 
+# -- what a verification found -----------------------------------------------------------------------------------------
+
+
 MOST: Final = 100
 """Faults that are reported; the rest of a log that has more is not read."""
 

@@ -39,6 +39,9 @@ class Clock:
         return (self._wall + time.clock_gettime_ns(self._id) - self._start) // 1_000_000
 
 
+# -- appending ---------------------------------------------------------------------------------------------------------
+
+
 KNOWN = 10_000
 """For how many streams the last hash is cached."""
 Head = tuple[int, bytes]

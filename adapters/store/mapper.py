@@ -184,6 +184,9 @@ def _blank(value: Any, digest: str) -> bool:
     return sum(_blank(part, digest) for part in value.values()) > 0
 
 
+# -- outlines: events without the fields that nobody reads -------------------------------------------------------------
+
+
 _ENVELOPE: Final = re.compile(
     rb'\{"at":(\d+),"actor":"([^"\\]*)",(?:"command":"([^"\\]*)"|"turn":"([^"\\]*)")(?:,"correlation":"([^"\\]*)")?'
     rb'(?:,"causation":"([^"\\]*)"|,"cause":(\d+))?,"data":\{'

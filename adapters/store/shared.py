@@ -64,6 +64,9 @@ class Vault(Protocol):
         """The owner of the token, the first time it is used."""
 
 
+# -- workspaces --------------------------------------------------------------------------------------------------------
+
+
 ShareForm = Literal["git", "kept", "large", "folder"]
 """`git`: its commits are in the store. `kept`: they were, until the session had ended. `large`: too large for that.
 `folder`: worked in where it is, without git."""

@@ -118,6 +118,9 @@ def _is_free(file: Path) -> bool:
     return False
 
 
+# -- claiming ----------------------------------------------------------------------------------------------------------
+
+
 log = logging.getLogger(__name__)
 
 _NEWS: Final = (TurnRequested, TurnAttemptFailed, TurnRetried, Settled, AgentSessionsCleared)

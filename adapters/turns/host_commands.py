@@ -112,6 +112,9 @@ def _message(job: Job, onto: str) -> str:
     return "\n".join([subject, "", *([title, ""] if title else []), f"Hansard-Session: {session.id}", ""])
 
 
+# -- preparing and validating ------------------------------------------------------------------------------------------
+
+
 class Commands(Protocol):
     """Runs the commands of a delivery."""
 

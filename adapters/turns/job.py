@@ -66,6 +66,9 @@ def said_before(now: Session, load: Load, request: TurnRequested, language: str)
     return conversation(exchanges[::-1], language)
 
 
+# -- the job -----------------------------------------------------------------------------------------------------------
+
+
 ENDED: Final = ("success", "cancelled", "done", "reset", "decided")
 """Statuses in which no one has to continue the session. A failed one may be retried."""
 LATEST: Final = 2**53

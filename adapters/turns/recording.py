@@ -45,6 +45,9 @@ class Jobs:
         return Job(lease, request.event, session, self._writer.load, ancestors(self._store, session))
 
 
+# -- recording its end -------------------------------------------------------------------------------------------------
+
+
 log = logging.getLogger(__name__)
 
 

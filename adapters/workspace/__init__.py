@@ -146,6 +146,9 @@ def _sizes(folder: Path, private: Sequence[Path]) -> Iterator[int]:
             yield looked.st_size if stat.S_ISREG(looked.st_mode) else 0
 
 
+# -- workspaces --------------------------------------------------------------------------------------------------------
+
+
 _SESSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 

@@ -121,6 +121,9 @@ def delete(path: Path) -> None:
     shutil.rmtree(path)
 
 
+# -- reading and writing while an agent may be changing things ---------------------------------------------------------
+
+
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 

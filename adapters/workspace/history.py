@@ -97,6 +97,9 @@ def offered(root: Path, session: str, commit: str) -> tuple[Path, str] | None:
     return None
 
 
+# -- blame -------------------------------------------------------------------------------------------------------------
+
+
 MOST_LINES: Final = 50_000
 MOST_COMMITS: Final = 10_000
 MOST_OLDER: Final = 1_000

@@ -140,6 +140,9 @@ def fingerprint(*parts: bytes) -> str:
     return digest.hexdigest()
 
 
+# -- commands that wait for their answer -------------------------------------------------------------------------------
+
+
 @dataclass(slots=True, eq=False)
 class Pending:
     """A command that waits for its answer or error, which goes to `future` (of `loop`, if it has one)."""

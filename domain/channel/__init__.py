@@ -122,6 +122,9 @@ def _message(words: str, like: OrchestrationRequest | None = None) -> ReceiveMes
     return ReceiveMessage(session_id="", opening=OrchestrationRequest(**fields | {"prompt": words}))
 
 
+# -- decisions ---------------------------------------------------------------------------------------------------------
+
+
 QUEUE = 100
 """Maximum number of waiting messages."""
 

@@ -145,6 +145,9 @@ def review_subject(delivery: Delivery) -> str:
     return "\n\n".join(f"{name}:\n{words}" for name, words in parts.items() if words)
 
 
+# -- the scope ---------------------------------------------------------------------------------------------------------
+
+
 def implemented(now: Now[Delivery]) -> Events:
     """Continue with the validation, unless there are changes outside the scope: then the iteration fails, or a person
     is asked."""

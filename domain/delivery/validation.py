@@ -15,6 +15,9 @@ from domain.session.validation import Stage, ValidationStep
 from domain.values.base import Value, absent
 from domain.values.sentences import Sentence, with_output
 
+# -- which commands are allowed (rule 8) -------------------------------------------------------------------------------
+
+
 Prefixes = tuple[tuple[str, ...], ...]
 """The prefixes of allowed commands, as arguments. If there are none, any command is allowed."""
 
@@ -36,6 +39,9 @@ def is_allowed(argv: Sequence[str], allowed: Prefixes) -> bool:
 def only(allowed: Prefixes) -> str:
     """The allowed commands, as the end of a sentence."""
     return Sentence("commands_allowed", commands=[f"`{shlex.join(prefix)}`" for prefix in allowed])
+
+
+# -- why a command failed ----------------------------------------------------------------------------------------------
 
 
 MOST: Final = 20
@@ -122,6 +128,9 @@ def failing(summary: str) -> str:
 def blocking(titles: Iterable[str]) -> str:
     """The blocking issues of a review, in any order."""
     return "issues " + "; ".join(sorted(title.casefold() for title in titles))
+
+
+# -- the baseline ------------------------------------------------------------------------------------------------------
 
 
 class Preparation(Value):

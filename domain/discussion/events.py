@@ -142,6 +142,9 @@ class Cancelled(Ending):
     reason: str = Field(default="", description="as the person gave it")
 
 
+# -- what a person sees and decides about ------------------------------------------------------------------------------
+
+
 _ENCODE: Final = json.JSONEncoder(sort_keys=True).encode
 
 
@@ -190,6 +193,9 @@ def suggested(feedback: Mapping[str, Any] | None) -> Choice | None:
     if feedback is None or feedback.get("problem") or feedback.get("error"):
         return None
     return _SUGGESTS.get(str(feedback.get("verdict")))
+
+
+# -- commands ----------------------------------------------------------------------------------------------------------
 
 
 POLICY = "discussion@1"

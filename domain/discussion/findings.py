@@ -56,6 +56,9 @@ def content_of(session: Session, text: Text, whole: Whole) -> str:
             return whole(text)
 
 
+# -- feedback and points without agreement -----------------------------------------------------------------------------
+
+
 Feedback = dict[str, Any]
 
 _NOTHING_READ: dict[str, Feedback] = {

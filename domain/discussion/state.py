@@ -86,6 +86,9 @@ class DebateChart(Chart):
 TABLES: dict[str, ChartTable] = {"review": ChartTable(ReviewChart), "debate": ChartTable(DebateChart)}
 
 
+# -- the state ---------------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundContribution:
     """A contribution to a round."""

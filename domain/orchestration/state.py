@@ -91,6 +91,9 @@ def status(state: str) -> Status:
             return "active"
 
 
+# -- the state ---------------------------------------------------------------------------------------------------------
+
+
 AGENT = "agent:"
 """What a review of an agent's work is about, followed by the agent's place in the plan."""
 

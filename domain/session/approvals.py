@@ -79,6 +79,9 @@ def missing(policy: DecisionPolicy, choices: Iterable[str], votes: Iterable[Vote
     return {choice: max(0, policy.approvers - votes_by_choice[choice]) for choice in choices}
 
 
+# -- permissions -------------------------------------------------------------------------------------------------------
+
+
 PermissionChoice = Literal["allow", "deny"]
 LONGEST_TITLE: Final = 16_000
 Title = Annotated[str, Field(max_length=LONGEST_TITLE)]

@@ -87,6 +87,9 @@ class Release(Command):
     requests: tuple[TurnRequested, ...] = ()
 
 
+# -- redactions --------------------------------------------------------------------------------------------------------
+
+
 REDACTED: Final = "[redacted]"
 """What readers get in place of the text."""
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]

@@ -26,6 +26,9 @@ def milliseconds(text: str) -> int:
     return (when - _EPOCH) // timedelta(milliseconds=1)
 
 
+# -- values, events, commands ------------------------------------------------------------------------------------------
+
+
 INLINE_BYTES = 16_384
 """A text with more UTF-8 bytes than this is stored once, by its digest; events that refer to it keep its beginning."""
 

@@ -133,6 +133,9 @@ def _closing(bare: str, begin: int, stop: int) -> int | None:
     return None
 
 
+# -- strict decoding ---------------------------------------------------------------------------------------------------
+
+
 JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
 
 MAX_DEPTH = 64

@@ -101,6 +101,9 @@ def each(apply: Callable[[Database, Recorded], None]) -> Apply:
     return applied
 
 
+# -- what no view reads ------------------------------------------------------------------------------------------------
+
+
 _PROMPTED: Final = frozenset(
     {
         "prompt", "context", "reads", "expects", "lane", "access", "ordinal", "role_ordinal", "agent_session",
@@ -120,6 +123,9 @@ OMITTED: Final[Omitted] = {
         (ActivityRecorded, AgentSessionsCleared, ArtifactCreated, ChildRequested, WorkReported, *CHANNEL_EVENTS)
     ),
 }
+
+
+# -- tables made from dataclasses: the columns of a row are declared once ----------------------------------------------
 
 
 R = TypeVar("R", bound="DataclassInstance")

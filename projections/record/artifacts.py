@@ -68,6 +68,9 @@ def texts(log: Histories, session_id: str, artifact: Artifact) -> tuple[Text, Te
     return recorded.event.content, recorded.event.patch
 
 
+# -- the result --------------------------------------------------------------------------------------------------------
+
+
 def result_of(session: Session, planned: Collection[str], scope: PathScope = EVERYTHING) -> ResultView | None:
     """None as long as nothing has changed. `planned` are the files and folders that the request or the plan named,
     relative to the workspace."""

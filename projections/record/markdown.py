@@ -91,6 +91,9 @@ def item(label: str, words: str, *, limit: int) -> str:
     return f"- {label}:\n\n{quote(cut, indent='  ')}\n"
 
 
+# -- texts of ours: marks ----------------------------------------------------------------------------------------------
+
+
 _MARK: Final = re.compile("\x02([^\x02\x03]*)\x03")
 _BETWEEN: Final = "\x1f"
 _NAMED, _SENTENCE = "=", "!"

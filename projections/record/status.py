@@ -37,6 +37,9 @@ def why(cause: str | None) -> str:
     return _WHY.get(cause or "", "A person decides.")
 
 
+# -- how it ended ------------------------------------------------------------------------------------------------------
+
+
 ROOM: Final = "projections.record"
 _PHRASES: Final[Mapping[str, str]] = {
     CHECKPOINT_DONE: "outcome.checkpoint",

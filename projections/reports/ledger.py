@@ -76,6 +76,9 @@ def ordered(value: object) -> tuple[int, str | int]:
             return (2, str(value))
 
 
+# -- facts -------------------------------------------------------------------------------------------------------------
+
+
 Values = Mapping[str, Any]
 """Columns of a fact: `what` it is, and its figures."""
 Reader = Callable[[Database, Recorded], Values | None]

@@ -118,6 +118,9 @@ def belonging(owner: str | None, repository: str | None) -> Belonging:
 EVERYTHING: Final = Belonging()
 
 
+# -- how a session ended -----------------------------------------------------------------------------------------------
+
+
 CHECKS: Final = 3
 """How many validation commands are kept."""
 ENDING_EVENTS: Final = (

@@ -75,6 +75,9 @@ class OpenTurns:
         self._changed[key] = (*row[:4], event.fallback_agent or row[4], *row[5:9], event.attempt + 1, until, reason)
 
 
+# -- permissions that agents ask for -----------------------------------------------------------------------------------
+
+
 @dataclass(slots=True)
 class QuestionRow:
     """`position` and `since` are of its event; `paths` is JSON."""

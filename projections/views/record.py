@@ -143,6 +143,9 @@ class ChangesView(View):
     patch: str = Field(description="a unified diff; of a binary file it only says that it differs")
 
 
+# -- turns -------------------------------------------------------------------------------------------------------------
+
+
 TurnState = Literal["queued", "running", "waiting", "answered", "failed", "cancelled"]
 
 

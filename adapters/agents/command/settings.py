@@ -261,6 +261,9 @@ def _names_text(names: frozenset[str]) -> str:
     return ", ".join(f"{{{name}}}" for name in sorted(names))
 
 
+# -- the `acp` adapter -------------------------------------------------------------------------------------------------
+
+
 class AcpSettings(ProgramSettings):
     """`argv` starts the agent, which then communicates over its standard input and output. All other settings of the
     program mean the same as for a command. `auth_method` is the login to choose if the agent requires a choice."""

@@ -68,6 +68,9 @@ class ModelSettings(Value):
         return "settings.model: is missing" if self.model is None else None
 
 
+# -- chat completions --------------------------------------------------------------------------------------------------
+
+
 Message = Mapping[str, Any]  # JSON of an external endpoint
 Say = Callable[[Voice, str], None]
 

@@ -74,6 +74,9 @@ def again(problem: str, language: str) -> str:
     return _WORDS["ko" if language == "ko" else "en"].format(problem=problem)
 
 
+# -- the conversation before it ----------------------------------------------------------------------------------------
+
+
 TOTAL: Final = 24_000
 """Maximum length of a digest; the latest turns are kept."""
 QUESTION: Final = 600

@@ -125,6 +125,9 @@ class PostgresTurns(SqlTurns):
             return self._released(connection, worker)
 
 
+# -- a log that is only read -------------------------------------------------------------------------------------------
+
+
 class SealedDatabase(LargeTexts):
     """The log in a database. It never writes."""
 

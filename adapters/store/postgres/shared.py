@@ -39,6 +39,9 @@ def live(connection: PostgresConnection) -> list[Node]:
     return [Node(*row) for row in rows]
 
 
+# -- news of what others write -----------------------------------------------------------------------------------------
+
+
 CHANNEL: Final = "hansard"
 _LOOK_SECONDS: Final = 0.5
 _PAUSE: Final = 1.0
@@ -72,6 +75,9 @@ class Listening:
             while not self._stopped.is_set():
                 for _ in connection.raw.notifies(timeout=_LOOK_SECONDS, stop_after=1):
                     self._woken()
+
+
+# -- workspaces --------------------------------------------------------------------------------------------------------
 
 
 SCHEMA: Final = """

@@ -184,6 +184,9 @@ def _forget_sign_ins(copy: sqlite3.Connection) -> None:
         copy.commit()
 
 
+# -- a log that is only read -------------------------------------------------------------------------------------------
+
+
 _BUSY_SECONDS = 5.0
 UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
 """Errors of a damaged file; the second where SQLite's own message quotes bytes that are not UTF-8."""

@@ -175,6 +175,9 @@ def _tell(waiter: Waiter, lease: Lease | None) -> None:
         waiter.answer.set_result(lease)
 
 
+# -- leases ------------------------------------------------------------------------------------------------------------
+
+
 Loss = Literal["settled", "cancelled", "waiting", "elsewhere", "deadline", "timeout"]
 
 

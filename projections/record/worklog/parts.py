@@ -110,6 +110,11 @@ def _newest(rows: list[LogRow], count: int) -> Iterator[LogRow]:
 
 TITLE, RESULT, PLAN = 80, 500, 4_000
 """Characters of the title, of an agent's result, of a plan or a synthesis."""
+
+
+# -- rows --------------------------------------------------------------------------------------------------------------
+
+
 _BY = ("person", "policy", "cancelled")
 
 
