@@ -87,6 +87,9 @@ _KNOWN: Final = (
     ),
 )
 
+_NOT_STARTED = re.compile(r": (?:.*\b(?:not found|no such file or directory|permission denied|is a directory)|cannot execute.*)$", re.I)
+"""The last line of a shell, or of `env`, that could not start a program; its exit code is 126 or 127."""
+
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)\b")
 _WAIT = re.compile(
@@ -105,6 +108,13 @@ def last_lines(text: str) -> str:
         if line.strip() and not _TRACE.match(line) and line not in latest[-3:]:
             latest.append(line)
     return "\n".join(latest[-LINES:])[-TAIL:].strip()
+
+
+def code_of_exit(exit_code: int | None, output: str) -> FailureCode:
+    """What a bad exit means, unless its text says more: a wrapper whose program is not there would fail again and
+    again, like a program that is not there itself."""
+    was_not_started = exit_code in (126, 127) and _NOT_STARTED.search(output.rpartition("\n")[2])
+    return "refused" if was_not_started else "crash"
 
 
 def failure_of(code: FailureCode, why: str, *, output: str = "", rules: Iterable[Rule] = ()) -> Failure:

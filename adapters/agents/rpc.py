@@ -10,7 +10,7 @@ import orjson
 from adapters.agents.activity import Activity, tail
 from adapters.agents.command.call import Call
 from adapters.agents.command.settings import IDLE_SECONDS, CommandSettings
-from adapters.agents.failures import failure_of, last_lines
+from adapters.agents.failures import code_of_exit, failure_of, last_lines
 from adapters.agents.port import Turn
 from adapters.fence import Fence
 from adapters.processes import Finished, Input, run
@@ -201,7 +201,8 @@ class Program:
             case _:
                 lines = self._call.scrub(last_lines(finished.stderr))
                 why = because(Sentence("program_ended", number=finished.exit_code), lines)
-                return failure_of("crash", why, output=lines, rules=self._settings.failures)
+                code = code_of_exit(finished.exit_code, lines)
+                return failure_of(code, why, output=lines, rules=self._settings.failures)
 
     def _over(self, limit: str) -> Failure:
         if limit == "timeout":

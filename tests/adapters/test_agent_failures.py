@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapters.agents.failures import Rule, failure_of, last_lines, recognised, wait_of
+from adapters.agents.failures import Rule, code_of_exit, failure_of, last_lines, recognised, wait_of
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,23 @@ def test_rules_of_the_team_come_first() -> None:
 def test_what_needs_a_person_is_not_retryable() -> None:
     retryable = {code: failure_of(code, "x").retryable for code in ("auth", "refused", "limit", "deadline", "network")}
     assert retryable == {"auth": False, "refused": False, "limit": False, "deadline": False, "network": True}
+
+
+@pytest.mark.parametrize(
+    ("output", "exit_code", "code"),
+    [
+        ("/usr/bin/env: \u2018node\u2019: No such file or directory", 127, "refused"),
+        ("sh: 1: exec: claude: not found", 127, "refused"),
+        ("bash: line 1: claude: command not found", 127, "refused"),
+        ("bash: /opt/claude: cannot execute: required file not found", 126, "refused"),
+        ("Starting.\nsh: 1: /opt/claude: Permission denied", 126, "refused"),
+        ("sh: 1: claude: not found", 1, "crash"),
+        ("sh: 1: rg: not found\nThe search failed.", 127, "crash"),
+        ("", 127, "crash"),
+        ("sh: 1: claude: not found", None, "crash"),
+    ],
+)
+def test_only_a_wrapper_whose_program_cannot_be_started_is_not_asked_again(
+    output: str, exit_code: int | None, code: str
+) -> None:
+    assert code_of_exit(exit_code, output) == code

@@ -157,6 +157,13 @@ def test_a_crash_reports_the_end_of_the_error_output(command: CommandSubject) ->
     assert len(failure.detail) <= 2_100
 
 
+def test_a_wrapper_whose_program_is_not_there_is_not_retried(command: CommandSubject) -> None:
+    failure = ask(command.ordered(orders={"complain": "sh: 1: claude: not found", "exit": 127})).failure
+    assert failure is not None
+    assert (failure.code, failure.retryable) == ("refused", False)
+    assert failure.detail == "The program ended with exit code 127: sh: 1: claude: not found"
+
+
 def test_a_banner_is_not_part_of_the_answer(command: CommandSubject) -> None:
     (command.folder / "said").write_text("Tool v1\nModel: x\n\nThe plan.\nA Model: of it.\nTokens: 7\n")
     seen: list[Activity] = []

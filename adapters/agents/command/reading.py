@@ -15,7 +15,7 @@ from adapters.agents.activity import Activity, described, tail
 from adapters.agents.command.call import AgentConversation, Call, program_id
 from adapters.agents.command.output import Message, error_of, has_final, messages, model_of, text_of, usage_of
 from adapters.agents.command.settings import CommandSettings
-from adapters.agents.failures import LINES, TAIL, failure_of, last_lines
+from adapters.agents.failures import LINES, TAIL, code_of_exit, failure_of, last_lines
 from adapters.agents.port import PermissionDesk, Reply, RequestedTool, Turn
 from adapters.agents.streams import activities
 from adapters.processes import Finished, Input, Pauses
@@ -134,7 +134,8 @@ class Run:
             case "output" | "disk":
                 return Failure.of("limit", finished.detail)
             case "exit" if finished.exit_code != 0:
-                return self._failed("crash", Sentence("program_ended", number=finished.exit_code), output)
+                code = code_of_exit(finished.exit_code, self._error_message(output))
+                return self._failed(code, Sentence("program_ended", number=finished.exit_code), output)
             case _:
                 return None
 
