@@ -87,7 +87,10 @@ _KNOWN: Final = (
     ),
 )
 
-_NOT_STARTED = re.compile(r": (?:.*\b(?:not found|no such file or directory|permission denied|is a directory)|cannot execute.*)$", re.I)
+_NOT_STARTED = re.compile(
+    r": (?:.*\b(?:not found|no such file or directory|permission denied|is a directory)|cannot execute.*)$",
+    re.IGNORECASE,
+)
 """The last line of a shell, or of `env`, that could not start a program; its exit code is 126 or 127."""
 
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}

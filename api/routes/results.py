@@ -135,11 +135,14 @@ def show_blame(request: Request) -> Response:
 def _repository(request: Request) -> tuple[Path, list[tuple[str, int]]]:
     """A repository that sessions have worked on, and these, oldest first, with their versions."""
     repository = request.query_params.get("repository", "")
+    if not repository.startswith("/") or "\0" in repository:
+        detail = "should be the absolute path of a repository"
+        raise Problem(422, f"repository: {detail}", errors=[{"pointer": "/repository", "detail": detail}])
     with system(request).reading() as db:
         folders = overview.worked_on(db)
     top = Path(repository).resolve()
     inside = {folder for folder in {folder for folder, _, _ in folders} if Path(folder).resolve().is_relative_to(top)}
-    if not repository or not inside:
+    if not inside:
         raise Unknown(Sentence("no_session_on_repository", given=repository))
     return top, [(name, version) for folder, name, version in folders if folder in inside]
 
