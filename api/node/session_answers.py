@@ -6,11 +6,12 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import Final, Protocol
 
 from adapters.agents.team import Team, load
 from adapters.store import StoreError
+from adapters.store.port import Store
 from adapters.turns.routing import place_of
 from api.node.local_files import ANSWER, code
 from api.system import System
@@ -19,9 +20,11 @@ from domain.kinds import KINDS, allowed_actions
 from domain.session.history import TextRedacted
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
+from projections.engine.ports import Database
 from projections.engine.snapshots import Snapshot, Snapshots
 from projections.record.session import view
 from projections.record.state import Sessions
+from projections.sessions.row import ROWS
 from projections.views.record import SessionAnswer
 from projections.views.session import SessionView, TurnView
 from projections.views.sessions import SessionItem
@@ -50,6 +53,26 @@ def marked(view: SessionView, session: Session, team: Team, machine: str | None 
     agents that this service does not have. `machine`: all of them wait for it, as it alone has the workspace."""
     turns = tuple(_with_place(turn, session, team) for turn in view.outstanding_turns)
     return view.model_copy(update={"outstanding_turns": waiting_for_machine(turns, machine)})
+
+
+class OwnerSource(Protocol):
+    """Where it is recorded who started a session."""
+
+    @property
+    def store(self) -> Store: ...
+
+    def reading(self) -> AbstractContextManager[Database]: ...
+
+
+def owned(view: SessionView, session: Session, source: OwnerSource) -> SessionView:
+    """The view with who started the session and where, as lists have it; while they lag, as its first event has it."""
+    row = None
+    with suppress(StoreError), source.reading() as db:
+        row = ROWS.get(db, [session.id]).get(session.id)
+    if row is not None:
+        return view.model_copy(update={"owner": row.owner, "repository": row.repository})
+    first = source.store.history(session.id, limit=1)[0]
+    return view.model_copy(update={"owner": first.causation.actor, "repository": session.workspace})
 
 
 def waiting_for_machine(turns: tuple[TurnView, ...], machine: str | None) -> tuple[TurnView, ...]:
@@ -83,7 +106,7 @@ _LARGEST: Final = 400_000
 _log = logging.getLogger(__name__)
 
 
-class AnswerSource(Protocol):
+class AnswerSource(OwnerSource, Protocol):
     """What answers are made from."""
 
     @property
@@ -144,7 +167,7 @@ class AnswerKeeper:
         if session is None or session.open_children:
             return
         answer = SessionAnswer(
-            session=marked(view(session), session, self._team),
+            session=owned(marked(view(session), session, self._team), session, self._source),
             available_commands=allowed(session, self._source.sessions.get),
         )
         state = answer.json_bytes().decode()

@@ -54,7 +54,7 @@ async def ready(request: Request) -> Response:
     inside = system(request)
     failure = await asyncio.to_thread(inside.store.failure) if inside.store.failing else None
     figures = await asyncio.to_thread(_figures, inside, failure)
-    response = _answer(figures) if request.state.actor else Response(headers=answer_headers())
+    response = _answer(figures) if may_read(request) else Response(headers=answer_headers())
     if figures.status != "ready":
         response.status_code = 503
         response.headers["Retry-After"] = "1"

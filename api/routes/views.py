@@ -12,7 +12,7 @@ from adapters.store.texts import spelled_out, whole
 from api.http.problems import of_field
 from api.http.requests import MOST, answer_headers, caught_up, has_it_already, limit, number, only, read_after, system
 from api.http.streams import stream_log, stream_session, wants_stream
-from api.node.session_answers import allowed, marked, marked_list
+from api.node.session_answers import allowed, marked, marked_list, owned
 from api.routes.spans import span
 from domain.channel import Channel, channel_id
 from domain.kinds import KINDS, STATUSES, TOPICS, allowed_actions
@@ -108,8 +108,9 @@ def show_session(request: Request) -> Response:
     if request.query_params.get("include") == "events":
         history = system(request).store.history(session.id, upto=session.version, limit=MOST)
         events = _envelopes(request, history)
+    shown = marked(view(session), session, system(request).team, machine)
     body = SessionAnswer(
-        session=marked(view(session), session, system(request).team, machine),
+        session=owned(shown, session, system(request)),
         available_commands=_allowed(request, session),
         events=events,
     )

@@ -77,6 +77,8 @@ class SessionView(Listed):
     permission_requests: tuple[PermissionRequestView, ...] | None = Field(
         default=None, exclude_if=absent, description="the permissions that agents are waiting for, oldest first"
     )
+    owner: str | None = Field(default=None, description="who started it")
+    repository: str | None = Field(default=None, description="the workspace it was started on")
     held: bool = Field(description="a fork that stopped where no recorded answer fits; `continue` resumes it")
     workspace: str | None
     fence: FenceLevel | None = Field(default=None, description="the weakest sandbox of a turn; null if nothing was run")

@@ -1,6 +1,7 @@
 """Whose sessions wait, and where: the inbox filtered by owner and repository, for keys of two people."""
 
 import hashlib
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,6 +43,28 @@ def spent(client: TestClient, who: str, folder: Path) -> str:
 
 def listed(client: TestClient, **query: str) -> list[str]:
     return [item["sessionId"] for item in client.get("/api/decisions", params=query).json()["items"]]
+
+
+def test_a_session_names_its_owner_and_repository_as_lists_do(client: TestClient, tmp_path: Path) -> None:
+    theirs = spent(client, "ben", tmp_path / "tariff")
+    body = {"kind": "orchestration", "prompt": "Plan it", "triage": "orchestrate", "planReview": {"enabled": True}}
+    plan = json.dumps({"subtasks": [{"agent": "Backend", "role": "custom", "task": "Do it"}]})
+    team = {"employees": [{"name": "Backend", "role": "custom"}], "scenario": {"replies": {"planner": [plan]}}}
+    client.headers.update(of("ben"))
+    parent = begun(client, body | team)
+    client.headers.update(of("ada"))
+    until(lambda: listed(client, needs="decision"), what="the debate about the plan")
+    fork = client.post(f"/api/sessions/{theirs}/fork", json={"atVersion": 3, "mode": "stop"}).json()
+    forked = fork["sessionId"]
+    rows = client.get("/api/sessions", headers={"Read-After": str(fork["position"])}).json()["items"]
+    items = {item["id"]: item for item in rows}
+    child = items[parent]["children"][0]
+    where = str(tmp_path / "tariff")
+    owners = {theirs: ("person:ben", where), parent: ("person:ben", None), child: ("person:ben", None)}
+    for session_id, expected in (owners | {forked: ("person:ada", where)}).items():
+        session = client.get(f"/api/sessions/{session_id}").json()["session"]
+        assert (session["owner"], session["repository"]) == expected
+        assert (items[session_id]["owner"], items[session_id]["repository"]) == expected
 
 
 def test_what_waits_is_filtered_by_owner_and_repository(client: TestClient, tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ def test_a_running_delivery() -> None:
         "parent": None,
         "children": [],
         "forkedFrom": None,
+        "owner": None,
+        "repository": None,
         "held": False,
         "outstandingTurns": [
             {
