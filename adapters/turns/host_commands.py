@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, Protocol, TypedDict
 
 from adapters import processes
-from adapters.project.escapes import hidden_program, inspect, missing_packages
+from adapters.project.escapes import Inspection, hidden_program, inspect, missing_packages
 from adapters.turns.fencing import Fencing
 from adapters.turns.job import Job, workspace_of
 from adapters.turns.live import Live
@@ -202,35 +202,43 @@ async def prepare(
 async def validated(
     job: Job, *, workspaces: Workspaces, home: Path, fencing: Fencing, settings: ValidationSettings, observe: Observe
 ) -> RecordValidation:
-    """The validation of an iteration. A new folder is prepared first."""
+    """The validation of an iteration. A new folder is prepared first. Without a baseline, it is checked here whether
+    something else would be tested instead: a success would prove nothing."""
+    assert isinstance(job.session, Delivery), "only deliveries validate"
     place, setup = await ready(
         job, workspaces=workspaces, home=home, fencing=fencing, settings=settings, observe=observe
     )
     failure = unready(Baseline(setup=setup))
+    if failure is None and not job.session.baseline:
+        inspection = await _inspect(job.session.steps, place, settings)
+        failure, place = unready(Baseline(escapes=inspection.escapes)), place.also(dict(inspection.env))
     if failure is None:
         return await validate(job, place=place, settings=settings)
     return RecordValidation(turn_id=job.lease.turn_id, attempt=job.lease.attempt, passed=False, failure=failure)
 
 
-async def _baseline(
-    steps: Sequence[ValidationStep], place: CommandPlace, settings: ValidationSettings, setup: tuple[SetupCommand, ...]
-) -> Baseline:
+async def _inspect(steps: Sequence[ValidationStep], place: CommandPlace, settings: ValidationSettings) -> Inspection:
     async def probe(argv: Sequence[str], extra: Mapping[str, str]) -> str:
         step = ValidationStep(stage="custom", command=argv[0], argv=tuple(argv))
         quiet = replace(place.also(extra), observe=lambda _: None)  # a question of ours, not a command of the person's
         finished = await run_step(step, quiet, settings, anything=True)
         return finished.stdout if finished.exit_code == 0 else ""
 
-    whole = processes.clean_environment(place.env, home=place.home)
-    inspection = await inspect(
+    return await inspect(
         place.folder,
         steps,
-        whole,
+        processes.clean_environment(place.env, home=place.home),
         probe,
         checkout=place.checkout,
         linked=place.grant.linked,
         fenced=place.fence().level != "none",
     )
+
+
+async def _baseline(
+    steps: Sequence[ValidationStep], place: CommandPlace, settings: ValidationSettings, setup: tuple[SetupCommand, ...]
+) -> Baseline:
+    inspection = await _inspect(steps, place, settings)
     env = {name: relative(value, place.top) for name, value in inspection.env}
     ran = [await _run(step, place.also(dict(inspection.env)), settings) for step in steps]
     return Baseline(commands=tuple(ran), setup=setup, escapes=inspection.escapes, env=env)

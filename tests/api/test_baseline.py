@@ -313,6 +313,17 @@ def test_broken_work_never_succeeds(client: httpx.Client, tmp_path: Path, layout
         assert asked(client, found) == ["prepare"]
 
 
+@pytest.mark.parametrize("layout", [src, console_script, isolated, npm, cargo], ids=lambda layout: layout.__name__)
+def test_nor_does_it_without_a_baseline(client: httpx.Client, tmp_path: Path, layout: Layout) -> None:
+    """What the commands would test is then checked when they run."""
+    folder, command, file = layout(tmp_path)
+    found = run(client, folder, command, {file: "def price():\n    return 0\n"}, baseline=False)
+    assert found["status"] == "failed"
+    escaped = layout in ESCAPED
+    assert found["reason"] == ("validation_escapes_workspace" if escaped else "budget_exhausted"), found["finalSummary"]
+    assert ("retry" in client.get(f"/api/sessions/{found['id']}").json()["availableCommands"]) is escaped
+
+
 @pytest.mark.parametrize("layout", WON, ids=lambda layout: layout.__name__)
 def test_whole_work_succeeds(client: httpx.Client, tmp_path: Path, layout: Layout) -> None:
     folder, command, _ = layout(tmp_path)
