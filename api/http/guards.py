@@ -70,6 +70,12 @@ def check_scope(request: Request, method: str, path: str) -> None:
         raise Problem(403, Sentence("scope_needed", needed=scope, held=held or ""), scope=scope)
 
 
+def may_read(request: Request) -> bool:
+    """Whether the caller has a key with which one may read."""
+    held = getattr(request.state, "scope", None)
+    return held is not None and "read" in _ALLOWS[held]
+
+
 Given = Mapping[bytes, str]
 """The headers of a request by lower-case name; of several with the same name, the first one."""
 OPEN: Final = frozenset({"/healthz", "/readyz", "/login"})

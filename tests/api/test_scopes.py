@@ -81,6 +81,11 @@ def test_a_route_lets_in_who_has_its_scope(client: TestClient, method: str, path
         assert client.request(method, address, headers=of(name)).status_code == 401, name
 
 
+def test_only_who_may_read_sees_the_figures_of_readiness(client: TestClient) -> None:
+    shown = {name: bool(client.get("/readyz", headers=of(name)).content) for name in SCOPES}
+    assert shown == {name: "read" in ALLOWED[name] for name in SCOPES}
+
+
 @pytest.mark.parametrize(
     ("verb", "scope"), [("decision", "decide"), ("budget", "decide"), ("cancel", "operate"), ("fork", "operate")]
 )
