@@ -14,7 +14,7 @@ from api.cli import exits
 from api.cli.activity import StallWatch
 from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed
-from api.cli.labels import sentence
+from api.cli.labels import recorded, sentence
 from api.cli.options import HERE, AsJson, Id, Json, Where
 from api.cli.repository import (
     Result,
@@ -28,8 +28,10 @@ from api.cli.repository import (
     try_git,
     uncommitted,
 )
+from api.cli.session import reason_of
 from api.cli.terminal import counted, paint, put, put_document, put_json, say, visible
 
+_FINISHED: Final = ("success", "done", "checkpoint")
 _COLOURS: Final = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -67,6 +69,7 @@ async def apply(session: Id, /, *, where: Where = HERE) -> int:
     """
     async with connected(where) as api:
         result = await result_of(api, session)
+    _note_status(result)
     paths = [file["path"] for file in result.changes["files"]]
     refuse(sentence("These files have uncommitted changes:"), uncommitted(result.top, paths))
     patch = result.changes["patch"]
@@ -100,6 +103,7 @@ async def merge(
     """
     async with connected(where) as api:
         result = await result_of(api, session)
+    _note_status(result)
     if result.commit is None:
         name = result.changes["branch"] or result.changes["head"]
         raise Failed(
@@ -121,6 +125,15 @@ async def merge(
     merged = "{branch} already has these changes." if _head(result.top) == before else "Merged into {branch}."
     say(sentence(merged, branch=branch))
     return exits.OK
+
+
+def _note_status(result: Result) -> None:
+    """Say so if the work is not finished, before it gets into the checkout."""
+    status, reason = str(result.session["status"]), reason_of(result.session)
+    if status not in _FINISHED:
+        words = f"{recorded('status', status)} ({reason})" if reason else recorded("status", status)
+        note = "Session {id}: {status}. Its changes may not have passed validation or review."
+        say(sentence(note, id=result.session["id"], status=words))
 
 
 async def pr(session: Id, /, *, where: Where = HERE) -> int:

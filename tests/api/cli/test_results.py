@@ -141,7 +141,7 @@ def test_merge_keeps_the_agents_commits(hansard: Hansard, here: Path, delivered:
     assert hansard("merge", delivered).code == 0
     assert git(here, "show", "HEAD:a.txt").endswith("THREE")
     assert "via Hansard" in git(here, "log", "--format=%an")
-    assert "main already has these changes." in hansard("merge", delivered).err
+    assert hansard("merge", delivered).err == "main already has these changes.\n"
     assert "main already has these changes." in hansard("merge", delivered, "--squash").err
 
 
@@ -164,7 +164,13 @@ def test_a_cancelled_delivery_keeps_its_changes(hansard: Hansard, here: Path, tm
     session = said.json
     assert (said.code, session["result"]["branch"]) == (7, None)
     assert git(here, "branch", "--format=%(refname:short)") == "main"
-    assert hansard("merge", session["id"]).code == 0
+    note = f"Session {session['id']}: failed (budget exhausted). Its changes may not have passed validation or review."
+    applied = hansard("apply", session["id"])
+    assert (applied.code, applied.err.splitlines()[0], applied.out) == (0, note, "")
+    git(here, "checkout", "--quiet", ".")
+    git(here, "clean", "-fdq")
+    merged = hansard("merge", session["id"])
+    assert (merged.code, merged.err.splitlines()[0]) == (0, note)
     assert git(here, "show", "HEAD:a.txt").endswith("THREE")
 
 
