@@ -221,6 +221,8 @@ def _one_line(value: object) -> str:
 
 _COMPUTED: Final[Mapping[str, Callable[[Places], str]]] = {
     "took": _took,
+    "actor": lambda places: str(places.data.get("actor") or "").removeprefix("person:"),
+    "deadline": lambda places: f"{str(places.data.get('deadline') or '')[:16].replace('T', ' ')} UTC",
     "red": lambda places: ", ".join(f"`{each['command']}`" for each in places.data["commands"] if not each["passed"]),
     "remedy": _remedy,
     "retry": lambda places: str(places.data.get("retryAt") or "")[11:19],

@@ -6,6 +6,7 @@ with a broken workspace there.
 
 import json
 import os
+import re
 import subprocess
 import sys
 import venv
@@ -176,6 +177,8 @@ def test_a_failing_set_up_asks_no_agent(client: httpx.Client, tmp_path: Path) ->
     found = run(client, repository(tmp_path / "shop", **{"hansard.toml": settings}), "true")
     assert (found["reason"], asked(client, found)) == ("setup_failed", ["prepare"])
     assert "no lock file" in found["finalSummary"]
+    head = client.get(f"/sessions/{found['id']}", headers={"Accept": "text/html"}).text
+    assert re.search(r'<p class="why">.*<b>The set-up command `.*` failed .*Then retry the delivery', head)
 
 
 # -- layouts with the trap: no false green -----------------------------------------------------------------------------

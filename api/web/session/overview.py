@@ -38,7 +38,7 @@ def head(context: PanelContext) -> dict[str, Any]:
     return {
         "lead": begins,
         "why": "" if because and because == sentence else cut(context.worded(sentence), SENTENCE),
-        "because": "" if begins else cut(context.worded(because), BECAUSE),
+        "because": "" if begins else cut(context.worded(because), SENTENCE if _unready(context) else BECAUSE),
         "because_at": cause.version if cause else None,
         "result": _handed_over(context),
         "asked": owner(asked_by(context)),
