@@ -65,6 +65,8 @@ def outcome(view: Mapping[str, Any], language: Language) -> str:
     match view:
         case {"kind": "orchestration", "status": "partial", "reason": "rounds"} if recorded:
             return _unfinished(view, say)
+        case {"kind": "delivery", "status": "success", "result": None} if recorded != "success":
+            return say.fill("outcome.unchanged", {"n": view.get("iteration")})
         case {"kind": "delivery", "status": "success"} if recorded != "success" and language != "en":
             branch = (view.get("result") or {}).get("branch")
             key = "outcome.delivered" if branch else "outcome.delivered_only"
