@@ -50,6 +50,8 @@ _PHRASES: Final[Mapping[str, str]] = {
     "cancelled": "outcome.cancelled",
 }
 """The default summary."""
+_BRANCH: Final = " Branch hansard/"
+"""How the summary of a success names its branch."""
 
 
 def outcome(view: Mapping[str, Any], language: Language) -> str:
@@ -65,8 +67,10 @@ def outcome(view: Mapping[str, Any], language: Language) -> str:
     match view:
         case {"kind": "orchestration", "status": "partial", "reason": "rounds"} if recorded:
             return _unfinished(view, say)
-        case {"kind": "delivery", "status": "success", "result": None} if recorded != "success":
-            return say.fill("outcome.unchanged", {"n": view.get("iteration")})
+        case {"kind": "delivery", "status": "success", "result": None} if _BRANCH in recorded:
+            delivered = say.fill("outcome.delivered_only", {"n": view.get("iteration")})
+            summary = recorded.rpartition(_BRANCH)[0] if language == "en" else delivered
+            return say.fill("outcome.unchanged", {"summary": summary})
         case {"kind": "delivery", "status": "success"} if recorded != "success" and language != "en":
             branch = (view.get("result") or {}).get("branch")
             key = "outcome.delivered" if branch else "outcome.delivered_only"

@@ -175,7 +175,9 @@ def test_a_cancelled_delivery_keeps_its_changes(hansard: Hansard, here: Path, tm
 
 
 def test_without_changes_there_is_nothing_to_take(hansard: Hansard, here: Path) -> None:
-    assert hansard("run", "-t", "Look", "-f", "a.txt", "--test", "true").code == 0
+    said = hansard("run", "-t", "Look", "-f", "a.txt", "--test", "true")
+    summary = "Success on iteration 1. Validated by true. Review approved (score 100). Nothing was changed."
+    assert said.code == 0 and f"summary  {summary}\n" in said.out, said.out
     said = hansard("apply", "latest")
     assert said.code == 4 and "changed nothing" in said.err
 
