@@ -1,4 +1,4 @@
-"""The pages of a session while its agents work."""
+"""The pages of a session while its agents work, and once they have stopped."""
 
 import re
 from datetime import datetime
@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 from playwright.sync_api import Browser, expect
 
-from tests.api.scenes import two_iterations
+from tests.api.scenes import begun, reached, two_iterations
 from tests.api.server import Server, delivery, events, start
 from tests.browser.browsing import PATIENCE_MS, Browsing, browsing, live
 
@@ -75,3 +75,10 @@ def test_who_worked_when_has_the_reader_s_clock_and_without_script_the_time_sinc
     with browsing(browser, server.url, java_script_enabled=False) as site:
         page = site.tab(f"/sessions/{session_id}")
         expect(page.locator("#gantt .tick[data-wall]").first).to_have_text(re.compile(r"^0[.:]0"))
+
+
+def test_the_one_lane_of_a_failed_session_has_no_gap_below_it(site: Browsing, server: Server) -> None:
+    session_id = reached(server.client, begun(server.client, delivery({"planner": [{"error": "auth"}]})), "failed")
+    page = site.tab(f"/sessions/{session_id}")
+    gap = "(box) => box.getBoundingClientRect().bottom - box.querySelector('svg').getBoundingClientRect().bottom"
+    assert page.locator("#gantt .gantt-box").evaluate(gap) < 20
