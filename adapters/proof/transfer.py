@@ -37,6 +37,10 @@ class NotImported(HansardError):
     """What is wrong with the file, and in which line; nothing was imported."""
 
 
+class AlreadyThere(NotImported):
+    """The file may be whole, but the log has some of its sessions."""
+
+
 def export(store: Log, session_id: str | None = None) -> Iterator[bytes]:
     """The lines of an export, each with its line break: the whole log, or a session with those that it started.
 
@@ -233,7 +237,7 @@ def take_in(store: Store, lines: Iterable[bytes]) -> tuple[int, int]:
     existing = {row.stream for row in imports.rows if row.version == 1 and store.version(row.stream)}
     if existing:
         named = ", ".join(sorted(filter(_is_session, existing))[:5]) or "messages of the same origin"
-        raise NotImported(f"The log holds {named} already.")
+        raise AlreadyThere(f"The log holds {named} already.")
     try:
         store.import_rows(imports.rows, imports.texts.items())
     except Conflict as error:

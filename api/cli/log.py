@@ -99,7 +99,7 @@ def _lines(file: Path) -> AbstractContextManager[Iterable[bytes]]:
 
 
 def _taken_in(lines: Iterable[bytes], settings: "Settings") -> int:
-    from adapters.proof.transfer import NotImported
+    from adapters.proof.transfer import AlreadyThere, NotImported
     from adapters.proof.transfer import take_in as carry_in
     from adapters.store import open_store
 
@@ -107,7 +107,8 @@ def _taken_in(lines: Iterable[bytes], settings: "Settings") -> int:
         try:
             sessions, events = carry_in(store, lines)
         except NotImported as error:
-            raise Failed(sentence("Nothing was imported. {error}", error=error), code=exits.NOT_VERIFIED) from None
+            code = exits.REFUSED if isinstance(error, AlreadyThere) else exits.NOT_VERIFIED
+            raise Failed(sentence("Nothing was imported. {error}", error=error), code=code) from None
     say(
         sentence(
             "Imported {events} of {sessions}.", events=counted(events, "event"), sessions=counted(sessions, "session")
