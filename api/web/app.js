@@ -30,14 +30,16 @@ function pieces(html) {
   return [...document.importNode(parsed(`<body>${html}`).body, true).childNodes];
 }
 
-/** Replaces the content of a part, and keeps open details, typed text and the focus. */
+/** Replaces the content of a part, and keeps open details, typed text, the place in a list and the focus. */
 function fill(part, nodes) {
   const active = part.contains(document.activeElement) ? document.activeElement.id : "";
   const open = new Map([...part.querySelectorAll("details[id]")].map((found) => [found.id, found.open]));
   const typed = new Map([...part.querySelectorAll("input[id]")].map((found) => [found.id, found.value]));
+  const read = part.querySelector(".list")?.scrollTop;
   part.replaceChildren(...nodes);
   for (const found of part.querySelectorAll("details[id]")) if (open.has(found.id)) found.open = open.get(found.id);
   for (const found of part.querySelectorAll("input[id]")) if (typed.has(found.id)) found.value = typed.get(found.id);
+  if (read) part.querySelector(".list")?.scrollTo(0, read);
   if (active) document.getElementById(active)?.focus({ preventScroll: true });
   dress(part);
 }

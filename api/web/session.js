@@ -130,6 +130,16 @@ export function session({ pieces, fill, announce }) {
     link.href = to.href;
   });
 
+  /** Scrolls the list of turns, not the page, to the turn that is shown. */
+  function showTurn() {
+    const [box, row] = [".turn-columns .list", ".turn-list [aria-current]"].map(find);
+    if (row) box.scrollTop += row.getBoundingClientRect().top - box.getBoundingClientRect().top - box.clientHeight / 2;
+  }
+
+  document.addEventListener("click", ({ target }) => {
+    if (target.closest("#turns-listed > summary")) requestAnimationFrame(showTurn);
+  });
+  showTurn();
   place();
   const telling = Number(find("[data-bring]")?.dataset.bring ?? 0);
   if (where.at !== null) list.bring(where.at);

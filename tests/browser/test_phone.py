@@ -4,8 +4,9 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.api.scenes import two_iterations
-from tests.api.server import Server
+from tests.api.server import Server, delivery, ended, start
 from tests.browser.browsing import browsing, button
+from tests.kit.replies import review
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 FOLDED = {
@@ -52,3 +53,20 @@ def test_the_list_of_turns_is_above_the_turn(browser: Browser, server: Server) -
         page.locator(".turn-list a").nth(2).tap()
         page.wait_for_url("**/turns/*")
         expect(page.locator("#turns-listed nav")).not_to_be_visible()
+
+
+@pytest.mark.parametrize("look", [PHONE, {}], ids=["phone", "desktop"])
+def test_a_long_list_of_turns_scrolls_in_its_own_box_to_the_turn_that_is_shown(
+    browser: Browser, server: Server, look: dict[str, object]
+) -> None:
+    work = {"dev": ["Not yet."], "reviewer": [review("one row is missing")]}
+    body = delivery(work, maxIterations=12, noProgressLimit=0, validationCommands=["true"])
+    session_id = ended(server.client, start(server.client, body))["id"]
+    with browsing(browser, server.url, **look) as site:
+        page = site.tab(f"/sessions/{session_id}?tab=turns")
+        if look:
+            page.locator("#turns-listed summary").tap()
+        assert page.locator(".turn-list a").count() > 30
+        expect(page.locator(".turn-list [aria-current]")).to_be_in_viewport()
+        assert page.evaluate("scrollY") == 0
+        assert page.locator(".list").evaluate("(box) => box.offsetHeight") < 900
