@@ -12,17 +12,18 @@ from domain.delivery import events as delivery_events
 from domain.delivery.commands import CancelDelivery, StartDelivery
 from domain.delivery.evolve import evolve as delivery_evolve
 from domain.delivery.state import Delivery
+from domain.discussion import chart as discussion_chart
+from domain.discussion import commands as discussion_commands
 from domain.discussion import decide as discussion_decide
-from domain.discussion import events as discussion_events
-from domain.discussion import state as discussion_state
 from domain.discussion import topics as discussion_topics
-from domain.discussion.events import CancelDiscussion, DecisionVoted, StartDiscussion
+from domain.discussion.commands import CancelDiscussion, StartDiscussion
+from domain.discussion.events import DecisionVoted
 from domain.discussion.state import Discussion
 from domain.discussion.state import evolve as discussion_evolve
+from domain.orchestration import chart as orchestration_chart
 from domain.orchestration import commands as orchestration_commands
 from domain.orchestration import decide as orchestration_decide
 from domain.orchestration import events as orchestration_events
-from domain.orchestration import state as orchestration_state
 from domain.orchestration.commands import ResetOrchestration, StartOrchestration
 from domain.orchestration.evolve import evolve as orchestration_evolve
 from domain.orchestration.state import Orchestration
@@ -53,9 +54,9 @@ _KINDS: tuple[Kind[Any], ...] = (
     Kind(
         name="orchestration",
         state=Orchestration,
-        statuses=get_args(orchestration_state.Status),
+        statuses=get_args(orchestration_chart.Status),
         events=orchestration_events.EVENTS,
-        chart=orchestration_state.TABLE,
+        chart=orchestration_chart.TABLE,
         starts=StartOrchestration,
         decide=orchestration_decide.decide,
         evolve=orchestration_evolve,
@@ -74,10 +75,10 @@ _KINDS: tuple[Kind[Any], ...] = (
             decide=discussion_decide.decide,
             evolve=discussion_evolve,
             actions=discussion_decide.allowed_actions,
-            command_of=discussion_events.command_of,
+            command_of=discussion_commands.command_of,
             cancel=lambda reason: CancelDiscussion(reason=reason),
         )
-        for name, table in discussion_state.TABLES.items()
+        for name, table in discussion_chart.TABLES.items()
     ),
 )
 

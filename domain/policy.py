@@ -7,9 +7,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from domain.channel import ContinueWanted, MessageStarted, NoteSession, ResetWanted, SessionNoted, channel_id
+from domain.channel import ContinueWanted, MessageStarted, ResetWanted, SessionNoted, channel_id
+from domain.channel.commands import NoteSession
 from domain.delivery import events as delivery
-from domain.discussion.events import CancelDiscussion, Cancelled, Decided, Expired, StartDiscussion
+from domain.discussion.commands import CancelDiscussion, StartDiscussion
+from domain.discussion.events import Cancelled, Decided, Expired
 from domain.orchestration import events as orchestration
 from domain.orchestration.commands import (
     ClearAgentSessions,

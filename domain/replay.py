@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from domain.channel import NoteSession
-from domain.discussion.events import StartDiscussion
+from domain.channel.commands import NoteSession
+from domain.discussion.commands import StartDiscussion
 from domain.kinds import carry_out, command_of, fold
 from domain.orchestration.commands import StartOrchestration
 from domain.policy import react

@@ -11,7 +11,7 @@ from domain.discussion import events as discussion
 from domain.discussion.events import StopReason
 from domain.kinds import KINDS
 from domain.orchestration import events as orchestration
-from domain.orchestration.state import status as orchestration_status
+from domain.orchestration.chart import status as orchestration_status
 from domain.session.children import ChildClosed
 from domain.session.record import Recorded, kind_of
 from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnCancelled, TurnFailed, is_agent_turn

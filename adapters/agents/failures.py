@@ -88,7 +88,7 @@ _KNOWN: Final = (
 )
 
 _NOT_STARTED = re.compile(
-    r": (?:.*\b(?:not found|no such file or directory|permission denied|is a directory)|cannot execute.*)$",
+    r": (?:.*\b(?:not found|no such \w+ or directory|permission denied|is a directory)|cannot execute.*)$",
     re.IGNORECASE,
 )
 """The last line of a shell, or of `env`, that could not start a program; its exit code is 126 or 127."""

@@ -1,7 +1,7 @@
 """One transaction of the log: events are numbered, chained, and stored together with everything that belongs to them.
 
 Stores implement the `ApplicationRecorder` of the eventsourcing library. Everything is written through `insert_events`,
-including commands and imports. Its times come from `Clock`.
+including commands and imports.
 """
 
 import time
@@ -22,25 +22,6 @@ from adapters.store.sql import Access
 from adapters.store.turns import TurnChange, change_of
 from domain.session.history import TextRedacted
 from domain.session.record import Recorded
-
-
-class Clock:
-    """Milliseconds since 1970, read from the wall clock once and then counted by a clock that only goes forward.
-
-    Where the system has one, that clock also counts while the machine sleeps, so that deadlines keep running.
-    """
-
-    def __init__(self) -> None:
-        self._id = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-        self._wall = time.time_ns()
-        self._start = time.clock_gettime_ns(self._id)
-
-    def __call__(self) -> int:
-        return (self._wall + time.clock_gettime_ns(self._id) - self._start) // 1_000_000
-
-
-# -- appending ---------------------------------------------------------------------------------------------------------
-
 
 KNOWN = 10_000
 """For how many streams the last hash is cached."""

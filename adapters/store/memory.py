@@ -10,7 +10,8 @@ from typing import Any
 
 from eventsourcing.persistence import Notification, StoredEvent
 
-from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, Clock, EventRecorder, Redaction, StreamHeads
+from adapters.clock import Clock
+from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, EventRecorder, Redaction, StreamHeads
 from adapters.store.mapper import blanked, decode_all, outline_all
 from adapters.store.memory_turns import MemoryTurn, MemoryTurns, TurnTable, apply
 from adapters.store.port import PAGE, Conflict, StoredReceipt, StoreError

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from adapters.store import Fenced, NewEvent
-from domain.discussion.events import CancelDiscussion
+from domain.discussion.commands import CancelDiscussion
 from domain.kinds import CHANNEL, carry_out, fold
 from domain.policy import Reaction, react
 from domain.session.approvals import PermissionRequested

@@ -19,9 +19,10 @@ from api.http.problems import Problem
 from api.http.requests import read
 from api.node.session_answers import allowed, waiting_child
 from api.system import System
-from domain.channel import ContinueLatest, ReceiveMessage, ResetLatest, channel_id
+from domain.channel import channel_id
+from domain.channel.commands import ContinueLatest, ReceiveMessage, ResetLatest
 from domain.delivery.commands import ExtendBudget
-from domain.discussion.events import StartDiscussion
+from domain.discussion.commands import StartDiscussion
 from domain.discussion.state import Discussion
 from domain.kinds import KINDS
 from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration, StartOrchestration

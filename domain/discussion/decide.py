@@ -6,11 +6,12 @@ from domain import replies
 from domain.convergence import Metrics, assess_next, stop_reason
 from domain.convergence.prose import talk
 from domain.discussion import findings
+from domain.discussion.chart import TABLES
+from domain.discussion.commands import CancelDiscussion, StartDiscussion
 from domain.discussion.ending import Talk, cancel, expire, record_decision
 from domain.discussion.events import (
     AgentFailed,
     Assessed,
-    CancelDiscussion,
     Converged,
     DecisionRequested,
     DiscussionEvent,
@@ -19,10 +20,9 @@ from domain.discussion.events import (
     LimitReached,
     RoundAdded,
     Stalled,
-    StartDiscussion,
     Synthesized,
 )
-from domain.discussion.state import TABLES, Discussion
+from domain.discussion.state import Discussion
 from domain.discussion.strategies import CHOICES, REWRITTEN, STRATEGIES, Part
 from domain.discussion.topics import EVENTS_OF
 from domain.session.actions import NO_BUDGET

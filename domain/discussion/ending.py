@@ -5,14 +5,8 @@ K-33).
 from typing import Any
 
 from domain.discussion import findings
-from domain.discussion.events import (
-    CancelDiscussion,
-    Cancelled,
-    Decided,
-    DecisionVoted,
-    DiscussionEvent,
-    Expired,
-)
+from domain.discussion.commands import CancelDiscussion
+from domain.discussion.events import Cancelled, Decided, DecisionVoted, DiscussionEvent, Expired
 from domain.discussion.state import Discussion
 from domain.discussion.strategies import CHOICES, PASSING, REJECTING
 from domain.discussion.topics import EVENTS_OF

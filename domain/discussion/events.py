@@ -1,4 +1,4 @@
-"""The events of a review or a debate, the commands that lead to them, and the digest of what a person decides about.
+"""The events of a review or a debate, and the digest of what a person decides about.
 
 `topics.py` lists both kinds' events under their own topics.
 """
@@ -11,11 +11,8 @@ from typing import Any, ClassVar, Final, Literal
 from pydantic import Field
 
 from domain.convergence import Metrics
-from domain.session.children import Choice, Decide, DiscussionBrief, ParentLink
-from domain.session.record import RecordedCommand
-from domain.session.state import Session
-from domain.session.turns import RetryTurn
-from domain.values.base import Command, DomainEvent, StartCommand, Text
+from domain.session.children import Choice, DiscussionBrief, ParentLink
+from domain.values.base import DomainEvent, Text
 from domain.values.budget import Spent
 from domain.values.sentences import Sentence
 
@@ -193,38 +190,3 @@ def suggested(feedback: Mapping[str, Any] | None) -> Choice | None:
     if feedback is None or feedback.get("problem") or feedback.get("error"):
         return None
     return _SUGGESTS.get(str(feedback.get("verdict")))
-
-
-# -- commands ----------------------------------------------------------------------------------------------------------
-
-
-POLICY = "discussion@1"
-"""The version of the rules. A session keeps the name that it began with; there is one version so far."""
-
-
-class StartDiscussion(StartCommand):
-    topic: DiscussionBrief
-    policy: str = POLICY
-
-
-class CancelDiscussion(Command):
-    REFUSAL: ClassVar[str] = "cannot_be_cancelled"
-    reason: str = ""
-
-
-def command_of(recorded: RecordedCommand, _: Session | None) -> Command | None:
-    """The command that led to these events, where it is one of the above, or a decision."""
-    events = recorded.events
-    if isinstance(events[0], DiscussionStarted):
-        return StartDiscussion(topic=events[0].topic, policy=events[0].policy)
-    for event in events:
-        match event:
-            case DecisionVoted():
-                return Decide(choice=event.choice, rationale=event.rationale, actor=event.actor, seen=event.seen)
-            case Decided():
-                return Decide(choice=event.choice, rationale=event.rationale, actor=event.actor)
-            case DiscussionRetried():
-                return RetryTurn(reason=event.why)
-            case Cancelled():
-                return CancelDiscussion(reason=event.reason)
-    return None

@@ -1,13 +1,8 @@
-"""The state of a review or a debate: the chart of its steps (S2, behaviour §2.1), and the fold of its events.
-
-The fold only assigns and decides nothing.
-"""
+"""The state of a review or a debate, folded from its events; only assigns and decides nothing."""
 
 import json
 from dataclasses import dataclass
-from typing import Any, Literal
-
-from statemachine import State
+from typing import Any
 
 from domain.convergence import Metrics, Profile
 from domain.discussion.events import (
@@ -30,63 +25,12 @@ from domain.discussion.events import (
     seen_after,
 )
 from domain.session.approvals import Vote
-from domain.session.chart import Chart, ChartTable
 from domain.session.children import ParentLink
 from domain.session.history import SessionForked
 from domain.session.record import kind_of
 from domain.session.state import EventMetadata, Session, evolve_shared
 from domain.values.base import DomainEvent, Text
 from domain.values.sentences import Sentence
-
-Kind = Literal["review", "debate"]
-
-
-class ReviewChart(Chart):
-    """Rounds, then a synthesis, then a person decides. A failing agent leads to the decision, too (K-32)."""
-
-    reviewing = State(initial=True)
-    synthesizing = State()
-    waiting_for_decision = State()
-    decided = State(final=True)
-    cancelled = State(final=True)
-
-    close = reviewing.to(synthesizing)
-    break_off = reviewing.to(waiting_for_decision)
-    retry = (
-        reviewing.to(reviewing, cond="waits")
-        | synthesizing.to(synthesizing, cond="waits")
-        | waiting_for_decision.to(reviewing, cond="broken_off")
-    )
-    synthesize = synthesizing.to(waiting_for_decision)
-    decide = waiting_for_decision.to(decided)
-    cancel = reviewing.to(cancelled) | synthesizing.to(cancelled) | waiting_for_decision.to(cancelled)
-
-
-class DebateChart(Chart):
-    """Rounds, then a synthesis, then a person decides. A failing agent leads to the decision, too (K-32)."""
-
-    debating = State(initial=True)
-    synthesizing = State()
-    waiting_for_decision = State()
-    decided = State(final=True)
-    cancelled = State(final=True)
-
-    close = debating.to(synthesizing)
-    break_off = debating.to(waiting_for_decision)
-    retry = (
-        debating.to(debating, cond="waits")
-        | synthesizing.to(synthesizing, cond="waits")
-        | waiting_for_decision.to(debating, cond="broken_off")
-    )
-    synthesize = synthesizing.to(waiting_for_decision)
-    decide = waiting_for_decision.to(decided)
-    cancel = debating.to(cancelled) | synthesizing.to(cancelled) | waiting_for_decision.to(cancelled)
-
-
-TABLES: dict[str, ChartTable] = {"review": ChartTable(ReviewChart), "debate": ChartTable(DebateChart)}
-
-
-# -- the state ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

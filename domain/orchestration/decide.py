@@ -4,6 +4,7 @@ from functools import partial
 
 from domain import replies
 from domain.orchestration import RESET, RESET_DONE, judging
+from domain.orchestration.chart import TABLE
 from domain.orchestration.commands import (
     NOTHING_TO_CONTINUE,
     NOTHING_TO_RESET,
@@ -27,7 +28,7 @@ from domain.orchestration.events import (
 )
 from domain.orchestration.planning import ask_first, record_answer, record_plan, revise_plan
 from domain.orchestration.rounds import begin_round, close_round, record_report, record_verdicts
-from domain.orchestration.state import AGENT, TABLE, Orchestration
+from domain.orchestration.state import AGENT, Orchestration
 from domain.session.attempts import ONCE, Failure
 from domain.session.children import CloseChild, fix_feedback, fix_issues
 from domain.session.decision import Events, cancel_turns, clear_agents, content, end_attempt, read

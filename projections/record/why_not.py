@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from domain.delivery.chart import TABLE as DELIVERY
 from domain.delivery.state import Delivery, Resume
-from domain.discussion.state import TABLES
+from domain.discussion.chart import TABLES
 from domain.kinds import allowed_actions
-from domain.orchestration.state import TABLE as ORCHESTRATION
+from domain.orchestration.chart import TABLE as ORCHESTRATION
 from domain.orchestration.state import Orchestration
 from domain.session.chart import ChartTable, Edge, Guard
 from domain.session.state import Session

@@ -10,7 +10,7 @@ from domain.delivery.chart import status as delivery_status
 from domain.discussion import events as discussion
 from domain.discussion.events import seen_after
 from domain.orchestration import events as orchestration
-from domain.orchestration.state import status as orchestration_status
+from domain.orchestration.chart import status as orchestration_status
 from domain.session.approvals import DecisionPolicy
 from domain.session.attempts import failure_sentence
 from domain.session.children import ParentLink

@@ -8,8 +8,8 @@ from domain.convergence import Metrics
 from domain.delivery.chart import Phase, PhaseStatus
 from domain.delivery.chart import Status as DeliveryStatus
 from domain.discussion.events import StopReason
+from domain.orchestration.chart import Status as OrchestrationStatus
 from domain.orchestration.events import Mode
-from domain.orchestration.state import Status as OrchestrationStatus
 from domain.session.attempts import Work
 from domain.session.turns import FenceLevel
 from domain.session.validation import Stage

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from adapters.agents.team import example
+from adapters.clock import Clock
 from adapters.store import open_store
-from adapters.store.append import Clock
 from adapters.store.sqlite.store import SqliteStore
 from adapters.turns import Job, TurnRunner
 from adapters.turns.fencing import WorkerSettings
@@ -17,7 +17,7 @@ from adapters.turns.sharing import Sharing
 from adapters.turns.worker import Worker
 from adapters.workspace import Workspaces
 from adapters.writer.writer import CommandEnvelope, Writer
-from domain.discussion.events import StartDiscussion
+from domain.discussion.commands import StartDiscussion
 from domain.discussion.state import Discussion
 from domain.session.state import Session
 from domain.session.turns import RecordReply, TurnRequested

@@ -18,8 +18,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from adapters.agents.team import Team, example, load
+from adapters.clock import Clock
 from adapters.store import Lease, open_store
-from adapters.store.append import Clock
 from adapters.turns.fencing import WorkerSettings
 from adapters.turns.worker import Worker
 from adapters.writer.writer import CommandEnvelope, Writer

@@ -9,8 +9,8 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Self, cast
 
+from adapters.clock import Clock
 from adapters.store import open_store
-from adapters.store.append import Clock
 from adapters.writer.writer import CommandAnswer, CommandEnvelope, Writer
 from domain.delivery.commands import ExtendBudget, StartDelivery
 from domain.session.validation import ValidationStep

@@ -12,7 +12,8 @@ import pytest
 
 from adapters.store import Store, open_store
 from adapters.writer.writer import CommandAnswer, CommandEnvelope, Writer
-from domain.discussion.events import CancelDiscussion, Ending, StartDiscussion
+from domain.discussion.commands import CancelDiscussion, StartDiscussion
+from domain.discussion.events import Ending
 from domain.discussion.state import Discussion
 from domain.kinds import fold
 from domain.session.attempts import Failure

@@ -13,7 +13,7 @@ from api.app import create_app
 from api.cli.main import carry_out
 from api.node.settings import Settings
 from domain.delivery.commands import CancelDelivery, RecordValidation
-from domain.discussion.events import CancelDiscussion
+from domain.discussion.commands import CancelDiscussion
 from domain.orchestration.commands import ResetOrchestration
 from domain.session.children import Decide
 from domain.session.turns import RecordPackage

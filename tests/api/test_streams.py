@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.clock import Clock
 from adapters.store import open_store
-from adapters.store.append import Clock
 from adapters.store.sqlite.views import SqliteViews
 from adapters.writer.writer import CommandEnvelope, Writer
 from api.node.frames import SseFrame

@@ -12,8 +12,8 @@ from pathlib import Path
 import orjson
 import pytest
 
+from adapters.clock import Clock
 from adapters.store import Fenced, Store, open_store
-from adapters.store.append import Clock
 from adapters.writer.writer import CommandEnvelope, Writer
 from domain.delivery.commands import ExtendBudget, StartDelivery
 from domain.kinds import fold

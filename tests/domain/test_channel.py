@@ -7,19 +7,16 @@ import pytest
 
 from domain.channel import (
     Channel,
-    ContinueLatest,
     ContinueWanted,
     MessageQueued,
     MessageRejected,
     MessageStarted,
     MessageUnclear,
-    NoteSession,
-    ReceiveMessage,
-    ResetLatest,
     ResetWanted,
     SessionNoted,
     channel_id,
 )
+from domain.channel.commands import ContinueLatest, NoteSession, ReceiveMessage, ResetLatest
 from domain.orchestration.commands import ResetOrchestration
 from domain.orchestration.events import OrchestrationRequest
 from domain.values.base import DomainEvent

@@ -8,9 +8,9 @@ from statemachine import State
 from statemachine.exceptions import TransitionNotAllowed
 
 from domain.delivery import chart as delivery
-from domain.discussion import state as discussion
+from domain.discussion import chart as discussion
 from domain.kinds import KINDS
-from domain.orchestration import state as orchestration
+from domain.orchestration import chart as orchestration
 from domain.session.chart import Chart, ChartTable
 from domain.values.base import Refused
 

@@ -8,7 +8,7 @@ import pytest
 
 from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordValidation, StartDelivery
 from domain.delivery.state import Delivery
-from domain.discussion.events import CancelDiscussion
+from domain.discussion.commands import CancelDiscussion
 from domain.orchestration.commands import ContinueOrchestration, ResetOrchestration, StartOrchestration
 from domain.orchestration.events import Employee, OrchestrationRequest, PlanMade, VerdictOverturned
 from domain.orchestration.state import Orchestration

@@ -2,7 +2,8 @@
 
 import pytest
 
-from domain.discussion.events import CancelDiscussion, Cancelled, Decided, Expired, StartDiscussion
+from domain.discussion.commands import CancelDiscussion, StartDiscussion
+from domain.discussion.events import Cancelled, Decided, Expired
 from domain.kinds import allowed_actions
 from domain.orchestration.commands import ContinueOrchestration
 from domain.session.children import Choice, Decide, ParentLink

@@ -5,15 +5,8 @@ import json
 import pytest
 
 from domain.convergence import MYSTI, SEED, SHIPPED_V3, Profile, named
-from domain.discussion.events import (
-    Assessed,
-    Converged,
-    DiscussionStarted,
-    LimitReached,
-    Stalled,
-    StartDiscussion,
-    Synthesized,
-)
+from domain.discussion.commands import StartDiscussion
+from domain.discussion.events import Assessed, Converged, DiscussionStarted, LimitReached, Stalled, Synthesized
 from domain.discussion.strategies import STRATEGIES, strategy_of
 from tests.kit.discussing import DiscussionStory, topic
 from tests.kit.replies import challenge, critique, disputed, issue

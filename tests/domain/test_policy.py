@@ -7,11 +7,11 @@ from domain.channel import (
     MessageQueued,
     MessageRejected,
     MessageStarted,
-    NoteSession,
     ResetWanted,
     SessionNoted,
     channel_id,
 )
+from domain.channel.commands import NoteSession
 from domain.orchestration.commands import (
     ClearAgentSessions,
     ContinueOrchestration,

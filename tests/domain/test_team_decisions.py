@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from domain.discussion.events import CancelDiscussion, DecisionVoted, RoundAdded, seen_after
+from domain.discussion.commands import CancelDiscussion
+from domain.discussion.events import DecisionVoted, RoundAdded, seen_after
 from domain.discussion.state import Discussion
 from domain.kinds import carry_out, fold
 from domain.replay import first_difference

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from adapters.proof.transfer import export
 from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordValidation
-from domain.discussion.events import CancelDiscussion
+from domain.discussion.commands import CancelDiscussion
 from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration
 from domain.session.children import Decide
 from domain.session.turns import ExpireTurn, RecordPackage

@@ -7,7 +7,8 @@ import pytest
 
 from adapters.store.texts import whole
 from domain.convergence import SEED, Profile
-from domain.discussion.events import POLICY, CancelDiscussion, DecisionRequested, RoundAdded, StartDiscussion
+from domain.discussion.commands import POLICY, CancelDiscussion, StartDiscussion
+from domain.discussion.events import DecisionRequested, RoundAdded
 from domain.discussion.state import Discussion
 from domain.discussion.strategies import STRATEGIES
 from domain.kinds import carry_out, fold

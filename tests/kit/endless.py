@@ -9,7 +9,7 @@ from pathlib import Path
 from adapters.agents.port import Reply, Turn
 from adapters.agents.scripted import Scenario, Scripted
 from adapters.agents.team import example
-from adapters.store.append import Clock
+from adapters.clock import Clock
 from adapters.store.sqlite.store import SqliteStore
 from adapters.turns import TurnRunner
 from adapters.turns.fencing import WorkerSettings
@@ -18,7 +18,7 @@ from adapters.turns.worker import Worker
 from adapters.workspace import Workspaces
 from adapters.writer.writer import CommandEnvelope, Writer
 from domain.convergence import named
-from domain.discussion.events import StartDiscussion
+from domain.discussion.commands import StartDiscussion
 from domain.discussion.state import Discussion
 from domain.values.base import Text
 from tests.kit.discussing import topic

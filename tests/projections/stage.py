@@ -7,10 +7,11 @@ from typing import Any
 
 from adapters.store.sqlite.store import SqliteStore
 from adapters.writer.writer import CommandEnvelope, CommitListener, Writer
-from domain.channel import ReceiveMessage, channel_id
+from domain.channel import channel_id
+from domain.channel.commands import ReceiveMessage
 from domain.convergence import named
 from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordValidation, StartDelivery
-from domain.discussion.events import CancelDiscussion, StartDiscussion
+from domain.discussion.commands import CancelDiscussion, StartDiscussion
 from domain.discussion.state import Discussion
 from domain.kinds import KINDS, allowed_actions
 from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration, StartOrchestration

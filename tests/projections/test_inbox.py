@@ -8,7 +8,7 @@ import pytest
 
 from adapters.store.sqlite.views import SqliteViews
 from domain.delivery.commands import ExtendBudget, RecordValidation
-from domain.discussion.events import CancelDiscussion
+from domain.discussion.commands import CancelDiscussion
 from domain.orchestration.commands import ContinueOrchestration, ResetOrchestration
 from domain.session.children import Decide
 from domain.session.turns import ExpireTurn

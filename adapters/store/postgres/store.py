@@ -15,7 +15,8 @@ from typing import Any, Final, Literal
 import psycopg
 from eventsourcing.persistence import StoredEvent
 
-from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, Clock, StreamHeads
+from adapters.clock import Clock
+from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, StreamHeads
 from adapters.store.migrating import Page, Table, in_pages
 from adapters.store.port import Conflict, Fenced, Node, StoredReceipt, StoreError
 from adapters.store.postgres import shared

@@ -15,8 +15,9 @@ from typing import Any
 
 from eventsourcing.persistence import StoredEvent
 
+from adapters.clock import Clock
 from adapters.files import private_file, private_folder
-from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, Clock, StreamHeads
+from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, StreamHeads
 from adapters.store.migrating import COLUMNS, Page
 from adapters.store.port import Conflict, StoredReceipt, StoreError
 from adapters.store.rows import Row

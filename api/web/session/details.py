@@ -24,7 +24,7 @@ from api.web.session.history import MESSAGE, worded
 from api.web.session.reading import as_of, reading, words_of
 from api.web.session.validation_report import in_lines, looks_bad, printed, uncoloured
 from domain.delivery.commands import CancelDelivery, DecideScope, ExtendBudget
-from domain.discussion.events import CancelDiscussion
+from domain.discussion.commands import CancelDiscussion
 from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration
 from domain.orchestration.state import Orchestration
 from domain.session.actions import refusal

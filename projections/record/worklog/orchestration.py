@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 
+from domain.orchestration.chart import status
 from domain.orchestration.events import (
     CheckpointReached,
     Completed,
@@ -24,7 +25,7 @@ from domain.orchestration.events import (
     WasReset,
     WorkReported,
 )
-from domain.orchestration.state import AGENT, Orchestration, status
+from domain.orchestration.state import AGENT, Orchestration
 from domain.session.children import ChildClosed, ChildRequested
 from domain.session.history import SessionForked
 from domain.session.record import Recorded

@@ -16,7 +16,8 @@ from api.__main__ import ALLOCATIONS
 from api.node.settings import Settings
 from api.system import System
 from domain.convergence import named
-from domain.discussion.events import DecisionRequested, StartDiscussion
+from domain.discussion.commands import StartDiscussion
+from domain.discussion.events import DecisionRequested
 from domain.session.children import Decide
 from domain.session.record import Recorded
 from domain.values.base import Text

@@ -1,0 +1,41 @@
+"""The commands of a review or a debate, and how they are read back from its events."""
+
+from typing import ClassVar
+
+from domain.discussion.events import Cancelled, Decided, DecisionVoted, DiscussionRetried, DiscussionStarted
+from domain.session.children import Decide, DiscussionBrief
+from domain.session.record import RecordedCommand
+from domain.session.state import Session
+from domain.session.turns import RetryTurn
+from domain.values.base import Command, StartCommand
+
+POLICY = "discussion@1"
+"""The version of the rules. A session keeps the name that it began with; there is one version so far."""
+
+
+class StartDiscussion(StartCommand):
+    topic: DiscussionBrief
+    policy: str = POLICY
+
+
+class CancelDiscussion(Command):
+    REFUSAL: ClassVar[str] = "cannot_be_cancelled"
+    reason: str = ""
+
+
+def command_of(recorded: RecordedCommand, _: Session | None) -> Command | None:
+    """The command that led to these events, where it is one of the above, or a decision."""
+    events = recorded.events
+    if isinstance(events[0], DiscussionStarted):
+        return StartDiscussion(topic=events[0].topic, policy=events[0].policy)
+    for event in events:
+        match event:
+            case DecisionVoted():
+                return Decide(choice=event.choice, rationale=event.rationale, actor=event.actor, seen=event.seen)
+            case Decided():
+                return Decide(choice=event.choice, rationale=event.rationale, actor=event.actor)
+            case DiscussionRetried():
+                return RetryTurn(reason=event.why)
+            case Cancelled():
+                return CancelDiscussion(reason=event.reason)
+    return None
