@@ -96,17 +96,16 @@ def _talk(kind: str, rounds: int) -> tuple[Field, ...]:
 
 
 _LONGEST, _LARGEST = 65_536, 2**53
-_COMMON = (
-    Field("title", flag="--title", limit=200),
-    Field("labels", "lines", "--label", area=True, limit=2_000),
-    Field("workspace", flag="--workspace", limit=4_096),
-    Field("scenario", "json", "--scenario", area=True),
-)
+_WHERE = Field("workspace", flag="--workspace", limit=4_096)
+_NAMED = (Field("title", flag="--title", limit=200), Field("labels", "lines", "--label", area=True, limit=2_000))
+_SCRIPTED = Field("scenario", "json", "--scenario", area=True)
+_COMMON = (*_NAMED, _WHERE, _SCRIPTED)
 _DELIVERY = Form(
     "delivery",
     "run",
     (
         Field("task", flag="--task", area=True, required=True, limit=_LONGEST),
+        _WHERE,
         Field("filePaths", "lines", "--files", area=True),
         Field("validationCommands", "lines", "--validate", area=True),
         Field("maxIterations", "number", "--max-iterations", least=1, most=20, preset=str(DEFAULT_ITERATIONS)),
@@ -119,7 +118,8 @@ _DELIVERY = Form(
         Field("maxAttempts", "number", "--max-attempts", least=1, most=20),
         Field("maxTokens", "number", "--max-tokens", least=1, most=_LARGEST),
         Field("maxCostMicros", "number", "--max-cost-micros", least=1, most=_LARGEST),
-        *_COMMON,
+        *_NAMED,
+        _SCRIPTED,
     ),
 )
 _ORCHESTRATION = Form(
@@ -127,13 +127,14 @@ _ORCHESTRATION = Form(
     "orchestrate",
     (
         Field("prompt", area=True, required=True, limit=_LONGEST),
+        _WHERE,
         Field("employees", "people", "--employee", area=True),
         Field("maxRounds", "number", "--max-rounds", least=1, most=50, preset="3"),
         Field("triage", flag="--triage", choices=("auto", "direct", "orchestrate"), preset="auto"),
         *_wish("planReview", "--plan-review", "debate"),
         *_wish("workReview", "--work-review", "review"),
     ),
-    (Field("origin", flag="--origin", limit=200), *_COMMON),
+    (Field("origin", flag="--origin", limit=200), *_NAMED, _SCRIPTED),
 )
 _REVIEW = Form(
     "review", "review", (Field("subject", area=True, required=True, limit=500_000), *_talk("review", 3)), _COMMON

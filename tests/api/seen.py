@@ -17,7 +17,7 @@ ELEMENTS = frozenset(
         "select option input button ul ol li time pre code meter dl dt dd br details summary svg path table thead",
         "tbody tr th td blockquote em strong s hr figure figcaption fieldset legend nav",
         "article aside textarea tfoot caption mark",
-        "g rect text line circle polygon defs marker pattern tspan output dialog kbd",
+        "g rect text line circle polygon defs marker pattern tspan output dialog kbd datalist",
     )
     for word in line.split()
 )

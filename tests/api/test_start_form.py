@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,7 +12,9 @@ from starlette.testclient import TestClient
 
 from api.web.presets import PRESETS
 from api.web.start_form import FORMS, command, forms, values_of
+from tests.api.scenes import begun, reached
 from tests.api.seen import BROWSER, Seen, harmless, page
+from tests.api.server import delivery
 
 
 def named(html: str, kind: str) -> dict[str, dict[str, str | None]]:
@@ -189,3 +192,12 @@ def test_it_speaks_korean(client: TestClient) -> None:
     for words in ("세션 시작", "검증 명령", "최대 반복", "maxAttempts (이전 이름)", "체크포인트 → 계속 → 완료"):
         assert words in html
     assert 'href="/?preset=blocked&amp;lang=ko#start"' in html
+
+
+def test_the_folder_is_asked_for_at_once_and_known_ones_are_offered(client: TestClient, tmp_path: Path) -> None:
+    reached(client, begun(client, delivery(workspace=str(tmp_path))), "success")
+    html = page(client, "/?start=delivery")
+    assert f'<option value="{tmp_path}">' in html
+    delivery_form = html[html.index('data-start="delivery"') :]
+    assert delivery_form.index('id="delivery-workspace"') < delivery_form.index('class="more"')
+    assert 'list="repositories"' in delivery_form
