@@ -1,6 +1,7 @@
 """The head and the failure card: what a session came to, and what stopped it."""
 
 import re
+from pathlib import Path
 
 from starlette.testclient import TestClient
 
@@ -8,6 +9,7 @@ from api.web.plain_text import short_command
 from tests.api.scenes import begun, exhausted, reached, two_iterations, waiting_review
 from tests.api.seen import page
 from tests.api.server import delivery
+from tests.api.test_baseline import repository
 from tests.api.test_session_page import panel, words_of
 
 
@@ -45,6 +47,30 @@ def test_the_head_says_once_and_without_a_code_what_stopped_a_session(client: Te
     missing = delivery(baseline=True, validationCommands=["pytset -q"])
     unready = words_of(panel(client, reached(client, begun(client, missing), "failed"), "head"))
     assert unready.startswith("The validation command `pytset -q` cannot be started.")
+
+
+def test_a_failing_set_up_is_named_in_the_head_with_the_end_of_its_output(client: TestClient, tmp_path: Path) -> None:
+    settings = """[workspace]\nsetup = ["sh -c 'echo resolving; echo no lock file >&2; exit 3'"]\n"""
+    text = _stopped_head(client, repository(tmp_path, **{"hansard.toml": settings}))
+    assert text.startswith("The set-up failed: no lock file ")
+
+
+def test_what_the_validation_would_test_instead_is_named_in_the_head(client: TestClient, tmp_path: Path) -> None:
+    folder = repository(
+        tmp_path, **{"hansard.toml": '[workspace]\nlink = ["node_modules"]\n', "packages/shop/a.js": "1"}
+    )
+    (folder / "node_modules").mkdir()
+    (folder / "node_modules" / "shop").symlink_to(folder / "packages/shop")
+    text = _stopped_head(client, folder)
+    assert text.startswith(
+        f"The validation would test another folder: npm package shop comes from {folder}/packages/shop "
+    )
+
+
+def _stopped_head(client: TestClient, folder: Path) -> str:
+    assert client.post("/api/trust", json={"workspace": str(folder)}).status_code == 200
+    body = delivery(baseline=True, workspace=str(folder), validationCommands=["true"])
+    return words_of(panel(client, reached(client, begun(client, body), "failed"), "head"))
 
 
 def test_what_goes_well_has_no_card_and_no_cause(client: TestClient) -> None:

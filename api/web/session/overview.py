@@ -8,13 +8,14 @@ from api.web import svg
 from api.web.model import clock, money, owner
 from api.web.plain_text import cut
 from api.web.session.context import LONG, SENTENCE, PanelContext
-from api.web.session.status import CauseShown, asked_by, cause_of, decision, lead
+from api.web.session.status import CauseShown, Lead, asked_by, cause_of, decision, lead
 from api.web.session.turns import live
 from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
 from domain.orchestration.state import Orchestration
 from domain.session.attempts import Unready
 from domain.values.base import iso
+from domain.values.sentences import Sentence
 from projections.record.status import outcome
 from projections.record.trail import Left
 
@@ -34,7 +35,7 @@ def head(context: PanelContext) -> dict[str, Any]:
     error = context.session.last_error if context.badge in ("failed", "partial") and not _unready(context) else ""
     cause, sentence = cause_of(context), error or (why if " " in why else "")
     because = _because(cause, sentence)
-    begins = lead(context, card)
+    begins = lead(context, card) or _unprepared(context, cause)
     return {
         "lead": begins,
         "why": "" if because and because == sentence else cut(context.worded(sentence), SENTENCE),
@@ -115,6 +116,17 @@ def budget(context: PanelContext) -> dict[str, Any]:
 def _unready(context: PanelContext) -> bool:
     """Whether it stopped before any agent was asked; its summary says why, and what to do."""
     return context.it.get("reason") in get_args(Unready)
+
+
+def _unprepared(context: PanelContext, cause: CauseShown | None) -> Lead | None:
+    """What kept a delivery from its first agent, in short: the card has the whole reason, and what to do."""
+    reason, summary = context.it.get("reason"), getattr(context.session, "final_summary", None)
+    if reason == "setup_failed" and cause:
+        return Lead("head_lead.setup_failed", {}, cut("\n".join(cause.lines).rstrip().rpartition("\n")[2], SENTENCE))
+    sources = summary.params.get("sources") if isinstance(summary, Sentence) else None
+    if reason == "validation_escapes_workspace" and isinstance(sources, list):
+        return Lead("head_lead.escapes", {}, cut(", ".join(map(context.worded, sources)), SENTENCE))
+    return None
 
 
 def _because(cause: CauseShown | None, sentence: str) -> str:
