@@ -248,10 +248,10 @@ def test_leases_and_deadlines_use_the_clock_of_the_database(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """This machine's clock is an hour behind."""
-    from adapters.store import append
+    from adapters import clock
 
-    real = append.Clock.__call__
-    monkeypatch.setattr(append.Clock, "__call__", lambda self: real(self) - 3_600_000)
+    real = clock.Clock.__call__
+    monkeypatch.setattr(clock.Clock, "__call__", lambda self: real(self) - 3_600_000)
     store = database.open()
     [(there,)] = cluster().sql("SELECT extract(epoch FROM now()) * 1000")
     assert abs(store.clock() - int(there)) < 60_000

@@ -10,8 +10,8 @@ from api.web.sentences import words
 from api.web.session.diagram import BOX, DIAGRAMS, WIDTH, draw, visited
 from api.web.session.history import BUCKETS, strip
 from domain.delivery import chart as delivery
-from domain.discussion import state as discussion
-from domain.orchestration import state as orchestration
+from domain.discussion import chart as discussion
+from domain.orchestration import chart as orchestration
 from domain.session.chart import ChartTable
 from domain.values.words import LANGUAGES, Language
 from projections.record.trail import Light, Step, Trail

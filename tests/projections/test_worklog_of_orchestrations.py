@@ -51,7 +51,7 @@ def test_a_run_that_waits_for_its_plan(tmp_path: Path) -> None:
     )
 
 
-def test_a_plan_is_a_table_not_json(tmp_path: Path) -> None:
+def test_a_plan_is_a_list_not_json(tmp_path: Path) -> None:
     content = f"One API, then its docs.\n```json\n{json.dumps(plan(subtask(start_phase=3, end_phase=4)))}\n```"
     stage = Stage(tmp_path).orchestrates().answers(RUN, content)
     assert (
@@ -61,9 +61,7 @@ def test_a_plan_is_a_table_not_json(tmp_path: Path) -> None:
             """\
 > One API, then its docs.
 
-| Agent | Role | Phases | Task |
-|---|---|---|---|
-| Backend | backend | 개발 → 디버깅 | Backend works |
+- Backend (backend), 개발 → 디버깅: Backend works
 
 ## Verification Criteria
 """

@@ -138,16 +138,15 @@ def _plan(event: PlanMade) -> str:
 
 
 def _prose(plan: str) -> str:
-    """What a planner wrote before the JSON of its plan; the table shows what is in it."""
+    """What a planner wrote before the JSON of its plan; the list of subtasks shows what is in it."""
     return plan[: plan.index("{")].removesuffix("```json\n") if '"subtasks"' in plan and "{" in plan else plan
 
 
 def _assigned(agents: Iterable[AgentPhases]) -> Iterator[str]:
-    yield f"| {' | '.join(mark(f'plan.{column}') for column in ('agent', 'role', 'phases', 'task'))} |"
-    yield "|---|---|---|---|"
+    """A list: the only table of a worklog is the matrix of its agents."""
     for agent in agents:
         phases = " → ".join(map(_phase, dict.fromkeys(agent.phase_profile[:1] + agent.phase_profile[-1:])))
-        yield f"| {cell(agent.agent)} | {cell(agent.role)} | {phases} | {cell(agent.task)} |"
+        yield point(f"{cell(agent.agent)} ({cell(agent.role)}), {phases}", agent.task)
 
 
 def _warnings(event: PlanMade) -> Iterator[tuple[str, Sentence | None]]:
