@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import Any, Literal
 
 from eventsourcing.persistence import ApplicationRecorder, StoredEvent, Subscription
@@ -61,10 +62,15 @@ class AppendBatch:
         self.heads: dict[str, Head] = {}
         self.rows: list[Row] = []
 
-    def add(self, event: StoredEvent) -> int:
-        """The position of the event. Raises Conflict if the version before it is missing."""
+    def add_all(self, events: Sequence[StoredEvent], hashes: Sequence[bytes] = ()) -> list[int]:
+        """The positions of the events. Imported events come with their hashes. Raises Conflict if the version before
+        one of them is missing."""
+        return [self._add(event, kept) for event, kept in zip(events, hashes or repeat(None, len(events)), strict=True)]
+
+    def _add(self, event: StoredEvent, kept: bytes | None) -> int:
         stream, version = str(event.originator_id), event.originator_version
-        digest = chained(self._previous(stream, version), stream, version, event.topic, event.state)
+        previous = self._previous(stream, version)
+        digest = kept or chained(previous, stream, version, event.topic, event.state)
         self.position += 1
         self.rows.append(Row(self.position, stream, version, event.topic, event.state, digest))
         self.heads[stream] = (version, digest)
@@ -101,6 +107,8 @@ class Attachments:
     receipts: Sequence[tuple[int, Callable[[int], StoredReceipt]]] = ()
     turns: Sequence[TurnChange] = ()
     redactions: Sequence[Redaction] = ()
+    hashes: Sequence[bytes] = ()
+    """Of imported events: an event that quoted a redacted text keeps the hash from before the redaction."""
 
     def made_receipts(self, head: int, positions: Sequence[int]) -> list[StoredReceipt]:
         """The receipts of a batch that follows the position `head`."""
@@ -141,8 +149,9 @@ class EventRecorder(ApplicationRecorder, ABC):
             for each in recorded
         )
         turns = [change for change in changes if change is not None]
+        attachments = Attachments(texts=list(texts), turns=turns, hashes=[row.hash for row in rows])
         try:
-            self.insert_events([row.stored() for row in rows], attachments=Attachments(texts=list(texts), turns=turns))
+            self.insert_events([row.stored() for row in rows], attachments=attachments)
         except Conflict as error:
             raise Conflict(f"The log holds some of these events already: {error}", streams=error.streams) from error
 

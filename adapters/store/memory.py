@@ -65,7 +65,7 @@ class MemoryStore(EventRecorder):
         with self._opened() as log:
             head = len(log.rows)
             batch = AppendBatch(self._heads, head, self.rows.hash_of)
-            positions = [batch.add(event) for event in stored_events]
+            positions = batch.add_all(stored_events, attachments.hashes)
             receipts = attachments.made_receipts(head, positions)
             _check_free(log, batch.rows, receipts)
             turns = ChainMap[str, MemoryTurn]({}, log.turns)
@@ -233,8 +233,8 @@ class MemoryRows:
         for turn_id, turn in sorted(self._log.turns.items()):
             if stream is not None and turn_id.rpartition(".")[0] != stream:
                 continue
-            *request, _, deadline, requested = turn.request
-            yield (*request, turn.state, turn.attempt, turn.worker, turn.until, deadline, requested)
+            lease = (turn.state, turn.attempt, turn.worker, turn.until)
+            yield (*turn.request[:6], *lease, turn.request.deadline, turn.request.requested_at)
 
     engine = "memory"
 

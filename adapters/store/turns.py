@@ -66,6 +66,7 @@ class TurnAgain(NamedTuple):
     not_before: int | None
     deadline: int | None
     attempt: int | None
+    state: TurnState = "queued"
 
 
 TurnChange = NewTurn | TurnEnd | TurnAgain
@@ -106,8 +107,10 @@ def change_of(
                 asked_by=asked_by,
                 root=root or session_id,
             )
-        case TurnAttemptFailed() | TurnRetried() if source == "imported":
+        case TurnAttemptFailed() if source == "imported":
             return None
+        case TurnRetried() if source == "imported":
+            return TurnAgain(event.turn_id, event.agent, None, None, None, "held")
         case TurnAttemptFailed():
             agent, attempt = event.fallback_agent or event.agent, event.attempt if source == "live" else None
             return TurnAgain(event.turn_id, agent, _instant(event.retry_at), _instant(event.deadline), attempt)

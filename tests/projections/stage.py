@@ -2,9 +2,11 @@
 
 import json
 import random
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from adapters.store.mapper import blanked
 from adapters.store.sqlite.store import SqliteStore
 from adapters.writer.writer import CommandEnvelope, CommitListener, Writer
 from domain.channel import channel_id
@@ -17,8 +19,9 @@ from domain.kinds import KINDS, allowed_actions
 from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration, StartOrchestration
 from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.orchestration.state import Orchestration
-from domain.session.attempts import Failure, Outstanding
+from domain.session.attempts import Failure, FailureCode, Outstanding
 from domain.session.children import Decide, DiscussionBrief, ReviewSettings
+from domain.session.history import RedactedEvent, RedactText
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
 from domain.session.turns import ActivitySummary, ExpireTurn, RecordPackage, RecordReply, RetryTurn, ToolUse
@@ -79,21 +82,33 @@ class Stage:
         waiting = self.session(session_id).outstanding.values()
         return next(turn for turn in waiting if agent in (None, turn.agent))
 
-    def answers(self, session_id: str, words: str | dict[str, Any], *, agent: str | None = None) -> "Stage":
+    def answers(
+        self, session_id: str, words: str | dict[str, Any], *, agent: str | None = None, **fields: Any
+    ) -> "Stage":
         """The turn that is waited for, or that agent's, is answered."""
         words = words if isinstance(words, str) else json.dumps(words)
         text, blobs = Text.of(words)
         turn = self.turn(session_id, agent)
         usage = Usage(input_tokens=10, output_tokens=5, cost_micros=3)
         prompt, _ = Text.of("What is asked.")
-        return self.do(
-            session_id,
-            RecordReply(turn_id=turn.turn_id, attempt=1, reply=text, prompt=prompt, usage=usage, blobs=blobs),
-        )
+        reply: dict[str, Any] = {"reply": text, "prompt": prompt, "usage": usage, "blobs": blobs}
+        return self.do(session_id, RecordReply(turn_id=turn.turn_id, attempt=turn.tries.ended + 1, **(reply | fields)))
 
-    def fails(self, session_id: str, detail: str = "nothing came") -> "Stage":
-        failure = Failure(code="crash", detail=detail)
-        return self.do(session_id, RecordReply(turn_id=self.turn(session_id).turn_id, attempt=1, failure=failure))
+    def fails(self, session_id: str, detail: str = "nothing came", *, code: FailureCode = "crash") -> "Stage":
+        turn, failure = self.turn(session_id), Failure(code=code, detail=detail)
+        return self.do(session_id, RecordReply(turn_id=turn.turn_id, attempt=turn.tries.ended + 1, failure=failure))
+
+    def redacts(self, digest: str) -> "Stage":
+        """A long text is taken out of every session that mentions it."""
+        quoting: dict[str, list[RedactedEvent]] = {}
+        for row in self.store.rows.events():
+            if digest.encode() in row.state:
+                events, state = quoting.setdefault(row.stream, []), blanked(row.state, digest)
+                if state != row.state:
+                    events.append(RedactedEvent(version=row.version, hash=sha256(state).hexdigest()))
+        for name, quotes in quoting.items():
+            self.do(name, RedactText(digest=digest, reason="A key was printed.", events=tuple(quotes)))
+        return self
 
     # -- beginnings ------------------------------------------------------------------------------------------------
 
@@ -116,9 +131,11 @@ class Stage:
         settings: dict[str, Any] = {"steps": steps, "limits": BudgetLimits(max_iterations=2)}
         return self.do(session_id, StartDelivery(task="Add a flag", **(settings | fields)), starts=True)
 
-    def says(self, session_id: str, prompt: str, origin: str) -> "Stage":
+    def says(self, session_id: str, prompt: str, origin: str, sender: str = "") -> "Stage":
         opening = OrchestrationRequest(prompt=prompt, employees=EMPLOYEES, origin=origin)
-        return self.do(channel_id(origin), ReceiveMessage(session_id=session_id, opening=opening), starts=True)
+        return self.do(
+            channel_id(origin), ReceiveMessage(session_id=session_id, opening=opening, sender=sender), starts=True
+        )
 
 
 def subtask(agent: str = "Backend", role: str = "backend", **fields: Any) -> dict[str, Any]:

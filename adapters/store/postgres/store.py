@@ -155,7 +155,7 @@ class PostgresStore(LargeTexts, SqlRecorder):
             with self._transaction() as connection:
                 head = self._advanced(connection, len(stored_events))
                 batch = AppendBatch(self._heads, head, partial(hash_of, connection))
-                positions = [batch.add(event) for event in stored_events]
+                positions = batch.add_all(stored_events, attachments.hashes)
                 receipts = attachments.made_receipts(head, positions)
                 _insert(connection, batch, receipts, attachments)
                 redact(connection, attachments.redactions, REDACTED.encode())

@@ -236,7 +236,7 @@ def _end(connection: SqlConnection, change: TurnEnd) -> SqlResult:
 def _ask_again(connection: SqlConnection, change: TurnAgain) -> SqlResult:
     held = "" if change.attempt is None else " AND state = 'running' AND attempt = :attempt"
     return connection.execute(
-        "UPDATE turns SET state = 'queued', agent = :agent, lease_until = :not_before, deadline = :deadline"
+        "UPDATE turns SET state = :state, agent = :agent, lease_until = :not_before, deadline = :deadline"
         f" WHERE turn_id = :turn_id{held}",
         change._asdict(),
     )

@@ -177,7 +177,7 @@ class SqliteStore(SqlRecorder):
         try:
             with self._transaction() as connection:
                 batch = AppendBatch(self._heads, _last_given(connection), partial(hash_of, connection))
-                head, positions = batch.position, [batch.add(event) for event in stored_events]
+                head, positions = batch.position, batch.add_all(stored_events, attachments.hashes)
                 receipts = attachments.made_receipts(head, positions)
                 # A version that is taken is reported before a turn that is not held: that one is tried again.
                 insert(connection, "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", _pack_all(batch.rows))
