@@ -14,7 +14,7 @@ from adapters.store import Store
 from adapters.store.sqlite.store import SqliteStore
 from adapters.store.sqlite.views import SqliteViews
 from adapters.store.texts import whole
-from domain.kinds import KINDS, fold
+from domain.kinds import EVENTS, KINDS, fold
 from domain.replay import first_difference
 from domain.session.record import Recorded, kind_of
 from projections.follow import Follower
@@ -31,15 +31,19 @@ def test_golden_files_are_never_edited() -> None:
     assert found == SUMMED, "a golden file is somebody's log: change the code that reads it, or add new ones"
 
 
+def every(field: str) -> set[str]:
+    """The values of this field in all golden logs."""
+    lines = (json.loads(line) for path in LOGS for line in path.read_bytes().splitlines())
+    return {line[field] for line in lines if field in line}
+
+
 def test_every_kind_of_session_is_among_them() -> None:
-    sessions = {
-        line["session"]
-        for path in LOGS
-        for line in map(json.loads, path.read_bytes().splitlines())
-        if "session" in line
-    }
-    assert {kind_of(session) for session in sessions} == {*KINDS, "channel"}
-    assert len(LOGS) >= 6
+    assert {kind_of(session) for session in every("session")} == {*KINDS, "channel"}
+
+
+def test_every_event_is_among_them() -> None:
+    missing = sorted({event.TOPIC for event in EVENTS} - every("type"))
+    assert missing == [], "add a scene in which these events happen, and make a new golden file of it"
 
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: path.stem)
