@@ -2,6 +2,9 @@
 // agents work, so it refreshes less often, but at once when something may start or stop waiting for a person.
 
 const SHORTEST_MS = 400;
+const LONGEST_MS = 1000;
+/** The pause before a refresh in terms of what the last one took: many events keep no page busy. */
+const PAUSE = 8;
 const LIST_MS = 2500;
 const AT_ONCE = new RegExp(
   "(decision|permission|scope|landing)_|session_|no_progress|exhausted|extended|_reached|decided|voted|expired|" +
@@ -13,6 +16,7 @@ export function pacing({ refresh, seldom }) {
   let planned = null;
   let due = 0;
   let last = 0;
+  let took = 0;
 
   /** Plans a refresh; the earlier time wins. */
   function plan(milliseconds) {
@@ -23,16 +27,17 @@ export function pacing({ refresh, seldom }) {
     planned = setTimeout(run, milliseconds);
   }
 
-  function run() {
+  async function run() {
     planned = null;
     last = Date.now();
-    refresh();
+    await refresh();
+    took = Date.now() - last;
   }
 
   /** There is a new event of this type, or of an unknown type. */
   function soon(type = "") {
     const rest = seldom() && !AT_ONCE.test(type) ? last + LIST_MS - Date.now() : 0;
-    plan(Math.max(SHORTEST_MS, rest));
+    plan(Math.max(SHORTEST_MS, Math.min(PAUSE * took, LONGEST_MS), rest));
   }
 
   return { plan, soon };
