@@ -74,8 +74,9 @@ class Sentence(str):
             serialization=core_schema.plain_serializer_function_ser_schema(_data_of, return_schema=data),
         )
 
-    def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, Param]]:
-        return (self.code,), dict(self.params)
+    def __reduce__(self) -> tuple[Callable[..., Self], tuple[str, str, dict[str, Param]]]:
+        """Copies keep their text: not every sentence is worded from the catalogue."""
+        return type(self)._made, (str(self), self.code, dict(self.params))
 
 
 def of_data(data: SentenceData) -> Sentence:

@@ -2,6 +2,7 @@
 
 import ast
 import copy
+import pickle
 import re
 from pathlib import Path
 from string import Formatter
@@ -154,3 +155,10 @@ def test_a_failure_keeps_its_sentence_through_the_record() -> None:
     kept = Failure.model_validate_json(failure.model_dump_json(by_alias=True))
     assert (kept.detail, in_language(kept.why, "ko")) == ("Stopped after 3 s.", "3초 만에 중단했습니다.")
     assert Failure.of("crash", "boom").sentence is None
+
+
+def test_a_copy_keeps_a_text_that_is_not_in_the_catalogue() -> None:
+    """Also one whose code has no English text."""
+    sentence = because(Sentence("file_not_found"), "no lock file")
+    for again in (copy.deepcopy(sentence), copy.copy(sentence), pickle.loads(pickle.dumps(sentence))):  # noqa: S301 - ours
+        assert (str(again), again.code, again.params) == (str(sentence), sentence.code, sentence.params)
