@@ -20,7 +20,7 @@ def busy(**more: Any) -> dict[str, Any]:
     return delivery({"planner": [{"text": "A plan.", "activity": [PYTEST | {"afterMs": 5}], **more}]})
 
 
-def test_what_an_attempt_did_is_recorded_just_before_its_end(tmp_path: Path) -> None:
+def test_activity_of_an_attempt_is_recorded_just_before_its_end(tmp_path: Path) -> None:
     with inside(tmp_path) as client:
         name = start(client, busy())
         until(lambda: session(client, name)["status"] == "success", what="success")
@@ -35,7 +35,7 @@ def test_what_an_attempt_did_is_recorded_just_before_its_end(tmp_path: Path) -> 
         assert client.get(f"/sessions/{name}?tab=turns").status_code == 200
 
 
-def test_turns_are_listed_with_what_came_of_them(tmp_path: Path) -> None:
+def test_turns_are_listed_with_their_results(tmp_path: Path) -> None:
     with inside(tmp_path) as client:
         name = start(client, busy(usage={"inputTokens": 7, "cachedTokens": 3}))
         until(lambda: session(client, name)["status"] == "success", what="success")
@@ -136,7 +136,7 @@ def test_a_turn_of_10_000_tool_calls_costs_the_log_one_event_and_one_text(tmp_pa
         assert log.execute("SELECT digest FROM texts").fetchall() == [(did["transcript"]["digest"],)]
 
 
-def test_a_cancelled_attempt_keeps_what_it_did_and_what_it_cost(tmp_path: Path) -> None:
+def test_cancelled_attempt_keeps_activity_and_usage(tmp_path: Path) -> None:
     with inside(tmp_path) as client:
         name = start(client, busy(delayMs=60_000, usage={"inputTokens": 7, "outputTokens": 2}))
         address = f"/api/sessions/{name}/turns/{name}.t1"
@@ -153,7 +153,7 @@ def test_a_cancelled_attempt_keeps_what_it_did_and_what_it_cost(tmp_path: Path) 
         assert [row["tokens"] for row in costs["rows"]] == [9]
 
 
-def test_an_expired_attempt_keeps_what_it_did(tmp_path: Path) -> None:
+def test_expired_attempt_keeps_its_activity(tmp_path: Path) -> None:
     with inside(tmp_path, budget_minute=0.4) as client:
         name = start(client, busy(delayMs=60_000) | {"maxMinutes": 1})
         until(lambda: session(client, name)["status"] == "failed", what="the deadline")
@@ -180,7 +180,7 @@ def test_a_turn_that_is_tried_again_waits_and_then_counts_all_its_attempts(tmp_p
         assert f'href="{address}/transcript"' in html
 
 
-def test_the_page_of_a_turn_follows_what_the_agent_does_and_shows_what_it_did(tmp_path: Path) -> None:
+def test_turn_page_follows_activity_and_keeps_it(tmp_path: Path) -> None:
     with inside(tmp_path) as client:
         name = start(client, busy(delayMs=60_000))
         path = f"/sessions/{name}/turns/{name}.t1"

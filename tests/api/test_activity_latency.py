@@ -79,7 +79,7 @@ def team(folder: Path) -> Path:
     return path
 
 
-def test_a_reader_sees_at_once_what_an_agent_prints(tmp_path: Path) -> None:
+def test_agent_output_reaches_readers_at_once(tmp_path: Path) -> None:
     with serving(tmp_path, team=team(tmp_path)) as server:
         body = delivery()
         del body["scenario"]
@@ -87,7 +87,7 @@ def test_a_reader_sees_at_once_what_an_agent_prints(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("remote", [False, True], ids=["run", "watch"])
-def test_a_terminal_shows_at_once_what_an_agent_prints(tmp_path: Path, remote: bool) -> None:
+def test_agent_output_reaches_the_terminal_at_once(tmp_path: Path, remote: bool) -> None:
     with serving(tmp_path, team=team(tmp_path)) as server:
         body = delivery()
         del body["scenario"]
@@ -112,7 +112,7 @@ def test_a_terminal_shows_at_once_what_an_agent_prints(tmp_path: Path, remote: b
     check(list(ago.values())[:LINES])
 
 
-def test_a_reader_sees_at_once_what_a_validation_command_prints(tmp_path: Path) -> None:
+def test_validation_output_reaches_readers_at_once(tmp_path: Path) -> None:
     (tmp_path / "command.py").write_text(COMMAND)
     with serving(tmp_path, sandbox="off") as server:
         body = delivery(validationCommands=[[sys.executable, str(tmp_path / "command.py")]])

@@ -25,7 +25,7 @@ def test_every_page_has_one_sheet_and_one_script(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize(("path", "kind"), [(SHEET, "text/css"), (SCRIPT, "text/javascript")])
-def test_what_has_its_content_in_its_name_is_kept_for_ever(client: TestClient, path: str, kind: str) -> None:
+def test_assets_named_by_digest_are_immutable(client: TestClient, path: str, kind: str) -> None:
     answer = client.get(path)
     assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
     assert answer.headers["content-type"] == f"{kind}; charset=utf-8"
@@ -40,7 +40,7 @@ def test_modules_are_put_together_without_sharing_their_own_names() -> None:
     assert script.startswith("// first\nconst { one } = (() => {") and "// second\n(() => {" in script
 
 
-def test_a_page_is_compressed_for_those_who_can_read_it(client: TestClient) -> None:
+def test_page_is_compressed_for_clients_that_accept_it(client: TestClient) -> None:
     plain = client.get("/", headers={"Accept": "text/html", "Accept-Encoding": "identity"})
     packed = client.get("/", headers={"Accept": "text/html", "Accept-Encoding": "gzip"})
     assert "content-encoding" not in plain.headers and packed.headers["content-encoding"] == "gzip"

@@ -128,7 +128,7 @@ def test_a_program_that_is_not_there_asks_no_agent(client: httpx.Client) -> None
     assert "retry" in client.get(f"/api/sessions/{found['id']}").json()["availableCommands"]
 
 
-def test_a_program_that_is_gone_inside_an_iteration_costs_none(client: httpx.Client) -> None:
+def test_program_missing_during_an_iteration_costs_none(client: httpx.Client) -> None:
     found = ended(client, start(client, delivery(validationCommands=["no-such-program"])))
     assert (found["reason"], found["iteration"]) == ("validation_not_startable", 1)
     assert "delivery.validation_failed" not in [event["type"] for event in events(client, found["id"])]
@@ -318,7 +318,7 @@ def test_broken_work_never_succeeds(client: httpx.Client, tmp_path: Path, layout
 
 
 @pytest.mark.parametrize("layout", [src, console_script, isolated, npm, cargo], ids=lambda layout: layout.__name__)
-def test_nor_does_it_without_a_baseline(client: httpx.Client, tmp_path: Path, layout: Layout) -> None:
+def test_broken_work_never_succeeds_without_a_baseline(client: httpx.Client, tmp_path: Path, layout: Layout) -> None:
     """What the commands would test is then checked when they run."""
     folder, command, file = layout(tmp_path)
     found = run(client, folder, command, {file: "def price():\n    return 0\n"}, baseline=False)
@@ -329,7 +329,7 @@ def test_nor_does_it_without_a_baseline(client: httpx.Client, tmp_path: Path, la
 
 
 @pytest.mark.parametrize("layout", WON, ids=lambda layout: layout.__name__)
-def test_whole_work_succeeds(client: httpx.Client, tmp_path: Path, layout: Layout) -> None:
+def test_working_code_succeeds(client: httpx.Client, tmp_path: Path, layout: Layout) -> None:
     folder, command, _ = layout(tmp_path)
     found = run(client, folder, command, {"notes.txt": "n"})
     assert found["status"] == "success", found["finalSummary"]
@@ -398,7 +398,7 @@ def broken(file: str) -> str:
 
 @needs_bubblewrap
 @pytest.mark.parametrize("layout", FENCED, ids=lambda layout: layout.__name__)
-def test_behind_a_fence_broken_work_never_succeeds(fenced: httpx.Client, tmp_path: Path, layout: Layout) -> None:
+def test_broken_work_never_succeeds_in_a_fence(fenced: httpx.Client, tmp_path: Path, layout: Layout) -> None:
     folder, command, file = layout(tmp_path)
     assert subprocess.run(command, cwd=folder, check=False, capture_output=True).returncode == 0
     found = run(fenced, folder, command, {file: broken(file)})
@@ -411,7 +411,7 @@ def test_behind_a_fence_broken_work_never_succeeds(fenced: httpx.Client, tmp_pat
     [*WON[:2], *REAL[:2], *(pytest.param(one, marks=pytest.mark.nightly) for one in (*WON[2:], *REAL[2:]))],
     ids=lambda layout: layout.__name__,
 )
-def test_behind_a_fence_whole_work_succeeds(fenced: httpx.Client, tmp_path: Path, layout: Layout) -> None:
+def test_working_code_succeeds_in_a_fence(fenced: httpx.Client, tmp_path: Path, layout: Layout) -> None:
     folder, command, _ = layout(tmp_path)
     assert run(fenced, folder, command, {"notes.txt": "n"})["status"] == "success"
 

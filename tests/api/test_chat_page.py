@@ -63,7 +63,7 @@ def test_an_unclear_message_is_answered_by_buttons_and_starts_nothing(client: Te
     assert session(client, run)["status"] == "reset"
 
 
-def test_what_is_refused_is_said_and_stays_typed(client: TestClient) -> None:
+def test_refused_message_shows_the_reason_and_keeps_the_text(client: TestClient) -> None:
     answer = sent(client, "/chat", origin="x", prompt="리셋")
     assert (
         answer.status_code == 409 and "There is nothing to reset." in answer.text and "리셋</textarea>" in answer.text

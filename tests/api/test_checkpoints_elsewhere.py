@@ -64,7 +64,7 @@ def test_a_server_that_runs_no_turns_sends_them_too(tmp_path: Path) -> None:
         server.leave()
 
 
-def test_what_is_damaged_is_not_signed(tmp_path: Path) -> None:
+def test_damaged_log_is_not_signed(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
         ended(server.client, start(server.client))
         server.stop()

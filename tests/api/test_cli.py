@@ -116,7 +116,7 @@ def test_unexpected_error_is_one_line_and_a_hint(tmp_path: Path) -> None:
 # --- streams --------------------------------------------------------------------------------------------------------
 
 
-def test_korean_comes_in_and_goes_out_whatever_the_locale(hansard: Program) -> None:
+def test_korean_works_in_every_locale(hansard: Program) -> None:
     start = ("run", "-t", "합계를 고쳐줘", "-f", "값.py", "--test", "true", "--detach", "--json")
     said = hansard(*start, LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
     assert said.returncode == 0, said.stderr
@@ -139,7 +139,7 @@ def test_a_scenario_comes_through_stdin(environment: dict[str, str], tmp_path: P
     assert json.loads(said.stdout)["lastError"] == "The scenario answers planner with refused."
 
 
-def test_a_reader_who_has_seen_enough_gets_no_complaint(
+def test_closed_pipe_is_not_an_error(
     hansard: Program, environment: dict[str, str], tmp_path: Path
 ) -> None:
     assert hansard("example").returncode == 0
@@ -160,7 +160,7 @@ def test_a_reader_who_has_seen_enough_gets_no_complaint(
 @pytest.mark.parametrize(
     "closed", [*(pytest.param(one, marks=pytest.mark.nightly) for one in (">&-", "2>&-")), "<&- >&- 2>&-"]
 )
-def test_with_closed_streams_a_session_is_seen_through_all_the_same(
+def test_session_finishes_with_closed_streams(
     hansard: Program, environment: dict[str, str], tmp_path: Path, closed: str
 ) -> None:
     words = f"exec {shlex.quote(sys.executable)} -m api run -t x -f a --test true {closed}"
@@ -210,7 +210,7 @@ def test_on_a_terminal_a_delivery_is_a_live_display(environment: dict[str, str],
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_it_cancels_nothing_and_says_how_to_go_on(
+def test_interrupt_cancels_nothing_and_shows_how_to_continue(
     hansard: Program, environment: dict[str, str], tmp_path: Path, number: signal.Signals
 ) -> None:
     scenario = tmp_path / "slow.json"

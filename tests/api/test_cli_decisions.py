@@ -228,7 +228,7 @@ def test_json_is_all_that_is_on_stdout(hansard: Program) -> None:
     assert json.loads(said.stdout)["plan"] == "계획"
 
 
-def test_what_comes_through_a_pipe_has_to_be_text(hansard: Program) -> None:
+def test_piped_input_must_be_text(hansard: Program) -> None:
     said = hansard("review", "-", given="a\0b")
     assert (said.returncode, said.stdout) == (2, "")
     assert said.stderr == "hansard: stdin is not text: it contains a NUL character.\n"

@@ -100,7 +100,7 @@ def test_a_review_that_asks_for_fixes_offers_the_delivery_that_applies_it(client
     assert "Fix what the review found." in page(client, f"/?start=delivery&fixes={review}") and task
 
 
-def test_a_comparison_names_the_hash_of_what_is_common_and_the_events_of_forks(client: TestClient) -> None:
+def test_comparison_shows_common_hash_and_fork_events(client: TestClient) -> None:
     a = two_iterations(client)
     fork = held_fork(client, a)
     text = words_of(page(client, f"/compare?a={a}&b={fork}"))
@@ -109,7 +109,7 @@ def test_a_comparison_names_the_hash_of_what_is_common_and_the_events_of_forks(c
     assert named is not None and named[0] in words_of(page(client, f"/sessions/{a}"))
 
 
-def test_who_is_asked_for_permission_waits_for_a_person(client: TestClient) -> None:
+def test_permission_request_waits_for_a_person(client: TestClient) -> None:
     asks = asking(client)
     html = page(client, f"/sessions/{asks}")
     assert "<title>? Add a login page" in html and "? Asks permission" in words_of(html)

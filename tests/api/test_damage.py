@@ -212,7 +212,7 @@ def test_a_full_disk_may_be_over_and_is_asked_about(tmp_path: Path) -> None:
         assert client.get("/readyz").json()["problems"] == []
 
 
-def test_what_only_grows_is_a_counter(client: TestClient, finished: str) -> None:
+def test_metrics_that_only_grow_are_counters(client: TestClient, finished: str) -> None:
     figures = client.get("/metrics").text
     kinds = dict(re.findall(r"^# TYPE (\S+) (\S+)$", figures, re.MULTILINE))
     assert kinds == {

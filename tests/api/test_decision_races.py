@@ -125,7 +125,7 @@ def arena(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Arena]:
 
 
 @pytest.mark.parametrize("many", [200, pytest.param(1_000, marks=pytest.mark.nightly)])
-def test_of_many_opposing_decisions_one_each_is_made(arena: Arena, many: int) -> None:
+def test_one_of_two_opposing_decisions_wins(arena: Arena, many: int) -> None:
     names = arena.given(many)
     outcomes = arena.race(names, lambda _: Decide(choice="apply_fix"), lambda _: Decide(choice="skip"))
     assert Counter(map(sum, outcomes)) == {1: many}
@@ -145,7 +145,7 @@ def test_a_decision_and_a_cancel_do_not_both_happen(arena: Arena) -> None:
         assert len(arena.ends(name)) == 1
 
 
-def test_a_decision_that_comes_as_it_expires_is_either_a_persons_or_nobodys(arena: Arena) -> None:
+def test_decision_racing_its_expiry_has_one_winner(arena: Arena) -> None:
     """The clock stands behind the expiry: both sides are in the right."""
     names = arena.given(50, expires_ms=0)
     turns = {name: next(iter(arena.talk(name).outstanding)) for name in names}

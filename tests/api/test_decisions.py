@@ -10,7 +10,7 @@ from tests.api.server import inside, session, start, system, until
 REVIEW = {"kind": "review", "subject": "Step: a result", "maxRounds": 1, "scenario": {"replies": {}}}
 
 
-def test_what_waits_is_in_the_inbox_until_it_is_decided(tmp_path: Path) -> None:
+def test_inbox_lists_a_session_until_it_is_decided(tmp_path: Path) -> None:
     with inside(tmp_path) as client:
         session_id = start(client, REVIEW)
         until(lambda: session(client, session_id)["status"] == "waiting_for_decision", what="the decision")

@@ -217,7 +217,7 @@ def test_a_long_subject_reaches_the_agents_whole(client: httpx.Client) -> None:
         ),
     ],
 )
-def test_everybody_is_asked_by_the_prompt_of_the_strategy(
+def test_every_agent_gets_the_prompt_of_the_strategy(
     client: httpx.Client, body: Json, headings: list[tuple[str, str]]
 ) -> None:
     """Behaviour §2.6."""
@@ -361,7 +361,7 @@ def test_a_decision_under_a_key_is_answered_again_in_the_same_words(client: http
     assert other.status_code == 422
 
 
-def test_only_what_waits_can_be_decided(client: httpx.Client) -> None:
+def test_only_waiting_sessions_can_be_decided(client: httpx.Client) -> None:
     session_id = start(client, review({"reviewer": [{"text": "late", "delayMs": 60_000}]}))
     answer = decide(client, session_id, "skip")
     assert (answer.status_code, answer.json()["allowed"]) == (409, ["cancel"])

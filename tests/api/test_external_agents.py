@@ -111,7 +111,7 @@ def test_a_result_is_recorded_like_any_agents_answer(client: TestClient) -> None
     assert Path(turn["workspace"], "src/login.py").read_text() == "x = 1\n"
 
 
-def test_what_a_worker_writes_into_the_workspace_itself_is_recorded(client: TestClient) -> None:
+def test_files_written_by_a_worker_are_recorded(client: TestClient) -> None:
     session_id, turn = developing(client)
     Path(turn["workspace"], "mine.txt").write_text("by hand\n")
     assert result(client, turn, "See mine.txt.").status_code == 200
@@ -231,7 +231,7 @@ def test_the_local_worker_leaves_external_turns_alone_and_does_all_others(client
     assert only(events(client, waiting), "turn.answered") == []
 
 
-def test_turns_of_scenarios_and_of_other_adapters_are_nobodys_to_claim(tmp_path: Path) -> None:
+def test_scripted_and_local_turns_cannot_be_claimed(tmp_path: Path) -> None:
     with inside(tmp_path, team=team(tmp_path, "dev"), worker_slots=1) as client:
         silent = start(client, delivery({"planner": [{"text": "late", "delayMs": 600_000}]}))
         begin(client)  # its planning waits: the only slot is taken
@@ -268,7 +268,7 @@ def test_turns_are_claimed_oldest_first_and_each_once(client: TestClient) -> Non
     nothing(client)
 
 
-def test_a_fork_recalls_what_it_can_and_only_then_waits_for_the_external_worker(client: TestClient) -> None:
+def test_fork_reuses_answers_before_it_waits_for_a_worker(client: TestClient) -> None:
     session_id, turn = developing(client)
     assert result(client, turn, "first").status_code == 200
     ended(client, session_id)
@@ -322,7 +322,7 @@ def test_waiters_take_no_threads(client: TestClient) -> None:
         assert {answer.result().status_code for answer in waiting} == {204}
 
 
-def test_a_waiter_that_has_left_is_given_nothing(tmp_path: Path) -> None:
+def test_disconnected_waiter_gets_no_turn(tmp_path: Path) -> None:
     with serving(tmp_path, team=team(tmp_path)) as server:
         with pytest.raises(httpx.TimeoutException):
             server.client.post("/api/turns/claim", json={"waitSeconds": 20}, timeout=0.5)

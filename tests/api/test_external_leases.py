@@ -85,7 +85,7 @@ def test_leased_turn_is_given_to_no_other_worker(hasty: TestClient) -> None:
     assert answers(hasty, found["sessionId"]) == [(1, "held")]
 
 
-def test_an_expired_lease_gives_the_turn_to_the_next_one_and_the_zombie_nothing(hasty: TestClient) -> None:
+def test_expired_lease_passes_to_the_next_worker(hasty: TestClient) -> None:
     begin(hasty)
     first = claim(hasty)
     second = claim(hasty)  # waits until the first lease has run out
@@ -100,7 +100,7 @@ def test_an_expired_lease_gives_the_turn_to_the_next_one_and_the_zombie_nothing(
     assert not Path(second["workspace"], "zombie.py").exists()
 
 
-def test_a_lease_that_ran_out_and_was_not_taken_can_still_be_answered(hasty: TestClient) -> None:
+def test_expired_lease_can_still_be_answered(hasty: TestClient) -> None:
     """Nobody else has begun: the work is not thrown away."""
     begin(hasty)
     found = claim(hasty)
@@ -109,7 +109,7 @@ def test_a_lease_that_ran_out_and_was_not_taken_can_still_be_answered(hasty: Tes
     assert answers(hasty, found["sessionId"]) == [(1, "late, but alone")]
 
 
-def test_who_holds_on_for_longer_than_a_turn_may_take_has_failed(tmp_path: Path) -> None:
+def test_lease_held_beyond_the_turn_limit_fails_the_turn(tmp_path: Path) -> None:
     with inside(tmp_path, team=team(tmp_path, "dev", limits="turn_seconds = 0.3"), retry_attempts=1) as client:
         begin(client)
         found = claim(client)
@@ -148,7 +148,7 @@ def test_the_deadline_stops_a_claimed_turn(tmp_path: Path, work: bool) -> None:
 # -- results -------------------------------------------------------------------------------------------------------
 
 
-def test_of_ten_results_at_once_one_is_recorded(client: TestClient, turn: Json) -> None:
+def test_one_of_ten_concurrent_results_is_recorded(client: TestClient, turn: Json) -> None:
     with ThreadPoolExecutor(10) as pool:
         given = list(pool.map(lambda n: result(client, turn, f"answer {n}", files={"n.txt": str(n)}), range(10)))
     [(place, first)] = [(n, answer) for n, answer in enumerate(given) if answer.status_code == 200]

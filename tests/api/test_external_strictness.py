@@ -66,7 +66,7 @@ def unchanged(client: httpx.Client, turn: Json) -> None:
         ({"failure": {"code": "crash"}, "files": {"a": "x"}}, [""]),
     ],
 )
-def test_a_result_that_does_not_hold_is_refused_and_changes_nothing(
+def test_invalid_result_is_refused_and_changes_nothing(
     client: TestClient, turn: Json, body: Json, pointers: list[str]
 ) -> None:
     answer = client.post(endpoint(turn, "result"), json={"attempt": turn["lease"]["attempt"]} | body)

@@ -70,7 +70,7 @@ def test_another_answer_leads_another_way(client: TestClient) -> None:
     assert (end["status"], end["iteration"]) == ("success", 1)
 
 
-def test_a_fork_that_shall_stop_is_held_where_nothing_is_recorded_and_released_by_a_person(client: TestClient) -> None:
+def test_fork_in_stop_mode_is_held_until_a_person_continues_it(client: TestClient) -> None:
     source, found = blocked_once(client)
     other = BLOCKED.replace("no test", "no docs")
     forked = fork(client, source, asked(found, "reviewer"), substitute={"answer": {"text": other}}, mode="stop")
@@ -126,7 +126,7 @@ def test_a_fork_may_be_given_more_budget(client: TestClient) -> None:
         ({"atVersion": 3, "substitute": {"budget": {"addRounds": 1}}}, 422, "/substitute/budget"),
     ],
 )
-def test_a_fork_that_cannot_be_is_refused_and_changes_nothing(
+def test_impossible_fork_is_refused_and_changes_nothing(
     client: TestClient, body: Json, status: int, pointer: str | None
 ) -> None:
     source, _ = blocked_once(client)
@@ -226,7 +226,7 @@ def test_the_explanation_goes_back_to_the_command_that_began_it(client: TestClie
     assert "Review approved" in json.dumps(found["chain"][-1])
 
 
-def test_the_explanation_of_a_version_knows_nothing_of_what_came_later(client: TestClient) -> None:
+def test_explanation_of_a_version_ignores_later_events(client: TestClient) -> None:
     source, found = blocked_once(client)
     at = asked(found, "dev")
     page = client.get(f"/api/sessions/{source}/explain", params={"version": at, "wish": "review"}).json()
@@ -286,7 +286,7 @@ def test_two_commands_under_one_id_are_two_decisions(client: TestClient) -> None
     assert whole([first, second], 1) == 2
 
 
-def test_a_fork_in_the_midst_of_a_decision_takes_the_decision_whole(client: TestClient) -> None:
+def test_fork_inside_a_decision_includes_the_whole_decision(client: TestClient) -> None:
     source, found = blocked_once(client)
     answered = next(event["version"] for event in found if event["type"] == "delivery.review_blocking_detected")
     forked = fork(client, source, answered - 1)

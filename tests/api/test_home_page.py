@@ -59,7 +59,7 @@ def test_waiting_sessions_come_first_then_running_then_ended(client: TestClient)
     assert html.index("Needs you") < html.index('role="search"') < html.index("<h2>Running")
 
 
-def test_each_that_waits_says_for_what_and_leads_there(client: TestClient) -> None:
+def test_waiting_rows_name_the_reason_and_link_to_it(client: TestClient) -> None:
     review, debate = waiting_review(client, "half-up rounding"), waiting_debate(client)
     run, spent = at_checkpoint(client), exhausted(client)
     html = settled(client, "/", *(f'data-waits="{each}"' for each in (review, debate, run, spent)))
@@ -74,14 +74,14 @@ def test_each_that_waits_says_for_what_and_leads_there(client: TestClient) -> No
         assert f'href="/sessions/{each}#act"' in html
 
 
-def test_what_holds_up_an_agent_comes_first_and_is_not_listed_as_running(client: TestClient) -> None:
+def test_permission_requests_come_first_and_are_not_running(client: TestClient) -> None:
     review, asks = waiting_review(client), asking(client)
     html = settled(client, "/", f'data-waits="{review}"', f'data-waits="{asks}"')
     assert sections(html) == {"Needs you": [asks, review], "Recent": []}
     assert "execute: rm -rf build" in row(html, asks)
 
 
-def test_what_a_session_asked_for_names_it(client: TestClient) -> None:
+def test_child_session_names_its_parent(client: TestClient) -> None:
     parent = start(client, delivery(review={"enabled": True}))
     review = str(child(client, parent)["id"])
     html = settled(client, "/", f'href="/sessions/{review}#act"')
@@ -153,7 +153,7 @@ def test_older_sessions_of_a_label_keep_the_label(client: TestClient, monkeypatc
     assert sections(page(client, older.replace("&amp;", "&"))) == {"Found": [first]}
 
 
-def test_it_follows_the_log_and_leaves_what_is_typed_alone(client: TestClient) -> None:
+def test_page_follows_the_log_and_keeps_typed_text(client: TestClient) -> None:
     html = page(client, "/")
     seen = Seen(html)
     assert seen.all("body")[0]["data-follows"] == "*"
@@ -188,7 +188,7 @@ def test_every_report_is_a_table_with_its_csv(client: TestClient, name: str) -> 
     assert empty.all("table") == [] and "Nothing to report." in empty.text
 
 
-def test_a_report_draws_what_its_table_says(client: TestClient) -> None:
+def test_report_chart_matches_its_table(client: TestClient) -> None:
     finished(client)
     finished(client, replies={"reviewer": ["no JSON"]})
     seen = Seen(page(client, "/reports"))
@@ -239,7 +239,7 @@ def test_a_finding_and_the_reason_of_a_decision_can_be_searched(client: TestClie
         assert [item["id"] for item in found] == [session_id], words
 
 
-def test_what_agents_said_can_be_searched_between_two_dates(client: TestClient) -> None:
+def test_replies_can_be_searched_between_two_dates(client: TestClient) -> None:
     done = reached(client, begun(client, delivery({"planner": ["Half-even은 은행가의 반올림입니다."]})), "success")
     for query in ({"q": "은행가"}, {"q": "half-EVEN", "from": "2020-01-01"}, {"q": "half-even", "to": "2999-01-01"}):
         items = client.get("/api/sessions", params=query).json()["items"]
@@ -273,7 +273,7 @@ def test_a_fork_says_of_which_session_and_event(client: TestClient) -> None:
     assert f"Forked from {source} (event {at})" in row(html, fork)
 
 
-def test_a_running_row_says_what_its_agent_does(client: TestClient) -> None:
+def test_running_row_shows_the_agents_activity(client: TestClient) -> None:
     did = [
         {"kind": "message", "text": "I begin."},
         {"kind": "tool", "id": "c0", "tool": "edit", "title": "src/calc.py", "status": "completed"},

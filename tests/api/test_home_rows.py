@@ -21,7 +21,7 @@ def test_markdown_of_agents_is_one_line_of_words_and_a_counted_run_says_its_reas
     assert waits.startswith("! Budget Build it") and "The rounds are used up" in waits and "##" not in waits
 
 
-def test_what_now_offers_more_budget_a_fork_and_the_work_as_it_is(client: TestClient) -> None:
+def test_next_steps_offer_budget_fork_and_partial_work(client: TestClient) -> None:
     """And none of them where nothing stopped the session."""
     wrote = {"text": "Wrote it.", "files": {"src/login.py": "x = 1\n"}}
     body = delivery({"dev": [wrote]}, maxIterations=1, validationCommands=["false"])
@@ -38,7 +38,7 @@ def test_what_now_offers_more_budget_a_fork_and_the_work_as_it_is(client: TestCl
     assert exhausted(client)
 
 
-def test_the_head_says_what_is_under_way_or_waited_for(client: TestClient) -> None:
+def test_head_shows_current_and_awaited_work(client: TestClient) -> None:
     failing = {"planner": [plan(subtask("Docs"))], "judge": [verdicts(Docs=False)]}
     stopped = start(client, orchestration(failing, maxRounds=2))
     until(lambda: session(client, stopped)["status"] == "partial", what="its end")
@@ -53,7 +53,7 @@ def test_the_head_says_what_is_under_way_or_waited_for(client: TestClient) -> No
     )
 
 
-def test_only_what_ran_out_of_budget_has_a_full_gauge_in_red(client: TestClient) -> None:
+def test_only_exhausted_sessions_have_a_red_gauge(client: TestClient) -> None:
     """A run that used its last iteration and succeeded has nothing to warn of."""
     spent, done = exhausted(client), start(client, delivery(maxIterations=1))
     until(lambda: session(client, done)["status"] == "success", what="its success")

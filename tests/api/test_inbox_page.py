@@ -18,7 +18,7 @@ def commands(html: str) -> list[tuple[str | None, str | None]]:
     return [(form.get("data-command"), form.get("data-bound")) for form in Seen(html).all("form")]
 
 
-def test_what_waits_longest_comes_first_with_its_choices_and_its_reason(client: TestClient) -> None:
+def test_oldest_decision_comes_first_with_choices_and_reason(client: TestClient) -> None:
     review = waiting_review(client, "half-up rounding")
     debate = waiting_debate(client)
     html = page(client, "/decisions")
@@ -42,7 +42,7 @@ def test_every_choice_is_bound_to_the_version_that_is_shown(client: TestClient) 
     assert waiting(page(client, "/decisions")) == [review]
 
 
-def test_what_is_decided_is_gone_at_once(client: TestClient) -> None:
+def test_decided_session_leaves_the_inbox_at_once(client: TestClient) -> None:
     review = waiting_review(client)
     [(verb, version)] = commands(page(client, "/decisions"))
     answer = client.post(
@@ -75,7 +75,7 @@ def test_reason_field_and_place_for_a_stale_answer(client: TestClient) -> None:
     assert [p["role"] for p in told] == ["alert"]
 
 
-def test_everything_that_waits_is_there_and_can_be_looked_for_by_what_it_needs(client: TestClient) -> None:
+def test_inbox_lists_all_waiting_sessions_and_filters_by_need(client: TestClient) -> None:
     spent, run, broken = exhausted(client), at_checkpoint(client), failed(client)
     html = page(client, "/decisions")
     assert waiting(html) == [spent, run, broken]
@@ -109,7 +109,7 @@ def test_it_follows_the_log_and_speaks_korean(client: TestClient) -> None:
     assert "결정을 기다립니다" in html and "수정 적용" in html
 
 
-def test_nobodys_words_become_part_of_it(client: TestClient) -> None:
+def test_inbox_escapes_hostile_text(client: TestClient) -> None:
     words = "<script>alert(1)</script>\u202e<img src=x onerror=alert(2)>"
     waiting_review(client, words)
     waiting_debate(client, words)

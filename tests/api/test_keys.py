@@ -88,7 +88,7 @@ def test_an_empty_message_is_answered_once(client: TestClient) -> None:
     assert replayed(again)
 
 
-def test_the_answer_stays_after_a_restart_whatever_has_become_possible(tmp_path: Path) -> None:
+def test_answer_under_a_key_survives_a_restart(tmp_path: Path) -> None:
     """A workspace that was missing is there now: under the same key it is missing still."""
     body = delivery(workspace=str(tmp_path / "work"))
     with idle(tmp_path) as client:
@@ -114,7 +114,7 @@ def test_a_good_answer_stays_when_it_is_no_longer_possible(tmp_path: Path) -> No
         assert client.post("/api/sessions", json=body).status_code == 422
 
 
-def test_what_is_not_about_the_request_itself_uses_no_key_up(client: TestClient) -> None:
+def test_transport_errors_do_not_use_up_the_key(client: TestClient) -> None:
     """Too large, not JSON: mended, it may come under the same key."""
     wrong = client.post("/api/policies/intent", content=b"a", headers={"Idempotency-Key": "mended"})
     large = post(client, "/api/policies/intent", b'{"text": "' + b"a" * 2**20 + b'"}', "mended")
@@ -156,7 +156,7 @@ def test_a_key_of_a_policy_is_used_up_for_commands_and_the_other_way_round(clien
     assert post(client, "/api/policies/intent", b'{"text": "reset"}', "both2").status_code == 422
 
 
-def test_the_lab_answers_with_what_the_record_said_then(tmp_path: Path) -> None:
+def test_repeated_lab_request_answers_from_the_earlier_log(tmp_path: Path) -> None:
     with idle(tmp_path) as client:
         body = b'{"profiles": ["seed"]}'
         first = post(client, "/api/policies/lab", body, "lab")
@@ -225,7 +225,7 @@ def test_claims_at_once_under_one_key_take_one_turn(pulled: TestClient, monkeypa
     assert [result(pulled, turn).status_code for turn in turns] == [200, 200]
 
 
-def test_that_nothing_waits_uses_no_key_up(pulled: TestClient) -> None:
+def test_empty_claim_does_not_use_up_the_key(pulled: TestClient) -> None:
     empty = post(pulled, CLAIM, b"{}", "empty-handed")
     assert (empty.status_code, replayed(empty)) == (204, False)
     begin(pulled)
@@ -239,7 +239,7 @@ def test_that_nothing_waits_uses_no_key_up(pulled: TestClient) -> None:
     assert result(pulled, found.json()).status_code == 200
 
 
-def test_that_a_turn_is_lost_is_said_again_in_the_same_words(pulled: TestClient) -> None:
+def test_lost_turn_is_answered_identically_under_its_key(pulled: TestClient) -> None:
     begin(pulled)
     turn = claim(pulled)
     assert result(pulled, turn).status_code == 200
@@ -259,7 +259,7 @@ def test_that_a_turn_is_lost_is_said_again_in_the_same_words(pulled: TestClient)
         ("/api/sessions/delivery-none/cancel", b"{}", 404),
     ],
 )
-def test_of_many_at_once_one_is_the_first(tmp_path: Path, path: str, content: bytes, status: int) -> None:
+def test_concurrent_requests_under_one_key_get_one_answer(tmp_path: Path, path: str, content: bytes, status: int) -> None:
     with serving(tmp_path) as server, ThreadPoolExecutor(8) as crowd:
         for number in range(5):
             one = [crowd.submit(post, server.client, path, content, f"race{number}") for _ in range(8)]

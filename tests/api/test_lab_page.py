@@ -29,7 +29,7 @@ def test_the_lab_opens_with_the_newest_discussion_and_leads_to_the_others(client
     assert re.search(rf'href="/lab\?session={first}', page(client, f"/lab?session={first}"))
 
 
-def test_what_cannot_be_judged_is_refused(client: TestClient) -> None:
+def test_lab_refuses_sessions_and_thresholds_it_cannot_judge(client: TestClient) -> None:
     delivery = two_iterations(client)
     assert client.get(f"/lab?session={delivery}", headers=BROWSER).status_code == 404
     assert client.get("/lab?session=review-0000000000", headers=BROWSER).status_code == 404

@@ -125,7 +125,7 @@ def test_a_cookie_ends_with_its_key(client: TestClient) -> None:
     assert client.get("/api/sessions").status_code == 401
 
 
-def test_a_cookie_holds_over_a_restart(tmp_path: Path, keys: Path, client: TestClient) -> None:
+def test_cookie_survives_a_restart(tmp_path: Path, keys: Path, client: TestClient) -> None:
     sign_in(client)
     assert stat.S_IMODE((tmp_path / "hansard.db").stat().st_mode) == 0o600
     with inside(tmp_path, work=False, api_keys_file=keys) as later:
@@ -150,7 +150,7 @@ def test_early_refusals_are_in_the_readers_language(client: TestClient) -> None:
     assert client.get("/?lang=de", headers=BROWSER).status_code == 401
 
 
-def test_only_what_the_form_needs_is_open(client: TestClient) -> None:
+def test_only_the_sign_in_form_is_public(client: TestClient) -> None:
     assert client.get(SHEET).status_code == 200
     for path in ("/docs", "/openapi.json", "/metrics", "/assets", "/logins", "/login/", "/sessions/delivery-1"):
         assert client.get(path).status_code == 401, path
@@ -189,7 +189,7 @@ def test_a_cookie_is_good_until_its_time_is_over(logins: Callable[[float], Login
         assert [logins(now).name_of(cookie) for now in (1_000, 1_059.9, 1_060, 2_000)] == [name, name, None, None]
 
 
-def test_a_cookie_that_was_changed_is_nobodys(logins: Callable[[float], Logins]) -> None:
+def test_changed_cookie_is_invalid(logins: Callable[[float], Logins]) -> None:
     found = logins(1_000)
     name, until, signature = found.issue("alice").split(".")
     other = found.issue("김철수").partition(".")[0]
@@ -199,7 +199,7 @@ def test_a_cookie_that_was_changed_is_nobodys(logins: Callable[[float], Logins])
     assert [found.name_of(value) for value in changed] == [None] * len(changed)
 
 
-def test_another_servers_cookie_is_nobodys(tmp_path: Path, keys: Path) -> None:
+def test_cookie_of_another_server_is_invalid(tmp_path: Path, keys: Path) -> None:
     ours, theirs = (
         Logins(Keys(keys_in(keys)), EmptyVault(), seconds=60, secret=name, now=lambda: 0) for name in (b"a", b"b")
     )

@@ -95,7 +95,7 @@ def test_another_machine_goes_on_with_the_workspace_of_one_that_is_gone(url: str
     assert not (repo / ".git" / "shallow").exists()
 
 
-def test_so_it_does_where_the_persons_repository_is_gone_too(url: str, tmp_path: Path) -> None:
+def test_another_machine_continues_without_the_repository(url: str, tmp_path: Path) -> None:
     repo = repository(tmp_path / "project")
     with machine(tmp_path, "one", url) as one:
         session_id = begun(one, workspace=str(repo))
@@ -128,7 +128,7 @@ def test_a_fork_begins_on_a_machine_that_never_had_its_source(url: str, tmp_path
 
 
 @pytest.mark.parametrize("large", [False, True])
-def test_what_cannot_be_shared_waits_for_its_machine_and_says_so(
+def test_unshareable_workspace_waits_for_its_machine(
     url: str, tmp_path: Path, large: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = repository(tmp_path / "project") if large else tmp_path / "project"

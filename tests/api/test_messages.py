@@ -88,7 +88,7 @@ def test_a_message_starts_a_session(server: Server, origin: str) -> None:
     ],
 )
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
-def test_every_row_of_the_seed_goes_its_way(
+def test_every_row_of_the_seed_is_triaged_as_listed(
     server: Server, text: str, mode: str, signals: list[str], form: Literal["NFC", "NFD"]
 ) -> None:
     """S3, K-21."""
@@ -115,7 +115,7 @@ def test_an_empty_message_is_400(server: Server, prompt: str) -> None:
         ({"prompt": "hello", "scenario": {"replies": {"judge": "x"}}}, "/scenario/replies/judge"),
     ],
 )
-def test_a_message_that_does_not_hold_is_422_with_its_place(server: Server, body: Json, pointer: str) -> None:
+def test_invalid_message_is_422_with_a_pointer(server: Server, body: Json, pointer: str) -> None:
     answer = server.client.post("/api/message", json=body)
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, pointer)
 
@@ -173,7 +173,7 @@ def test_channel_without_messages_is_empty(server: Server) -> None:
     assert server.client.get("/api/message", params={"orgin": "x"}).status_code == 422
 
 
-def test_of_many_messages_at_once_one_starts_and_all_get_their_turn(server: Server, origin: str) -> None:
+def test_concurrent_messages_start_one_after_another(server: Server, origin: str) -> None:
     bodies = [message(f"message {number}", {"assistant": [slow("ok", 400)]}, origin=origin) for number in range(16)]
     with ThreadPoolExecutor(16) as pool:
         said = list(pool.map(lambda body: says(server.client, body), bodies))
@@ -197,7 +197,7 @@ def test_a_duplicate_is_not_started_twice(server: Server, origin: str) -> None:
     assert says(server.client, message("안녕", AT_ONCE, origin=f"{origin} 2"))["action"] == "started"
 
 
-def test_what_waits_survives_a_crash(tmp_path: Path) -> None:
+def test_queued_messages_survive_a_crash(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
         replies = {"assistant": [slow("ok", 1_000)]}, AT_ONCE, AT_ONCE
         said = [says(server.client, message(f"message {n}", replies[n])) for n in range(3)]
@@ -267,7 +267,7 @@ def test_nearly_a_word_to_continue_or_reset_starts_nothing(
     assert channel(server, origin)["latest"] == found["id"]
 
 
-def test_a_word_of_thanks_neither_hides_nor_clears_the_run_that_waits(server: Server, origin: str) -> None:
+def test_thanks_do_not_clear_the_waiting_run(server: Server, origin: str) -> None:
     """Contract §13."""
     found = paused(server, origin)
     thanks = says(server.client, message("고마워", AT_ONCE, origin=origin))
@@ -412,7 +412,7 @@ def test_every_endpoint_answers_the_same_key_once(server: Server, origin: str, e
 
 
 @pytest.mark.parametrize("endpoint", ["continue", "reset"])
-def test_a_refusal_is_given_again_under_its_key_whatever_has_happened_since(
+def test_refusal_under_a_key_is_repeated_after_later_changes(
     server: Server, origin: str, endpoint: str
 ) -> None:
     where = f"{origin} {endpoint}"

@@ -104,7 +104,7 @@ def check_signature(headers: dict[str, str], body: bytes) -> None:
     assert headers["webhook-signature"] == f"v1,{expected}"
 
 
-def test_a_webhook_gets_each_thing_once_and_again_until_it_has_it(tmp_path: Path) -> None:
+def test_webhook_is_retried_until_it_accepts_each_notification(tmp_path: Path) -> None:
     receiver = Receiver(statuses=[500, 503, 204])
     with receiver.listening():
         settings = {"team": hook(tmp_path, receiver.url)}
@@ -137,7 +137,7 @@ def tried(folder: Path) -> bool:
         return bool(outbox.execute("SELECT 1 FROM notifications WHERE tries > 0 AND due < ?", [soon]).fetchall())
 
 
-def test_what_could_not_be_sent_is_sent_by_the_next_life(tmp_path: Path) -> None:
+def test_unsent_notifications_are_sent_after_a_restart(tmp_path: Path) -> None:
     receiver = Receiver()
     with receiver.listening():
         settings = {"team": hook(tmp_path, receiver.url)}
@@ -244,7 +244,7 @@ def test_a_webhook_that_hangs_delays_no_command(tmp_path: Path) -> None:
     assert [json.loads(line)["data"]["sessionId"] for line in told.read_text().splitlines()] == waits
 
 
-def test_what_is_being_sent_when_the_server_stops_is_not_sent_again(tmp_path: Path) -> None:
+def test_notification_in_flight_at_shutdown_is_not_repeated(tmp_path: Path) -> None:
     receiver = Receiver(hanging=threading.Event())
     with receiver.listening(), serving(tmp_path, team=hook(tmp_path, receiver.url)) as server:
         exhausted(server)
@@ -257,7 +257,7 @@ def test_what_is_being_sent_when_the_server_stops_is_not_sent_again(tmp_path: Pa
     assert json.loads(receiver.got[1][1])["data"]["sessionId"] == second
 
 
-def test_a_command_gets_it_on_standard_input(tmp_path: Path) -> None:
+def test_command_gets_the_notification_on_stdin(tmp_path: Path) -> None:
     inbox, program = tmp_path / "inbox.jsonl", tmp_path / "tell.py"
     program.write_text(f"import sys\nopen({str(inbox)!r}, 'a').write(sys.stdin.read() + '\\n')\n")
     file = team(tmp_path, f'command = ["{sys.executable}", "{program}"]')
@@ -293,7 +293,7 @@ def _reminders(receiver: Receiver, session_id: str) -> list[dict[str, str]]:
     ]
 
 
-def test_what_waited_before_anybody_was_to_be_notified_is_not_sent(tmp_path: Path) -> None:
+def test_sessions_older_than_the_webhook_are_not_sent(tmp_path: Path) -> None:
     receiver = Receiver()
     with receiver.listening():
         with serving(tmp_path) as server:

@@ -133,7 +133,7 @@ def watched_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Json, li
     return session_id, found, [folder / f"copy-{number}" for number in range(watch.copies)]
 
 
-def test_the_run_that_is_watched_is_the_one_that_is_meant(watched_run: tuple[str, Json, list[Path]]) -> None:
+def test_crash_test_watches_the_intended_run(watched_run: tuple[str, Json, list[Path]]) -> None:
     session_id, found, copies = watched_run
     assert (found["status"], found["round"], found["summary"]) == ("done", 3, "Three rounds.")
     assert [entry["pass"] for entry in agent(found, "Frontend")["history"]] == [True, False, True]
@@ -229,7 +229,7 @@ def test_a_checkpoint_and_its_conversations_survive_a_crash(server: Server) -> N
     assert [turn["agentSession"] for turn in asked if turn["agent"] == "Backend"][1] == "scripted:Backend"
 
 
-def test_a_reset_survives_a_crash_and_nothing_is_asked_any_more(server: Server) -> None:
+def test_reset_survives_a_crash_and_no_turn_follows(server: Server) -> None:
     replies = {"planner": [{"text": "late", "delayMs": 60_000}]}
     session_id = server.client.post("/api/sessions", json=orchestration(replies)).json()["sessionId"]
     assert server.client.post(f"/api/sessions/{session_id}/reset", json={}).status_code == 200

@@ -118,7 +118,7 @@ def test_the_view_of_a_run(server: Server) -> None:
     assert (docs["status"], docs["gate"], docs["completed"]) == ("completed", "✅ 완료", True)
 
 
-def test_a_run_can_be_seen_as_it_stood(server: Server) -> None:
+def test_run_can_be_read_at_any_version(server: Server) -> None:
     found = paused(server)
     at = {event["type"]: event["version"] for event in events(server.client, found["id"])}
     plan_made = session(server.client, found["id"], version=at["orchestration.plan_made"])
@@ -262,7 +262,7 @@ def test_continue_after_partial_goes_on_in_the_same_phase_with_fresh_rounds(serv
 
 
 @pytest.mark.parametrize("end", ["done", "reset"])
-def test_edge_cases_8_and_9_what_has_ended_is_not_continued(server: Server, end: str) -> None:
+def test_edge_cases_8_and_9_ended_run_is_not_continued(server: Server, end: str) -> None:
     """S1 §5.8 and §5.9."""
     found = paused(server) if end == "reset" else run(server.client, orchestration())
     if end == "reset":
@@ -287,7 +287,7 @@ def test_available_commands_are_the_endpoints_that_open(server: Server) -> None:
     )
 
 
-def test_what_agents_write_is_never_the_state(server: Server) -> None:
+def test_agent_text_never_becomes_state(server: Server) -> None:
     """K-8: shipped, continue was refused once an agent had written `Status: done`."""
     words = "- Status: done\n## Final Summary\n| Backend | backend | Phase 3 | ✅ 완료 |\nStatus: reset"
     replies = {
@@ -372,7 +372,7 @@ def test_only_rounds_are_the_budget_of_a_run(server: Server, body: Json, pointer
         ({"rounds": 3}, "/rounds"),
     ],
 )
-def test_a_start_that_does_not_hold_is_refused_with_its_place(server: Server, fields: Json, pointer: str) -> None:
+def test_invalid_start_is_422_with_a_pointer(server: Server, fields: Json, pointer: str) -> None:
     answer = server.client.post("/api/sessions", json=orchestration() | fields)
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, pointer)
 
@@ -401,7 +401,7 @@ def test_every_endpoint_answers_the_same_key_once(server: Server, endpoint: str)
 
 
 @pytest.mark.parametrize("endpoint", ["continue", "reset", "cancel", "budget"])
-def test_no_endpoint_leads_to_what_is_no_session(server: Server, endpoint: str) -> None:
+def test_endpoints_answer_404_for_everything_but_sessions(server: Server, endpoint: str) -> None:
     says(server.client, {"prompt": "hello", "origin": "hidden", "triage": "direct"})
     channel = next(item["sessionId"] for item in log(server) if item["kind"] == "channel")
     body: Json = {"addRounds": 1, "reason": "r"} if endpoint == "budget" else {}
@@ -449,7 +449,7 @@ def test_a_run_is_not_continued_while_another_of_its_origin_is_busy(server: Serv
 
 
 @pytest.mark.parametrize("rest", [paused, ran_out])
-def test_edge_cases_6_and_7_a_new_request_clears_what_rests(server: Server, rest: Any) -> None:
+def test_edge_cases_6_and_7_new_request_clears_the_resting_run(server: Server, rest: Any) -> None:
     """S1 §5.6 and §5.7: through either endpoint."""
     for endpoint in ("session", "message"):
         origin = f"{rest.__name__}-{endpoint}"

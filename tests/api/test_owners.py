@@ -67,7 +67,7 @@ def test_a_session_names_its_owner_and_repository_as_lists_do(client: TestClient
         assert (items[session_id]["owner"], items[session_id]["repository"]) == expected
 
 
-def test_what_waits_is_filtered_by_owner_and_repository(client: TestClient, tmp_path: Path) -> None:
+def test_inbox_filters_by_owner_and_repository(client: TestClient, tmp_path: Path) -> None:
     tariff, shop = tmp_path / "tariff", tmp_path / "shop"
     first, second, third = spent(client, "ada", tariff), spent(client, "ben", tariff), spent(client, "ben", shop)
     client.headers.update(of("ben"))
@@ -82,7 +82,7 @@ def test_what_waits_is_filtered_by_owner_and_repository(client: TestClient, tmp_
     assert listed(client, owner="eve") == []
 
 
-def test_the_page_filters_what_waits_counts_it_and_leads_from_names_to_filters(
+def test_inbox_page_filters_counts_and_links_names_to_filters(
     client: TestClient, tmp_path: Path
 ) -> None:
     first, second = spent(client, "ada", tmp_path / "tariff"), spent(client, "ben", tmp_path / "shop")
@@ -97,7 +97,7 @@ def test_the_page_filters_what_waits_counts_it_and_leads_from_names_to_filters(
     assert 'href="/decisions?owner=ada"' in client.get("/", headers=BROWSER).text
 
 
-def test_a_conversation_names_who_wrote(client: TestClient) -> None:
+def test_conversation_names_its_authors(client: TestClient) -> None:
     client.headers.update(of("ben"))
     answer = client.post("/api/message", json=message("What is this?", {"assistant": ["A shop."]}, origin="shop"))
     reached(client, answer.json()["sessionId"], "done")

@@ -67,7 +67,7 @@ def test_a_running_session_can_be_followed_cancelled_and_extended(idle: TestClie
     assert "At work: planner (planning)" in seen.text
 
 
-def test_views_that_are_behind_are_not_shown_as_if_they_were_not(idle: TestClient) -> None:
+def test_outdated_views_answer_503(idle: TestClient) -> None:
     session_id = start(idle)
     system(idle).follower.catch_up()
     system(idle).follower.stop()

@@ -71,7 +71,7 @@ def test_a_line_belongs_to_the_turn_that_wrote_it_last() -> None:
     assert [line.kind for line in lines].count("place") == 3
 
 
-def test_what_is_taken_back_is_no_change() -> None:
+def test_reverted_changes_are_not_shown() -> None:
     assert composed(BASE, BASE.replace("line 3\n", "three\n"), BASE) == []
     assert composed(None, "a\n", None) == []
 
@@ -107,7 +107,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield found
 
 
-def test_a_line_says_what_demanded_validated_and_approved_it(server: Server) -> None:
+def test_line_shows_its_finding_validation_and_approval(server: Server) -> None:
     replies = {
         "dev": [{"text": "One.", "files": {"a.py": "x = 1\n"}}, {"text": "Two.", "files": {"a.py": "x = 2\n"}}],
         "reviewer": [review("No rate limit"), review()],

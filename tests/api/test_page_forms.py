@@ -126,7 +126,7 @@ TYPED: dict[str, tuple[dict[str, str], Json]] = {
 
 
 @pytest.mark.parametrize("kind", FORMS)
-def test_every_kind_is_started_by_what_is_typed(client: TestClient, kind: str) -> None:
+def test_every_kind_starts_from_its_form(client: TestClient, kind: str) -> None:
     typed, expected = TYPED[kind]
     location = done(send(client, starting(page(client, "/"), kind), **typed))
     found = session(client, location.rpartition("/")[2])
@@ -171,7 +171,7 @@ def test_errors_are_at_their_fields_and_input_is_kept(client: TestClient) -> Non
         ("debate", {"plan": ""}, ["plan"]),
     ],
 )  # fmt: skip
-def test_every_kind_says_what_is_wrong_with_which_field(
+def test_every_form_shows_errors_at_their_fields(
     client: TestClient, kind: str, typed: dict[str, str], names: list[str]
 ) -> None:
     answer = send(client, starting(page(client, "/"), kind), **typed)
@@ -213,7 +213,7 @@ def test_a_checkpoint_is_continued_from_its_page_and_from_the_inbox(client: Test
         assert only(events(client, session_id), "orchestration.continued") != []
 
 
-def test_what_waits_is_answered_in_its_row(client: TestClient) -> None:
+def test_waiting_sessions_are_answered_in_their_rows(client: TestClient) -> None:
     run, spent, broken, asks = at_checkpoint(client), exhausted(client), failed(client), asking(client)
     answers = {
         "continue": (run, {}, "orchestration.continued"),
@@ -253,7 +253,7 @@ def test_money_is_typed_in_dollars(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("path", ["page", "inbox"])
-def test_what_ends_a_session_has_to_be_ticked(client: TestClient, path: str) -> None:
+def test_ending_a_session_needs_a_ticked_box(client: TestClient, path: str) -> None:
     session_id = at_checkpoint(client)
     html = page(client, "/decisions") if path == "inbox" else of_session(client, session_id)
     found = form(html, "reset")
@@ -336,7 +336,7 @@ def test_decision_made_elsewhere_is_reported(client: TestClient, path: str) -> N
     assert session(client, session_id)["decision"]["choice"] == "apply_fix"
 
 
-def test_what_was_typed_stays_with_a_decision_that_came_too_late(client: TestClient) -> None:
+def test_late_decision_keeps_the_typed_text(client: TestClient) -> None:
     session_id = waiting_review(client)
     found = form(of_session(client, session_id), "decision")
     found.fields["version"] = str(int(found.fields["version"]) - 1)
@@ -364,7 +364,7 @@ def test_a_busy_session_is_ended_while_its_state_is_the_one_seen(client: TestCli
     assert session(client, session_id)["status"] == "cancelled"
 
 
-def test_what_is_refused_says_why(client: TestClient) -> None:
+def test_refused_command_says_why(client: TestClient) -> None:
     session_id = waiting_debate(client)
     found = form(of_session(client, session_id), "decision")
     seen = refused(send(client, found, decision="skip"), 409)
@@ -454,7 +454,7 @@ def test_a_form_has_a_largest_size(tmp_path: Path) -> None:
     [{"key": ""}, {"key": "x" * 32}, {"version": ""}, {"version": "-1"}, {"verb": "poem"}, {"poem": "1"}],
     ids=str,
 )
-def test_what_none_of_our_forms_says_is_an_error(client: TestClient, change: dict[str, str]) -> None:
+def test_form_fields_that_no_page_sends_are_400(client: TestClient, change: dict[str, str]) -> None:
     session_id = waiting_review(client)
     found = form(of_session(client, session_id), "decision")
     answer = send(client, found, **{"decision": "skip"} | change)
@@ -477,7 +477,7 @@ def test_an_address_that_no_form_is_sent_to_is_refused(client: TestClient, path:
 # -- language, words ---------------------------------------------------------------------------------------------------
 
 
-def test_what_is_said_is_said_in_korean(client: TestClient) -> None:
+def test_stale_decision_is_reported_in_korean(client: TestClient) -> None:
     session_id = waiting_review(client)
     found = form(of_session(client, session_id, "?lang=ko"), "decision")
     assert found.action == f"/sessions/{session_id}?lang=ko"
@@ -499,7 +499,7 @@ def test_what_is_said_is_said_in_korean(client: TestClient) -> None:
     assert "/sessions/debate-" in done(send(client, starting(started.text, "debate"), plan="계획", scenario=""))
 
 
-def test_what_is_typed_never_becomes_more_than_words(client: TestClient) -> None:
+def test_typed_text_is_always_escaped(client: TestClient) -> None:
     words = '"><script>alert(1)</script><img src=x onerror=alert(2)>\u202e'
     answer = send(client, starting(page(client, "/"), "delivery"), task=words, filePaths=words, title=words)
     refused(answer, 422)

@@ -38,7 +38,7 @@ def test_output_that_is_not_there_is_refused(client: TestClient) -> None:
         assert client.get(f"/sessions/{session_id}/log{query}", headers=BROWSER).status_code == status
 
 
-def test_why_names_what_stopped_it_and_the_commands_before(client: TestClient) -> None:
+def test_why_page_names_the_cause_and_earlier_commands(client: TestClient) -> None:
     session_id = output(client).split("/")[2]
     text = words_of(page(client, f"/sessions/{session_id}/why"))
     assert "What stopped it" in text and "assert 301 == 200" in text
@@ -53,7 +53,7 @@ def test_every_kind_says_why(client: TestClient) -> None:
     assert client.get("/sessions/delivery-0000000000/why", headers=BROWSER).status_code == 404
 
 
-def test_the_page_says_what_is_possible_and_why_the_rest_is_not(client: TestClient) -> None:
+def test_why_page_lists_commands_and_reasons_against_them(client: TestClient) -> None:
     done = words_of(page(client, f"/sessions/{two_iterations(client)}/why"))
     assert "– Cancel A delivery in the state success cannot be cancelled." in done
     waits = words_of(page(client, f"/sessions/{SCENES['review'](client)}/why"))

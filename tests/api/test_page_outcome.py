@@ -25,7 +25,7 @@ def test_commands_are_shown_without_the_folders_of_their_program() -> None:
     assert short_command("make") == "make"
 
 
-def test_what_stopped_a_session_is_named_in_the_head_and_its_list_opens_there(client: TestClient) -> None:
+def test_head_names_the_cause_and_the_list_opens_there(client: TestClient) -> None:
     session_id = exhausted(client)
     head = panel(client, session_id, "head")
     assert "Ended: budget exhausted (1 of 1 iterations): " in words_of(head)
@@ -41,7 +41,7 @@ def test_a_crash_has_a_card_with_its_words(client: TestClient) -> None:
     assert "Why: exited with an error" in text and "The scenario answers planner with crash." in text
 
 
-def test_the_head_says_once_and_without_a_code_what_stopped_a_session(client: TestClient) -> None:
+def test_head_gives_the_cause_once_and_without_a_code(client: TestClient) -> None:
     crashed = reached(client, begun(client, delivery({"planner": [{"error": "crash"}]})), "failed")
     assert words_of(panel(client, crashed, "head")).startswith("The scenario answers planner with crash. delivery")
     missing = delivery(baseline=True, validationCommands=["pytset -q"])
@@ -55,7 +55,7 @@ def test_a_failing_set_up_is_named_in_the_head_with_the_end_of_its_output(client
     assert text.startswith("The set-up failed: no lock file ")
 
 
-def test_what_the_validation_would_test_instead_is_named_in_the_head(client: TestClient, tmp_path: Path) -> None:
+def test_head_names_the_folder_that_validation_would_test(client: TestClient, tmp_path: Path) -> None:
     folder = repository(
         tmp_path, **{"hansard.toml": '[workspace]\nlink = ["node_modules"]\n', "packages/shop/a.js": "1"}
     )
@@ -73,7 +73,7 @@ def _stopped_head(client: TestClient, folder: Path) -> str:
     return words_of(panel(client, reached(client, begun(client, body), "failed"), "head"))
 
 
-def test_what_goes_well_has_no_card_and_no_cause(client: TestClient) -> None:
+def test_successful_session_has_no_failure_card(client: TestClient) -> None:
     for session_id in (two_iterations(client), waiting_review(client)):
         assert panel(client, session_id, "failure") == ""
         assert client.get(f"/api/sessions/{session_id}/explain").json()["cause"] is None

@@ -49,7 +49,7 @@ BODIES = (
 
 
 @pytest.mark.parametrize("model", BODIES, ids=lambda model: model.__name__)
-def test_whatever_is_wrong_with_a_field_is_said_in_korean(model: type[BaseModel]) -> None:
+def test_field_errors_are_korean(model: type[BaseModel]) -> None:
     fields = [field.alias or name for name, field in model.model_fields.items()] + ["stranger"]
     said = set()
     for body in ({field: junk} for field in fields for junk in JUNK):
@@ -60,7 +60,7 @@ def test_whatever_is_wrong_with_a_field_is_said_in_korean(model: type[BaseModel]
     assert said and {sentence for sentence in said if not korean(in_words(KOREAN, sentence))} == set()
 
 
-def test_whatever_is_wrong_with_a_scenario_or_a_threshold_is_said_in_korean() -> None:
+def test_scenario_and_threshold_errors_are_korean() -> None:
     entries = [{name: junk} for name in ("text", "files", "error", "delayMs", "usage") for junk in JUNK]
     scenarios = [
         *({"replies": junk} for junk in JUNK),
@@ -92,7 +92,7 @@ def _errors(tried: Any) -> set[str]:
         *('{"a": 1, "a": 2}', "9" * 30, "[" * 70 + "]" * 70, r'"\u0000"', r'"\ud800"', '{"a": 1,}', "\ufeff{}", "\0"),
     ],
 )
-def test_what_is_no_json_is_said_in_korean_without_a_word_of_english(text: str) -> None:
+def test_json_errors_are_entirely_korean(text: str) -> None:
     with pytest.raises(Malformed) as refused:
         decode(text)
     told = in_words(KOREAN, sentence_of(refused.value))
@@ -141,7 +141,7 @@ def field_errors(html: str) -> list[str]:
     return [unescape(error) for error in re.findall(r'class="field-error"[^>]*>([^<]+)<', html)]
 
 
-def test_the_start_form_says_in_korean_what_is_wrong(client: TestClient) -> None:
+def test_start_form_errors_are_korean(client: TestClient) -> None:
     typed = {"start": "delivery", "task": "", "filePaths": "../x", "maxIterations": "many", "scenario": "{not json"}
     answer = post(client, "/?lang=ko", **typed)
     assert answer.status_code == 422 and "시작하지 못했습니다." in Seen(answer.text).text

@@ -40,7 +40,7 @@ TABLE = """<div class="wide-table" tabindex="0"><table>
 
 
 @pytest.mark.parametrize("words", HOSTILE)
-def test_no_words_of_anybody_become_part_of_a_page(client: TestClient, words: str) -> None:
+def test_all_pages_escape_hostile_text(client: TestClient, words: str) -> None:
     agents = ("planner", "architect", "designer", "dev")
     session_id = start(
         client,
@@ -73,7 +73,7 @@ def test_no_words_of_anybody_become_part_of_a_page(client: TestClient, words: st
 
 
 @pytest.mark.parametrize("words", HOSTILE)
-def test_what_is_asked_for_is_words_too(client: TestClient, words: str) -> None:
+def test_query_text_is_escaped(client: TestClient, words: str) -> None:
     for path, query in (("/", "q"), ("/", "cursor"), ("/", "kind"), ("/", "status"), ("/", "lang"), ("/", words)):
         harmless(client.get(path, params={query: words}, headers=BROWSER).text)
     answer = client.get(f"/sessions/{quote(words, safe='')}", headers=BROWSER)
@@ -81,7 +81,7 @@ def test_what_is_asked_for_is_words_too(client: TestClient, words: str) -> None:
     harmless(answer.text)
 
 
-def test_hostile_words_are_shown_rather_than_hidden(client: TestClient) -> None:
+def test_hostile_text_is_shown_rather_than_hidden(client: TestClient) -> None:
     session_id = finished(client, task=f"{MARKUP} \u202egnp.exe\u200b", title=MARKUP)
     seen = harmless(page(client, f"/sessions/{session_id}"))
     assert f"{MARKUP} ⟦U+202E⟧gnp.exe⟦U+200B⟧" in seen.text
@@ -101,7 +101,7 @@ def test_hostile_words_are_shown_rather_than_hidden(client: TestClient) -> None:
         ("\U000e0041", "⟦U+E0041⟧"),
     ],
 )
-def test_what_steers_or_hides_is_spelt_out(words: str, expected: str) -> None:
+def test_bidi_and_invisible_characters_are_spelled_out(words: str, expected: str) -> None:
     assert shown(words) == expected
 
 

@@ -70,7 +70,7 @@ def test_a_person_denies_it(tmp_path: Path) -> None:
         assert "- Permission: deny by unauthenticated" in worklog
 
 
-def test_no_words_after_a_denial_are_an_unreadable_answer(tmp_path: Path) -> None:
+def test_empty_answer_after_a_denial_is_unreadable(tmp_path: Path) -> None:
     with inside(tmp_path) as client:
         name = start(client, asks({"text": "Another plan."}, ifDenied=""))
         decide(client, name, question(client, name), "deny")
@@ -135,7 +135,7 @@ def test_a_cancelled_session_withdraws_the_question(tmp_path: Path) -> None:
         assert decide(client, name, request, "allow").status_code == 409
 
 
-def test_who_waits_for_a_person_holds_no_slot(tmp_path: Path) -> None:
+def test_waiting_for_a_person_holds_no_slot(tmp_path: Path) -> None:
     with inside(tmp_path, worker_slots=1) as client:
         waiting = [start(client, asks()) for _ in range(3)]
         requests = [question(client, name) for name in waiting]

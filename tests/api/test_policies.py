@@ -78,7 +78,7 @@ def test_triage_can_be_asked_with_another_word_list(client: TestClient) -> None:
         ("다시", None),
     ],
 )
-def test_an_intent_is_the_whole_text_or_none(client: TestClient, text: str, meaning: str | None) -> None:
+def test_intent_must_match_the_whole_text(client: TestClient, text: str, meaning: str | None) -> None:
     assert ask(client, "intent", {"text": text}) == {"intent": meaning}
 
 
@@ -141,7 +141,7 @@ def test_a_range_without_a_phase_of_the_role_falls_back_with_a_warning(client: T
         ({"agent": "A"}, "/subtasks"),
     ],
 )
-def test_a_subtask_that_does_not_hold_is_named_by_its_pointer(client: TestClient, subtasks: Any, pointer: str) -> None:
+def test_invalid_subtask_is_named_by_its_pointer(client: TestClient, subtasks: Any, pointer: str) -> None:
     assert list(refused(client, "phases", {"subtasks": subtasks})) == [pointer]
 
 
@@ -174,7 +174,7 @@ def test_agents_work_in_parallel_only_on_unclaimed_files(client: TestClient) -> 
         ({"agent": "A", "affectedFiles": [1]}, "/agents/0/affectedFiles/0"),
     ],
 )
-def test_a_claim_that_does_not_hold_is_named_by_its_pointer(client: TestClient, claim: Any, pointer: str) -> None:
+def test_invalid_claim_is_named_by_its_pointer(client: TestClient, claim: Any, pointer: str) -> None:
     assert list(refused(client, "parallel", {"agents": [claim]})) == [pointer]
 
 
@@ -199,7 +199,7 @@ def test_rounds_are_assessed_with_exactly_the_keys_of_the_contract(client: TestC
     }
 
 
-def test_nothing_said_goes_on(client: TestClient) -> None:
+def test_discussion_without_rounds_continues(client: TestClient) -> None:
     assert ask(client, "convergence", {"rounds": [], "profile": None}) == {
         "agreementRatio": 0.0,
         "avgStability": 0.0,
@@ -241,7 +241,7 @@ def test_the_profile_decides(client: TestClient, profile: Any, recommendation: s
         ({"mood": 1}, "/profile/mood"),
     ],
 )
-def test_a_profile_that_is_none_is_refused(client: TestClient, policy: str, profile: Any, pointer: str) -> None:
+def test_unknown_profile_is_refused(client: TestClient, policy: str, profile: Any, pointer: str) -> None:
     bodies: dict[str, dict[str, object]] = {"convergence": {"rounds": []}, "agreement": {"text": ""}}
     body = bodies.get(policy, {"a": "", "b": ""})
     assert list(refused(client, policy, {**body, "profile": profile})) == [pointer]
@@ -259,7 +259,7 @@ def test_a_profile_that_is_none_is_refused(client: TestClient, policy: str, prof
         ({"agent": "A"}, "/rounds/0/agent"),
     ],
 )
-def test_a_round_that_does_not_hold_is_refused(client: TestClient, change: dict[str, Any], pointer: str) -> None:
+def test_invalid_round_is_refused(client: TestClient, change: dict[str, Any], pointer: str) -> None:
     body = {"rounds": [{"round": 1, "role": "critique", "content": "x"} | change]}
     assert list(refused(client, "convergence", body)) == [pointer]
 
@@ -346,7 +346,7 @@ def test_instants_are_answered_in_the_form_in_which_they_came(client: TestClient
         ({"budgetMinute": 1}, "/budgetMinute"),
     ],
 )
-def test_a_budget_that_does_not_hold_is_refused(client: TestClient, change: dict[str, Any], pointer: str) -> None:
+def test_invalid_budget_is_refused(client: TestClient, change: dict[str, Any], pointer: str) -> None:
     assert list(refused(client, "budget", BUDGET | change)) == [pointer]
 
 
@@ -409,7 +409,7 @@ def test_a_reply_is_read_or_said_to_be_unreadable(client: TestClient) -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_said_without_the_words_of_a_programming_language(
+def test_parse_problems_use_plain_words(
     client: TestClient, kind: str, text: str, problem: str
 ) -> None:
     assert ask(client, "parse", {"kind": kind, "text": text})["problem"].endswith(problem)
@@ -443,7 +443,7 @@ def test_prompt_comes_with_its_version(client: TestClient) -> None:
         ({"name": "critique", "language": "fr"}, "/language", "ko"),
     ],
 )
-def test_an_unknown_prompt_is_refused_with_what_there_is(
+def test_unknown_prompt_lists_the_known_ones(
     client: TestClient, body: Any, pointer: str, known: str
 ) -> None:
     assert known in refused(client, "prompt", body)[pointer]
@@ -470,7 +470,7 @@ def test_every_policy_answers_its_example_in_its_own_shape_and_always_the_same(c
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_policy_refuses_unknown_fields_and_what_is_no_object(client: TestClient, name: str) -> None:
+def test_every_policy_refuses_unknown_fields_and_non_objects(client: TestClient, name: str) -> None:
     body = EXAMPLES[f"policy_{name}"]
     assert refused(client, name, {**body, "mood": 1}) == {"/mood": "unknown field"}
     assert refused(client, name, [body]) == {"": "should be an object"}
@@ -492,7 +492,7 @@ def test_a_body_is_read_as_strictly_as_any_other(client: TestClient, content: by
     assert response.json()["type"] == f"/docs#problem-{status}"
 
 
-def test_a_key_that_is_none_is_refused(client: TestClient) -> None:
+def test_invalid_key_is_refused(client: TestClient) -> None:
     response = client.post("/api/policies/intent", json={"text": ""}, headers={"Idempotency-Key": "a b"})
     assert response.status_code == 400
 

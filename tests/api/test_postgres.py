@@ -132,7 +132,7 @@ def test_changes_without_notification_are_found_by_polling(
 
 
 @pytest.mark.parametrize("command", ["serve", "worker"])
-def test_agents_with_a_network_do_not_run_beside_a_database_that_trusts_everybody(
+def test_networked_agents_are_refused_next_to_an_open_database(
     cluster: Cluster, tmp_path: Path, command: str
 ) -> None:
     team = tmp_path / "team.toml"

@@ -103,7 +103,7 @@ def test_a_rebase_and_a_cherry_pick_keep_the_claims(place: Place) -> None:
     assert place.claimed("shop.py") == [*PEOPLES, *OURS]
 
 
-def test_what_a_person_writes_again_or_copies_is_not_claimed(place: Place) -> None:
+def test_lines_rewritten_or_copied_by_a_person_are_not_claimed(place: Place) -> None:
     place.merged({"shop.py": WORK})
     place.commit({"copy.py": OURS}, message="Copy")
     assert place.claimed("copy.py") == ["."] * len(OURS)
@@ -112,7 +112,7 @@ def test_what_a_person_writes_again_or_copies_is_not_claimed(place: Place) -> No
     assert place.claimed("shop.py") == [*PEOPLES, ".", ".", "."]
 
 
-def test_what_a_person_breaks_and_restores_is_not_claimed(place: Place) -> None:
+def test_line_broken_and_restored_by_a_person_is_not_claimed(place: Place) -> None:
     """By hand or by reverting, whether or not an agent wrote the line once."""
     place.merged({"shop.py": WORK})
     place.commit({"shop.py": [*WORK[:-1], "    return 0"]}, message="Break the agent's line")
@@ -195,7 +195,7 @@ def test_a_line_that_the_base_has_is_never_claimed_by_its_words(place: Place) ->
     assert [line for line in place.claimed("shop.py") if line.strip(".")] == []
 
 
-def test_the_second_agent_only_moves_what_the_first_has_written(place: Place) -> None:
+def test_moving_lines_does_not_change_their_author(place: Place) -> None:
     first = place.merged({"shop.py": WORK})
     second = place.merged({"shop.py": [*OURS, *BASE, "", "TAX_RATE_OF_TODAY = 0.19"]})
     sessions = {line["text"].strip(): line["session"] for line in place.blame("shop.py") if line["text"].strip()}
@@ -230,7 +230,7 @@ def test_each_line_names_the_finding_that_demanded_it(place: Place) -> None:
     assert types[line["approvedBy"]["version"]] == "delivery.review_approved"
 
 
-def test_what_a_fork_uses_again_stays_the_work_of_the_first(place: Place) -> None:
+def test_work_reused_by_a_fork_stays_with_the_source(place: Place) -> None:
     found = place.deliver({"shop.py": WORK})
     answer = place.client.post(f"/api/sessions/{found['id']}/fork", json={"atVersion": 3})
     forked = ended(place.client, answer.json()["sessionId"])

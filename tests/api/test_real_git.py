@@ -127,7 +127,7 @@ def test_the_patch_applies_to_where_it_began(server: Server, repository: Path, t
     assert (clone / "crlf.txt").read_bytes() == b"a\r\nb\r\n"
 
 
-def test_the_validation_sees_the_commit_and_not_what_the_owner_has_not_committed(
+def test_validation_sees_the_commit_without_uncommitted_changes(
     server: Server, repository: Path
 ) -> None:
     script = "import os; assert sorted(os.listdir('.')) == ['.git', '.gitignore', 'notes.txt', 'shop.py', 'suite.py']"

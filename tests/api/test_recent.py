@@ -5,7 +5,7 @@ from collections import OrderedDict
 from api.node.recent import Recent, remember
 
 
-def test_a_cache_forgets_what_was_not_used_for_longest() -> None:
+def test_cache_drops_the_least_recently_used_entry() -> None:
     cache: OrderedDict[str, int] = OrderedDict()
     for number, name in enumerate("abac", start=1):
         assert remember(cache, name, number, most=2) == number

@@ -93,7 +93,7 @@ def mentions(server: Server, session_id: str) -> set[str]:
     return found
 
 
-def test_what_is_not_there_cannot_be_redacted_and_only_an_admin_may(server: Server) -> None:
+def test_redaction_needs_a_known_digest_and_an_admin(server: Server) -> None:
     _, digest = leaked(server)
     assert redact(server, "0" * 64).status_code == 404
     assert redact(server, "no digest").status_code == 422

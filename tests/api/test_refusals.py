@@ -251,7 +251,7 @@ def test_page_and_command_line_show_the_decision(
 
 
 @pytest.mark.parametrize(("scene", "endpoint"), CLOSED)
-def test_a_closed_endpoint_says_the_state_and_what_is_allowed_now(
+def test_refusal_names_state_and_allowed_commands(
     client: TestClient, scene: Scene, endpoint: str
 ) -> None:
     before = client.get(f"/api/sessions/{scene.id}").content
@@ -284,7 +284,7 @@ def test_a_closed_endpoint_says_the_state_and_what_is_allowed_now(
         ("debate-decided", "cancel", "cannot be cancelled. It has been decided: accept."),
     ],
 )
-def test_what_cannot_be_done_is_said_in_the_words_of_the_endpoint(
+def test_refusal_uses_the_verb_of_the_endpoint(
     client: TestClient, scene: str, endpoint: str, sentence: str
 ) -> None:
     found = next(known for known in SCENES if known.id == scene)
@@ -292,7 +292,7 @@ def test_what_cannot_be_done_is_said_in_the_words_of_the_endpoint(
 
 
 @pytest.mark.parametrize("end", ["done", "reset"])
-def test_nothing_to_reset_is_said_of_a_reset_only(client: TestClient, end: str) -> None:
+def test_nothing_to_reset_appears_only_for_resets(client: TestClient, end: str) -> None:
     scene = next(known for known in SCENES if known.id == f"orchestration-{end}")
     told = f"An orchestration in the state {end} cannot be"
     assert knock(client, scene, "cancel").json()["detail"] == f"{told} cancelled. Nothing is allowed now."
@@ -301,7 +301,7 @@ def test_nothing_to_reset_is_said_of_a_reset_only(client: TestClient, end: str) 
 
 
 @pytest.mark.parametrize("scene", ["delivery-undecided", "orchestration-undecided", "review-decided"])
-def test_a_refusal_under_a_key_is_given_again_byte_for_byte(client: TestClient, scene: str) -> None:
+def test_refusal_under_a_key_is_repeated_byte_for_byte(client: TestClient, scene: str) -> None:
     found = next(known for known in SCENES if known.id == scene)
     first, again = (knock(client, found, "continue", **{"Idempotency-Key": scene}) for _ in range(2))
     assert "Idempotency-Replayed" not in first.headers
@@ -313,7 +313,7 @@ def test_parent_that_moved_on_is_reported_first(client: TestClient) -> None:
     assert knock(client, scene, "reset", **{"If-Match": '"1"'}).status_code == 412
 
 
-def test_what_a_discussion_allows_its_parent_is_no_matter_of_the_parents_version(client: TestClient) -> None:
+def test_commands_allowed_by_a_child_do_not_depend_on_the_parents_version(client: TestClient) -> None:
     """So a client that holds the version is not told that nothing has changed, and a past version knows nothing."""
     path = "/api/sessions/delivery-undecided"
     version = client.get(path).json()["session"]["version"]

@@ -69,7 +69,7 @@ def test_the_pages_of_a_report_are_its_rows(tmp_path: Path) -> None:
             assert rows == whole[name]["rows"]
 
 
-def test_what_was_just_done_is_in_it(client: TestClient) -> None:
+def test_report_includes_the_newest_decisions(client: TestClient) -> None:
     rows = report(client, "decisions")["rows"]
     assert [(row["kind"], row["by"], row["choice"], row["decisions"]) for row in rows] == [
         ("debate", "waiting", None, 1),
@@ -112,7 +112,7 @@ def test_a_date_as_end_means_the_end_of_that_day(client: TestClient) -> None:
         ({"cursor": "1-1", "asOf": "2"}, "/cursor"),
     ],
 )
-def test_a_filter_that_does_not_hold_is_named(client: TestClient, query: dict[str, str], pointer: str) -> None:
+def test_invalid_filter_is_named(client: TestClient, query: dict[str, str], pointer: str) -> None:
     answer = client.get("/api/reports/costs", params=query)
     assert answer.status_code == 422, answer.text
     assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
@@ -136,7 +136,7 @@ def test_the_rows_as_csv_are_those_of_the_json(client: TestClient, name: str) ->
 
 
 @pytest.mark.parametrize("word", ["=1+1", "+1", "-1", "@x", "\tx", "\rx"])
-def test_what_a_spreadsheet_would_carry_out_is_only_words(word: str) -> None:
+def test_csv_escapes_spreadsheet_formulas(word: str) -> None:
     unknown: Json = dict.fromkeys(CostRow.columns())
     row = CostRow.model_construct(**unknown | {"agent": word, "role": '한글, "x"', "turns": -1})
     _, line = csv.reader(io.StringIO(as_csv(REPORTS["costs"], [row]).decode(), newline=""))
@@ -223,7 +223,7 @@ def test_the_lab_takes_sessions_or_a_query(client: TestClient) -> None:
         ({"profiles": ["seed"], "agent": "x"}, "/agent"),
     ],
 )
-def test_an_experiment_that_does_not_hold_is_refused_where_it_is_wrong(
+def test_invalid_experiment_is_refused_with_a_pointer(
     client: TestClient, body: Json, pointer: str
 ) -> None:
     answer = client.post("/api/policies/lab", json=body)
@@ -236,7 +236,7 @@ def test_an_unknown_discussion_is_not_found(client: TestClient) -> None:
     assert answer.status_code == 404
 
 
-def test_what_is_too_much_to_read_at_once_is_left_out_and_counted(
+def test_lab_counts_sessions_left_out_for_size(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = lab(client, profiles=["seed"])

@@ -40,7 +40,7 @@ def docs_run(repository: Path, **fields: object) -> Json:
     return orchestration(replies, workspace=str(repository), **fields)
 
 
-def test_a_delivery_says_what_it_began_with_and_what_it_changed(server: Server, repository: Path) -> None:
+def test_delivery_names_its_base_and_its_changes(server: Server, repository: Path) -> None:
     files = {"shop.py": MENDED, "extra.txt": "a\nb\n"}
     body = delivery({"dev": [{"text": "Fixed the sum of the prices.", "files": files}]}, filePaths=["shop.py"])
     found = ended(
@@ -62,7 +62,7 @@ def test_a_delivery_says_what_it_began_with_and_what_it_changed(server: Server, 
     ]
 
 
-def test_a_commit_says_what_was_done_and_by_whom(server: Server, repository: Path) -> None:
+def test_commit_names_the_work_and_its_author(server: Server, repository: Path) -> None:
     body = delivery({"dev": [{"text": "## Fixed the sum of the prices.\n\nWords.", "files": {"shop.py": MENDED}}]})
     found = ended(
         server.client, start(server.client, body | {"workspace": str(repository), "validationCommands": [CHECK]})

@@ -205,7 +205,7 @@ def test_a_run_that_ends_closes_its_discussions(
     assert session(client, session_id)["version"] == found["version"]
 
 
-def test_a_parent_says_what_became_of_the_decision(client: httpx.Client) -> None:
+def test_parent_shows_the_decision_of_its_child(client: httpx.Client) -> None:
     session_id = start(client, run(planReview={"enabled": True}))
     child(client, session_id)
     decided(client, session_id, "accept")

@@ -45,7 +45,7 @@ def answered(server: Server, session_id: str, request_id: str, decision: str) ->
     return server.client.post(f"/api/sessions/{session_id}/scope", json=body).status_code
 
 
-def test_what_is_outside_is_recorded(server: Server, repository: Path) -> None:
+def test_changes_outside_the_scope_are_recorded(server: Server, repository: Path) -> None:
     found = ended(server.client, begun(server, repository, "record", DRIFT))
     assert (found["status"], found["result"]["outside"]) == ("success", ["deploy/prod.yaml"])
     assert {file["path"]: file["named"] for file in found["result"]["files"]} == {
@@ -142,7 +142,7 @@ def test_an_orchestration_asks_at_its_end(server: Server, repository: Path) -> N
     assert session(server.client, found["id"])["status"] == "done"
 
 
-def test_an_orchestration_undoes_what_is_refused(server: Server, repository: Path) -> None:
+def test_orchestration_undoes_denied_changes(server: Server, repository: Path) -> None:
     (repository / "hansard.toml").write_text('[scope]\nallow = ["*.py"]\noutside = "fail"\n', encoding="utf-8")
     (repository / "prod.yaml").write_text("replicas: 2\n", encoding="utf-8")
     git(repository, "add", "prod.yaml")

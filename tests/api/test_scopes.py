@@ -81,7 +81,7 @@ def test_a_route_lets_in_who_has_its_scope(client: TestClient, method: str, path
         assert client.request(method, address, headers=of(name)).status_code == 401, name
 
 
-def test_only_who_may_read_sees_the_figures_of_readiness(client: TestClient) -> None:
+def test_readiness_figures_need_the_read_scope(client: TestClient) -> None:
     shown = {name: bool(client.get("/readyz", headers=of(name)).content) for name in SCOPES}
     assert shown == {name: "read" in ALLOWED[name] for name in SCOPES}
 

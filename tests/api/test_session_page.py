@@ -86,7 +86,7 @@ def test_every_panel_is_the_same_live_in_the_page_and_as_of_its_event(client: Te
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_position_looks_the_same_whatever_came_after(client: TestClient, kind: str) -> None:
+def test_past_position_does_not_change_with_later_events(client: TestClient, kind: str) -> None:
     session_id = SCENES[kind](client)
     before = at(client, session_id)
     endpoint, body = {
@@ -121,14 +121,14 @@ def test_a_source_lists_its_forks(client: TestClient) -> None:
     assert f"/compare?a={source}&amp;b={fork}" in page(client, f"/sessions/{source}")
 
 
-def test_each_choice_says_what_it_does(client: TestClient) -> None:
+def test_every_choice_explains_its_effect(client: TestClient) -> None:
     alone, parent = waiting_review(client), under_review(client)
     texts = [" ".join(Seen(page(client, f"/sessions/{each}")).text.split()) for each in (alone, parent)]
     assert "Apply Fix: a delivery can start from the findings · Skip & Continue: nothing is changed" in texts[0]
     assert "Apply Fix: the work goes back and is done again · Skip & Continue: it continues as it is" in texts[1]
 
 
-def test_only_what_changed_since_is_sent(client: TestClient) -> None:
+def test_only_changed_panels_are_sent(client: TestClient) -> None:
     session_id = waiting_review(client)
     last = len(events(client, session_id))
     assert at(client, session_id, since=last)["panels"] == {}
@@ -149,7 +149,7 @@ def test_a_version_may_be_kept_for_ever_only_under_the_build_that_made_it(client
 # -- what each panel shows ---------------------------------------------------------------------------------------------
 
 
-def test_a_delivery_shows_its_reviews_its_budget_and_what_changed(client: TestClient) -> None:
+def test_delivery_shows_reviews_budget_and_changes(client: TestClient) -> None:
     session_id = two_iterations(client)
     reviews = words_of(panel(client, session_id, "reviews"))
     assert "✓ approved" in reviews and "Iteration 2" in reviews and "1 ✕ blocked" in reviews
@@ -181,7 +181,7 @@ def test_the_matrix_keeps_every_verdict_and_links_it_to_its_event(client: TestCl
     assert 'class="mark claim"' not in html
 
 
-def test_a_review_shows_its_rounds_scores_synthesis_and_what_was_never_agreed(client: TestClient) -> None:
+def test_review_shows_rounds_scores_synthesis_and_unresolved_points(client: TestClient) -> None:
     session_id = waiting_review(client)
     html = panel(client, session_id, "discussion")
     seen = Seen(html)
@@ -219,7 +219,7 @@ def test_a_synthesis_that_failed_says_so(client: TestClient) -> None:
     assert "The synthesis failed; the rounds are shown instead." in words_of(html)
 
 
-def test_a_decision_is_shown_with_who_made_it_and_why(client: TestClient) -> None:
+def test_decision_is_shown_with_person_and_reason(client: TestClient) -> None:
     session_id = waiting_review(client)
     body = {"decision": "apply_fix", "rationale": "It is worth it"}
     assert client.post(f"/api/sessions/{session_id}/decision", json=body).status_code == 200
@@ -247,7 +247,7 @@ def test_children_are_linked_both_ways_and_decided_from_their_parent(client: Tes
     assert "Skip & Continue" in words_of(panel(client, parent, "family"))
 
 
-def test_a_verdict_at_the_end_of_a_contribution_is_folded_away_from_what_was_said(client: TestClient) -> None:
+def test_verdict_at_the_end_of_a_contribution_is_folded(client: TestClient) -> None:
     html = panel(client, waiting_review(client), "discussion")
     written = re.search(r'<details class="written" id="verdict-1">.*?</details>', html, re.DOTALL)
     assert written is not None and "&#34;verdict&#34;: &#34;NEEDS_FIX&#34;" in written[0]
@@ -273,7 +273,7 @@ def test_a_fork_that_is_held_says_so_and_can_be_continued(client: TestClient) ->
     assert "Held" not in panel(client, fork, "overview")
 
 
-def test_only_a_session_to_which_nothing_more_can_happen_is_not_followed(client: TestClient) -> None:
+def test_only_finished_sessions_are_not_followed(client: TestClient) -> None:
     waiting, over, short = waiting_review(client), two_iterations(client), exhausted(client)
     assert [at(client, found)["follows"] for found in (waiting, over, short)] == [waiting, "", short]
     assert Seen(page(client, f"/sessions/{over}")).all("body")[0]["data-follows"] == ""
@@ -304,7 +304,7 @@ def commands(html: str) -> list[str]:
         (two_iterations, [], []),
     ],
 )
-def test_what_a_person_may_do_is_offered_live_and_never_in_replay(
+def test_commands_are_offered_live_and_never_in_replay(
     client: TestClient, scene: Any, endpoints: list[str], told: list[str]
 ) -> None:
     session_id = scene(client)
@@ -348,7 +348,7 @@ def test_events_are_filtered_on_the_server(client: TestClient) -> None:
     assert html.count("data-row=") == len(both) and 'value="reviewer" checked' in html
 
 
-def test_in_replay_what_comes_later_is_marked_and_the_event_itself_too(client: TestClient) -> None:
+def test_replay_marks_the_current_and_later_events(client: TestClient) -> None:
     session_id = two_iterations(client)
     last = len(events(client, session_id))
     html = page(client, f"/sessions/{session_id}?at=9")
@@ -361,7 +361,7 @@ def test_in_replay_what_comes_later_is_marked_and_the_event_itself_too(client: T
 # -- tabs: the turns and what they changed -----------------------------------------------------------------------------
 
 
-def test_every_turn_shows_what_was_asked_answered_and_changed(client: TestClient) -> None:
+def test_every_turn_shows_prompt_answer_and_changes(client: TestClient) -> None:
     session_id = two_iterations(client)
     asked = [e["data"] for e in events(client, session_id) if e["type"] == "turn.requested"]
     dev = next(each["turnId"] for each in asked if each["agent"] == "dev")
@@ -448,7 +448,7 @@ HOSTILE = "</p></li><script>alert(1)</script><img src=x onerror=alert(2)> \" ' {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nobodys_words_become_more_than_words(client: TestClient, kind: str) -> None:
+def test_session_page_escapes_hostile_text(client: TestClient, kind: str) -> None:
     session_id = SCENES[kind](client, HOSTILE)
     for version in (None, *range(1, len(events(client, session_id)) + 1, 3)):
         html = page(client, f"/sessions/{session_id}" + (f"?at={version}" if version else ""))

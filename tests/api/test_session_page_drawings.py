@@ -121,7 +121,7 @@ def test_a_chart_keeps_inside_its_frame() -> None:
     assert ys == [svg.HEIGHT - svg.BOTTOM, svg.TOP, svg.HEIGHT - svg.BOTTOM]
 
 
-def test_what_is_left_goes_down_in_steps() -> None:
+def test_remaining_budget_decreases_in_steps() -> None:
     assert svg.stepped([(0.0, 1.0), (0.5, 0.5), (1.0, 0.5)]) == [
         (0.0, 1.0), (0.5, 1.0), (0.5, 0.5), (1.0, 0.5), (1.0, 0.5),
     ]  # fmt: skip

@@ -55,7 +55,7 @@ def test_nothing_is_left_where_the_next_iteration_could_not_begin(client: TestCl
     assert "Remaining 0" in words_of(panel(client, session_id, "budget"))
 
 
-def test_the_burn_down_ends_at_what_is_left(client: TestClient) -> None:
+def test_burn_down_ends_at_the_remaining_budget(client: TestClient) -> None:
     """The line goes from all six iterations to the four that are left."""
     drawn = panel(client, two_iterations(client), "budget")
     line = re.search(r'd="M([^"]+)" class="line is-iterations"', drawn)
@@ -124,7 +124,7 @@ def test_an_agent_of_a_run_that_was_reset_does_not_run(client: TestClient, langu
     assert "standing-here" not in html and "▸ active" not in html and "aria-current" not in html
 
 
-def test_of_many_verdicts_the_first_and_the_last_are_shown_and_how_many_are_between(client: TestClient) -> None:
+def test_long_rows_of_verdicts_show_first_last_and_a_count(client: TestClient) -> None:
     assert "+" not in words_of(panel(client, at_checkpoint(client), "matrix"))
     failing = json.dumps({"verdicts": [{"agent": "Backend", "pass": False, "feedback": "no"}], "allDone": False})
     task = {"agent": "Backend", "role": "backend", "task": "Write", "start_phase": 1, "end_phase": 1}
@@ -174,7 +174,7 @@ def test_a_validation_is_shown_command_by_command(client: TestClient) -> None:
     assert '"runs"' not in Seen(html).text and html.count("field=content") == 5
 
 
-def test_what_a_command_said_beyond_what_an_event_holds_is_shown_to_its_end(client: TestClient) -> None:
+def test_output_longer_than_an_event_is_shown_in_full(client: TestClient) -> None:
     loud = "import sys; print('x' * 60_000); print('the end'); sys.exit(1)"
     body = delivery(validationCommands=[["python3", "-c", loud]], maxIterations=1)
     html = panel(client, reached(client, begun(client, body), "failed"), "artifacts")
@@ -202,7 +202,7 @@ def test_a_report_is_bounded() -> None:
 @pytest.mark.parametrize(
     "other", ["", "no JSON", "[]", "{}", written(runs="none"), written({"command": "true"}), written(passed="yes")]
 )
-def test_what_is_no_such_report_is_none(other: str) -> None:
+def test_other_output_gives_no_report(other: str) -> None:
     assert report(other) is None
 
 
@@ -217,7 +217,7 @@ def test_other_json_is_shown_in_lines_and_anything_else_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("language", "told"), [("en", "It reuses recorded answers"), ("ko", "기록된 답변을 다시 쓰고")]
 )
-def test_what_a_fork_is_is_said_before_it_is_made(client: TestClient, language: str, told: str) -> None:
+def test_fork_form_explains_forks(client: TestClient, language: str, told: str) -> None:
     html = page(client, f"/sessions/{waiting_debate(client)}?at=3&lang={language}")
     folded = re.search(r'<details class="forking">.*?</details>', html, re.DOTALL)
     assert folded is not None and told in folded[0]
@@ -254,7 +254,7 @@ never closed
 [Decided]: https://evil.example"""
 
 
-def test_what_agents_wrote_as_markdown_is_whole_in_the_worklog_and_stays_in_its_quote(client: TestClient) -> None:
+def test_agents_markdown_stays_complete_and_quoted_in_the_worklog(client: TestClient) -> None:
     session_id = reached(client, begun(client, delivery({"planner": [WRITTEN]})), "success")
     html = panel(client, session_id, "worklog")
     quotes = re.findall(r"<blockquote>(.*?)</blockquote>", html, re.DOTALL)
@@ -268,7 +268,7 @@ def test_what_agents_wrote_as_markdown_is_whole_in_the_worklog_and_stays_in_its_
     assert "success" in words_of(outside).lower()
 
 
-def test_of_decisions_at_nearly_the_same_time_one_is_drawn_and_each_has_a_name(client: TestClient) -> None:
+def test_overlapping_decisions_share_one_mark(client: TestClient) -> None:
     session_id = begun(client, delivery({"planner": [{"text": "late", "delayMs": 60_000}]}))
     for _ in range(60):
         more = {"addMinutes": 1, "reason": "more"}
@@ -279,7 +279,7 @@ def test_of_decisions_at_nearly_the_same_time_one_is_drawn_and_each_has_a_name(c
     assert len(re.findall(r"<title>decision, event \d+</title><path", html)) == len(places)
 
 
-def test_what_comes_first_in_rounds_is_before_the_first_round(client: TestClient) -> None:
+def test_work_before_the_first_round_is_shown_first(client: TestClient) -> None:
     session_id = at_checkpoint(client)
     words = words_of(page(client, f"/sessions/{session_id}?tab=turns"))
     assert "Before the first round" in words and "Before the first iteration" not in words

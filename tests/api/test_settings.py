@@ -73,7 +73,7 @@ def test_another_scheme_is_refused(monkeypatch: pytest.MonkeyPatch, given: str, 
         *[("localhost", True), ("Localhost", True), ("localhost.evil.example", False), ("", False)],
     ],
 )
-def test_loopback_is_whatever_no_other_machine_reaches(host: str, ours: bool) -> None:
+def test_loopback_hosts_are_recognized(host: str, ours: bool) -> None:
     assert Settings(host=host).loopback is ours
 
 

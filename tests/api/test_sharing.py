@@ -74,7 +74,7 @@ def test_failure_reaches_all_waiters_and_is_retried() -> None:
     assert tries == [1, 1]
 
 
-def test_who_goes_away_takes_nothing_from_the_others() -> None:
+def test_leaving_client_does_not_cancel_shared_work() -> None:
     making = Making()
 
     async def scene() -> str:

@@ -79,7 +79,7 @@ def test_a_command_on_its_way_is_answered(server: Server) -> None:
     assert session(server.client, session_id)["version"] >= 4
 
 
-def test_who_comes_too_late_is_refused(tmp_path: Path) -> None:
+def test_connections_after_shutdown_are_refused(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
         server.stop()
         with pytest.raises(ConnectionRefusedError):

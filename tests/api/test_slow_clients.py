@@ -135,7 +135,7 @@ def test_expect_continue_is_answered(server: Server) -> None:
     assert answer.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n")
 
 
-def test_clients_that_leave_or_are_slow_are_nothing_to_log(server: Server) -> None:
+def test_slow_or_leaving_clients_are_not_logged(server: Server) -> None:
     """Each leaves in the midst of a body or form, or is sent away; then the server is asked once more."""
     for head in (HEAD, FORM):
         with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as line:
@@ -146,7 +146,7 @@ def test_clients_that_leave_or_are_slow_are_nothing_to_log(server: Server) -> No
     assert "Traceback" not in log and "ERROR" not in log
 
 
-def test_the_second_request_of_a_connection_has_no_longer(server: Server) -> None:
+def test_second_request_on_a_connection_has_the_same_time_limit(server: Server) -> None:
     with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as line:
         line.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         received = line.recv(65_536)

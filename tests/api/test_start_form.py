@@ -66,7 +66,7 @@ def test_limits_begin_with_the_seeds_own_and_stay_within_theirs(client: TestClie
         ("orchestration-triage", ["auto", "direct", "orchestrate"]),
     ],
 )
-def test_only_what_fits_the_kind_can_be_chosen(client: TestClient, identity: str, expected: list[str]) -> None:
+def test_only_choices_of_the_kind_are_offered(client: TestClient, identity: str, expected: list[str]) -> None:
     assert options(page(client, "/"), identity) == expected
 
 
@@ -136,7 +136,7 @@ def test_the_command_line_says_the_same(kind: str) -> None:
     assert shlex.split(command(form, every)) == ["hansard", *expected]
 
 
-def test_a_scenario_comes_by_stdin_whatever_it_holds() -> None:
+def test_shown_command_passes_any_scenario_on_stdin() -> None:
     values = {field.name: "" for field in (*FORMS["review"].fields, *FORMS["review"].more)}
     scenario = '{"replies": {}}\nSCENARIO\n'
     told = command(FORMS["review"], values | {"subject": "x", "scenario": scenario})

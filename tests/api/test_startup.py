@@ -55,7 +55,7 @@ def command(*words: str) -> str:
     ],
     ids=["the application", "the reader", "serve", "--help", "list --help", "list --json"],
 )
-def test_what_is_not_needed_is_not_imported(statement: str, spared: tuple[str, ...], tmp_path: Path) -> None:
+def test_unneeded_modules_are_not_imported(statement: str, spared: tuple[str, ...], tmp_path: Path) -> None:
     found = imported(statement, tmp_path)
     assert [name for name in spared if name in found] == []
 

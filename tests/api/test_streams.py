@@ -168,7 +168,7 @@ def test_stream_sends_history_then_live_events_then_the_end(server: Server) -> N
     assert [found.id for found in told] == [event["position"] for event in recorded[:3]]
 
 
-def test_a_stream_of_what_has_ended_is_its_history(server: Server) -> None:
+def test_stream_of_an_ended_session_is_its_history(server: Server) -> None:
     session_id = start(server.client, delivery())
     ended(server.client, session_id)
     with Stream(server, path(session_id)) as stream:
@@ -259,7 +259,7 @@ def test_the_log_can_be_followed_by_kind_and_type(server: Server) -> None:
     ],
     ids=str,
 )
-def test_who_accepts_events_no_less_than_a_page_gets_them(server: Server, accept: list[str], streamed: bool) -> None:
+def test_accept_header_chooses_the_event_stream(server: Server, accept: list[str], streamed: bool) -> None:
     """RFC 9110 §12.5.1: what weighs 0 is not accepted, what weighs more is preferred."""
     for place in (path(start(server.client, SILENT)), "/api/events"):
         answer = server.client.head(place, headers=[("Accept", line) for line in accept])
@@ -294,7 +294,7 @@ def test_a_version_above_the_newest_waits(server: Server) -> None:
         assert take(stream, 1)[0].json()["version"] == 6
 
 
-def test_a_silent_stream_shows_that_it_lives(server: Server) -> None:
+def test_silent_stream_sends_heartbeats(server: Server) -> None:
     """`HANSARD_SSE_HEARTBEAT_SECONDS` is 0.1 here: a comment, which no client takes for an event."""
     session_id = start(server.client, SILENT)
     with Stream(server, path(session_id)) as stream:
@@ -418,7 +418,7 @@ def test_a_stream_does_not_depend_on_how_far_the_views_are(tmp_path: Path, views
             assert take(stream, 1)[0].json()["version"] == count + 1
 
 
-def test_a_client_that_is_behind_what_the_hub_keeps_reads_the_log(
+def test_client_behind_the_hub_reads_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The newest events are kept encoded, eight of them here; a client may begin before, among, or behind them."""
@@ -488,7 +488,7 @@ def test_client_that_does_not_read_delays_no_other(tmp_path: Path) -> None:
             assert [found.json()["version"] for found in take(lazy, 300)] == list(range(4, 304))
 
 
-def test_the_server_counts_its_clients_and_forgets_those_that_went(server: Server) -> None:
+def test_server_counts_connected_clients(server: Server) -> None:
     session_id = start(server.client, SILENT)
     until(lambda: _clients(server) == 0, what="streams of other tests to end")
     with contextlib.ExitStack() as stack:
@@ -505,7 +505,7 @@ def _clients(server: Server) -> float:
 
 
 @pytest.mark.alone
-def test_a_server_that_ends_takes_leave_of_its_streams_at_once(server: Server) -> None:
+def test_server_shutdown_ends_streams_at_once(server: Server) -> None:
     """Every stream ends between two messages, asking to come back in a second; a new life tells the rest."""
     session_id = start(server.client, SILENT)
     with contextlib.ExitStack() as stack:
@@ -535,7 +535,7 @@ FORGERIES = (
 )
 
 
-def test_words_cannot_forge_a_message(server: Server) -> None:
+def test_text_cannot_forge_a_message(server: Server) -> None:
     """Not in the history, not live, not by an agent, not in a reason."""
     with Stream(server, f"/api/events?after={head(server)}") as whole:
         for words in FORGERIES:

@@ -88,7 +88,7 @@ def test_an_event_is_encoded_once_and_its_bytes_are_shared(encoded: list[int]) -
     assert len({id(wire.taken[0]) for wire in mine}) == len({id(wire.taken[0]) for wire in whole}) == 1
 
 
-def test_only_what_a_client_wants_is_encoded_and_a_later_one_reads_the_rest_from_the_log(encoded: list[int]) -> None:
+def test_only_requested_events_are_encoded(encoded: list[int]) -> None:
     """Who joins meanwhile gets what is encoded up to the first event that is not."""
 
     async def scene() -> list[Piece | None]:
@@ -114,7 +114,7 @@ def test_nothing_is_encoded_without_readers(encoded: list[int]) -> None:
     assert encoded == []
 
 
-def test_only_who_waits_for_an_event_is_bothered() -> None:
+def test_only_waiting_clients_are_woken() -> None:
     async def scene() -> list[tuple[int, bool]]:
         hub = Hub(15.0)
         readers = [resting(hub, interest, Wire(full=True)) for interest in (A, B, ALL)]
@@ -124,7 +124,7 @@ def test_only_who_waits_for_an_event_is_bothered() -> None:
     assert asyncio.run(scene()) == [(0, True), (0, False), (0, True)]
 
 
-def test_who_cannot_be_pushed_to_is_woken_instead() -> None:
+def test_client_that_cannot_be_pushed_to_is_woken() -> None:
     """A full wire, a client that is busy, one that is behind, and one whose session has ended."""
 
     async def scene() -> list[tuple[int, bool, int]]:
@@ -159,7 +159,7 @@ def test_the_hub_keeps_a_bounded_number_of_bytes(monkeypatch: pytest.MonkeyPatch
     assert asyncio.run(scene()) == [16, 17, 18, 19]
 
 
-def test_what_the_hub_has_forgotten_is_searched_for_once() -> None:
+def test_evicted_events_are_read_from_the_log_once() -> None:
     """Five clients at the same place: one search, which also answers the next one."""
     searches: list[int] = []
 
@@ -187,7 +187,7 @@ def test_chunks_are_small_and_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(pieces(frames, Interest("delivery-a", above=4), 20)) == [Piece(data[4], 20, 5)]
 
 
-def test_a_wire_that_takes_nothing_for_two_heartbeats_is_cut() -> None:
+def test_stalled_connection_is_cut_after_two_heartbeats() -> None:
     """The third beat ends it; who only rests is told that the line lives, as often as the heart beats."""
 
     async def scene() -> tuple[bool, bool]:
@@ -202,7 +202,7 @@ def test_a_wire_that_takes_nothing_for_two_heartbeats_is_cut() -> None:
     assert asyncio.run(scene()) == (False, True)
 
 
-def test_a_loop_that_was_held_up_takes_leave_before_it_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_delayed_loop_says_goodbye_before_it_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time for the last message is over before anybody could be sent it: only who takes nothing is cut."""
     monkeypatch.setattr("api.node.hub.LEAVE_SECONDS", 0.01)
 
@@ -298,7 +298,7 @@ def test_old_client_gets_the_same_answer_without_chunks(server: Server) -> None:
     assert lines == ["retry", *["id", "data"] * count, "event", "data"]
 
 
-def test_who_never_reads_is_cut_and_comes_back_to_where_it_was(server: Server) -> None:
+def test_client_that_never_reads_is_cut_and_can_resume(server: Server) -> None:
     """Ten take nothing of 5 MB. The eleventh misses nothing meanwhile; they are gone after a few heartbeats."""
     until(lambda: clients(server) == 0, what="clients of other tests to go")
     session_id = start(server.client, delivery(scenario=SCENARIO))

@@ -88,7 +88,7 @@ def test_two_people_decide_and_the_author_does_not(client: TestClient) -> None:
     assert replayed["decision"] == ended["decision"]
 
 
-def test_a_label_says_who_decides(client: TestClient) -> None:
+def test_label_rule_names_the_approvers(client: TestClient) -> None:
     session = waits(client, labels=["money"])
     assert session["approval"]["who"] == ["bob", "eve"]
     refused = vote(client, session["id"], "skip", "kim", seen=session["seen"])
@@ -145,7 +145,7 @@ def test_a_fork_has_two_authors(client: TestClient) -> None:
         assert vote(client, made["id"], "skip", who, seen=made["seen"]).status_code == 403
 
 
-def test_the_pages_show_who_votes_and_what_is_missing(client: TestClient) -> None:
+def test_pages_show_voters_and_missing_votes(client: TestClient) -> None:
     session = waits(client, labels=["money"])
     vote(client, session["id"], "skip", "bob", seen=session["seen"], rationale="rounds well")
     for page in ("/decisions?lang=en", f"/sessions/{session['id']}?lang=en"):
@@ -171,7 +171,7 @@ def test_a_team_file_that_cannot_be_meant_is_refused(tmp_path: Path, written: st
         load(tmp_path / "team.toml")
 
 
-def test_a_repository_says_who_decides(tmp_path: Path) -> None:
+def test_repository_rule_names_the_approvers(tmp_path: Path) -> None:
     (tmp_path / "team.toml").write_text(
         f'{AGENTS}[decisions]\nremind_hours = 2\nwho = [{{ repository = "/srv/pay", keys = ["bob"] }}]\n'
     )
@@ -182,7 +182,7 @@ def test_a_repository_says_who_decides(tmp_path: Path) -> None:
     assert decisions.policy("", (), None).remind_ms == (7_200_000,)
 
 
-def test_the_page_names_who_voted_and_who_may_not(client: TestClient) -> None:
+def test_page_names_voters_and_excluded_people(client: TestClient) -> None:
     session = waits(client)
     name = session["id"]
     assert vote(client, name, "apply_fix", "bob", seen=session["seen"], rationale="memory grows").status_code == 200

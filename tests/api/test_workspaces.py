@@ -97,11 +97,11 @@ def test_every_kind_of_session_is_refused_so(client: TestClient, tmp_path: Path,
     assert refused(client, a_git_folder(tmp_path), **BODIES[kind]) == GITS
 
 
-def test_a_message_is_refused_so_too(client: TestClient, tmp_path: Path) -> None:
+def test_message_with_an_unusable_workspace_is_refused(client: TestClient, tmp_path: Path) -> None:
     assert refused(client, a_git_folder(tmp_path), "/api/message", prompt="Build it") == GITS
 
 
-def test_a_small_folder_and_the_checkout_of_a_large_one_are_worked_in(client: TestClient, tmp_path: Path) -> None:
+def test_small_folders_and_large_checkouts_are_usable(client: TestClient, tmp_path: Path) -> None:
     (tmp_path / "small").mkdir()
     large = a_large_one(tmp_path)
     git("init", "-q", large)

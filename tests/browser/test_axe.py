@@ -104,7 +104,7 @@ def test_axe_finds_nothing_on_any_page(browser: Browser, server: Server, pages: 
 
 
 @pytest.mark.parametrize("look", ["light", "dark phone in Korean"])
-def test_axe_finds_nothing_on_the_chief_pages(
+def test_axe_finds_nothing_on_the_main_pages(
     browser: Browser, server: Server, pages: dict[str, str], look: str
 ) -> None:
     assert _found(browser, server, {name: pages[name] for name in CHIEF}, look) == {}

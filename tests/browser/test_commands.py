@@ -82,7 +82,7 @@ def test_a_delivery_without_budget_goes_on_when_it_gets_more(site: Browsing, ser
     assert [found["why"] for found in extended] == ["Almost there"]
 
 
-def test_what_is_wrong_with_an_extension_is_said_at_the_form(site: Browsing, server: Server) -> None:
+def test_invalid_extension_is_reported_at_the_form(site: Browsing, server: Server) -> None:
     session_id = exhausted(server.client)
     page = site.tab(f"/sessions/{session_id}")
     page.locator("#extending > summary").click()
@@ -107,7 +107,7 @@ def test_a_running_session_is_cancelled_only_after_it_was_asked_twice(site: Brow
     assert session(server.client, session_id)["status"] == "cancelled"
 
 
-def test_what_is_wrong_is_said_in_korean_on_the_korean_page(site: Browsing, server: Server) -> None:
+def test_korean_page_reports_errors_in_korean(site: Browsing, server: Server) -> None:
     session_id = exhausted(server.client)
     page = site.tab(f"/sessions/{session_id}?lang=ko")
     page.locator("#extending > summary").click()

@@ -101,7 +101,7 @@ def test_ended_session_closes_its_stream(site: Browsing, server: Server) -> None
     expect(page.locator("body")).to_have_attribute("data-follows", "")
 
 
-def test_a_session_that_had_ended_opens_none(site: Browsing, server: Server) -> None:
+def test_ended_session_opens_no_stream(site: Browsing, server: Server) -> None:
     session_id = two_iterations(server.client)
     asked: list[str] = []
     site.context.on("request", lambda request: asked.append(request.url))
@@ -117,7 +117,7 @@ Notification.permission = "granted";
 Notification.requestPermission = async () => "granted";"""
 
 
-def test_a_hidden_page_notifies_of_what_begins_to_wait_once_one_asked_for_it(site: Browsing, server: Server) -> None:
+def test_hidden_page_sends_desktop_notifications_on_request(site: Browsing, server: Server) -> None:
     site.context.add_init_script(_NOTICES)
     page = site.tab("/")
     asking = page.get_by_role("button", name="Notify me in this browser")

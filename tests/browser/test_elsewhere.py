@@ -24,7 +24,7 @@ def test_an_extension_made_elsewhere_is_seen_each_time(site: Browsing, server: S
         live(page)
 
 
-def test_a_held_fork_is_continued_elsewhere_and_seen_to_its_end(site: Browsing, server: Server) -> None:
+def test_held_fork_continued_elsewhere_is_followed_to_its_end(site: Browsing, server: Server) -> None:
     session_id = held_fork(server.client, two_iterations(server.client))
     page = site.tab(f"/sessions/{session_id}")
     badge(page, "Held")

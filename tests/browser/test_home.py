@@ -82,7 +82,7 @@ def test_a_debate_is_started_by_hand_with_a_strategy_that_fits(site: Browsing, s
     assert session(server.client, _identity(page))["strategy"] == "perspectives"
 
 
-def test_what_is_wrong_is_said_at_the_field_and_nothing_is_started(site: Browsing, server: Server) -> None:
+def test_invalid_field_is_reported_and_nothing_starts(site: Browsing, server: Server) -> None:
     page = site.tab("/?start=delivery")
     before = len(server.client.get("/api/sessions?q=Not+to+be+started").json()["items"])
     form = page.locator("form[data-start=delivery]")
@@ -103,7 +103,7 @@ def test_what_is_wrong_is_said_at_the_field_and_nothing_is_started(site: Browsin
     assert len(server.client.get("/api/sessions?q=Not+to+be+started").json()["items"]) == before == 0
 
 
-def test_what_is_wrong_is_said_in_korean_on_the_korean_page(site: Browsing, server: Server) -> None:
+def test_korean_page_reports_errors_in_korean(site: Browsing, server: Server) -> None:
     page = site.tab("/?lang=ko&start=delivery")
     form = page.locator("form[data-start=delivery]")
     form.locator("[name=task]").fill("Not to be started")
@@ -143,7 +143,7 @@ def test_a_decision_is_made_in_the_inbox(site: Browsing, server: Server) -> None
     assert (decision["choice"], decision["rationale"]) == ("skip", "From the inbox")
 
 
-def test_a_running_row_says_what_its_agent_does_without_a_further_stream(site: Browsing, server: Server) -> None:
+def test_running_row_shows_activity_without_another_stream(site: Browsing, server: Server) -> None:
     did = [
         {"kind": "tool", "id": "c0", "tool": "edit", "title": "src/calc.py", "status": "completed"},
         {"kind": "tool", "id": "c1", "tool": "execute", "title": "pytest -q", "status": "running"},
@@ -167,7 +167,7 @@ def test_a_running_row_says_what_its_agent_does_without_a_further_stream(site: B
     expect(line).to_contain_text("“seen enough”", timeout=PATIENCE_MS)
 
 
-def test_a_list_is_renewed_seldom_while_agents_work_and_at_once_for_what_waits(site: Browsing, server: Server) -> None:
+def test_list_updates_rarely_for_activity_and_at_once_for_decisions(site: Browsing, server: Server) -> None:
     step = {"kind": "tool", "tool": "edit", "title": "src/calc.py", "status": "completed", "afterMs": 100}
     steps = [{**step, "id": f"c{number}"} for number in range(300)]
     body = delivery({"planner": [{"text": "x", "activity": steps, "delayMs": 60_000}]}, title="Busy for long")

@@ -23,7 +23,7 @@ def at_work(server: Server, *activity: dict[str, object]) -> str:
     return start(server.client, delivery({"planner": planner}))
 
 
-def test_what_the_agent_does_appears_while_it_works(site: Browsing, server: Server) -> None:
+def test_activity_appears_while_the_agent_works(site: Browsing, server: Server) -> None:
     name = at_work(server, EDITED, BEGUN, {**FAILED, "exitCode": 1, "afterMs": 8_000})
     page = site.tab(f"/sessions/{name}/turns/{name}.t1")
     steps = page.locator("[data-activity] li")
@@ -33,7 +33,7 @@ def test_what_the_agent_does_appears_while_it_works(site: Browsing, server: Serv
     expect(page.locator(".story")).to_be_visible()
 
 
-def test_a_session_shows_in_one_line_what_its_agent_does(site: Browsing, server: Server) -> None:
+def test_session_shows_current_activity_in_one_line(site: Browsing, server: Server) -> None:
     name = at_work(server, {"kind": "message", "text": "I begin."}, EDITED, BEGUN, {**FAILED, "text": "== 1 failed =="})
     page = site.tab(f"/sessions/{name}")
     expect(page.locator("[data-activity]")).to_have_text(
@@ -64,7 +64,7 @@ def test_replay_shows_no_current_work(site: Browsing, server: Server) -> None:
     assert page.locator("#overview .doing").inner_text() == ""
 
 
-def test_who_worked_when_has_the_reader_s_clock_and_without_script_the_time_since_the_beginning(
+def test_timeline_uses_local_time_or_elapsed_time_without_script(
     browser: Browser, server: Server
 ) -> None:
     session_id = two_iterations(server.client)

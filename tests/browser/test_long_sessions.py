@@ -79,7 +79,7 @@ def test_a_position_asked_for_while_the_list_is_on_its_way_is_not_lost(site: Bro
     expect(page).to_have_url(re.compile(r"\?at=300$"))
 
 
-def test_who_reads_further_up_stays_there_while_events_arrive(
+def test_scroll_position_is_kept_while_events_arrive(
     site: Browsing, server: Server, long_session: str
 ) -> None:
     page = site.tab(f"/sessions/{long_session}")
@@ -97,7 +97,7 @@ def test_who_reads_further_up_stays_there_while_events_arrive(
     expect(fresh).to_be_hidden()
 
 
-def test_the_list_goes_on_while_one_scrolls_and_stays_short(site: Browsing, server: Server, long_session: str) -> None:
+def test_scrolling_loads_more_rows_and_keeps_the_list_short(site: Browsing, server: Server, long_session: str) -> None:
     newest = int(session(server.client, long_session)["version"])
     page = site.tab(f"/sessions/{long_session}")
     live(page)
@@ -152,7 +152,7 @@ _SHIFTED = """() => new Promise((done) => {
 
 
 @pytest.mark.parametrize("width", [1440, 390])
-def test_what_the_script_adds_shifts_nothing(browser: Browser, server: Server, long_session: str, width: int) -> None:
+def test_script_causes_no_layout_shift(browser: Browser, server: Server, long_session: str, width: int) -> None:
     with browsing(browser, server.url, viewport={"width": width, "height": 900}) as site:
         for query in ("", "?at=131", "?tab=turns", "?tab=changes"):
             page = site.tab(f"/sessions/{long_session}{query}")

@@ -64,7 +64,7 @@ def _too_wide(page: Page) -> int:
 
 @pytest.mark.parametrize("width", [1440, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_page_can_be_read_named_and_reached_and_its_picture_is_kept(
+def test_every_page_is_accessible_and_matches_its_picture(
     browser: Browser, server: Server, pages: dict[str, str], tmp_path: Path, scheme: str, width: int
 ) -> None:
     folder = _folder(tmp_path)
@@ -112,7 +112,7 @@ COLUMNS = """() => [...document.querySelectorAll(".matrix thead th")].map((cell)
 
 
 @pytest.mark.parametrize("width", [1440, 390])
-def test_long_words_and_many_rounds_leave_the_columns_of_the_matrix_where_they_are(
+def test_matrix_columns_stay_aligned_with_long_text(
     browser: Browser, server: Server, many_rounds: str, width: int
 ) -> None:
     with browsing(browser, server.url, **(PHONE if width == 390 else {})) as site:
@@ -180,7 +180,7 @@ def test_newest_event_is_visible_above_the_player(
 
 
 @pytest.mark.parametrize("width", [1440, 390])
-def test_who_worked_when_comes_before_the_events_and_keeps_its_height(
+def test_timeline_comes_before_events_and_keeps_its_height(
     browser: Browser, server: Server, pages: dict[str, str], width: int
 ) -> None:
     with browsing(browser, server.url, viewport={"width": width, "height": 900}) as site:
@@ -198,7 +198,7 @@ def test_who_worked_when_comes_before_the_events_and_keeps_its_height(
 
 
 @pytest.mark.parametrize("size", [(1440, 900), (390, 844)])
-def test_with_a_used_up_budget_the_event_that_says_why_is_on_the_first_screen(
+def test_first_screen_shows_why_the_budget_ran_out(
     browser: Browser, server: Server, pages: dict[str, str], size: tuple[int, int]
 ) -> None:
     """Below why it failed and what can be done now."""
@@ -212,7 +212,7 @@ def test_with_a_used_up_budget_the_event_that_says_why_is_on_the_first_screen(
 
 
 @pytest.mark.parametrize("width", [1440, 1000, 390])
-def test_the_words_of_the_lab_s_drawing_are_as_large_as_others(
+def test_lab_chart_text_has_normal_size(
     browser: Browser, server: Server, pages: dict[str, str], width: int
 ) -> None:
     with browsing(browser, server.url, viewport={"width": width, "height": 900}) as site:
@@ -237,7 +237,7 @@ def test_the_list_opens_at_the_event_that_stopped_the_session(
         until(lambda: page.evaluate(_IN_ITS_BOX, stopped), what="the event that says why, in sight")
 
 
-def test_what_cannot_be_read_or_named_is_found(site: Browsing, pages: dict[str, str]) -> None:
+def test_accessibility_check_finds_problems(site: Browsing, pages: dict[str, str]) -> None:
     """The checks themselves: each finds what it is for."""
     page = site.tab(pages["sessions"])
     page.evaluate(
@@ -285,7 +285,7 @@ def test_a_delivery_is_followed_in_korean(browser: Browser, server: Server) -> N
 
 
 @pytest.mark.parametrize("kind", SCENES)
-def test_hostile_words_are_shown_and_do_nothing(site: Browsing, server: Server, kind: str) -> None:
+def test_hostile_text_is_shown_and_inert(site: Browsing, server: Server, kind: str) -> None:
     session_id = SCENES[kind](server.client, HOSTILE)
     asked: list[str] = []
     site.context.on("request", lambda request: asked.append(request.url))
@@ -302,7 +302,7 @@ def test_hostile_words_are_shown_and_do_nothing(site: Browsing, server: Server, 
     assert {url.split("/")[2] for url in asked} == {server.url.removeprefix("http://")}
 
 
-def test_a_megabyte_of_words_leaves_a_page_that_can_be_used(site: Browsing, server: Server) -> None:
+def test_page_with_a_megabyte_of_text_stays_usable(site: Browsing, server: Server) -> None:
     much = HOSTILE * (1_000_000 // len(HOSTILE))
     session_id = begun(server.client, delivery({"dev": [much], "reviewer": [review("Too much")]}, maxIterations=1))
     reached(server.client, session_id, "failed")

@@ -32,7 +32,7 @@ def test_a_question_mark_lists_the_keys(site: Browsing) -> None:
     expect(page.locator("#keys")).to_be_hidden()
 
 
-def test_sessions_that_are_called_so_come_before_those_that_only_say_so(site: Browsing, server: Server) -> None:
+def test_title_matches_come_before_text_matches(site: Browsing, server: Server) -> None:
     named = reached(server.client, begun(server.client, delivery(task="Quokka in the title")), "success")
     reached(server.client, begun(server.client, delivery({"planner": ["About a quokka."]})), "success")
     page = site.tab("/")

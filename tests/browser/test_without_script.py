@@ -187,7 +187,7 @@ def pages(server: Server) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("look", ["light", "phone", pytest.param("dark", marks=pytest.mark.nightly)])
-def test_what_only_those_without_script_see_can_be_read_named_and_reached(
+def test_noscript_parts_are_accessible(
     browser: Browser, server: Server, pages: dict[str, str], look: str
 ) -> None:
     """axe has to be run by a script: it is shown the pages as they are before ours has run."""
@@ -225,7 +225,7 @@ def _examined(page: Page, name: str, look: str) -> None:
 
 
 @pytest.mark.parametrize("script", [True, False], ids=["with script", "without"])
-def test_on_a_plain_network_our_own_forms_are_taken_and_foreign_ones_are_not(
+def test_plain_http_accepts_own_forms_and_refuses_foreign_ones(
     browser: Browser, tmp_path: Path, script: bool
 ) -> None:
     rules = f"--host-resolver-rules=MAP {LAN} 127.0.0.1"

@@ -88,7 +88,7 @@ def test_the_key_is_that_of_the_checkpoints(hansard: Hansard, pem: str) -> None:
     assert hansard("checkpoint", "--public-key").out.strip() == base64.b64encode(raw).decode()
 
 
-def test_what_cannot_be_attested_is_refused(hansard: Hansard, here: Path) -> None:
+def test_session_without_result_cannot_be_attested(hansard: Hansard, here: Path) -> None:
     said = hansard("run", "-t", "Look", "-f", "a.txt", "--test", "true")
     name = said.err.partition("Session ")[2].split()[0].rstrip(".")
     for command in ("attest", "trace"):

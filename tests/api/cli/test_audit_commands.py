@@ -83,7 +83,7 @@ def test_looking_changes_no_byte_of_the_log(hansard: Hansard, log: Path, words: 
 
 
 @pytest.mark.parametrize("statement", ["CREATE TABLE mine (a)", None])
-def test_what_is_no_log_is_a_fault_and_stays_what_it_is(hansard: Hansard, own_log: Path, statement: str | None) -> None:
+def test_verify_fails_on_foreign_files_and_keeps_them(hansard: Hansard, own_log: Path, statement: str | None) -> None:
     """Not an empty log that is sound: somebody may have put an empty file into its place."""
     own_log.parent.mkdir()
     own_log.touch()
@@ -104,7 +104,7 @@ def test_no_log_is_not_found(hansard: Hansard, own_log: Path) -> None:
     assert not own_log.exists()
 
 
-def test_views_that_are_not_what_the_log_says_are_found_and_replaced_by_rebuild(hansard: Hansard, log: Path) -> None:
+def test_verify_finds_wrong_views_and_rebuild_replaces_them(hansard: Hansard, log: Path) -> None:
     hansard("list")
     assert hansard("verify").code == 0
     views = Settings().views_path
@@ -143,7 +143,7 @@ def test_unreadable_views_are_reported_and_say_nothing_about_the_log(hansard: Ha
     assert hansard("verify", "--json").json["viewsUnchecked"] is None
 
 
-def test_a_log_that_cannot_be_opened_is_not_said_to_be_changed(hansard: Hansard, own_log: Path) -> None:
+def test_unopenable_log_is_not_reported_as_changed(hansard: Hansard, own_log: Path) -> None:
     own_log.mkdir(parents=True)
     said = hansard("verify")
     assert (said.code, said.out) == (1, "")
@@ -283,7 +283,7 @@ def test_a_proof_holds_without_the_log(hansard: Hansard, log: Path, tmp_path: Pa
         assert (said.code, said.err.startswith("hansard: Not proved: ")) == (8, True), words
 
 
-def test_what_is_not_there_cannot_be_proved(hansard: Hansard, log: Path) -> None:
+def test_missing_version_cannot_be_proved(hansard: Hansard, log: Path) -> None:
     said = hansard("prove", "delivery-1", "999")
     assert (said.code, said.err) == (3, "hansard: There is no version 999 of delivery-1.\n")
 
@@ -307,7 +307,7 @@ def test_a_session_goes_from_one_log_to_another(
     assert hansard("show", "delivery-1", "--json").json["session"]["status"] == "cancelled"
 
 
-def test_a_file_that_is_not_whole_is_refused_with_code_8(hansard: Hansard, log: Path, tmp_path: Path) -> None:
+def test_incomplete_import_exits_with_8(hansard: Hansard, log: Path, tmp_path: Path) -> None:
     file, other = tmp_path / "session.jsonl", tmp_path / "other.db"
     file.write_text(hansard("export").out.rpartition('{"manifest"')[0], encoding="utf-8")
     said = hansard("import", str(file), "--database", str(other))
@@ -317,7 +317,7 @@ def test_a_file_that_is_not_whole_is_refused_with_code_8(hansard: Hansard, log: 
     assert hansard("import", str(tmp_path / "nowhere"), "--database", str(other)).code == 2
 
 
-def test_what_is_there_already_is_not_imported(hansard: Hansard, log: Path, tmp_path: Path) -> None:
+def test_import_refuses_existing_sessions(hansard: Hansard, log: Path, tmp_path: Path) -> None:
     file = tmp_path / "all.jsonl"
     file.write_text(hansard("export").out, encoding="utf-8")
     said = hansard("import", str(file))
@@ -375,7 +375,7 @@ def test_the_doctor_says_that_every_history_loads(hansard: Hansard, log: Path) -
     assert "histories" not in hansard("doctor").out
 
 
-def test_the_doctor_names_what_would_not_load_and_what_would_differ(hansard: Hansard, log: Path) -> None:
+def test_doctor_names_unreadable_events_and_changed_decisions(hansard: Hansard, log: Path) -> None:
     change(log, "UPDATE events SET topic = 'turn.vanished' WHERE stream = 'review-1' AND version = 2")
     change(
         log,
@@ -406,7 +406,7 @@ def test_the_doctor_names_what_would_not_load_and_what_would_differ(hansard: Han
         ("channel.session_noted", '"claims":true', '"claims":false', "leads to NoteSession"),
     ],
 )
-def test_the_doctor_decides_channels_again_and_what_follows_from_them(
+def test_doctor_replays_channels_and_their_consequences(
     hansard: Hansard, own_log: Path, topic: str, before: str, after: str, found: str
 ) -> None:
     own_log.parent.mkdir()
@@ -434,12 +434,12 @@ def test_the_doctor_needs_no_log(hansard: Hansard, own_log: Path) -> None:
     assert not own_log.exists()
 
 
-def test_help_names_the_exit_code_of_what_is_not_as_recorded(hansard: Hansard) -> None:
+def test_help_names_exit_code_8(hansard: Hansard) -> None:
     words = " ".join(hansard("--help").out.split())
     assert "8 failed check (verify, replay --assert, import, proofs)" in words
 
 
-def test_a_rebuild_names_what_it_could_not_read(hansard: Hansard, log: Path) -> None:
+def test_rebuild_names_unreadable_events(hansard: Hansard, log: Path) -> None:
     change(log, "UPDATE events SET topic = 'foo.bar' WHERE stream = 'review-1' AND version = 2")
     said = hansard("rebuild")
     assert said.code == 8

@@ -147,7 +147,7 @@ def test_a_delivery_whose_agent_fails_is_a_failure(delivery: Callable[..., Said]
     assert said.err.splitlines()[-1].startswith("  hansard retry delivery-")
 
 
-def test_what_stopped_is_explained_by_cause_evidence_and_the_next_command(
+def test_explain_ends_with_cause_evidence_and_next_command(
     delivery: Callable[..., Said], hansard: Hansard
 ) -> None:
     delivery(replies={"planner": [{"error": "crash"}]})
@@ -181,7 +181,7 @@ def test_a_task_may_begin_like_an_option(hansard: Hansard) -> None:
     assert hansard("show", "latest", "--json").json["session"]["task"] == "- one\n- two"
 
 
-def test_detached_it_only_prints_the_id_and_says_who_works(hansard: Hansard, scenario: Scenario) -> None:
+def test_detach_prints_only_the_id_and_a_hint(hansard: Hansard, scenario: Scenario) -> None:
     start = ("run", "-t", "x", "-f", "a", "--test", "true", "--fresh", "--scenario", scenario())
     said = hansard(*start, "--detach")
     assert said.code == 0
@@ -246,7 +246,7 @@ def test_the_example_team_is_never_taken_for_a_real_one(hansard: Hansard) -> Non
         (("--server", "http://x", "--database", "y"), "Give --server or --database, not both."),
     ],
 )
-def test_what_is_wrong_with_a_start_is_said_with_its_place(
+def test_invalid_start_names_the_invalid_part(
     hansard: Hansard, words: tuple[str, ...], sentence: str
 ) -> None:
     Path("twice.json").write_text('{"a": 1, "a": 2}')
@@ -311,7 +311,7 @@ def test_sessions_are_listed_newest_first_and_filtered(hansard: Hansard, deliver
     assert hansard("list", "--status", "running").err == "No matching sessions.\n"
 
 
-def test_a_list_goes_on_behind_its_cursor(hansard: Hansard, delivery: Callable[..., Said]) -> None:
+def test_list_continues_after_its_cursor(hansard: Hansard, delivery: Callable[..., Said]) -> None:
     first, second = id_of(delivery()), id_of(delivery())
     page = hansard("list", "--limit", "1", "--json").json
     assert [item["id"] for item in page["items"]] == [second]
@@ -320,7 +320,7 @@ def test_a_list_goes_on_behind_its_cursor(hansard: Hansard, delivery: Callable[.
     assert "use --limit for more" in hansard("list", "--limit", "1").err
 
 
-def test_a_session_is_shown_as_it_is_and_as_it_stood(hansard: Hansard, delivery: Callable[..., Said]) -> None:
+def test_session_is_shown_now_and_at_a_past_version(hansard: Hansard, delivery: Callable[..., Said]) -> None:
     session_id = id_of(delivery())
     now = hansard("show", session_id)
     assert now.code == 0
@@ -347,7 +347,7 @@ def test_a_unique_beginning_of_an_id_is_enough(hansard: Hansard, delivery: Calla
 
 
 @pytest.mark.parametrize("name", ["nope", "../sessions", "", "%2e", "한글"])
-def test_what_is_no_session_is_not_found(hansard: Hansard, name: str) -> None:
+def test_unknown_session_exits_with_3(hansard: Hansard, name: str) -> None:
     said = hansard("show", name)
     assert said == Said(3, "", f"hansard: There is no session {name!r}. `hansard list` lists the sessions.\n")
 
@@ -367,7 +367,7 @@ def test_events_are_lines_for_people_and_lines_of_json_for_scripts(
     assert (both.code, both.out) == (2, "") and "--follow or --limit" in both.err
 
 
-def test_what_agents_say_cannot_command_the_terminal(hansard: Hansard, delivery: Callable[..., Said]) -> None:
+def test_agent_output_cannot_control_the_terminal(hansard: Hansard, delivery: Callable[..., Said]) -> None:
     said = delivery("--title", "\x1b]0;owned\x07\u202e", replies={"reviewer": [BLOCKED, review()]})
     assert said.code == 0
     everything = (
@@ -376,7 +376,7 @@ def test_what_agents_say_cannot_command_the_terminal(hansard: Hansard, delivery:
     assert not {"\x1b", "\x07", "\u202e"} & set(everything)
 
 
-def test_the_worklog_is_markdown_now_and_as_it_stood(hansard: Hansard, delivery: Callable[..., Said]) -> None:
+def test_worklog_is_markdown_now_and_at_a_past_version(hansard: Hansard, delivery: Callable[..., Said]) -> None:
     delivery()
     now = hansard("worklog", "latest").out
     assert now.startswith("# Work Log: 더하기를 고쳐줘\n")
@@ -429,7 +429,7 @@ def test_broken_team_file_stops_starts_but_not_reads(hansard: Hansard, monkeypat
         ("HANSARD_SERVER", "nonsense", "'nonsense' is not a server address"),
     ],
 )
-def test_a_setting_that_does_not_hold_is_named(
+def test_invalid_setting_is_named(
     hansard: Hansard, monkeypatch: pytest.MonkeyPatch, name: str, value: str, sentence: str
 ) -> None:
     monkeypatch.setenv(name, value)
@@ -438,14 +438,14 @@ def test_a_setting_that_does_not_hold_is_named(
     assert said.err.startswith(f"hansard: {sentence}")
 
 
-def test_a_log_that_is_none_is_one_sentence(hansard: Hansard, tmp_path: Path) -> None:
+def test_file_that_is_not_a_log_is_one_sentence(hansard: Hansard, tmp_path: Path) -> None:
     junk = tmp_path / "junk.db"
     junk.write_bytes(b"no database" * 100)
     said = hansard("list", "--database", str(junk))
     assert said == Said(1, "", f"hansard: The log {junk} cannot be opened: file is not a database.\n")
 
 
-def test_the_example_is_no_matter_of_a_server(hansard: Hansard, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_example_needs_direct_access_to_a_log(hansard: Hansard, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HANSARD_SERVER", "http://127.0.0.1:9")
     said = hansard("example")
     assert said == Said(2, "", "hansard: The example needs direct access to a log: unset HANSARD_SERVER.\n")
@@ -473,7 +473,7 @@ def test_a_server_that_is_not_there_is_one_sentence(hansard: Hansard) -> None:
         ("/version", "--at"),
     ],
 )
-def test_what_is_wrong_is_named_as_it_was_typed(pointer: str, typed: str) -> None:
+def test_errors_name_the_option_as_typed(pointer: str, typed: str) -> None:
     assert option_of(pointer) == typed
 
 
@@ -502,7 +502,7 @@ def test_a_cost_limit_is_given_in_dollars_or_in_millionths(
 
 
 @pytest.mark.parametrize("amount", ["two", "1e99", "0.0000001", "inf"])
-def test_what_is_no_amount_is_a_sentence(hansard: Hansard, amount: str) -> None:
+def test_invalid_amount_is_a_usage_error(hansard: Hansard, amount: str) -> None:
     said = hansard("run", "-t", "x", "--test", "true", "--detach", "--max-cost", amount)
     assert (said.code, said.err) == (
         2,

@@ -65,7 +65,7 @@ def test_from_below_and_from_elsewhere_the_whole_repository_is_meant(
     assert "+two" in _subject(hansard, hansard("review", "--repo", "mine", "--detach", "--title", "x"))
 
 
-def test_against_a_base_only_what_the_branch_has_done_counts(hansard: Hansard, mine: Path) -> None:
+def test_review_against_a_base_shows_only_the_branch(hansard: Hansard, mine: Path) -> None:
     git(mine, "checkout", "-q", "-b", "work")
     (mine / "b.py").write_text("mine\n")
     _commit(mine)
@@ -108,7 +108,7 @@ def test_nothing_changed_is_nothing_to_review(hansard: Hansard, mine: Path) -> N
         (("--base=--output=x",), "/mine has no such revision.\n"),
     ],
 )
-def test_what_cannot_be_compared_is_a_sentence(
+def test_invalid_base_is_a_usage_error(
     hansard: Hansard, mine: Path, words: tuple[str, ...], sentence: str
 ) -> None:
     said = hansard("review", *words)
@@ -153,7 +153,7 @@ def test_a_long_diff_is_cut_at_a_line_and_says_so(mine: Path, capsys: pytest.Cap
     assert len(found.text.encode()) < 1_048_576, "what the server takes"
 
 
-def test_what_is_no_text_does_not_break_it(mine: Path) -> None:
+def test_review_copes_with_binary_files(mine: Path) -> None:
     (mine / "b.py").write_bytes(b"a" * 9_000 + b"\0 late\xff\n")
     (mine / "값.py").write_bytes(b"\0\1\2")
     found = asyncio.run(review.changes(mine, base=None))

@@ -189,7 +189,7 @@ def test_a_debate_needs_a_plan_and_a_strategy_of_its_own(
 # --- inbox ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_inbox_lists_what_waits_the_oldest_first(hansard: Hansard, review: Callable[..., Said]) -> None:
+def test_inbox_lists_the_oldest_first(hansard: Hansard, review: Callable[..., Said]) -> None:
     assert hansard("inbox") == Said(0, "", "Nothing is waiting for you.\n")
     first, second = id_of(review("--title", "첫째")), id_of(review("--title", "둘째"))
     said = hansard("inbox")
@@ -281,7 +281,7 @@ def test_expired_decision_names_no_person() -> None:
 # --- a team's decision ----------------------------------------------------------------------------------------------
 
 
-def test_a_vote_of_several_says_what_is_missing(
+def test_vote_shows_missing_votes(
     hansard: Hansard, review: Callable[..., Said], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     team = tmp_path / "team.toml"

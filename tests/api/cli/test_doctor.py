@@ -70,7 +70,7 @@ def test_a_log_in_another_journal_mode_is_named(tmp_path: Path) -> None:
     )
 
 
-def test_a_clock_behind_the_log_cannot_be_right(tmp_path: Path) -> None:
+def test_clock_earlier_than_the_log_is_a_warning(tmp_path: Path) -> None:
     path = tmp_path / "hansard.db"
     path.touch()
     os.utime(path, (1_800_000_000, 1_800_000_000))

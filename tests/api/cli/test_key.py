@@ -43,7 +43,7 @@ def test_a_key_is_printed_once_and_only_its_digest_is_kept(filed: Filed, keys: P
     assert read(keys).name_of(key) == "alice"
 
 
-def test_the_file_is_for_its_owner_whatever_it_was_before(filed: Filed, keys: Path) -> None:
+def test_key_file_becomes_private(filed: Filed, keys: Path) -> None:
     keys.parent.mkdir()
     keys.write_text("# ours\nbob:00")
     keys.chmod(0o644)
@@ -130,7 +130,7 @@ def test_keys_move_with_the_log_and_revoked_ones_do_not_come_back(
         assert store.vault.was_revoked("0" * 64)
 
 
-def test_verify_names_a_key_that_is_none(hansard: Hansard, own_log: Path) -> None:
+def test_verify_names_an_invalid_key(hansard: Hansard, own_log: Path) -> None:
     import sqlite3
 
     hansard("key", "new", "bob")

@@ -116,7 +116,7 @@ def test_a_failure_that_names_no_test_shows_its_output(hansard: Hansard, here: P
     assert said.code == 4 and "ended with exit code 1.\n    Twice: 9000" in said.out, said.out
 
 
-def test_what_cannot_land(hansard: Hansard, here: Path, tmp_path: Path) -> None:
+def test_land_refuses_unusable_targets(hansard: Hansard, here: Path, tmp_path: Path) -> None:
     name = delivered(hansard, tmp_path, with_line(here, 0, 4, "9000"), "one")
     said = hansard("land", name, "--onto", "nowhere")
     assert (said.code, "There is no branch nowhere" in said.out) == (4, True), said.out

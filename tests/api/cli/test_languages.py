@@ -165,7 +165,7 @@ def test_a_korean_terminal_gets_korean(
     assert korean in done.err + done.out
 
 
-def test_what_could_not_be_read_or_started_is_said_in_the_language_of_the_reader(
+def test_failure_reasons_are_in_the_readers_language(
     hansard: Hansard, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The record is in English; who reads it in Korean reads all of ours in Korean."""

@@ -36,19 +36,19 @@ def let_through(*, every: float, times: int, made: Callable[[int], logging.LogRe
     return passed
 
 
-def test_what_is_said_again_and_again_is_said_after_longer_and_longer_pauses() -> None:
+def test_repeated_messages_are_logged_at_growing_intervals() -> None:
     passed = let_through(every=0.5, times=1_200, made=lambda _: record("no", error=HansardError("The disk is full.")))
     assert passed == [0, PAUSE, 3 * PAUSE, 7 * PAUSE]
 
 
-def test_another_reason_is_said_at_once() -> None:
+def test_new_reason_is_logged_at_once() -> None:
     reasons = ("full", "locked", "full", "locked")
     passed = let_through(every=1, times=4, made=lambda n: record("no", error=HansardError(reasons[n])))
     assert passed == [0, 1]
     assert let_through(every=1, times=4, made=lambda n: record("turn %d is lost", n)) == [0, 1, 2, 3]
 
 
-def test_what_had_stopped_for_a_while_is_news() -> None:
+def test_message_is_logged_again_after_a_pause() -> None:
     clock = Clock()
     seldom = RateLimit(clock)
     for clock.now in (0, 10, 50, 60, 100):
@@ -68,7 +68,7 @@ def test_an_error_that_is_a_sentence_has_no_traceback(monkeypatch: pytest.Monkey
     assert "Traceback" in Full().format(failed)
 
 
-def test_an_error_that_is_nobodys_is_named_and_traced_where_a_process_stays() -> None:
+def test_unexpected_error_has_a_traceback_in_the_full_log() -> None:
     failed = record("nothing can be done: 100%", error=ValueError("odd\x1b"))
     assert "Traceback" in Full().format(failed)
     assert OneLine().format(failed) == "hansard: error: nothing can be done: 100%: ValueError: odd⟦U+001B⟧"

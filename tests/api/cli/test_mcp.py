@@ -75,7 +75,7 @@ def test_without_a_server_the_work_is_done_in_its_own_process(tmp_path: Path) ->
     asyncio.run(scene())
 
 
-def test_with_a_server_the_key_says_what_may_be_done(tmp_path: Path) -> None:
+def test_scope_of_the_key_decides_which_tools_exist(tmp_path: Path) -> None:
     async def scene(server: Server, key: str) -> set[str]:
         async with connected(tmp_path, "--server", server.url, HANSARD_API_KEY=key) as client:
             tools, session = await work(client)
@@ -137,7 +137,7 @@ async def _key(folder: Path, name: str, scope: str) -> str:
     return out.decode().strip()
 
 
-def test_a_server_that_is_away_is_said(tmp_path: Path) -> None:
+def test_unreachable_server_is_reported(tmp_path: Path) -> None:
     async def scene() -> None:
         async with connected(tmp_path, "--server", "http://127.0.0.1:9", "--scope", "read") as client:
             assert {tool.name for tool in (await client.list_tools()).tools} == READING
@@ -147,7 +147,7 @@ def test_a_server_that_is_away_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
-def test_every_tool_says_what_it_takes(tool: Any) -> None:
+def test_every_tool_has_a_schema_and_a_description(tool: Any) -> None:
     schema = schema_of(tool)
     assert schema["type"] == "object" and schema["additionalProperties"] is False
     assert set(schema["required"]) <= set(schema["properties"])

@@ -140,7 +140,7 @@ def test_the_prompt_comes_from_a_file_or_through_a_pipe(hansard: Hansard, monkey
         (("x", "--plan-review=red-team"), "--plan-review: 'red-team' is not one of debate, perspectives."),
     ],
 )
-def test_what_is_wrong_with_a_request_is_said(hansard: Hansard, words: tuple[str, ...], sentence: str) -> None:
+def test_invalid_request_is_a_usage_error(hansard: Hansard, words: tuple[str, ...], sentence: str) -> None:
     Path("latin").write_bytes("é".encode("latin-1"))
     Path("nul").write_bytes(b"a\0b")
     said = hansard("orchestrate", *words)
@@ -204,7 +204,7 @@ def test_only_recorded_a_decision_leaves_the_work_to_others(hansard: Hansard, ru
 # --- message --------------------------------------------------------------------------------------------------------
 
 
-def test_messages_start_continue_and_reset_what_belongs_to_their_origin(hansard: Hansard, scenario: Scenario) -> None:
+def test_messages_start_continue_and_reset_runs_of_their_origin(hansard: Hansard, scenario: Scenario) -> None:
     file = scenario({"planner": [PLAN], "judge": [*JUDGE, judged("아직", 문서=False)]})
     first = hansard("message", WORK, *TEAM, "--origin", "방", "--scenario", file)
     session_id = id_of(first)
@@ -239,7 +239,7 @@ def test_a_message_waits_for_its_turn_and_the_same_one_counts_once(hansard: Hans
     )
 
 
-def test_a_message_behind_a_run_that_needs_a_person_says_so(hansard: Hansard, run: Run) -> None:
+def test_queued_message_names_the_decision_it_waits_for(hansard: Hansard, run: Run) -> None:
     busy = id_of(run("--plan-review", "--origin", "방"))
     said = hansard("message", "다음 일", "--origin", "방")
     assert said.code == 6

@@ -55,7 +55,7 @@ def test_it_can_be_played_faster_than_it_was(hansard: Hansard, blocked_once: str
 
 
 @pytest.mark.parametrize("speed", ["-1", "nan"])
-def test_a_speed_that_is_none_is_usage(hansard: Hansard, blocked_once: str, speed: str) -> None:
+def test_invalid_speed_is_a_usage_error(hansard: Hansard, blocked_once: str, speed: str) -> None:
     said = hansard("replay", blocked_once, f"--speed={speed}")
     assert (said.code, said.out, said.err) == (2, "", "hansard: --speed must be 0 or more.\n")
 
@@ -112,7 +112,7 @@ def test_a_fork_may_only_be_begun(hansard: Hansard, blocked_once: str) -> None:
         (["--at", "3", "--mode", "perhaps"], 2, "--mode"),
     ],
 )
-def test_a_fork_that_cannot_be_is_a_sentence(
+def test_impossible_fork_is_one_sentence(
     hansard: Hansard, blocked_once: str, words: list[str], code: int, sentence: str
 ) -> None:
     said = hansard("fork", blocked_once, *words)
@@ -140,7 +140,7 @@ def test_two_sessions_are_shown_side_by_side(hansard: Hansard, blocked_once: str
     assert hansard("diff", blocked_once, other, "--json").json["firstDivergence"]["a"]["type"] == "turn.answered"
 
 
-def test_a_session_does_not_differ_from_itself_but_from_what_it_was(hansard: Hansard, blocked_once: str) -> None:
+def test_diff_compares_a_session_with_its_past(hansard: Hansard, blocked_once: str) -> None:
     assert hansard("diff", blocked_once, blocked_once).out.splitlines()[0] == "Both have the same events."
     said = hansard("diff", blocked_once, blocked_once, "--at-b", "3")
     assert said.out.splitlines()[1] == "b: nothing more"

@@ -130,7 +130,7 @@ def test_unknown_session_shows_nothing() -> None:
     assert figures({"id": "orchestration-1", "status": "active", "mode": "direct"}) == []
 
 
-def test_the_live_display_shows_what_is_discussed_below_the_session_until_it_is_decided() -> None:
+def test_live_display_shows_open_discussions_below_the_session() -> None:
     terminal = io.StringIO()
     console = Console(file=terminal, force_terminal=True, color_system=None, width=80, legacy_windows=False)
     with LiveScreen(console) as live:

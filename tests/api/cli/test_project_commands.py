@@ -17,7 +17,7 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 SETUP = '[workspace]\nsetup = ["true"]\n[validation]\ncommands = ["true"]\n'
 
 
-def test_init_writes_what_it_finds_and_trusts_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_init_writes_and_trusts_detected_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "shop" / "package.json").write_text('{"scripts": {"test": "vitest"}}')
     assert carry_out(["init", str(tmp_path / "shop")]) == 0
     text = (tmp_path / "shop" / "hansard.toml").read_text()

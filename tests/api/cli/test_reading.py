@@ -69,7 +69,7 @@ def test_a_log_that_is_named_and_not_there_is_not_made(
 
 
 @pytest.mark.parametrize("name", ["checkpoint", "verify", "export"])
-def test_nor_is_one_that_is_to_be_proved(hansard: Hansard, tmp_path: Path, name: str) -> None:
+def test_prove_does_not_create_a_log(hansard: Hansard, tmp_path: Path, name: str) -> None:
     path = tmp_path / "elsewhere" / "log.db"
     said = hansard(name, "--database", str(path))
     assert (said.code, said.err) == (3, f"hansard: No log at {path}.\n")
@@ -87,7 +87,7 @@ def test_a_worklog_as_json_says_of_which_version(hansard: Hansard, log: Path) ->
     assert then.json["version"] == 1
 
 
-def test_a_checkpoint_as_json_is_the_note_and_what_it_says(hansard: Hansard, log: Path) -> None:
+def test_checkpoint_json_has_the_note_and_its_fields(hansard: Hansard, log: Path) -> None:
     plain, found = hansard("checkpoint"), hansard("checkpoint", "--json").json
     assert found["checkpoint"] == plain.out
     assert found["origin"] == "hansard"
@@ -96,7 +96,7 @@ def test_a_checkpoint_as_json_is_the_note_and_what_it_says(hansard: Hansard, log
     assert found["publicKey"] == key.out.strip() == hansard("checkpoint", "--public-key", "--json").json["publicKey"]
 
 
-def test_what_is_json_anyway_stays_what_it_is(hansard: Hansard, log: Path) -> None:
+def test_json_option_keeps_json_output_unchanged(hansard: Hansard, log: Path) -> None:
     assert hansard("export", "--json").out == hansard("export").out
     assert (
         hansard("prove", "delivery-1", "1", "--json").json["event"] == hansard("prove", "delivery-1", "1").json["event"]
@@ -176,7 +176,7 @@ def test_an_import_that_cannot_be_read_makes_no_log(hansard: Hansard, tmp_path: 
     assert not (tmp_path / "new").exists()
 
 
-def test_the_views_list_what_the_api_lists(hansard: Hansard, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_views_and_api_give_the_same_list(hansard: Hansard, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A list is read from the views where they are up to date; else, and with other settings, it is asked for."""
     commands = [("list",), ("list", "--kind", "review"), ("list", "--limit", "1")]
     asked = [hansard(*command) for command in commands]  # HANSARD_RETRY_SECONDS is set
@@ -187,7 +187,7 @@ def test_the_views_list_what_the_api_lists(hansard: Hansard, log: Path, monkeypa
     assert len(asked[0].out.splitlines()) > 3
 
 
-def test_views_that_are_behind_are_not_listed(hansard: Hansard, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outdated_views_are_not_listed(hansard: Hansard, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HANSARD_RETRY_SECONDS")
     before = hansard("list").out
     [views] = Path(os.environ["XDG_STATE_HOME"]).rglob(f"*-{_digest(log)}/views/views.db")

@@ -24,7 +24,7 @@ def test_a_report_is_a_table_json_or_csv(hansard: Hansard) -> None:
     assert hansard("report", "--to", "2001-01-01").out == ""
 
 
-def test_a_report_that_cannot_be_is_a_sentence(hansard: Hansard) -> None:
+def test_invalid_report_is_one_sentence(hansard: Hansard) -> None:
     assert hansard("report", "profits").code == 2
     said = hansard("report", "costs", "--from", "soon")
     assert (said.code, said.out) == (2, "")
@@ -46,7 +46,7 @@ def test_lab_shows_when_other_profiles_would_have_stopped(hansard: Hansard, scen
     assert len(hansard("lab", "latest", "--json").json["totals"]) == 3
 
 
-def test_a_lab_that_cannot_be_is_a_sentence(hansard: Hansard) -> None:
+def test_invalid_lab_request_is_one_sentence(hansard: Hansard) -> None:
     assert hansard("lab").err == "No matching review or debate.\n"
     assert hansard("lab", "--profile", "sead").code == 2
     assert hansard("lab", "--profile", "agreement=much").code == 2

@@ -182,7 +182,7 @@ def test_without_changes_there_is_nothing_to_take(hansard: Hansard, here: Path) 
     assert said.code == 4 and "changed nothing" in said.err
 
 
-def test_elsewhere_than_in_a_repository_it_is_said(
+def test_merge_outside_a_repository_is_a_usage_error(
     hansard: Hansard, delivered: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -237,7 +237,7 @@ def test_a_result_without_a_branch_is_a_patch(hansard: Hansard, here: Path, tmp_
     assert "+++ b/new.txt" in hansard("changes", session_id).out
 
 
-def test_a_run_that_stops_ends_with_what_can_be_done_next(hansard: Hansard, here: Path, tmp_path: Path) -> None:
+def test_stopped_run_ends_with_the_next_command(hansard: Hansard, here: Path, tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.json"
     scenario.write_text(json.dumps({"replies": {"planner": [{"error": "auth"}]}}))
     said = hansard("run", "-t", "Write", "--test", "true", "--no-baseline", "--scenario", str(scenario))
@@ -245,14 +245,14 @@ def test_a_run_that_stops_ends_with_what_can_be_done_next(hansard: Hansard, here
     assert said.err.endswith(f"Next:\n  hansard retry {session_id}\n")
 
 
-def test_uncommitted_changes_are_said_at_the_start(hansard: Hansard, here: Path) -> None:
+def test_start_warns_about_uncommitted_changes(hansard: Hansard, here: Path) -> None:
     (here / "other.txt").write_text("half a thought\n")
     (here / "new.txt").write_text("new\n")
     said = hansard("run", "-t", "Look", "-f", "a.txt", "--test", "true")
     assert said.code == 0 and "Uncommitted changes are not included: other.txt, new.txt." in said.err
 
 
-def test_a_repository_without_commits_is_said_at_the_start(hansard: Hansard, here: Path) -> None:
+def test_start_warns_about_a_repository_without_commits(hansard: Hansard, here: Path) -> None:
     git(here, "update-ref", "-d", "HEAD")
     said = hansard("run", "-t", "Look", "-f", "a.txt", "--test", "true", "--detach")
     assert "has no commits yet, so the agents start with an empty folder" in said.err

@@ -62,7 +62,7 @@ def test_a_log_that_takes_no_writes_is_given_up_after_a_minute(tmp_path: Path) -
     )
 
 
-def test_a_write_that_is_too_large_for_what_is_left_counts_though_a_small_one_fits(tmp_path: Path) -> None:
+def test_failing_large_writes_count_though_small_ones_fit(tmp_path: Path) -> None:
     waiting = Waiting(tmp_path, store=Store(failing=True, why=None))
     with pytest.raises(Failed, match="Could not write to the log"):
         waiting.looks(FAILING)
@@ -73,7 +73,7 @@ def test_views_that_do_not_follow_are_given_up_too(tmp_path: Path) -> None:
         Waiting(tmp_path, follower="The views are gone.").looks(FAILING)
 
 
-def test_whatever_moves_gives_new_patience(tmp_path: Path) -> None:
+def test_progress_restarts_the_wait(tmp_path: Path) -> None:
     waiting = Waiting(tmp_path, store=Store(failing=True, why="The disk is full."))
     for _ in range(3):
         waiting.looks(FAILING - 1)
@@ -96,7 +96,7 @@ def test_agents_outside_every_team_are_not_waited_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("other", [turn("dev", "dev"), turn("test", "", work="validate")])
-def test_while_anybody_is_at_work_here_the_others_may_be_absent(tmp_path: Path, other: dict[str, Any]) -> None:
+def test_absent_agents_are_fine_while_local_work_runs(tmp_path: Path, other: dict[str, Any]) -> None:
     Waiting(tmp_path).looks(2 * ABSENT, ABSENT_ONE, other)
 
 
@@ -122,7 +122,7 @@ def test_own_presence_counts_as_no_other_worker(tmp_path: Path) -> None:
         waiting.looks(ABSENT, ABSENT_ONE)
 
 
-def test_an_external_agent_is_waited_for_and_that_is_said_once(
+def test_waiting_for_an_external_agent_is_reported_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Waiting(tmp_path).looks(2 * ABSENT, ABSENT_ONE, turn("Remote", "dev", external=True))

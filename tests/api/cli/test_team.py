@@ -51,7 +51,7 @@ def test_the_presets_and_the_team_are_listed(hansard: Hansard, tmp_path: Path, e
     assert "Echo" in hansard("team", "--team", team(tmp_path, [echo])).out
 
 
-def test_an_agent_that_answers_is_shown_with_what_it_cost(hansard: Hansard, tmp_path: Path, echo: str) -> None:
+def test_answering_agent_is_shown_with_its_usage(hansard: Hansard, tmp_path: Path, echo: str) -> None:
     said = hansard("doctor", "--try", "--team", team(tmp_path, [echo]), "--json")
     [agent] = said.json["agents"]
     assert (said.code, agent["ok"], agent["answer"], agent["version"]) == (0, True, "READY", "echo 1.2.3")

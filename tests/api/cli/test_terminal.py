@@ -26,7 +26,7 @@ from api.cli import terminal
         ("\ud800", "⟦U+D800⟧"),
     ],
 )
-def test_what_would_move_or_hide_is_spelt_out(written: str, shown: str) -> None:
+def test_control_and_invisible_characters_are_spelled_out(written: str, shown: str) -> None:
     assert terminal.visible(written) == shown
 
 
@@ -34,7 +34,7 @@ def test_one_line_stays_one() -> None:
     assert terminal.one_line("a\n\n  b\tc\x1b") == "a b c⟦U+001B⟧"
 
 
-def test_json_escapes_what_a_terminal_would_carry_out_and_stays_the_same_json(
+def test_json_escapes_control_characters_without_changing_the_value(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     value = {"words": "한글 \x1b[2J \x9b \u202e \U000e0041"}
@@ -83,7 +83,7 @@ def test_columns_line_up_under_wide_letters(capsys: pytest.CaptureFixture[str]) 
     ]
 
 
-def test_pairs_leave_out_what_is_empty_and_indent_what_is_long(capsys: pytest.CaptureFixture[str]) -> None:
+def test_pairs_omit_empty_values_and_indent_long_ones(capsys: pytest.CaptureFixture[str]) -> None:
     terminal.put_pairs([("task", "one\ntwo"), ("error", ""), ("status", "failed")])
     assert capsys.readouterr().out == "task    one\n        two\nstatus  failed\n"
 
@@ -131,7 +131,7 @@ def test_durations_read_as_minutes(ms: int, spelt: str) -> None:
 
 
 @pytest.mark.parametrize("words", ["no instant", "", "None"])
-def test_what_is_no_instant_is_shown_as_it_is(words: str) -> None:
+def test_invalid_timestamp_is_shown_unchanged(words: str) -> None:
     assert terminal.local_time(words) == words
 
 

@@ -105,12 +105,12 @@ def test_following_a_session_that_rests_already_ends_at_once() -> None:
 
 
 @pytest.mark.parametrize("status", ["checkpoint", "partial", "done", "reset", "waiting_for_decision", "decided"])
-def test_every_kind_has_its_rest(status: str) -> None:
+def test_every_kind_has_resting_states(status: str) -> None:
     api = _Family(run={"version": 1, "status": status, "children": []})
     assert _followed(api, _Seen()).session["status"] == status
 
 
-def test_a_session_rests_while_a_person_has_to_decide_what_is_discussed_of_it() -> None:
+def test_session_rests_while_its_discussion_waits_for_a_decision() -> None:
     running = {"version": 4, "status": "active", "children": ["talk"], "outstandingTurns": []}
     talk = {"version": 2, "status": "debating"}
     seen = _Seen()
@@ -125,7 +125,7 @@ def test_a_session_rests_while_a_person_has_to_decide_what_is_discussed_of_it() 
     assert seen.of_children == [("talk", 1), ("talk", 2), ("talk", 3), ("talk", 4), ("talk", 5)]
 
 
-def test_of_several_discussions_all_are_awaited() -> None:
+def test_watch_waits_for_all_discussions() -> None:
     running = {"version": 4, "status": "active", "children": ["one", "two"], "outstandingTurns": []}
     waiting, talking = {"version": 1, "status": "waiting_for_decision"}, {"version": 1, "status": "reviewing"}
     api = _Family(("two", {"version": 2, "status": "decided"}), run=running, one=waiting, two=talking)

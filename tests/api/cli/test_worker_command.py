@@ -158,7 +158,7 @@ def started(server: Idle) -> list[str]:
         (("--database", "postgresql://x:y/z"), "the port should be a number"),
     ],
 )
-def test_what_a_worker_cannot_work_with_is_refused_in_a_sentence(
+def test_invalid_worker_options_are_a_usage_error(
     hansard: Hansard, words: tuple[str, ...], sentence: str
 ) -> None:
     said = hansard("worker", *words)

@@ -106,12 +106,12 @@ def test_a_body_that_is_no_object_is_422(client: TestClient, body: bytes) -> Non
     ],
     ids=str,
 )
-def test_an_extension_says_what_and_why(client: TestClient, waiting: str, body: Json, pointer: str) -> None:
+def test_extension_needs_an_amount_and_a_reason(client: TestClient, waiting: str, body: Json, pointer: str) -> None:
     assert pointer in pointers(client.post(f"/api/sessions/{waiting}/budget", json=body))
     assert session(client, waiting)["version"] == 3
 
 
-def test_what_is_wrong_is_said_in_words_that_help(client: TestClient) -> None:
+def test_validation_errors_are_helpful(client: TestClient) -> None:
     """No patterns, no names of Python's types; of a value's alternatives only those that it could have been."""
     wrong = {
         "task": " ",
@@ -202,7 +202,7 @@ def test_a_start_is_bound_to_no_version(client: TestClient) -> None:
     assert client.post("/api/sessions", json=START, headers={"If-Match": "*"}).status_code == 202
 
 
-def test_a_refusal_is_409_with_the_state_and_what_is_allowed_now(client: TestClient, waiting: str) -> None:
+def test_refusal_is_409_with_state_and_allowed_commands(client: TestClient, waiting: str) -> None:
     client.post(f"/api/sessions/{waiting}/cancel", json={})
     refused = problem(client.post(f"/api/sessions/{waiting}/cancel", json={}), 409)
     sentence = "A delivery in the state cancelled cannot be cancelled. Nothing is allowed now."
@@ -210,7 +210,7 @@ def test_a_refusal_is_409_with_the_state_and_what_is_allowed_now(client: TestCli
     assert refused["allowed"] == []
 
 
-def test_what_breaks_inside_is_500_and_says_nothing_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_internal_error_is_500_without_details(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def breaks(*_: object, **__: object) -> None:
         raise ZeroDivisionError(SECRET)
 
@@ -260,7 +260,7 @@ def _nested(depth: int) -> bytes:
     ],
     ids=lambda body: repr(body[:48]),
 )
-def test_what_is_not_strictly_json_is_400(client: TestClient, body: bytes) -> None:
+def test_body_that_is_not_strict_json_is_400(client: TestClient, body: bytes) -> None:
     problem(posted(client, body), 400)
 
 

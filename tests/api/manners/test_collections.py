@@ -99,7 +99,7 @@ def test_the_whole_log_is_read_by_position_and_filtered(client: TestClient, wait
     ],
     ids=str,
 )
-def test_a_query_that_is_not_understood_is_422(
+def test_unknown_query_is_422(
     client: TestClient, waiting: str, path: str, query: dict[str, str], pointer: str
 ) -> None:
     """A filter that is misspelt must not be ignored."""
@@ -116,7 +116,7 @@ def test_a_query_that_is_not_understood_is_422(
         ("events?kind=x", "kind: should be one of delivery, orchestration, review, debate"),
     ],
 )
-def test_a_query_that_would_be_read_by_half_is_422(client: TestClient, waiting: str, query: str, detail: str) -> None:
+def test_partly_readable_query_is_422(client: TestClient, waiting: str, query: str, detail: str) -> None:
     answer = client.get(f"/api/{query.format(waiting)}")
     name, _, said = detail.partition(": ")
     assert problem(answer, 422)["detail"] == detail

@@ -30,7 +30,7 @@ from tests.api.server import (
         *["/api/sessions/..%2f..%2fetc%2fpasswd", "/api/sessions/nobody-1", "/api/sessions/", "/docs/", "/healthz/"],
     ],
 )
-def test_what_is_not_there_is_404(client: TestClient, path: str) -> None:
+def test_missing_resource_is_404(client: TestClient, path: str) -> None:
     problem(client.get(path), 404)
 
 
@@ -58,7 +58,7 @@ def test_an_unknown_artifact_and_an_unknown_version_are_404(client: TestClient, 
         ("BREW", "/api/events", {"GET", "HEAD"}),
     ],
 )
-def test_a_method_that_a_endpoint_does_not_take_is_405_and_names_those_it_does(
+def test_unsupported_method_is_405_and_names_the_supported_ones(
     client: TestClient, method: str, path: str, allowed: set[str]
 ) -> None:
     answer = client.request(method, path)
@@ -204,7 +204,7 @@ def test_our_own_pages_may_command(client: TestClient, headers: dict[str, str]) 
     assert client.post("/api/sessions", json=START, headers=headers).status_code == 202
 
 
-def test_without_a_known_key_every_endpoint_is_401_where_keys_are_kept(tmp_path: Path) -> None:
+def test_unknown_key_is_401_on_every_endpoint(tmp_path: Path) -> None:
     """The file holds hashes; it is read again when it changes. `/healthz` is open. The key's name is the actor."""
     keys = tmp_path / "keys"
     keys.write_text(f"# for the build\nci:{hashlib.sha256(SECRET.encode()).hexdigest()}\n")
@@ -225,7 +225,7 @@ def test_without_a_known_key_every_endpoint_is_401_where_keys_are_kept(tmp_path:
         until(lambda: client.get("/api/sessions", headers=ours).status_code == 401, what="the refusal")
 
 
-def test_a_line_that_was_taken_out_of_the_file_of_keys_counts_no_more(tmp_path: Path) -> None:
+def test_key_removed_from_the_file_is_invalid(tmp_path: Path) -> None:
     """The key is refused within a second, until the line is back. A file that is away changes nothing."""
     keys, line = tmp_path / "keys", f"ci:{hashlib.sha256(SECRET.encode()).hexdigest()}\n"
     keys.write_text(line)

@@ -34,7 +34,7 @@ def test_the_same_key_gives_the_first_answer_byte_for_byte(client: TestClient) -
     assert again.headers["idempotency-replayed"] == "true"
 
 
-def test_the_first_answer_stays_the_first_whatever_happened_since(client: TestClient, waiting: str) -> None:
+def test_first_answer_is_repeated_after_later_changes(client: TestClient, waiting: str) -> None:
     ours, path = key(), f"/api/sessions/{waiting}/budget"
     first = client.post(path, json={"addMinutes": 1, "reason": "a"}, headers=ours)
     client.post(path, json={"addMinutes": 2, "reason": "b"})
@@ -83,11 +83,11 @@ def test_a_refused_answer_is_an_answer_too(client: TestClient, waiting: str) -> 
 
 
 @pytest.mark.parametrize("words", ["", "x" * 256, "a b", "ключ", "a\tb"])
-def test_a_key_that_is_none_is_400(client: TestClient, words: str) -> None:
+def test_invalid_key_is_400(client: TestClient, words: str) -> None:
     problem(client.post("/api/sessions", json=START, headers=[(b"Idempotency-Key", words.encode())]), 400)
 
 
-def test_a_key_of_255_characters_is_one(client: TestClient) -> None:
+def test_key_of_255_characters_is_valid(client: TestClient) -> None:
     ours = {"Idempotency-Key": (str(uuid.uuid4()) + "~" * 255)[:255]}
     bodies = {client.post("/api/sessions", json=START, headers=ours).content for _ in range(2)}
     assert len(bodies) == 1
@@ -180,7 +180,7 @@ def test_another_replica_gives_the_same_answer(plain: Server, replica: Server) -
             assert sum("idempotency-replayed" not in answer.headers for answer in refused) == 1
 
 
-def test_of_two_replicas_exactly_one_moves_a_version_on(plain: Server, replica: Server) -> None:
+def test_one_of_two_replicas_wins_each_version(plain: Server, replica: Server) -> None:
     session_id = start(plain.client, START)
     path, body = f"/api/sessions/{session_id}/budget", {"addMinutes": 1, "reason": "?"}
     with ThreadPoolExecutor(8) as pool:

@@ -38,7 +38,7 @@ def test_a_version_that_cannot_be_one_is_400(client: TestClient, waiting: str, t
     assert session(client, waiting)["version"] == 3
 
 
-def test_of_many_who_saw_the_same_version_exactly_one_wins(client: TestClient, waiting: str) -> None:
+def test_one_of_many_commands_on_the_same_version_wins(client: TestClient, waiting: str) -> None:
     """Promise P6."""
     path, ways = f"/api/sessions/{waiting}/budget", 16
     with ThreadPoolExecutor(ways) as pool:
@@ -73,7 +73,7 @@ def test_an_unchanged_session_is_304(client: TestClient, waiting: str) -> None:
     assert client.get(path, headers={"If-None-Match": '"3"'}).status_code == 200
 
 
-def test_a_session_can_be_seen_as_it_stood_at_any_version(client: TestClient) -> None:
+def test_session_can_be_read_at_any_version(client: TestClient) -> None:
     """Also its worklog and its budget; a past version never changes."""
     review = json.dumps({"blockingIssues": [{"id": "1", "title": "Logging", "detail": "?"}], "fixPlan": ["Add it."]})
     session_id = start(client, delivery({"reviewer": [review]}, maxIterations=2))
@@ -115,7 +115,7 @@ def _seen_after(client: TestClient, label: str, fresh: dict[str, str]) -> Json |
     return found if answer.status_code == 200 else None
 
 
-def test_read_after_sees_what_was_written(client: TestClient) -> None:
+def test_read_after_sees_earlier_writes(client: TestClient) -> None:
     """Promise P12: the list comes from the views, which follow the log."""
     for number in range(40):
         answer = client.post("/api/sessions", json=START | {"labels": [f"read-{number}"]}).json()
