@@ -1,4 +1,4 @@
-"""What most tests over HTTP begin with."""
+"""Fixtures for tests over HTTP."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +11,6 @@ from tests.api.server import inside
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[TestClient]:
-    """An application of one's own, with an empty log and a worker."""
+    """A separate application with an empty log and a worker."""
     with inside(tmp_path, read_after_seconds=5.0) as opened:
         yield opened

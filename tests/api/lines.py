@@ -1,4 +1,4 @@
-"""A repository in which people and agents write, and what `GET /api/blame` says of its lines."""
+"""A repository in which people and agents write, and the answers of `GET /api/blame` for its lines."""
 
 import os
 import subprocess
@@ -33,7 +33,7 @@ class Place:
         return done.stdout.rstrip("\n")
 
     def tried(self, *words: str) -> "subprocess.CompletedProcess[str]":
-        """Git, which may refuse."""
+        """Run git, which may fail."""
         env = {**os.environ, **_PERSON}
         return subprocess.run(["git", *words], cwd=self.folder, env=env, check=False, capture_output=True, text=True)
 
@@ -54,7 +54,7 @@ class Place:
         return self.git("rev-parse", "HEAD")
 
     def deliver(self, *turns: Mapping[str, Sequence[str]], reviews: Sequence[str] = (), **fields: object) -> Json:
-        """A delivery in which the developer writes these files, turn by turn."""
+        """Run a delivery in which the developer writes these files, turn by turn."""
         writing = [{"text": "Wrote the files.", "files": _texts(files)} for files in turns]
         replies = {"dev": writing, **({"reviewer": list(reviews)} if reviews else {})}
         body = delivery(replies, workspace=str(self.folder), filePaths=sorted(turns[0]), **fields)
@@ -63,7 +63,7 @@ class Place:
         return found
 
     def merged(self, *turns: Mapping[str, Sequence[str]], **fields: object) -> Json:
-        """The same, merged into the branch that is checked out."""
+        """Run such a delivery and merge it into the current branch."""
         found = self.deliver(*turns, **fields)
         self.git("merge", "--quiet", "--no-edit", found["result"]["branch"])
         return found
@@ -82,13 +82,13 @@ class Place:
 
 @dataclass(frozen=True)
 class Removals:
-    """The lines that each commit takes out. Those that it only moves or indents do not count."""
+    """The lines each commit removes, not counting those it only moves or indents."""
 
     place: Place
     _read: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def until(self, revision: str) -> set[str]:
-        """By all commits up to this one."""
+        """Removed by all commits up to this one."""
         history = self.place.git("rev-list", "--no-merges", revision).split("\n")
         new = [commit for commit in history if commit not in self._read]
         shown = self.place.git("show", "--format=%x01%H", "--unified=0", *new) if new else ""

@@ -1,4 +1,4 @@
-"""Many clients of event streams at once, as thin as they can be: bytes are kept as they came and looked at later."""
+"""Many lightweight clients of event streams: they store raw bytes and parse them later."""
 
 import asyncio
 import json
@@ -19,14 +19,14 @@ from domain.values.budget import BudgetLimits
 from tests.api.server import PATIENCE
 
 SCENARIO = {"replies": {"planner": [{"text": "late", "delayMs": 86_400_000}]}}
-"""A team that says nothing for a day: the session stays at version 3."""
+"""A team that does not answer for a day: the session stays at version 3."""
 LONG = "가" * 1_900
 AT_ONCE = 500
 """Commands that wait for the writer together."""
 
 
 class Listener(asyncio.Protocol):
-    """One connection to an event stream. One that does not read leaves everything to the kernel's buffers."""
+    """One connection to an event stream. Without reading, everything stays in the kernel's buffers."""
 
     def __init__(self, request: bytes, *, reads: bool) -> None:
         self._request, self._reads = request, reads
@@ -68,7 +68,7 @@ class Listener(asyncio.Protocol):
         self._transport.abort()
 
     async def has(self, count: int) -> None:
-        """Until so many events have come."""
+        """Read until this many events have arrived."""
         self._wanted = count
         if self.count < count:
             self._enough.clear()
@@ -80,7 +80,7 @@ class Listener(asyncio.Protocol):
             await self.over
 
     def text(self) -> str:
-        """The body; fails unless every chunk of it is whole, and the last one is there if the stream is over."""
+        """The body; fails on an incomplete chunk, or if an ended stream lacks the last one."""
         head, _, rest = bytes(self.data).partition(b"\r\n\r\n")
         if b"transfer-encoding: chunked" not in head.lower():
             return rest.decode()
@@ -102,7 +102,7 @@ def path(session_id: str, query: str = "") -> str:
 
 
 def filled(folder: Path, count: int, *, reason: str = LONG, clock: Callable[[], int] | None = None) -> str:
-    """A log of one silent session with so many more events; its id."""
+    """Create a log with one silent session and this many more events; return the session's id."""
     store = open_store(f"sqlite:///{folder / 'hansard.db'}")
     writer = Writer(store, clock or Clock())
     scenario, _ = Text.of(json.dumps(SCENARIO))

@@ -1,4 +1,4 @@
-"""Orchestrations over HTTP: what is sent, and what a scripted team says."""
+"""Orchestrations over HTTP: request bodies and the replies of a scripted team."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,13 +12,13 @@ ENDS = ("checkpoint", "partial", "done", "reset")
 
 
 def orchestration(replies: Mapping[str, Any] | None = None, **fields: Any) -> Json:
-    """The body that starts an orchestration of that team, planned unless said otherwise."""
+    """The body that starts an orchestration of that team, planned by default."""
     body: Json = {"kind": "orchestration", "prompt": "Build it", "triage": "orchestrate", "employees": TEAM}
     return body | {"scenario": {"replies": dict(replies or {})}} | fields
 
 
 def message(prompt: str, replies: Mapping[str, Any] | None = None, **fields: Any) -> Json:
-    """The body of a message; whoever is not scripted answers "ok"."""
+    """The body of a message; agents without a script answer "ok"."""
     return {"prompt": prompt, "employees": TEAM, "scenario": {"replies": dict(replies or {})}} | fields
 
 
@@ -37,14 +37,14 @@ def rested(client: httpx.Client, session_id: str, *, seconds: float = PATIENCE) 
 
 
 def run(client: httpx.Client, body: Json) -> Json:
-    """A session from its start to where it rests."""
+    """Start a session and wait until it rests."""
     answer = client.post("/api/sessions", json=body)
     assert answer.status_code == 202, answer.text
     return rested(client, answer.json()["sessionId"])
 
 
 def says(client: httpx.Client, body: Json, **headers: str) -> Json:
-    """What becomes of a message."""
+    """Send a message and return the answer."""
     answer = client.post("/api/message", json=body, headers=headers)
     assert answer.status_code == 200, answer.text
     found: Json = answer.json()

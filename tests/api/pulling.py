@@ -1,4 +1,4 @@
-"""External workers over HTTP: a team that waits for them, and what they claim, hold and hand in."""
+"""External workers over HTTP: a team that waits for them, and their claims, heartbeats and results."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -29,14 +29,14 @@ def team(folder: Path, *roles: str, limits: str = "") -> Path:
 
 
 def begin(client: httpx.Client, **fields: Any) -> str:
-    """Start a delivery by the team of the file."""
+    """Start a delivery with the team of the file."""
     body = delivery(**fields)
     del body["scenario"]
     return start(client, body)
 
 
 def claim(client: httpx.Client, *, wait: float = 10, **wish: Any) -> Json:
-    """A turn, which there has to be."""
+    """Claim a turn; fails if there is none."""
     answer = client.post("/api/turns/claim", json={"waitSeconds": wait, **wish})
     assert answer.status_code == 200, answer.text
     found: Json = answer.json()
@@ -44,7 +44,7 @@ def claim(client: httpx.Client, *, wait: float = 10, **wish: Any) -> Json:
 
 
 def nothing(client: httpx.Client, *, wait: float = 0, **wish: Any) -> None:
-    """There is no turn to claim."""
+    """Check that there is no turn to claim."""
     answer = client.post("/api/turns/claim", json={"waitSeconds": wait, **wish})
     assert (answer.status_code, answer.content) == (204, b""), answer.text
 
@@ -64,7 +64,7 @@ def beat(client: httpx.Client, turn: Json) -> Any:
 
 
 def lost(answer: Any, reason: str) -> str:
-    """The sentence of a refusal for that reason."""
+    """The text of a refusal with that reason."""
     assert answer.status_code == 409, answer.text
     found: Json = answer.json()
     assert found["reason"] == reason
@@ -72,7 +72,7 @@ def lost(answer: Any, reason: str) -> str:
 
 
 def well(turn: Json) -> Json:
-    """A result that ends every session well."""
+    """A result with which every session succeeds."""
     asked = Turn(
         turn_id=turn["turnId"],
         session_id=turn["sessionId"],
@@ -87,7 +87,7 @@ def well(turn: Json) -> Json:
 
 
 def work(client: httpx.Client, over: Callable[[], bool], do: Work = well) -> list[Json]:
-    """Claim and answer until it is over; the turns."""
+    """Claim and answer turns until the session ends; return the turns."""
     done: list[Json] = []
 
     def step() -> bool:

@@ -45,8 +45,8 @@ class Score:
 
 @dataclass
 class Rewriter:
-    """One repository, one seed. `owners` has the session that wrote each word, or nobody for a person; `restored` has
-    the agents' words that people brought back."""
+    """One repository, one seed. `owners` has the session that wrote each word, with no entry for a person's;
+    `restored` has the agents' words that people brought back."""
 
     place: Place
     chance: random.Random
@@ -150,7 +150,7 @@ class Rewriter:
         self.place.commit({}, message=message)
 
     def _aside(self, depth: int) -> str:
-        """Somebody's commit on an older one, of a file of its own."""
+        """Another person's commit on an older one, in a separate file."""
         self.place.git("checkout", "--quiet", "-B", "aside", f"HEAD~{depth}")
         found = self.place.commit({f"file{next(self.numbers)}.txt": self.fresh(2)}, message="Aside")
         self.place.git("checkout", "--quiet", "main")
@@ -182,7 +182,7 @@ class Rewriter:
         self.place.commit({}, message="Renamed")
 
     def side(self) -> None:
-        """A merge of somebody's branch."""
+        """A merge of another person's branch."""
         aside = self._aside(self._depth(3))
         self._or_abort("merge", "--quiet", "--no-ff", "--no-edit", aside)
 

@@ -1,4 +1,4 @@
-"""Sessions of every kind, brought to the moments at which their page has the most to show."""
+"""Sessions of every kind in the states in which their pages show the most."""
 
 import json
 from typing import Any
@@ -16,7 +16,7 @@ def begun(client: httpx.Client, body: dict[str, Any]) -> str:
 
 
 def reached(client: httpx.Client, session_id: str, *statuses: str) -> str:
-    """The session's id, once it has one of these statuses and nobody works on it."""
+    """The session's id, once it has one of these statuses and no turn is running."""
 
     def there() -> bool:
         found = session(client, session_id)
@@ -40,7 +40,7 @@ def exhausted(client: httpx.Client) -> str:
 
 
 def failed(client: httpx.Client) -> str:
-    """A delivery whose reviewer cannot be read, twice: that is no matter of the budget."""
+    """A delivery whose reviewer's answer is unreadable twice; this does not use the budget."""
     return reached(client, begun(client, delivery({"reviewer": ["I like it."]})), "failed")
 
 
@@ -61,7 +61,7 @@ def under_review(client: httpx.Client) -> str:
 
 
 def held_fork(client: httpx.Client, source: str) -> str:
-    """A delivery with another plan than its source's: the next agent is asked something new, and nobody asks yet."""
+    """A fork of a delivery with another plan, held before its next agent gets the new prompt."""
     asked = next(event["version"] for event in events(client, source) if event["type"] == "turn.requested")
     body = {"atVersion": asked, "mode": "stop", "substitute": {"answer": {"text": "Another plan."}}}
     answer = client.post(f"/api/sessions/{source}/fork", json=body)
@@ -113,7 +113,7 @@ def waiting_review(client: httpx.Client, words: str = "half-up rounding") -> str
 
 
 def waiting_debate(client: httpx.Client, words: str = "risk") -> str:
-    """The synthesis fails, so that the rounds stand in for it."""
+    """The synthesis fails and is replaced by the rounds."""
     judged = {"verdict": "CHALLENGE", "concerns": [words], "suggestions": [words]}
     replies = {"critic": [f"I disagree: {words} {json.dumps(judged)}"], "synthesizer": [{"error": "crash"}]}
     body = {"kind": "debate", "plan": words, "scenario": {"replies": replies}}

@@ -61,7 +61,7 @@ def finished(client: httpx.Client, **fields: Any) -> str:
 
 
 def harmless(html: str) -> Seen:
-    """Raises AssertionError for a page on which somebody's words became more than words."""
+    """Raise AssertionError if text on the page became markup or code."""
     seen = Seen(html)
     assert [script.get("src") for script in seen.all("script")] == [SCRIPT]
     assert {tag for tag, _ in seen.elements} <= ELEMENTS

@@ -1,4 +1,4 @@
-"""Hansard from the outside: the program itself in a process of its own, or the application inside this one."""
+"""Hansard from the outside: the program in a separate process, or the application in this one."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ from api.system import System
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 20.0
-"""Seconds after which something that should have happened has not."""
+"""Seconds to wait before a test fails."""
 
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -72,11 +72,11 @@ class Server:
         return time.monotonic() - began
 
     def kill(self) -> None:
-        """kill -9: no goodbye."""
+        """Kill the process with SIGKILL."""
         self._end(signal.SIGKILL)
 
     def stop(self) -> float:
-        """Ask it to end, as Ctrl-C does; seconds until it had."""
+        """Stop it as Ctrl-C does; return the seconds it took."""
         began = time.monotonic()
         assert self._end(signal.SIGTERM) == 0, self.log.read_text()
         return time.monotonic() - began
@@ -88,7 +88,7 @@ class Server:
         return process.wait(timeout=PATIENCE)
 
     def leave(self) -> None:
-        """However the test ended: nothing stays behind."""
+        """Clean up, however the test ended."""
         if self._process is not None:
             self.kill()
         self.client.close()
@@ -117,7 +117,7 @@ class Server:
 
 
 def _open(settings: Mapping[str, object]) -> dict[str, Any]:
-    """Without keys, unless the settings are about them."""
+    """Run without keys, unless the settings configure them."""
     return {"auth": "key" if "api_keys_file" in settings else "off", **settings}
 
 
@@ -134,7 +134,7 @@ def serving(folder: Path, **settings: object) -> Iterator[Server]:
 
 @contextlib.contextmanager
 def inside(folder: Path, *, work: bool = True, **settings: Any) -> Iterator[TestClient]:
-    """The application in this process, its worker included if there is to be one."""
+    """The application in this process, with its worker unless turned off."""
     ours = {"database": f"sqlite:///{folder / 'hansard.db'}", "data_dir": folder / "node", "retry_seconds": 0.001}
     found = Settings(**(ours | _open(settings)))
     with TestClient(create_app(found, work=work), base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
@@ -142,14 +142,14 @@ def inside(folder: Path, *, work: bool = True, **settings: Any) -> Iterator[Test
 
 
 def system(client: TestClient) -> System:
-    """What is behind the endpoints of an application in this process."""
+    """The system that serves the endpoints of an application in this process."""
     assert isinstance(client.app, Starlette)
     found: System = client.app.state.system
     return found
 
 
 def free_port() -> int:
-    """Below the range from which clients get theirs: one that retries too fast would else connect to itself."""
+    """A port below the ephemeral range; a client that retries fast could otherwise connect to itself."""
     while True:
         port = 15_000 + secrets.randbelow(17_000)
         with contextlib.suppress(OSError), socket.socket() as probe:
@@ -208,7 +208,7 @@ def events(client: httpx.Client, session_id: str) -> list[Json]:
 
 
 def types(found: list[Json]) -> list[str]:
-    """What happened, without the kind in front: `phase_started`."""
+    """The event type without its kind, such as `phase_started`."""
     return [event["type"].removeprefix("delivery.") for event in found]
 
 
@@ -218,7 +218,7 @@ def only(found: list[Json], topic: str) -> list[Json]:
 
 
 def reached(client: httpx.Client, session_id: str, topic: str, *, count: int = 1) -> list[Json]:
-    """The data of the events of that type, once there are so many of them."""
+    """The data of the events of that type, once there are this many of them."""
 
     def there() -> list[Json] | None:
         found = only(events(client, session_id), topic)
@@ -228,7 +228,7 @@ def reached(client: httpx.Client, session_id: str, topic: str, *, count: int = 1
 
 
 def running(pid: int) -> bool:
-    """Whether the process lives; one that is dead and only not yet collected does not."""
+    """Whether the process is running; a zombie is not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
     except OSError:

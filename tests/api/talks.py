@@ -1,4 +1,4 @@
-"""Reviews and debates from the outside: how they are started, waited for and decided."""
+"""Start, await and decide reviews and debates over HTTP."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ Replies = dict[str, list[Any]]
 
 
 def review(replies: Replies | None = None, **fields: Any) -> Json:
-    """The body that starts a review; whoever is not named in `replies` answers harmlessly."""
+    """The body that starts a review; agents not named in `replies` give harmless answers."""
     body: Json = {"kind": "review", "subject": "Step: parser\n\nAction: read lines\n\nResult: it reads lines"}
     return body | {"scenario": {"replies": replies or {}}} | fields
 
@@ -33,7 +33,7 @@ def reached(client: httpx.Client, session_id: str, *statuses: str) -> Json:
 
 
 def waits(client: httpx.Client, body: Json) -> Json:
-    """A review or debate that is started and waits for its decision."""
+    """Start a review or debate and wait until it needs a decision."""
     return reached(client, start(client, body), WAITS)
 
 
@@ -59,7 +59,7 @@ def decide(client: httpx.Client, session_id: str, decision: str, *, version: int
 
 
 def decided(client: httpx.Client, session_id: str, decision: str) -> Json:
-    """Decide, successfully; the receipt."""
+    """Decide successfully; return the receipt."""
     answer = decide(client, session_id, decision)
     assert answer.status_code == 200, answer.text
     found: Json = answer.json()

@@ -1,4 +1,4 @@
-"""Who may come in: with a key, by a link that signs in once, or with HANSARD_AUTH=off everybody on this machine."""
+"""Access with a key, by a one-time sign-in link, or for everyone on this machine with HANSARD_AUTH=off."""
 
 import contextlib
 import re
@@ -93,7 +93,7 @@ def _refused(client: TestClient, headers: dict[str, str]) -> bool:
 
 
 def test_a_lost_file_makes_a_new_owners_key(tmp_path: Path) -> None:
-    """As where the log was restored on another machine."""
+    """As when the log was restored on another machine."""
     with inside(tmp_path, work=False, auth="key") as client:
         path = owner_file(system(client).settings)
         lost = path.read_text().strip()

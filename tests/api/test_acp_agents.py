@@ -1,4 +1,4 @@
-"""An agent that speaks ACP in a delivery: its work is seen; its questions wait over HTTP and on the page."""
+"""An ACP agent in a delivery: its activity is visible, and its questions wait over HTTP and on the page."""
 
 import json
 import sys
@@ -42,7 +42,7 @@ def question(client: httpx.Client, name: str) -> dict[str, Any]:
 
 
 def of_zoe(history: list[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Her answer, and what she did."""
+    """Her answer and her activity."""
     [answer] = [data for data in only(history, "turn.answered") if data["agent"] == "Zoe"]
     [did] = [data for data in only(history, "turn.activity_recorded") if data["turnId"] == answer["turnId"]]
     return answer, did

@@ -1,4 +1,4 @@
-"""What an agent does, kept and live (contract-2 §11)."""
+"""The activity of agents, recorded and live (contract-2 §11)."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What an agent or a validation command prints is seen by a reader within 0.3 s."""
+"""Output of an agent or a validation command reaches readers within 0.3 s."""
 
 import json
 import os
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.alone
 LINES = 20
 SECONDS = 0.3
 MORE_SECONDS = 0.5
-"""For the slowest frame: the machine may be busy for a moment."""
+"""Limit for the slowest frame, as the machine may be busy for a moment."""
 AGENT = f"""
 import json, random, sys, time
 chance = random.Random(7)
@@ -42,7 +42,7 @@ time.sleep(1)
 
 
 def delays(server: Server, session_id: str, role: str) -> list[float]:
-    """How long ago each time was printed when it was read. The text of a frame may hold several."""
+    """The delay of each printed time when it was read. A frame may hold several."""
 
     def turn() -> list[Json]:
         items = server.client.get(f"/api/sessions/{session_id}/turns").json()["items"]

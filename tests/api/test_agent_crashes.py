@@ -80,7 +80,7 @@ CALLS = {
     ],
     "orchestration": ["planner", "backend", "judge", "backend", "judge"],
 }
-"""Who is called in a story without a crash, in this order. The first validation is the baseline."""
+"""The calls of a run without a crash, in order. The first validation is the baseline."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def begin(server: Server, stage: Stage, kind: str) -> str:
 
 
 def check(server: Server, stage: Stage, kind: str, session_id: str) -> list[Json]:
-    """The end that a story without a crash has; its events."""
+    """Check that the session ended as it would without a crash; return its events."""
     over = {"delivery": ended, "orchestration": rested}[kind]
     found = over(server.client, session_id, seconds=60)
     assert found["status"] == {"delivery": "success", "orchestration": "done"}[kind], found

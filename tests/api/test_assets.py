@@ -1,4 +1,4 @@
-"""The style sheet and the script: one of each, kept for ever under a name of their content; answers are compressed."""
+"""One style sheet and one script, immutable under a name with their digest; answers are compressed."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,7 +48,7 @@ def test_page_is_compressed_for_clients_that_accept_it(client: TestClient) -> No
 
 
 def test_a_stream_of_events_is_never_compressed(tmp_path: Path) -> None:
-    """Each event has to leave at once."""
+    """Each event must be sent at once."""
     with (
         serving(tmp_path) as server,
         server.client.stream("GET", "/api/events", headers={"Accept": "text/event-stream"}) as answer,

@@ -43,7 +43,7 @@ sys.exit(1)
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[TestClient]:
-    """Without a fence, which hides the person's checkout: then nothing would be tested instead of the workspace."""
+    """Without a fence: it would hide the user's checkout, so nothing else could be tested by mistake."""
     with inside(tmp_path / "data", trust="all", sandbox="off") as found:
         yield found
 
@@ -68,7 +68,7 @@ def editable(root: Path, *paths: Path, hook: str = "") -> Path:
 
 
 def run(client: httpx.Client, folder: Path, command: Any, files: dict[str, str] | None = None, **body: Any) -> Json:
-    """A delivery in which the developer writes these files and the reviewer approves, to its end."""
+    """Run a delivery in which the developer writes these files and the reviewer approves."""
     replies = {"dev": [{"text": "Done.", "files": files or {}}], "reviewer": [review()]}
     fields = {"workspace": str(folder), "validationCommands": [command], "baseline": True, "maxIterations": 1}
     return ended(client, start(client, delivery(replies, **(fields | body))))
@@ -81,7 +81,7 @@ def baseline(client: httpx.Client, session: Json) -> Json:
 
 
 def asked(client: httpx.Client, session: Json) -> list[str]:
-    """The kinds of work that were asked for."""
+    """The kinds of turns that were requested."""
     return [event["data"]["work"] for event in events(client, session["id"]) if event["type"] == "turn.requested"]
 
 
@@ -206,7 +206,7 @@ def setup_py(tmp_path: Path) -> tuple[Path, list[str], str]:
 
 
 def isolated(tmp_path: Path) -> tuple[Path, list[str], str]:
-    """The import path of the environment is ignored: only an escape can be said."""
+    """The import path of the environment is ignored, so Hansard can only report the escape."""
     folder = repository(tmp_path / "shop", **PYTHON, **{"src/shop/__init__.py": OWN})
     return folder, [str(editable(tmp_path, folder / "src")), "-E", *UNITTEST], "src/shop/__init__.py"
 
@@ -296,15 +296,15 @@ def cargo_patch(tmp_path: Path) -> tuple[Path, list[str], str]:
 
 
 WON = (src, flat, setup_py, monorepo, console_script, in_a_folder_below)
-"""Layouts in which Hansard makes the workspace win, and proves it."""
+"""Layouts in which Hansard makes the commands use the workspace."""
 ESCAPED = (isolated, insisting, npm, npm_scope, go, go_work, cargo, cargo_patch)
-"""Layouts in which it cannot, and says so before any agent."""
+"""Layouts in which it cannot, and reports that before any agent runs."""
 Layout = Callable[[Path], tuple[Path, list[str], str]]
 
 
 @pytest.mark.parametrize("layout", [*WON, *ESCAPED], ids=lambda layout: layout.__name__)
 def test_broken_work_never_succeeds(client: httpx.Client, tmp_path: Path, layout: Layout) -> None:
-    """The agent breaks the package; the person's own checkout is whole, and would pass."""
+    """The agent breaks the package, while the user's own checkout would pass."""
     folder, command, file = layout(tmp_path)
     assert subprocess.run(command, cwd=folder, check=False, capture_output=True).returncode == 0
     found = run(client, folder, command, {file: "def price():\n    return 0\n"})
@@ -319,7 +319,7 @@ def test_broken_work_never_succeeds(client: httpx.Client, tmp_path: Path, layout
 
 @pytest.mark.parametrize("layout", [src, console_script, isolated, npm, cargo], ids=lambda layout: layout.__name__)
 def test_broken_work_never_succeeds_without_a_baseline(client: httpx.Client, tmp_path: Path, layout: Layout) -> None:
-    """What the commands would test is then checked when they run."""
+    """The check then happens when the commands run."""
     folder, command, file = layout(tmp_path)
     found = run(client, folder, command, {file: "def price():\n    return 0\n"}, baseline=False)
     assert found["status"] == "failed"
@@ -337,7 +337,7 @@ def test_working_code_succeeds(client: httpx.Client, tmp_path: Path, layout: Lay
     assert os.fspath(folder) not in json.dumps(baseline(client, found)["env"])
 
 
-# -- the same behind a fence, which hides the checkout -----------------------------------------------------------------
+# -- the same in a fence, which hides the checkout ---------------------------------------------------------------------
 
 
 def npm_workspaces(tmp_path: Path) -> tuple[Path, list[str], str]:
@@ -438,7 +438,7 @@ def test_the_environment_of_the_checkout_is_missing_and_the_remedy_is_named(
 def test_another_program_of_the_same_name_does_not_replace_the_one_in_the_checkout(
     fenced: httpx.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is further on in PATH, and fails: it lacks what the person installed. No agent is paid for that."""
+    """It comes later in PATH and fails, as it lacks the user's packages. No agent runs."""
     folder, command, _ = environment_of_the_checkout(tmp_path)
     own, other = folder / ".venv" / "bin" / "check-shop", tmp_path / "bin" / "check-shop"
     other.parent.mkdir()
@@ -566,7 +566,7 @@ def linked(tmp_path: Path) -> Path:
 
 
 def trees(tmp_path: Path) -> list[str]:
-    """What the workspaces hold of that folder."""
+    """The content of that folder in the workspaces."""
     return [path.name for path in (tmp_path / "data").glob("**/tree-*/deps/*")]
 
 

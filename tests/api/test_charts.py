@@ -1,4 +1,4 @@
-"""The chart of the scores: a value is written where no line crosses it."""
+"""The score chart: values are placed where no line crosses them."""
 
 import re
 from itertools import pairwise

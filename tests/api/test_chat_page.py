@@ -1,4 +1,4 @@
-"""`/chat`: conversations as threads, messages from a form, and what an unclear one may mean."""
+"""`/chat`: conversations as threads, messages from a form, and unclear messages."""
 
 from typing import Any
 from urllib.parse import quote
@@ -13,7 +13,7 @@ from tests.kit.replies import plan, subtask
 
 
 def form(client: TestClient, path: str) -> dict[str, str]:
-    """What the form of a message holds before anybody has typed."""
+    """The initial values of the message form."""
     [key] = [field["value"] for field in Seen(page(client, path)).all("input") if field.get("name") == "key"]
     return {"key": str(key)}
 

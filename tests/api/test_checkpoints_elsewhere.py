@@ -1,4 +1,4 @@
-"""Signed checkpoints that a server puts elsewhere by itself, and what `verify` makes of them."""
+"""Signed checkpoints that a server stores elsewhere, and how `verify` uses them."""
 
 import sqlite3
 import sys
@@ -14,7 +14,7 @@ from tests.api.server import Server, ended, serving, start, until
 
 
 def size_of(note: str, server: Server) -> int:
-    """How many events the note covers, once its signature is checked."""
+    """The number of events the note covers; its signature is checked."""
     key = public_key(public_text(signing_key(server.data / "signing.key")))
     return opened(note, key).size
 

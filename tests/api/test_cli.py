@@ -1,4 +1,4 @@
-"""The program `hansard`, in processes of its own: streams, signals, exit codes, and the server as another client's."""
+"""The program `hansard` in separate processes: streams, signals, exit codes and servers."""
 
 import contextlib
 import json
@@ -68,7 +68,7 @@ def test_help_is_a_newcomers_first_page(hansard: Program) -> None:
 
 
 def test_help_needs_nothing_heavy() -> None:
-    """What `--help` and completion import is what everybody waits for at every prompt."""
+    """Users wait for the imports of `--help` and completion at every prompt."""
     program = (
         "import sys, api.cli.main as a; a.program([]); "
         "print([m for m in ('httpx2', 'starlette', 'uvicorn', 'statemachine', 'eventsourcing') if m in sys.modules])"
@@ -169,7 +169,7 @@ def test_session_finishes_with_closed_streams(
     assert said.returncode == 0
     [session] = json.loads(hansard("list", "--json").stdout)["items"]
     assert session["status"] == "success"
-    assert hansard("verify").returncode == 0  # nothing was printed into a file that had got the number of a stream
+    assert hansard("verify").returncode == 0  # nothing was printed into a file that reused the number of a stream
 
 
 def test_work_continues_after_stderr_is_closed(hansard: Program, environment: dict[str, str], tmp_path: Path) -> None:
@@ -345,7 +345,7 @@ def _started(words: list[str], environment: dict[str, str], folder: Path) -> Ite
 def _serving(
     environment: dict[str, str], folder: Path, *words: str
 ) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
-    """A server on a free port: its process, its address, and what it said at first."""
+    """A server on a free port: its process, address and first output."""
     with _started(["serve", "--port", "0", *words], environment, folder) as process:
         talk = _read_until(process, "Press Ctrl-C to stop.")
         address = re.search(r"http://\S+", talk)
@@ -361,7 +361,7 @@ def test_an_error_on_a_terminal_is_coloured_and_readable(environment: dict[str, 
 
 
 def _read_until(process: subprocess.Popen[str], words: str) -> str:
-    """What the process says on stderr up to the line with these words."""
+    """The process's stderr up to the line with this text."""
     assert process.stderr is not None
     said = ""
     for line in process.stderr:
@@ -372,7 +372,7 @@ def _read_until(process: subprocess.Popen[str], words: str) -> str:
 
 
 def _on_a_terminal(words: list[str], environment: dict[str, str], folder: Path) -> tuple[int, str]:
-    """Exit code and everything shown when stdout and stderr are a terminal of 100 columns."""
+    """Exit code and output on a terminal of 100 columns."""
     leader, follower = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "api", *words],
@@ -384,7 +384,7 @@ def _on_a_terminal(words: list[str], environment: dict[str, str], folder: Path) 
     )
     os.close(follower)
     shown = b""
-    with contextlib.suppress(OSError):  # how a terminal says that nobody writes any more
+    with contextlib.suppress(OSError):  # how a terminal signals that the other end is closed
         while chunk := os.read(leader, 65_536):
             shown += chunk
     os.close(leader)

@@ -61,7 +61,7 @@ def hansard(environment: dict[str, str], tmp_path: Path) -> Program:
 
 
 class Terminal:
-    """A program on a terminal of 100 columns, and everything that it has shown."""
+    """A program on a terminal of 100 columns, and all its output."""
 
     def __init__(self, leader: int, process: "subprocess.Popen[bytes]") -> None:
         self._leader, self.process = leader, process
@@ -72,7 +72,7 @@ class Terminal:
         return self._shown.decode(errors="replace").replace("\r\n", "\n")
 
     def until(self, words: str) -> None:
-        """Read on until these words were shown, behind those that were waited for before."""
+        """Read until this text appears after the text awaited before."""
         while (found := self._shown.find(words.encode(), self._read_up_to)) < 0:
             chunk = self._read()
             assert chunk, f"{words!r} was not shown, but:\n{self.shown}"
@@ -90,7 +90,7 @@ class Terminal:
     def _read(self) -> bytes:
         try:
             return os.read(self._leader, 65_536)
-        except OSError:  # how a terminal says that nobody writes any more
+        except OSError:  # how a terminal signals that the other end is closed
             return b""
 
 
@@ -180,7 +180,7 @@ def test_interrupted_at_the_question_nothing_is_decided(
 
 
 def test_another_person_may_decide_first(hansard: Program, environment: dict[str, str], tmp_path: Path) -> None:
-    """An answer counts only for what the person saw (behaviour §5)."""
+    """An answer counts only for the version the person saw (behaviour §5)."""
     with on_a_terminal(["review", "x"], environment, tmp_path) as terminal:
         terminal.until(QUESTION)
         (session_id,) = waiting(hansard)

@@ -1,4 +1,4 @@
-"""How validation commands are bounded, over HTTP: what they print, what they use, and which may run at all."""
+"""Limits of validation commands over HTTP: output, resources, and which commands may run."""
 
 import json
 import sys
@@ -22,7 +22,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 
 
 def validated(client: httpx.Client, script: str) -> tuple[Json, Json, list[Json]]:
-    """The session of one iteration, what the report says of its only command, and the events."""
+    """A one-iteration session, the report on its only command, and its events."""
     command = [sys.executable, "-c", script]
     session_id = start(client, delivery(validationCommands=[command], maxIterations=1))
     found = ended(client, session_id)
@@ -83,7 +83,7 @@ DEAF = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); [signal.pa
 def test_exceeded_limit_names_value_and_setting(
     client: httpx.Client, script: str, code: int, end: str, reason: str
 ) -> None:
-    """The one sentence; of seconds only those of the limit."""
+    """The only sentence, with no seconds but those of the limit."""
     found, run, told = validated(client, script)
     assert (found["budget"]["reason"], run["exitCode"], run["ended"]) == ("iterations", code, end)
     assert run["detail"] == f"It {reason}."
@@ -95,7 +95,7 @@ def test_exceeded_limit_names_value_and_setting(
     assert failed["summary"].count("topped") == sentence.count("topped")
 
 
-# -- what may run at all -------------------------------------------------------------------------------------------
+# -- which commands may run ----------------------------------------------------------------------------------------
 
 ONLY = "only commands that begin with `true`, `npm test` are allowed here (HANSARD_COMMANDS_ALLOWED)"
 

@@ -1,4 +1,4 @@
-"""`/compare`: two sessions beside each other, and forks with something else in them."""
+"""`/compare`: two sessions side by side, and forks with a changed answer or setting."""
 
 import re
 

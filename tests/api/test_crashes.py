@@ -1,4 +1,4 @@
-"""kill -9 under load: what was answered is there, once; what was not answered is retried until it is (promise P1)."""
+"""kill -9 under load: answered commands are stored once, and the rest are retried (promise P1)."""
 
 import contextlib
 import os
@@ -32,7 +32,7 @@ PAUSE = 0.05
 LONGEST_RESTART = 2.0
 """Seconds from the start of the process to a ready server."""
 TIMED_KILLS = 100
-"""Only the long form measures time: in a default run it would say more about the machine than about the server."""
+"""Only the long form measures time; in a default run it would measure the machine."""
 TICKS = os.sysconf("SC_CLK_TCK")
 SILENT = delivery({"planner": [{"text": "late", "delayMs": 86_400_000}]})
 BUSY = delivery()
@@ -42,12 +42,12 @@ EFFECTS = {
     "budget": "delivery.budget_extended",
     "cancel": "delivery.session_finished",
 }
-"""Door and the event that a command through it leaves exactly once."""
+"""Endpoint, and the event that each of its commands records exactly once."""
 
 
 @dataclass(frozen=True)
 class Answered:
-    """A command that was answered."""
+    """An answered command."""
 
     key: str
     endpoint: str
@@ -122,7 +122,7 @@ class Load:
 
 
 class Restart(NamedTuple):
-    """Seconds until a server was ready: by the clock, and of a processor's time, which says less of the machine."""
+    """Seconds until a server was ready: elapsed time, and CPU time, which depends less on the machine."""
 
     clock: float
     processor: float
@@ -135,7 +135,7 @@ def restarted(server: Server) -> Restart:
 
 
 def kill_again_and_again(server: Server, kills: int) -> tuple[Load, list[Restart]]:
-    """Some commands are answered, then kill -9, then a start, and so on; the clients and the restarts."""
+    """Answer some commands, kill -9, restart, and repeat; return the clients and the restarts."""
     load, restarts = Load(server.url), []
     chance = random.Random(kills)  # noqa: S311 - a seed makes the test the same every time
     with load.running():
@@ -156,7 +156,7 @@ def _nothing_runs(server: Server) -> bool:
 
 
 def check(server: Server, load: Load) -> None:
-    """Everything that a crash could have spoilt. The server has ended."""
+    """Check everything a crash could have damaged, after the server has ended."""
     with contextlib.closing(open_store(f"sqlite:///{server.database}")) as store:
         whole = _log(store)
         _nothing_lost_or_doubled(load.answered, whole)
@@ -173,7 +173,7 @@ def _log(store: Store) -> list[Recorded]:
 
 
 def _nothing_lost_or_doubled(answered: list[Answered], whole: list[Recorded]) -> None:
-    """Every accepted command has its effect once, at the version that was answered; a refused one has none."""
+    """Every accepted command took effect once, at the version in its answer; refused ones had no effect."""
     effects = Counter((recorded.causation.command_id, recorded.event.TOPIC) for recorded in whole)
     caused: dict[tuple[str, str], list[Recorded]] = {}
     for recorded in whole:
@@ -212,7 +212,7 @@ def _views_equal_a_rebuild(store: Store, database: Path) -> None:
 
 
 def _no_gap_and_no_break(database: Path) -> None:
-    """Versions without a hole, positions that rise, each row's hash over itself and its predecessor."""
+    """Versions have no gaps, positions rise, and each hash covers its row and the previous hash."""
     with contextlib.closing(sqlite3.connect(database)) as raw:
         assert raw.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         rows = raw.execute("SELECT stream, version, topic, state, hash FROM events ORDER BY position").fetchall()
@@ -225,7 +225,7 @@ def _no_gap_and_no_break(database: Path) -> None:
 
 
 def story(folder: Path, kills: int) -> str:
-    """The whole of it, and what was measured in a sentence."""
+    """Run the whole test and return the measurements as one sentence."""
     with serving(folder, worker_slots=32) as server:
         load, restarts = kill_again_and_again(server, kills)
         server.stop()
@@ -248,7 +248,7 @@ def test_four_kills_lose_and_double_nothing(tmp_path: Path, record_property: Cal
 def test_a_hundred_kills_lose_and_double_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # An installed server was compiled once, as this one is by its first life, which is not timed.
+    # The first start compiles the server, as an installation would, and is not timed.
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path / "compiled"))
     measured = story(tmp_path, TIMED_KILLS)

@@ -1,4 +1,4 @@
-"""What a server says of a log that is damaged or takes no writes: never that there is nothing, never to wait."""
+"""A damaged or unwritable log is reported as such, never as empty and never as temporary."""
 
 import json
 import re
@@ -21,7 +21,7 @@ STREAM = {"Accept": "text/event-stream"}
 
 @pytest.fixture
 def finished(client: TestClient) -> str:
-    """A delivery that is done, and another one after it."""
+    """A finished delivery, followed by another one."""
     session_id = start(client, delivery())
     ended(client, session_id)
     ended(client, start(client, delivery()))
@@ -29,7 +29,7 @@ def finished(client: TestClient) -> str:
 
 
 def harmed(client: TestClient, statement: str) -> None:
-    """Done behind the server's back, by somebody else."""
+    """Change the database directly, bypassing the server."""
     with closing(sqlite3.connect(system(client).store.path, isolation_level=None)) as connection:
         with_plain(connection)
         connection.execute(statement)
@@ -44,7 +44,7 @@ def problem(answer: httpx.Response) -> Json:
 
 
 def streamed(answer: httpx.Response) -> tuple[list[int], list[str], Json]:
-    """The ids that came, the lines that ended it, and what its problem says."""
+    """The received ids, the last message before the problem, and the problem itself."""
     assert answer.headers["content-type"].startswith("text/event-stream")
     *messages, last = answer.text.strip().split("\n\n")
     assert "event: end" not in answer.text
@@ -76,7 +76,7 @@ def test_damaged_views_are_replaced_at_start_with_one_warning(tmp_path: Path, ca
 
 
 def test_a_server_with_damaged_views_is_not_ready_and_says_why(client: TestClient, finished: str) -> None:
-    """The balancer takes it out; its next start builds them again."""
+    """The load balancer drops the server; its next start rebuilds the views."""
 
     @contextmanager
     def malformed() -> Iterator[None]:
@@ -93,7 +93,7 @@ def test_a_server_with_damaged_views_is_not_ready_and_says_why(client: TestClien
 
 
 def test_reading_goes_on_while_the_views_cannot_be_written(client: TestClient, finished: str) -> None:
-    """A full disk: what is asked without a position is answered from what the views have."""
+    """With a full disk, requests without a position are answered from the existing views."""
 
     @contextmanager
     def full() -> Iterator[None]:
@@ -129,7 +129,7 @@ def test_a_session_with_an_event_that_cannot_be_read_is_damaged_and_not_unknown(
     sentence = (
         f"The event at position {found['position']} (version {found['version']} of {session_id}) cannot be read: "
     )
-    with inside(tmp_path) as client:  # nothing of it is remembered
+    with inside(tmp_path) as client:  # nothing of it is cached
         for endpoint in ("", "/events", "/worklog", "/budget", "/explain", "/replay"):
             said = problem(client.get(f"/api/sessions/{session_id}{endpoint}"))
             assert said["detail"].startswith(sentence)
@@ -147,7 +147,7 @@ def test_a_session_with_an_event_that_cannot_be_read_is_damaged_and_not_unknown(
 
 
 def test_stream_sends_readable_events_and_ends_with_the_problem(client: TestClient, finished: str) -> None:
-    """Of a session that the server remembers, and of the whole log; behind the damage both go on."""
+    """Streams of a cached session and of the whole log stop at the damage and can resume after it."""
     mine = [event["position"] for event in events(client, finished)]
     damaged = mine[-3]
     harmed(client, f"UPDATE events SET topic = 'foo.bar' WHERE position = {damaged}")
@@ -177,7 +177,7 @@ def test_it_is_not_ready_while_an_event_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_it_is_not_ready_while_the_log_takes_no_writes(tmp_path: Path) -> None:
-    """Reading goes well all the while. Damage is told without `Retry-After`, and is over when a command is stored."""
+    """Reads keep working. The failure is reported without `Retry-After` and ends when a command is stored."""
     with inside(tmp_path, work=False) as client:
         session_id = start(client, delivery())
         store = system(client).store

@@ -1,5 +1,5 @@
-"""Rows of the lease table that are damaged stop nobody else's turns: leases are no facts, and a flipped bit is no
-reason to stop working."""
+"""Damaged rows of the lease table stop no other turns: leases are not facts, and a flipped bit
+is no reason to stop working."""
 
 import logging
 import random
@@ -37,12 +37,12 @@ STRANGE: dict[str, tuple[object, ...]] = {
 
 
 def direct() -> Json:
-    """A session of one turn, in no folder."""
+    """A session of one turn, without a folder."""
     return orchestration({"assistant": ["Done."]}, triage="direct")
 
 
 def flipped(value: object, chance: random.Random) -> object:
-    """The value with another bit."""
+    """The value with one bit flipped."""
     match value:
         case int():
             return (value ^ 1 << chance.randrange(63)) & 2**62 - 1
@@ -55,7 +55,7 @@ def flipped(value: object, chance: random.Random) -> object:
 
 
 def damage(path: Path, waiting: list[str], machine: str, chance: random.Random) -> dict[str, str]:
-    """Give each of these sessions' turns another strange value; what was done, by session."""
+    """Damage one value of each session's turn; return the damage by session."""
     found: dict[str, str] = {}
     with closing(sqlite3.connect(path, isolation_level=None)) as log:
         harms: list[tuple[str, object]] = [(column, value) for column, values in STRANGE.items() for value in values]
@@ -94,7 +94,7 @@ def test_damaged_leases_stop_no_other_turns(tmp_path: Path, caplog: pytest.LogCa
 
 
 def check(client: TestClient, session_id: str, harm: str) -> None:
-    """It can be read, and ended by a person if it has not ended by itself."""
+    """The session can be read, and cancelled if it has not ended."""
     assert client.get(f"/api/sessions/{session_id}").status_code == 200, harm
     assert client.get(f"/sessions/{session_id}").status_code == 200, harm
     answer = client.post(f"/api/sessions/{session_id}/reset", json={"reason": "enough"})

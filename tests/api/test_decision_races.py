@@ -1,4 +1,4 @@
-"""Opposing decisions at the same moment: one of them is made, the other is refused, and the log holds one (S2 5)."""
+"""Of two opposing decisions at the same moment, one is recorded and the other refused (S2 5)."""
 
 import threading
 from collections import Counter
@@ -28,7 +28,7 @@ from tests.kit.replies import plan, subtask, verdicts
 from tests.kit.stories import START
 
 PATIENCE = 30.0
-"""Seconds after which a race that hangs has failed."""
+"""Seconds after which a hanging race fails."""
 SIDES = ("apply_fix", "skip")
 
 
@@ -44,14 +44,14 @@ class Clock:
 
 @dataclass
 class Arena:
-    """Reviews that wait for a decision, each of which two sides want to decide their own way."""
+    """Reviews that wait for a decision, with two sides that want to decide differently."""
 
     store: Store
     writers: tuple[Writer, ...]
     clock: Clock
 
     def given(self, count: int, *, expires_ms: int | None = None) -> list[str]:
-        """So many reviews that wait: their reviewers have failed (K-32)."""
+        """Create this many waiting reviews, whose reviewers failed (K-32)."""
         names = [f"review-{number}" for number in range(count)]
         opened = topic(expires_ms=expires_ms)
         self._all((name, StartDiscussion(topic=opened)) for name in names)
@@ -68,7 +68,7 @@ class Arena:
     def race(
         self, names: list[str], one: Callable[[str], Command], other: Callable[[str], Command]
     ) -> list[list[bool]]:
-        """Both sides submit their commands for all sessions at once; who of the two was answered, race by race."""
+        """Both sides submit their commands for all sessions at once; return which were accepted, race by race."""
         begin = threading.Barrier(2)
         sides: list[list[Future[CommandAnswer]]] = [[], []]
 
@@ -111,7 +111,7 @@ def _made(answer: "Future[CommandAnswer]") -> bool:
 
 @pytest.fixture(params=[1, 2], ids=["one process", "two processes"])
 def arena(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Arena]:
-    """One writer, or two on the same log: what the other has written is only seen when it conflicts."""
+    """One writer, or two on the same log, which see each other's writes only as conflicts."""
     stores = [open_store(f"sqlite:///{tmp_path / 'log.db'}") for _ in range(request.param)]
     clock = Clock()
     writers = tuple(Writer(store, clock) for store in stores)
@@ -146,7 +146,7 @@ def test_a_decision_and_a_cancel_do_not_both_happen(arena: Arena) -> None:
 
 
 def test_decision_racing_its_expiry_has_one_winner(arena: Arena) -> None:
-    """The clock stands behind the expiry: both sides are in the right."""
+    """The clock is past the expiry, so both commands are valid."""
     names = arena.given(50, expires_ms=0)
     turns = {name: next(iter(arena.talk(name).outstanding)) for name in names}
     arena.clock.at += 1
@@ -162,7 +162,7 @@ def test_decision_racing_its_expiry_has_one_winner(arena: Arena) -> None:
 
 
 def _at_once(client: httpx.Client, *asked: tuple[str, str]) -> list[httpx.Response]:
-    """Several decisions at the same moment, each on a line of its own."""
+    """Several decisions at the same moment, each on its own connection."""
     begin = threading.Barrier(len(asked))
     answers: dict[int, httpx.Response] = {}
 
@@ -194,7 +194,7 @@ def test_opposing_decisions_through_the_endpoints(tmp_path: Path) -> None:
 
 
 def _at_parent_and_child(client: httpx.Client) -> None:
-    """One decides at the run, the other at its debate: the run goes one way."""
+    """One decides on the run, the other on its debate; the run takes one of the two ways."""
     replies: Json = {"planner": [plan(subtask("Backend"))], "judge": [verdicts(Backend=True)]}
     body: Json = {
         "kind": "orchestration",

@@ -1,4 +1,4 @@
-"""GET /api/decisions over HTTP: the inbox, and views that are never older than what was just seen."""
+"""GET /api/decisions: the inbox, from views that are never older than the last answer."""
 
 from pathlib import Path
 

@@ -27,7 +27,7 @@ DELIVERED = ["phase_started", "phase_completed", CLEARED, "session_finished"]
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Its budget minute has half a second."""
+    """A server whose budget minute lasts half a second."""
     with serving(tmp_path_factory.mktemp("deliveries"), budget_minute=0.5) as found:
         yield found
 
@@ -38,12 +38,12 @@ def review(*blocking: str, score: int = 80) -> str:
 
 
 def steps(found: list[Json]) -> list[str]:
-    """The events by type, but that the workspace was made: whoever needs it first makes it."""
+    """The event types, without the creation of the workspace, which happens when first needed."""
     return [name for name in types(found) if name != "session.workspace_prepared"]
 
 
 def told(found: list[Json], role: str, place: str) -> list[str]:
-    """What the role was told in a place of its prompts, turn by turn."""
+    """One part of the role's prompts, turn by turn."""
     requests = [request for request in only(found, "turn.requested") if request["role"] == role]
     return [request["context"][place]["head"] for request in requests]
 
@@ -169,7 +169,7 @@ def test_max_attempts_still_counts_as_iterations(server: Server, fields: Json, i
 
 
 def test_an_exhausted_delivery_goes_on_when_it_is_given_more(server: Server) -> None:
-    """K-46: the extension is a command of its own; the interrupted phase is begun again, nothing else."""
+    """K-46: the extension is a separate command; only the interrupted phase restarts."""
     session_id = start(server.client, delivery({"dev": [{"text": "late", "delayMs": 60_000}, "quick"]}, maxMinutes=1))
     first = ended(server.client, session_id)
     assert first["budget"]["reason"] == "minutes"
@@ -230,7 +230,7 @@ def test_a_command_that_cannot_be_started_is_no_verdict_on_the_work(server: Serv
 
 
 def test_files_of_the_answer_are_written_into_the_workspace(server: Server, tmp_path: Path) -> None:
-    """A folder without git is worked in as it is; the patch says what was changed."""
+    """A folder without git is edited in place; the patch shows the changes."""
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "login.py").write_text("old = 1\n")
     dev = {"text": "Done.", "files": {"src/login.py": "new = 2\n", "src/deep/er/page.html": "<h1>안녕</h1>\n"}}
@@ -289,7 +289,7 @@ def test_a_patch_that_does_not_apply_fails_the_phase_and_changes_nothing(server:
 
 @pytest.mark.parametrize("path", ["../outside.txt", "/etc/outside.txt", ".git/hooks/pre-commit", "a/../../outside.txt"])
 def test_a_file_outside_of_the_workspace_is_written_nowhere(server: Server, tmp_path: Path, path: str) -> None:
-    """Promise S14: the phase fails, and not even the allowed file beside it is written."""
+    """Promise S14: the phase fails, and even the allowed file is not written."""
     (tmp_path / "work").mkdir()
     dev = {"text": "Done.", "files": {"fine.txt": "x", path: "x"}}
     found = ended(server.client, start(server.client, delivery({"dev": [dev]}, workspace=str(tmp_path / "work"))))
@@ -298,7 +298,7 @@ def test_a_file_outside_of_the_workspace_is_written_nowhere(server: Server, tmp_
 
 
 def test_a_validation_sees_no_secret_of_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Promise S13: commands run in a clean environment with a home of their own."""
+    """Promise S13: commands run in a clean environment with a separate home."""
     monkeypatch.setenv("DEPLOY_TOKEN", "not-for-agents")
     (work := tmp_path / "work").mkdir()
     script = "import json, os; json.dump(dict(os.environ), open('environment.json', 'w'))"

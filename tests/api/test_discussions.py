@@ -322,7 +322,7 @@ def test_a_setting_says_how_many_rounds_may_be_asked_for(tmp_path: Path) -> None
 
 
 def test_a_decision_names_its_version_or_its_match(client: httpx.Client) -> None:
-    """A stale version is 409, a stale If-Match 412, each of them changes nothing."""
+    """A stale version is 409 and a stale If-Match is 412; both change nothing."""
     found = waits(client, review(maxRounds=1))
     session_id, version = found["id"], found["version"]
     stale = decide(client, session_id, "skip", version=version - 1)
@@ -414,7 +414,7 @@ def test_decision_expires_while_no_server_runs(tmp_path: Path) -> None:
 
 
 def test_a_decision_that_waits_survives_restarts(tmp_path: Path) -> None:
-    """20 lives of the service in this process, then it is decided."""
+    """Restart the service in this process 20 times, then decide."""
     with inside(tmp_path) as client:
         before = waits(client, debate({"critic": ["There is a flaw."]}))
     for _ in range(20):

@@ -1,4 +1,4 @@
-"""External agents: they claim turns over HTTP, hold on to them and bring results, each of which counts once (§4)."""
+"""External agents claim turns over HTTP, keep their leases and send results that count once (§4)."""
 
 import os
 import re
@@ -24,20 +24,20 @@ from tests.kit.replies import plan, subtask, verdicts
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[TestClient]:
-    """The planner and the developer are external; a lease has all the time in the world."""
+    """The planner and the developer are external, with very long leases."""
     with inside(tmp_path, team=team(tmp_path, "planner", "dev", limits="output_bytes = 2000")) as found:
         yield found
 
 
 def developing(client: httpx.Client, **fields: Any) -> tuple[str, Json]:
-    """A delivery whose developer's turn was claimed."""
+    """A delivery whose developer's turn is claimed."""
     session_id = begin(client, **fields)
     if session(client, session_id)["outstandingTurns"][0].get("external"):
         assert result(client, claim(client, roles=["planner"])).status_code == 200
     return session_id, claim(client, roles=["dev"])
 
 
-# -- the whole way -------------------------------------------------------------------------------------------------
+# -- from claim to result ------------------------------------------------------------------------------------------
 
 
 def test_a_claim_has_all_that_the_contract_says(client: TestClient) -> None:
@@ -122,7 +122,7 @@ def test_files_written_by_a_worker_are_recorded(client: TestClient) -> None:
 
 
 def test_the_conversation_goes_on_where_the_last_result_left_it(client: TestClient) -> None:
-    """In its own role: the developer does not continue the planner's conversation."""
+    """Per role: the developer does not continue the planner's conversation."""
     session_id = begin(client, validationCommands=["false"], maxIterations=2)
     for role, thread in (("planner", "thread 1"), ("dev", "thread 2")):
         turn = claim(client)
@@ -151,7 +151,7 @@ BODIES: dict[str, tuple[Json, Callable[[Json], bool]]] = {
 
 
 def planned(turn: Json) -> Json:
-    """As `well`, with a plan for two agents whom the judge passes."""
+    """As `well`, with a plan for two agents that both pass."""
     if turn["reads"] == "subtasks":
         return {"text": plan(subtask("Remote", role="backend"))}
     if turn["reads"] == "verdicts":
@@ -198,7 +198,7 @@ def test_two_agents_that_work_at_once_have_folders_of_their_own_and_both_changes
 
 
 def test_the_worker_of_the_documents_works(tmp_path: Path) -> None:
-    """`docs/api.md` has it whole."""
+    """`docs/api.md` shows the complete worker."""
     [source] = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "api.md").read_text("utf-8"), re.DOTALL)
     (tmp_path / "worker.py").write_text(source, encoding="utf-8")
     with serving(tmp_path, team=team(tmp_path, "dev")) as server:
@@ -234,7 +234,7 @@ def test_the_local_worker_leaves_external_turns_alone_and_does_all_others(client
 def test_scripted_and_local_turns_cannot_be_claimed(tmp_path: Path) -> None:
     with inside(tmp_path, team=team(tmp_path, "dev"), worker_slots=1) as client:
         silent = start(client, delivery({"planner": [{"text": "late", "delayMs": 600_000}]}))
-        begin(client)  # its planning waits: the only slot is taken
+        begin(client)  # its planning waits because the only slot is taken
         nothing(client)
         assert client.post(f"/api/sessions/{silent}/cancel", json={}).status_code == 200
         assert claim(client)["role"] == "dev"
@@ -286,7 +286,7 @@ def test_fork_reuses_answers_before_it_waits_for_a_worker(client: TestClient) ->
 
 
 def waiters(client: httpx.Client) -> int:
-    """How many workers wait for a turn."""
+    """The number of workers waiting for a turn."""
     [found] = re.findall(r"^hansard_claims_waiting (\d+)", client.get("/metrics").text, re.MULTILINE)
     return int(found)
 
@@ -318,7 +318,7 @@ def test_waiters_take_no_threads(client: TestClient) -> None:
         before = threading.active_count()
         waiting = [pool.submit(client.post, "/api/turns/claim", json={"waitSeconds": 10}) for _ in range(40)]
         until(lambda: waiters(client) == 40, what="40 waiters")
-        assert threading.active_count() - before <= 40 + 8  # the clients' own, and few that look
+        assert threading.active_count() - before <= 40 + 8  # the clients' own threads, and a few that poll
         assert {answer.result().status_code for answer in waiting} == {204}
 
 

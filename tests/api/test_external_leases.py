@@ -1,4 +1,4 @@
-"""A claimed turn: how it is held, lost and answered, whatever its worker, its server or its session does (§4)."""
+"""Holding, losing and answering a claimed turn, despite failing workers, servers and sessions (§4)."""
 
 import hashlib
 import os
@@ -22,7 +22,7 @@ from tests.api.server import Json, ended, events, inside, only, serving, until
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    """The developer is external and may say 2,000 bytes; a lease has all the time in the world."""
+    """The developer is external, with answers of up to 2,000 bytes and very long leases."""
     folder = tmp_path_factory.mktemp("leases")
     with inside(folder, team=team(folder, "dev", limits="output_bytes = 2000")) as found:
         yield found
@@ -30,7 +30,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 
 @pytest.fixture(scope="module")
 def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    """A lease has a second."""
+    """A lease lasts one second."""
     folder = tmp_path_factory.mktemp("hasty")
     with inside(folder, team=team(folder, "dev"), lease_seconds=1) as found:
         yield found
@@ -38,7 +38,7 @@ def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 
 @pytest.fixture
 def turn(client: TestClient) -> Iterator[Json]:
-    """The developer's turn of a new delivery, which has one attempt; afterwards nothing of it waits."""
+    """The developer's turn of a new delivery with one attempt; cancelled afterwards."""
     begin(client, retry={"attempts": 1, "repairs": 0})
     found = claim(client)
     yield found
@@ -46,13 +46,13 @@ def turn(client: TestClient) -> Iterator[Json]:
 
 
 def answers(client: httpx.Client, session_id: str) -> list[tuple[int, str]]:
-    """Attempt and words of the developer's answers in the log."""
+    """Attempt and text of the developer's answers in the log."""
     found = only(events(client, session_id), "turn.answered")
     return [(answer["attempt"], answer["reply"]["head"]) for answer in found if answer["role"] == "dev"]
 
 
 def unchanged(client: httpx.Client, turn: Json) -> None:
-    """The turn is still held, and can be answered."""
+    """Check that the lease is valid and the turn can be answered."""
     assert beat(client, turn).status_code == 200
     assert answers(client, turn["sessionId"]) == []
 
@@ -101,7 +101,7 @@ def test_expired_lease_passes_to_the_next_worker(hasty: TestClient) -> None:
 
 
 def test_expired_lease_can_still_be_answered(hasty: TestClient) -> None:
-    """Nobody else has begun: the work is not thrown away."""
+    """No other worker has started, so the work is not lost."""
     begin(hasty)
     found = claim(hasty)
     until(lambda: datetime.now(UTC) > datetime.fromisoformat(found["lease"]["until"]), what="the end of the lease")
@@ -131,7 +131,7 @@ def test_a_cancelled_session_says_so_to_its_worker(client: TestClient, turn: Jso
 
 @pytest.mark.parametrize("work", [True, False])
 def test_the_deadline_stops_a_claimed_turn(tmp_path: Path, work: bool) -> None:
-    """With a worker that looks after deadlines, and where only the desk itself can see that one has passed."""
+    """With a worker that enforces deadlines, and without one, when only the claim desk can notice."""
     settings = Settings(database=f"sqlite:///{tmp_path / 'log.db'}", team=team(tmp_path, "planner"), budget_minute=1)
     with TestClient(create_app(settings, work=work), base_url="http://127.0.0.1") as client:
         session_id = begin(client, maxMinutes=1)
@@ -234,7 +234,7 @@ def test_one_key_cannot_answer_for_another(tmp_path: Path) -> None:
 
 
 def test_a_killed_server_finds_the_lease_as_it_was(tmp_path: Path) -> None:
-    """kill -9 between claim and result: the heartbeat goes on, nobody else gets the turn, the answer counts."""
+    """After kill -9 between claim and result, the lease is kept and the answer counts."""
     with serving(tmp_path, team=team(tmp_path, "dev")) as server:
         session_id = begin(server.client)
         found = claim(server.client)

@@ -1,4 +1,4 @@
-"""What external workers send is read strictly: what does not hold changes nothing, and the turn is still theirs."""
+"""Requests of external workers are read strictly: invalid ones change nothing and keep the lease."""
 
 import json
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from tests.api.server import Json, ended, events, inside, only, session, until
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    """The developer is external and may say 2,000 bytes."""
+    """The developer is external, with answers of up to 2,000 bytes."""
     folder = tmp_path_factory.mktemp("strictness")
     with inside(folder, team=team(folder, "dev", limits="output_bytes = 2000")) as found:
         yield found
@@ -22,7 +22,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 
 @pytest.fixture
 def turn(client: TestClient) -> Iterator[Json]:
-    """The developer's turn of a new delivery, which has one attempt; afterwards nothing of it waits."""
+    """The developer's turn of a new delivery with one attempt; cancelled afterwards."""
     begin(client, retry={"attempts": 1, "repairs": 0})
     found = claim(client)
     yield found
@@ -30,7 +30,7 @@ def turn(client: TestClient) -> Iterator[Json]:
 
 
 def unchanged(client: httpx.Client, turn: Json) -> None:
-    """The turn is still held, and nothing of it is recorded."""
+    """Check that the lease is valid and nothing was recorded."""
     assert beat(client, turn).status_code == 200
     settled = [event for event in events(client, turn["sessionId"]) if event["data"].get("turnId") == turn["turnId"]]
     assert [event["type"] for event in settled] == ["turn.requested"]
@@ -94,7 +94,7 @@ def test_files_do_not_follow_links_out_of_the_workspace(client: TestClient, turn
 
 @pytest.mark.parametrize("size", [2_001, 2_000_000])
 def test_a_huge_answer_is_too_large(client: TestClient, turn: Json, size: int) -> None:
-    """More than the team file allows an agent to say; more than any request may have."""
+    """Above the agent's limit in the team file, and above the limit of any request."""
     assert result(client, turn, "x" * size).status_code == 413
     unchanged(client, turn)
 
@@ -111,7 +111,7 @@ def test_a_turn_that_may_only_read_takes_no_files(tmp_path: Path) -> None:
 def test_words_of_an_answer_that_would_leave_the_workspace_are_a_failure_of_the_agent(
     client: TestClient, turn: Json
 ) -> None:
-    """As of any agent: the developer's own JSON names files, too."""
+    """As for any agent, the developer's JSON may also name files."""
     words = json.dumps({"changes": [{"path": "../owned.py", "content": "x"}]})
     assert result(client, turn, words).status_code == 200
     ended(client, turn["sessionId"])

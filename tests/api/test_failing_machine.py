@@ -27,12 +27,12 @@ YEAR: Final = 365 * 86_400.0
 
 
 class Client(threading.Thread):
-    """Starts one session after the other until it is stopped; what was answered, and when."""
+    """Starts one session after another until stopped; keeps the answers and their times."""
 
     def __init__(self, server: Server, machine: FailingMachine, stop: threading.Event) -> None:
         super().__init__(daemon=True)
         self.acknowledged: dict[str, int] = {}
-        """Sessions, with what the disk had been told by the answer."""
+        """Sessions, with the disk's write position at the time of the answer."""
         self.statuses: Counter[int] = Counter()
         self._server, self._machine, self._stop_it = server, machine, stop
 
@@ -83,9 +83,9 @@ def acknowledged(found: list[Client]) -> dict[str, int]:
 
 
 def check(url: str) -> tuple[set[str], Counter[tuple[str, str]]]:
-    """The sessions of a sound log, and how often each turn was recorded."""
+    """The sessions of a log that verifies, and how often each turn was recorded."""
     turns: Counter[tuple[str, str]] = Counter()
-    with closing(open_store(url)) as store:  # as a server after the failure: it recovers
+    with closing(open_store(url)) as store:  # as a server after the failure would: it recovers
         events = list(store.log(after=0, limit=1_000_000))
     latest: dict[str, int] = {}
     for found in events:
@@ -174,7 +174,7 @@ def test_through_sixty_windows_of_a_failing_disk(server: Server, machine: Failin
 def test_a_clock_that_jumps_never_turns_time_back(
     server: Server, machine: FailingMachine, jumps: tuple[float, ...]
 ) -> None:
-    """While it runs a server does not ask the wall clock; each new life begins with another time."""
+    """A running server does not use the wall clock; every restart begins at another time."""
     started: list[Json] = []
     for jump in (0.0, *jumps):
         server.kill()

@@ -1,4 +1,4 @@
-"""Forks, explanations and differences, through HTTP; and every history there is decided the same way again."""
+"""Forks, explanations and differences over HTTP; every history replays to the same decisions."""
 
 import json
 from functools import partial
@@ -20,7 +20,7 @@ USAGE = {"inputTokens": 100, "outputTokens": 10, "costMicros": 5}
 
 
 def blocked_once(client: TestClient) -> tuple[str, list[Json]]:
-    """A delivery that is sent back once; its id and events."""
+    """The id and events of a delivery that is sent back once."""
     said = {
         "planner": [{"text": "a plan", "usage": USAGE}],
         "dev": [{"text": "written", "files": {"src/login.py": "x = 1\n"}, "usage": USAGE}],
@@ -32,7 +32,7 @@ def blocked_once(client: TestClient) -> tuple[str, list[Json]]:
 
 
 def asked(found: list[Json], role: str) -> int:
-    """The version of the first turn that was asked of a role."""
+    """The version of a role's first turn."""
     return next(
         event["version"] for event in found if event["type"] == "turn.requested" and event["data"]["role"] == role
     )
@@ -173,7 +173,7 @@ PLANNED = {
     ids=["delivery", "orchestration", "review"],
 )
 def test_forks_from_anywhere_are_the_same_and_decided_the_same_way_again(client: TestClient, body: Json) -> None:
-    """What was taken over speaks of the source by its name, in long texts, too; that is no difference."""
+    """Copied events and long texts name the source; that does not count as a difference."""
     source = start(client, body)
     until(lambda: rests(client, source), what="the source's end")
     last = session(client, source)["version"]
@@ -264,7 +264,7 @@ def test_a_fork_of_forks_that_never_worked_goes_on_from_the_work_of_the_first(
 
 
 def test_a_fork_may_be_bound_to_the_version_that_was_seen(client: TestClient) -> None:
-    """Contract §3: `If-Match` on every command. A key that was answered before is answered again all the same."""
+    """Contract §3: `If-Match` on every command. A repeated key still gets its first answer."""
     source, found = blocked_once(client)
     newest = found[-1]["version"]
     endpoint, body = f"/api/sessions/{source}/fork", {"atVersion": newest}
@@ -278,7 +278,7 @@ def test_a_fork_may_be_bound_to_the_version_that_was_seen(client: TestClient) ->
 
 
 def test_two_commands_under_one_id_are_two_decisions(client: TestClient) -> None:
-    """Two people may use the same key for what they do."""
+    """Two people may use the same key for different commands."""
     source, _ = blocked_once(client)
     first, second = system(client).store.history(source)[:2]
     twins = [first, second._replace(causation=first.causation, at=first.at + 1)]

@@ -1,4 +1,4 @@
-"""The sessions: what needs somebody first, then what runs, then what was; found by kind, status, label and words."""
+"""The list of sessions: waiting, then running, then ended; filtered by kind, status, label and text."""
 
 import re
 from typing import Any
@@ -35,7 +35,7 @@ def sections(html: str) -> dict[str, list[str]]:
 
 
 def settled(client: TestClient, path: str, *words: str) -> str:
-    """The page, once the views have come to say so."""
+    """The page, once the views show all of this."""
 
     def there() -> str | None:
         html = page(client, path)

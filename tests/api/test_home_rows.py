@@ -1,4 +1,4 @@
-"""What a row of the first page says: words of agents in one line, and why a session waits."""
+"""Rows of the first page: agents' text in one line, and why a session waits."""
 
 from starlette.testclient import TestClient
 
@@ -22,7 +22,7 @@ def test_markdown_of_agents_is_one_line_of_words_and_a_counted_run_says_its_reas
 
 
 def test_next_steps_offer_budget_fork_and_partial_work(client: TestClient) -> None:
-    """And none of them where nothing stopped the session."""
+    """And no next steps when nothing stopped the session."""
     wrote = {"text": "Wrote it.", "files": {"src/login.py": "x = 1\n"}}
     body = delivery({"dev": [wrote]}, maxIterations=1, validationCommands=["false"])
     session_id = start(client, body)
@@ -54,7 +54,7 @@ def test_head_shows_current_and_awaited_work(client: TestClient) -> None:
 
 
 def test_only_exhausted_sessions_have_a_red_gauge(client: TestClient) -> None:
-    """A run that used its last iteration and succeeded has nothing to warn of."""
+    """A session that succeeded in its last iteration needs no warning."""
     spent, done = exhausted(client), start(client, delivery(maxIterations=1))
     until(lambda: session(client, done)["status"] == "success", what="its success")
 

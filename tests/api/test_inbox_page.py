@@ -1,4 +1,4 @@
-"""The inbox page: what waits for a person, what may be chosen, and which version a choice answers."""
+"""The inbox page: waiting sessions, their choices, and the version each choice answers."""
 
 import re
 

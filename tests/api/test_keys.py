@@ -1,4 +1,4 @@
-"""Idempotency keys where no command is carried out: at policies, at turns, for requests that never become one (§3)."""
+"""Idempotency keys without a command: policies, turns, and invalid requests (§3)."""
 
 import gc
 import shutil
@@ -23,7 +23,7 @@ POSTS = [path for path, _ in COMMANDS]
 
 @contextmanager
 def idle(folder: Path) -> Iterator[TestClient]:
-    """The application on the log of that folder, in one of its lives; nobody works."""
+    """The application on the log in that folder, without a worker."""
     app = create_app(Settings(database=f"sqlite:///{folder / 'log.db'}"), work=False)
     with TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
         yield client
@@ -53,13 +53,13 @@ def replayed(answer: httpx.Response) -> bool:
     return answer.headers.get("Idempotency-Replayed") == "true"
 
 
-# -- what is no body -----------------------------------------------------------------------------------------------
+# -- invalid bodies ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", POSTS)
 @pytest.mark.parametrize(("content", "status"), [(b"{", 400), (b"[]", 422), (b'{"nothing": 1}', 422)])
 def test_a_body_that_is_not_taken_is_answered_once(client: TestClient, path: str, content: bytes, status: int) -> None:
-    """At every endpoint: byte for byte the same; the same key with another body is 422."""
+    """On every endpoint the answer is repeated byte for byte; another body under the key is 422."""
     path = path.replace("{id}", "delivery-none").replace("{turn}", "delivery-none.t1")
     ours = f"{path}{content!r}".replace(" ", "")
     first = post(client, path, content, ours)
@@ -89,7 +89,7 @@ def test_an_empty_message_is_answered_once(client: TestClient) -> None:
 
 
 def test_answer_under_a_key_survives_a_restart(tmp_path: Path) -> None:
-    """A workspace that was missing is there now: under the same key it is missing still."""
+    """The workspace exists now, but under the same key the answer still says it is missing."""
     body = delivery(workspace=str(tmp_path / "work"))
     with idle(tmp_path) as client:
         first = client.post("/api/sessions", json=body, headers={"Idempotency-Key": "k"})
@@ -102,7 +102,7 @@ def test_answer_under_a_key_survives_a_restart(tmp_path: Path) -> None:
 
 
 def test_a_good_answer_stays_when_it_is_no_longer_possible(tmp_path: Path) -> None:
-    """A workspace that was there is missing now."""
+    """The workspace no longer exists."""
     (tmp_path / "work").mkdir()
     body = delivery(workspace=str(tmp_path / "work"))
     with idle(tmp_path) as client:
@@ -115,7 +115,7 @@ def test_a_good_answer_stays_when_it_is_no_longer_possible(tmp_path: Path) -> No
 
 
 def test_transport_errors_do_not_use_up_the_key(client: TestClient) -> None:
-    """Too large, not JSON: mended, it may come under the same key."""
+    """After 413 or 415, the corrected request may use the same key."""
     wrong = client.post("/api/policies/intent", content=b"a", headers={"Idempotency-Key": "mended"})
     large = post(client, "/api/policies/intent", b'{"text": "' + b"a" * 2**20 + b'"}', "mended")
     assert (wrong.status_code, large.status_code) == (415, 413)
@@ -177,7 +177,7 @@ def test_an_answer_that_is_too_long_to_keep_is_made_again(client: TestClient, mo
 
 
 def test_no_lock_outlives_the_requests_that_bring_its_key(client: TestClient) -> None:
-    """However they end: answered, answered again, or refused for another body under the key."""
+    """Whether the request is answered, repeated, or refused for another body under the key."""
     for number in range(20):
         for content in (b'{"text": "reset"}', b'{"text": "reset"}', b'{"text": "x"}', b"{"):
             post(client, "/api/policies/intent", content, f"lock{number}")
@@ -192,7 +192,7 @@ CLAIM = "/api/turns/claim"
 
 @pytest.fixture(scope="module")
 def pulled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    """The developer is external; a lease has all the time in the world."""
+    """The developer is external, with very long leases."""
     folder = tmp_path_factory.mktemp("pulled")
     with inside(folder, team=team(folder, "dev")) as found:
         yield found
@@ -212,7 +212,7 @@ def test_a_claim_under_a_key_is_given_once(pulled: TestClient) -> None:
 
 
 def test_claims_at_once_under_one_key_take_one_turn(pulled: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long the answer: it is not made again, for that would take another turn."""
+    """Even a very long answer is stored, as computing it again would claim another turn."""
     monkeypatch.setattr(keys, "KEPT_BYTES", 10)
     begun = {begin(pulled), begin(pulled)}
     with ThreadPoolExecutor(4) as crowd:

@@ -1,4 +1,4 @@
-"""Where the server keeps keys, a browser shows one and is given a cookie for it."""
+"""On a server with keys, a browser signs in with a key and gets a cookie."""
 
 import hashlib
 import re

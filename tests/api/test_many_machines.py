@@ -1,4 +1,4 @@
-"""Sessions whose machine dies: another one goes on with their workspace, or says for which machine they wait."""
+"""When a machine dies, another continues with the workspace, or names the machine it waits for."""
 
 import json
 import os
@@ -49,12 +49,12 @@ def repository(folder: Path) -> Path:
 
 
 def machine(folder: Path, name: str, url: str, **settings: Any) -> AbstractContextManager[TestClient]:
-    """A server with a worker and a data folder of its own."""
+    """A server with a worker and a separate data folder."""
     return inside(folder, database=url, data_dir=folder / name, poll_seconds=0.05, **settings)
 
 
 def work(**fields: Any) -> Json:
-    """The developer writes a file at once; the reviewer takes longer than the first machine lives."""
+    """The developer writes a file at once; the reviewer takes longer than the first machine runs."""
     replies: Json = {
         "dev": [{"text": "Written.", "files": {"src/login.py": LOGIN}}],
         "reviewer": [{"text": APPROVED, "delayMs": SLOW}],
@@ -63,7 +63,7 @@ def work(**fields: Any) -> Json:
 
 
 def begun(client: TestClient, **fields: Any) -> str:
-    """A session in which the developer has answered, and that is not over."""
+    """A running session whose developer has answered."""
     session_id = start(client, work(**fields))
     until(
         lambda: [each for each in reached(client, session_id, "turn.answered") if each["files"]],
@@ -214,7 +214,7 @@ def wrote(event: Json) -> bool:
 
 
 def packs(url: str) -> dict[tuple[str, str], int]:
-    """The states in the database, by workspace and its form; nothing else may be there but their starts."""
+    """The number of packs by workspace and form; fails if stray parts are stored."""
     name = url.partition("?")[0].rpartition("/")[2]
     counted = "SELECT w.name, w.form, count(p.name) FROM hansard.workspaces w LEFT JOIN hansard.packs p USING (name)"
     stray = "SELECT count(*) FROM hansard.pack_parts WHERE upload NOT IN (SELECT upload FROM hansard.packs)"

@@ -1,4 +1,4 @@
-"""A restart while a thousand turns run, are queued or wait for a provider: all go on at once (contract-2 §10)."""
+"""After a restart, a thousand running, queued or waiting turns all continue at once (contract-2 §10)."""
 
 import sqlite3
 import time
@@ -19,14 +19,14 @@ def waiting(seconds: int) -> Json:
 
 
 def told(server: Server, topic: str) -> int:
-    """How many events of this type there are; read past the server, which has better things to do."""
+    """The number of events of this type, read directly from the database to spare the server."""
     with closing(sqlite3.connect(f"file:{server.database}?mode=ro", uri=True)) as raw:
         [(count,)] = raw.execute("SELECT count(*) FROM events WHERE topic = ?", [topic]).fetchall()
     return int(count)
 
 
 def restarted(folder: Path, count: int, *, slots: int, seconds: int) -> float:
-    """Seconds from a ready server until every turn that ran, was queued or waited has been asked again and answered."""
+    """Seconds from a ready server until all its turns have been asked again and answered."""
     with serving(folder, worker_slots=slots, retry_seconds=1) as server:
         for _ in range(count // 2):
             start(server.client, orchestration(waiting(seconds), triage="direct"))
@@ -50,6 +50,6 @@ def test_a_hundred_turns_go_on_after_a_restart(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 def test_a_thousand_turns_go_on_soon_after_a_restart(tmp_path: Path) -> None:
-    """Two of the seconds are their agents. The goal is 5 s; measured on two busy cores: 3.6."""
+    """The agents take two of the seconds. The goal is 5 s; measured on two busy cores: 3.6."""
     took = restarted(tmp_path, 1_000, slots=256, seconds=20)
     assert took < 10, took

@@ -1,4 +1,4 @@
-"""cli-jaw's own endpoints: a message, continue, reset; one orchestration of an origin, and what waits (S1, S3)."""
+"""The endpoints of cli-jaw: message, continue and reset; one run per origin, and its queue (S1, S3)."""
 
 import unicodedata
 from collections.abc import Iterator
@@ -14,9 +14,9 @@ from tests.api.server import Json, Server, events, only, serving, session, until
 from tests.kit.replies import plan, subtask, verdicts
 
 AT_ONCE = {"assistant": ["answered"]}
-"""Whoever is asked directly answers at once."""
+"""Direct answers come at once."""
 LONG = {"assistant": [slow()], "planner": [slow()]}
-"""Whoever is asked takes its time."""
+"""Direct answers are slow."""
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture
 def origin(request: pytest.FixtureRequest) -> str:
-    """Every test talks in a channel of its own."""
+    """Every test uses its own channel."""
     return str(request.node.name)[:200]
 
 
@@ -39,7 +39,7 @@ def channel(server: Server, origin: str) -> Json:
 
 
 def scoped(checkpoint: bool = True) -> Json:
-    """A team that builds phase 3 of one agent."""
+    """A team with one agent that runs phase 3."""
     return {
         "planner": [plan(subtask("Backend", checkpoint=checkpoint))],
         "judge": [verdicts(words="Phase 3 완료. 다음 지시?", Backend=True), verdicts(words="전체 완료", Backend=True)],
@@ -47,7 +47,7 @@ def scoped(checkpoint: bool = True) -> Json:
 
 
 def paused(server: Server, origin: str) -> Json:
-    """A run that began with a message and rests at a checkpoint."""
+    """A run started by a message that rests at a checkpoint."""
     said = says(server.client, message("개발만 하고 보고해", scoped(), origin=origin, triage="orchestrate"))
     found = rested(server.client, said["sessionId"])
     assert found["status"] == "checkpoint"
@@ -159,7 +159,7 @@ def test_messages_wait_in_order_and_can_be_seen(server: Server, origin: str) -> 
 
 
 def test_a_session_that_waited_is_its_senders_and_its_own(server: Server, origin: str) -> None:
-    """It begins when an agent's answer ends the one before; it is neither that agent's nor part of that session."""
+    """It starts when an agent's answer ends the previous session, and belongs to neither of them."""
     says(server.client, message("one", {"assistant": [slow("first", 200)]}, origin=origin))
     second = says(server.client, message("two", AT_ONCE, origin=origin))["sessionId"]
     until(lambda: not channel(server, origin)["busy"], what="the end of the queue")
@@ -205,7 +205,7 @@ def test_queued_messages_survive_a_crash(tmp_path: Path) -> None:
         assert [item["sessionId"] for item in before["queue"]] == [answer["sessionId"] for answer in said[1:]]
         server.kill()
         server.start()
-        assert channel(server, "") == before, "the first is asked anew, the others still wait"
+        assert channel(server, "") == before, "the first is asked again, the others still wait"
         until(lambda: not channel(server, "")["busy"], what="the end of the queue")
         assert [session(server.client, answer["sessionId"])["status"] for answer in said] == ["done"] * 3
 
@@ -278,7 +278,7 @@ def test_thanks_do_not_clear_the_waiting_run(server: Server, origin: str) -> Non
 
 
 def test_scenario_3_checkpoint_new_request(server: Server, origin: str) -> None:
-    """S1 §4.3: the conversations of the run before are cleared, its state stays."""
+    """S1 §4.3: the conversations of the previous run are cleared and its state is kept."""
     found = paused(server, origin)
     said = says(server.client, message("다른 작업 해줘", LONG, origin=origin, triage="orchestrate"))
     assert (said["action"], said["sessionId"] != found["id"]) == ("started", True)

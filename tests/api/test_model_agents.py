@@ -1,4 +1,4 @@
-"""A delivery whose speaking roles are taken by a model: run, counted, watched and resumed from the record."""
+"""A delivery with a model in its speaking roles: its turns run, are counted, shown and resumed."""
 
 import json
 import subprocess

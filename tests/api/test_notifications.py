@@ -1,4 +1,4 @@
-"""What begins to wait for a person is sent once to a command or a webhook, and kept while the receiver is away."""
+"""Sessions that start to wait are sent once to a command or webhook, and kept while it is down."""
 
 import base64
 import hmac
@@ -34,14 +34,14 @@ EXHAUSTED: Json = {
 
 @dataclass
 class Receiver:
-    """Notes what it gets, and answers with these statuses, the last one again and again."""
+    """Records requests and answers with these statuses, repeating the last one."""
 
     statuses: list[int] = field(default_factory=lambda: [204])
     got: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
     url: str = ""
     port: int = 0
     hanging: threading.Event | None = None
-    """Answers come once it is set."""
+    """Answers are held back until it is set."""
     begun: int = 0
 
     @contextmanager
@@ -98,7 +98,7 @@ def exhausted(server: Server) -> str:
 
 
 def check_signature(headers: dict[str, str], body: bytes) -> None:
-    """As a receiver does who follows Standard Webhooks."""
+    """Check the signature as a Standard Webhooks receiver does."""
     told = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
     expected = base64.b64encode(hmac.new(KEY, told, sha256).digest()).decode()
     assert headers["webhook-signature"] == f"v1,{expected}"
@@ -131,7 +131,7 @@ def test_webhook_is_retried_until_it_accepts_each_notification(tmp_path: Path) -
 
 
 def tried(folder: Path) -> bool:
-    """Whether something could not be sent, and is not being sent now."""
+    """Whether a notification failed and is not being sent now."""
     soon = int(time.time() * 1_000) + 60_000
     with closing(sqlite3.connect(next(folder.rglob("notify.db")))) as outbox:
         return bool(outbox.execute("SELECT 1 FROM notifications WHERE tries > 0 AND due < ?", [soon]).fetchall())
@@ -155,7 +155,7 @@ def test_unsent_notifications_are_sent_after_a_restart(tmp_path: Path) -> None:
 
 
 def test_twenty_outages_and_a_restart_lose_and_repeat_nothing(tmp_path: Path) -> None:
-    """Command and webhook fail together, again and again; the webhook's port is closed while it is away."""
+    """Command and webhook fail together, repeatedly; the webhook's port is closed while it is down."""
     told, away, program = tmp_path / "told.jsonl", tmp_path / "away", tmp_path / "tell.py"
     program.write_text(
         f"import pathlib, sys\nif pathlib.Path({str(away)!r}).exists(): sys.exit(3)\n"
@@ -190,7 +190,7 @@ def database(tmp_path: Path) -> Iterator[str]:
 
 
 def test_servers_that_leave_the_work_to_others_notify_each_thing_once(database: str, tmp_path: Path) -> None:
-    """Both have the same team file; one dies while the receiver is away, and the other one sends what it has noted."""
+    """Both share a team file; one dies while the receiver is down, and the other sends its notifications."""
     receiver = Receiver(port=free_port())
     file = hook(tmp_path, f"http://127.0.0.1:{receiver.port}/hook")
     plain = tmp_path / "plain.toml"
@@ -223,7 +223,7 @@ def unsent(database: str) -> int:
 
 
 def failed(database: str) -> bool:
-    """Whether something could not be sent, and is not being sent now."""
+    """Whether a notification failed and is not being sent now."""
     name, soon = database.partition("?")[0].rpartition("/")[2], int(time.time() * 1_000) + 60_000
     tries = f"SELECT 1 FROM hansard.notifications WHERE tries > 0 AND due < {soon}"
     return bool(cluster().sql(tries, database=name))

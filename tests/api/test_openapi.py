@@ -1,4 +1,4 @@
-"""The OpenAPI document and the reference page: complete, sound, and true of what the endpoints really answer."""
+"""The OpenAPI document and the reference page: complete, valid, and true to the real answers."""
 
 import json
 import re
@@ -82,7 +82,7 @@ def test_every_endpoint_is_in_the_document_and_nothing_else(document: dict[str, 
 
 
 def test_every_endpoint_below_api_is_described() -> None:
-    """A new endpoint is told about in `api/openapi/operations.py`; until then the document only knows its name."""
+    """Describe a new endpoint in `api/openapi/operations.py`; until then only its name is documented."""
     endpoints = [handler.__name__ for path, handler in (*VIEWS, *COMMANDS) if path.startswith("/api/")]
     assert [name for name in endpoints if name not in OPERATIONS] == []
 
@@ -165,7 +165,7 @@ def test_component_names_are_allowed(document: dict[str, Any]) -> None:
 
 
 def test_schema_names_reveal_no_implementation(document: dict[str, Any]) -> None:
-    """Two classes of one name, or one class on both ways: give them names of their own, and keep them."""
+    """If two classes share a name, or one class is used both ways, give them separate names."""
     names = [name for name in document["components"]["schemas"] if "__" in name or name.endswith(("-Input", "-Output"))]
     assert names == []
     assert {"ChartStep", "ValidationStep", "GivenVerification", "PlannedVerification", "Profile"} <= set(
@@ -253,7 +253,7 @@ def test_optional_fields_are_not_required(document: dict[str, Any]) -> None:
 
 
 def test_the_checked_in_document_is_the_one_that_is_served(client: TestClient) -> None:
-    """`python -m api.document > docs/openapi.json` writes it again."""
+    """`python -m api.document > docs/openapi.json` regenerates it."""
     assert (ROOT / "docs" / "openapi.json").read_bytes() == client.get("/openapi.json").content
 
 
@@ -262,7 +262,7 @@ def test_the_checked_in_document_is_the_one_that_is_served(client: TestClient) -
 
 @pytest.fixture(scope="module")
 def finished(client: TestClient) -> str:
-    """A delivery that has come to its end: its stream ends with it."""
+    """A finished delivery, whose stream has ended."""
     body = {**EXAMPLES["start_session"], "validationCommands": ["true"], "scenario": {"replies": {}}}
     response = client.post("/api/sessions", json=body)
     assert response.status_code == 202, response.text
@@ -282,7 +282,7 @@ def test_a_session_looks_as_described(client: TestClient, finished: str) -> None
 
 
 def test_an_orchestration_looks_as_described(client: TestClient) -> None:
-    """The example of a message, with a plan that holds: it comes to its checkpoint, is continued and reset."""
+    """The example of a message, with a valid plan: it reaches its checkpoint, continues and is reset."""
     subtask = {"agent": "Backend", "role": "backend", "task": "Add it", "start_phase": 3, "end_phase": 3}
     plan = json.dumps({"subtasks": [{**subtask, "checkpoint": True}]})
     body = {**EXAMPLES["receive_message"], "scenario": {"replies": {"planner": [plan]}}}
@@ -310,7 +310,7 @@ def test_a_discussion_looks_as_described_before_and_after_its_decision(
 
 
 def test_a_fork_looks_as_described_and_so_does_looking_back(client: TestClient) -> None:
-    """The example of a fork, on a delivery that ran out of its budget."""
+    """The example of a fork, on a delivery that ran out of budget."""
     blocked = json.dumps({"blockingIssues": [{"id": "1", "title": "no", "detail": "A test is missing."}]})
     source = start(client, delivery({"reviewer": [blocked]}, maxIterations=1))
     end = ended(client, source)
@@ -385,7 +385,7 @@ def test_examples_of_commands_are_accepted(client: TestClient) -> None:
 
 
 class Seen(HTMLParser):
-    """Ids, links and what a strict content security policy would not run."""
+    """Collects ids, links, and anything a strict content security policy blocks."""
 
     def __init__(self) -> None:
         super().__init__()

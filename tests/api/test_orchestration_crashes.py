@@ -53,7 +53,7 @@ def turns(told: list[Json]) -> list[tuple[str, str, str]]:
 
 
 def essence(client: TestClient | Any, session_id: str) -> Json:
-    """What a run came to, without instants and attempts: whoever works at once may report in another order."""
+    """The result of a run without times and attempts; parallel agents may finish in any order."""
     found, told = session(client, session_id), events(client, session_id)
     kept = ("status", "mode", "plan", "planVersion", "round", "lastRound", "agents", "summary", "warnings", "reason")
     files: dict[str, list[list[str]]] = {}
@@ -82,7 +82,7 @@ class Watch:
         self._copying = threading.Lock()
 
     def copy(self) -> None:
-        """From the threads of writer and worker, one after the other."""
+        """Called by the threads of writer and worker, one at a time."""
         with self._copying:
             self._copy()
 
@@ -100,7 +100,7 @@ class Watch:
 
 @contextmanager
 def watched(folder: Path) -> Iterator[tuple[TestClient, Watch]]:
-    """A system that is copied after every commit, before anybody hears of it, and whenever a turn is taken in hand.
+    """A system that is copied after every commit, before anyone is notified, and whenever a turn is taken in hand.
 
     It works on one turn at a time, so that nothing moves while it is copied.
     """
@@ -155,7 +155,7 @@ def version_of(copy: Path, session_id: str) -> int:
 
 
 def test_a_crash_after_any_event_leads_to_the_same_end(watched_run: tuple[str, Json, list[Path]]) -> None:
-    """And no turn that was recorded is asked again: only the one that was in hand has a second attempt."""
+    """No recorded turn is asked again: only the leased one has a second attempt."""
     session_id, expected, copies = watched_run
     in_hand = 0
     for copy in copies:
@@ -181,13 +181,13 @@ def turns_in(copy: Path, state: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One log through all the lives that end here."""
+    """One log that survives all the kills."""
     with serving(tmp_path_factory.mktemp("killed")) as found:
         yield found
 
 
 def grown(server: Server, session_id: str, version: int) -> int:
-    """The session's version, once it has got beyond that one."""
+    """The session's version, once it is above that one."""
 
     def beyond() -> int:
         found: int = session(server.client, session_id)["version"]
@@ -215,7 +215,7 @@ def test_killed_again_and_again_a_run_comes_to_the_same_end(
 
 
 def test_a_checkpoint_and_its_conversations_survive_a_crash(server: Server) -> None:
-    """S1 §2: kept until a person decides, however often the machine is gone meanwhile."""
+    """S1 §2: kept until a person decides, however often the machine crashes."""
     body = orchestration({"planner": [plan(subtask("Backend", checkpoint=True))]}, origin="kept")
     session_id = server.client.post("/api/sessions", json=body).json()["sessionId"]
     before = rested(server.client, session_id)

@@ -30,7 +30,7 @@ def topics(found: list[Json]) -> list[str]:
 
 
 def paused(server: Server, **fields: Any) -> Json:
-    """A run that rests at a checkpoint behind phase 3."""
+    """A run that rests at a checkpoint after phase 3."""
     replies = {
         "planner": [plan(subtask("Backend", checkpoint=True), subtask("Docs"))],
         "judge": [verdicts(words="Phase 3 is built.", Backend=True, Docs=True), verdicts(Backend=True)],
@@ -230,7 +230,7 @@ def test_the_next_round_brings_the_judges_feedback(server: Server) -> None:
 
 
 def test_continue_after_a_checkpoint_goes_on_with_the_next_phase(server: Server) -> None:
-    """K-7, K-9: same session, no planner call, and then done with the conversations cleared."""
+    """K-7, K-9: same session, no planner call; at the end the conversations are cleared."""
     found = paused(server)
     answer = post(server.client, f"/api/sessions/{found['id']}/continue")
     assert answer.status_code == 200
@@ -352,7 +352,7 @@ def test_only_rounds_are_the_budget_of_a_run(server: Server, body: Json, pointer
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, pointer)
 
 
-# -- the endpoints' manners --------------------------------------------------------------------------------------------
+# -- conventions of the endpoints --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -500,7 +500,7 @@ def a_repository(folder: Path) -> Path:
 
 
 def a_team(folder: Path, programs: dict[str, list[str]], scenario: Json) -> Path:
-    """Employees that are programs, without a fence; the posts say what the scenario says."""
+    """Employees that are programs, without a fence; the scenario gives the other answers."""
     listed = [
         f'[[agents]]\nname = "{name}"\nroles = ["{name.lower()}"]\nadapter = "command"\n'
         f"[agents.settings]\nargv = {json.dumps(argv)}\n"
@@ -518,7 +518,7 @@ def a_team(folder: Path, programs: dict[str, list[str]], scenario: Json) -> Path
 
 
 def test_two_programs_work_at_once_in_worktrees_of_their_own(tmp_path: Path) -> None:
-    """Each waits for the other: one after the other they would never end. Both their changes are kept."""
+    """Each waits for the other, so they only end in parallel. Both changes are kept."""
     repository, meeting, program = a_repository(tmp_path / "repository"), tmp_path / "meeting", tmp_path / "agent.py"
     meeting.mkdir()
     program.write_text(PROGRAM)
@@ -555,7 +555,7 @@ with open(sys.argv[1], "w") as note:
 
 
 def is_held(note: Path) -> bool:
-    """Whether the program that holds the file is still there."""
+    """Whether the program that locks the file is still running."""
     with note.open() as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -565,7 +565,7 @@ def is_held(note: Path) -> bool:
 
 
 def test_a_reset_stops_the_program(tmp_path: Path) -> None:
-    """K-17: whoever works on a cancelled turn is stopped."""
+    """K-17: the program of a cancelled turn is stopped."""
     program, note = tmp_path / "agent.py", tmp_path / "note"
     program.write_text(HOLDING)
     team = tmp_path / "team.toml"

@@ -1,4 +1,4 @@
-"""Whose sessions wait, and where: the inbox filtered by owner and repository, for keys of two people."""
+"""The inbox filtered by owner and repository, with the keys of two people."""
 
 import hashlib
 import json

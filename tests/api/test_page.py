@@ -1,4 +1,4 @@
-"""The page: what it shows, of which moment, how it is followed and filtered, and what every answer keeps to."""
+"""The page: content, versions, updates, filters, and the rules for every answer."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from tests.api.server import ended, events, inside, start, system
 
 @pytest.fixture
 def idle(tmp_path: Path) -> Iterator[TestClient]:
-    """Nobody works on the turns, so that sessions stay as they begin."""
+    """An application without a worker, so sessions stay at their start."""
     settings = Settings(database=f"sqlite:///{tmp_path / 'idle.db'}", read_after_seconds=0.05)
     with TestClient(create_app(settings, work=False), base_url="http://127.0.0.1") as found:
         yield found
@@ -168,7 +168,7 @@ def test_errors_speak_korean(client: TestClient) -> None:
     assert "<h1>찾을 수 없습니다</h1>" in answer.text
 
 
-# -- what every page keeps to ----------------------------------------------------------------------------------------
+# -- rules for every page --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", ["/", "/?lang=ko", "/nowhere", SCRIPT, SHEET])

@@ -1,4 +1,4 @@
-"""The tab of changes: what several turns did as one change, which words changed, and where a line comes from."""
+"""The changes tab: several turns combined, changed words, and the origin of each line."""
 
 import itertools
 import re
@@ -47,7 +47,7 @@ def _named(patch: str) -> str:
 
 
 def told(lines: list[PatchLine]) -> list[str]:
-    """`+42 words (2)`: the sign, the line's number, its words, and the turn."""
+    """`+42 words (2)`: the sign, the line's number, its text and the turn."""
     signs = {"added": "+", "removed": "-"}
     return [
         f"{signs[line.kind]}{line.new or line.old} {line.words} ({line.by})" for line in lines if line.kind in signs

@@ -1,4 +1,4 @@
-"""Commands without script: every form of the page is posted as a browser would, and answered with a page."""
+"""Commands without script: every form is posted as a browser would, and answered with a page."""
 
 import re
 from html import unescape
@@ -34,7 +34,7 @@ STALE = "The session has changed since you loaded it."
 
 
 class Form:
-    """A form of a page as a browser knows it: where it is sent, and what it holds before anybody types."""
+    """A form as a browser sees it: its action and its initial values."""
 
     def __init__(self, html: str) -> None:
         seen = Seen(html)
@@ -53,7 +53,7 @@ class Form:
 
 
 def form(html: str, verb: str, session_id: str = "") -> Form:
-    """The form of a command; of several the one for that session."""
+    """The form of a command; if there are several, the one of that session."""
     found = [each for each in re.findall(r"<form.*?</form>", html, re.DOTALL) if f'name="verb" value="{verb}"' in each]
     [one] = [each for each in found if f'name="session" value="{session_id}"' in each or not session_id]
     return Form(one)
@@ -81,7 +81,7 @@ def done(answer: httpx.Response) -> str:
 
 
 def refused(answer: httpx.Response, status: int) -> Seen:
-    """The page that is shown again."""
+    """The page that is shown again with errors."""
     assert (answer.status_code, answer.headers["content-type"]) == (status, "text/html; charset=utf-8"), answer.text
     return harmless(answer.text)
 
@@ -321,7 +321,7 @@ def test_a_position_that_is_not_there_cannot_be_forked(client: TestClient) -> No
     assert form(answer.text, "fork").action == f"/sessions/{source}?at=9"
 
 
-# -- bound to what was seen --------------------------------------------------------------------------------------------
+# -- bound to the shown version ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", ["page", "inbox"])
@@ -379,7 +379,7 @@ def test_each_page_has_a_key_of_its_own_and_the_script_gets_none(client: TestCli
     assert "data-command" in act and 'name="key"' not in act and 'name="really"' not in act
 
 
-# -- who may send, and what --------------------------------------------------------------------------------------------
+# -- allowed senders and fields ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

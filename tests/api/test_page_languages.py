@@ -1,4 +1,4 @@
-"""The page speaks Korean and English, out of one catalogue."""
+"""The page in Korean and English, from one catalogue."""
 
 import re
 from importlib.resources import files
@@ -70,7 +70,7 @@ def test_the_korean_turns_have_no_english_sentence_of_ours(client: TestClient) -
         turns = client.get(f"/api/sessions/{session_id}/turns").json()["items"]
         for turn in turns:
             html = page(client, f"/sessions/{session_id}/turns/{turn['turnId']}?lang=ko")
-            text = Seen(re.sub('<details id="part-.*?</details>', "", html, flags=re.DOTALL)).text  # as it was asked
+            text = Seen(re.sub('<details id="part-.*?</details>', "", html, flags=re.DOTALL)).text  # as requested
             assert [words for words in OURS if words in text] == []
     said = Seen(page(client, f"/sessions/{sessions[0]}?tab=turns&lang=ko")).text
     assert "통과한 명령: 1" in " ".join(said.split())

@@ -1,4 +1,4 @@
-"""How long something took, as the page says it."""
+"""How the page shows durations."""
 
 import pytest
 

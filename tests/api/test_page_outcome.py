@@ -1,4 +1,4 @@
-"""The head and the failure card: what a session came to, and what stopped it."""
+"""The head and the failure card: the result of a session and the cause of its failure."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The Korean page says in Korean why it refuses something."""
+"""The Korean page gives reasons for refusals in Korean."""
 
 import re
 from html import unescape
@@ -238,7 +238,7 @@ def test_the_api_stays_english(client: TestClient) -> None:
     assert told.json()["detail"] == "There is no session 'nope'."
 
 
-# -- what the record says ----------------------------------------------------------------------------------------------
+# -- recorded reasons --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Nobody's words become part of a page: escaped, spelt out where they would hide or steer, tame as Markdown."""
+"""Untrusted text is escaped, invisible characters are spelled out, and Markdown is harmless."""
 
 import re
 from urllib.parse import quote

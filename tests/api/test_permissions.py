@@ -1,4 +1,4 @@
-"""Permission questions of agents, from the question to the answer, over HTTP (contract-2 §11)."""
+"""Permission requests of agents over HTTP, from question to answer (contract-2 §11)."""
 
 from pathlib import Path
 from typing import Any

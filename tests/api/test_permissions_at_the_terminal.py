@@ -1,4 +1,4 @@
-"""Permission questions on the command line: at a terminal, with `allow` and `deny`, in the inbox."""
+"""Permission requests on the command line: at a terminal, with `allow` and `deny`, and in the inbox."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The pure rules from outside: `POST /api/policies/…` (contract §5). Examples of S0–S4 stand with their numbers."""
+"""The pure rules over HTTP: `POST /api/policies/…` (contract §5). Examples of S0–S4 have their numbers."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +25,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 
 
 def ask(client: TestClient, policy: str, body: object) -> Any:
-    """The answer, which has to be a good one."""
+    """The successful answer."""
     response = client.post(f"/api/policies/{policy}", json=body)
     assert response.status_code == 200, response.text
     assert response.headers["content-type"] == "application/json"
@@ -33,7 +33,7 @@ def ask(client: TestClient, policy: str, body: object) -> Any:
 
 
 def refused(client: TestClient, policy: str, body: object) -> dict[str, str]:
-    """What is wrong, by pointer; the answer has to be a 422."""
+    """The errors of a 422 answer by pointer."""
     response = client.post(f"/api/policies/{policy}", json=body)
     assert response.status_code == 422, response.text
     assert response.headers["content-type"] == "application/problem+json"
@@ -219,7 +219,7 @@ def test_discussion_without_rounds_continues(client: TestClient) -> None:
     ],
 )
 def test_the_profile_decides(client: TestClient, profile: Any, recommendation: str, name: str) -> None:
-    """No word for or against (0.5); the two critiques share 2 of 6 words."""
+    """No word in favour or against (0.5); the two critiques share 2 of 6 words."""
     rounds = [
         {"round": 1, "role": "critique", "content": "first second third fourth"},
         {"round": 2, "role": "rebuttal", "content": "another word here"},
@@ -449,7 +449,7 @@ def test_unknown_prompt_lists_the_known_ones(
     assert known in refused(client, "prompt", body)[pointer]
 
 
-# -- manners -------------------------------------------------------------------------------------------------------
+# -- conventions ---------------------------------------------------------------------------------------------------
 
 NAMES = [policy.name for policy in POLICIES]
 
@@ -503,7 +503,7 @@ def test_a_policy_stores_nothing(client: TestClient) -> None:
 
 
 def test_a_long_text_is_judged_like_a_short_one(client: TestClient) -> None:
-    """It takes the way through a thread."""
+    """The policy runs in a thread."""
     text = "I agree. " * INLINE_BYTES
     assert ask(client, "agreement", {"text": text}) == {"ratio": 1.0}
     assert list(refused(client, "agreement", {"text": text, "profile": "v4"})) == ["/profile"]

@@ -45,7 +45,7 @@ def ready(server: Server) -> Json:
 
 
 def hansard(cluster: Cluster, folder: Path, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    """A command on the log, of another machine as far as it can tell."""
+    """A command on the log, as if from another machine."""
     ours = {"HANSARD_DATABASE": cluster.url("postgres"), "HANSARD_DATA_DIR": str(folder / "elsewhere")}
     kept = {name: value for name, value in os.environ.items() if not name.startswith("HANSARD_")}
     return subprocess.run(
@@ -111,7 +111,7 @@ def test_a_restart_of_the_database_ends_nothing(cluster: Cluster, server: Server
 def test_changes_without_notification_are_found_by_polling(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """NOTIFY is a hint that may get lost: polling finds what was written elsewhere, and turns that wait."""
+    """NOTIFY may get lost; polling still finds new events and waiting turns."""
     from adapters.store.postgres.store import PostgresStore
 
     monkeypatch.setattr(PostgresStore, "listen", lambda *_: None)

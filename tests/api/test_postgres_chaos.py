@@ -35,7 +35,7 @@ PASSWORD: Final = "of-the-database"
 KEY: Final = "key of the caller"
 PAGE: Final = 500
 LONG: Final = 180.0
-"""Seconds for what takes long on a busy machine."""
+"""Seconds to wait on a busy machine."""
 
 
 class Harm(NamedTuple):
@@ -114,7 +114,7 @@ def cluster(net: Network | None) -> Iterator[Cluster]:
 
 
 class Team:
-    """The nodes, how they are reached, and what happens to them."""
+    """The nodes, their addresses and their failures."""
 
     def __init__(self, cluster: Cluster, net: Network | None, folder: Path, chance: random.Random) -> None:
         self._cluster, self._net, self._chance = cluster, net, chance
@@ -161,13 +161,13 @@ class Team:
             node.start(LONG)
 
     def _freeze(self, pid: int) -> None:
-        """Longer than a lease, at times: then its turns go to another worker, and its answers must not count twice."""
+        """Sometimes longer than a lease: its turns then go to another worker, and its answers must not count twice."""
         os.kill(pid, signal.SIGSTOP)
         threading.Event().wait(self._chance.choice((1, 5)))
         os.kill(pid, signal.SIGCONT)
 
     def _cut(self, machine: Machine | None) -> None:
-        """Shorter than a lease, or longer: then its turns go to another worker, and its own answers come too late."""
+        """Shorter or longer than a lease; if longer, another worker gets its turns and its answers are late."""
         if self._net is not None and machine is not None:
             self._net.cut(machine)
             threading.Event().wait(self._chance.choice((1, 5)))
@@ -242,7 +242,7 @@ def check(url: str, readers: Sequence[Reader], acknowledged: set[str]) -> None:
 
 
 def settled(store: Store) -> Iterator[tuple[str, str]]:
-    """The turns that ended, as often as the log says so."""
+    """The ended turns, as often as the log records them."""
     position = 0
     while page := store.log(after=position, limit=PAGE):
         for found in page:

@@ -1,4 +1,4 @@
-"""Every preset of the start form, started through HTTP and seen to its end."""
+"""Every preset of the start form, started over HTTP and run to its end."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,14 +13,14 @@ from tests.api.talks import decided, reached
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Its budget minute has two seconds."""
+    """A server whose budget minute lasts two seconds."""
     with serving(tmp_path_factory.mktemp("presets"), budget_minute=2.0, worker_slots=32) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
 def started(server: Server) -> dict[str, str]:
-    """All presets at once; the id of each."""
+    """Start all presets at once; return their ids."""
     return {name: start(server.client, preset.body) for name, preset in PRESETS.items()}
 
 
@@ -30,7 +30,7 @@ def client(server: Server) -> httpx.Client:
 
 
 def at_rest(client: httpx.Client, session_id: str) -> Json:
-    """The session, once nobody works on it."""
+    """The session, once none of its turns is running."""
 
     def there() -> Json | None:
         found = session(client, session_id)

@@ -1,4 +1,4 @@
-"""What a log holds is closed to the other users of the machine (promise S24)."""
+"""The log is private: other users of the machine cannot read it (promise S24)."""
 
 import stat
 from pathlib import Path

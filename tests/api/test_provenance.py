@@ -1,5 +1,5 @@
-"""Whose line it is, after everything that people do to a branch: an agent's line is found again, a person's is never
-claimed."""
+"""Authors of lines after people rewrite a branch: agents' lines are found again, and people's lines
+are never claimed."""
 
 import itertools
 import json
@@ -47,7 +47,7 @@ def test_every_line_of_a_delivery_is_claimed_and_no_other(place: Place) -> None:
 
 @pytest.mark.parametrize("message", ["--no-edit", "--message=Average"])
 def test_lines_stay_claimed_after_an_amend_and_a_persons_line_in_it_is_not(place: Place, message: str) -> None:
-    """The person's own line has the very words of one of the agent's; with and without the trailers."""
+    """The person's line has the same text as one of the agent's; with and without trailers."""
     place.merged({"shop.py": WORK})
     more = ["def last(prices):", "    if not prices:", "        return None", "    return prices[-1]"]
     place.write({"shop.py": [*more, *WORK], "extra.py": [WORK[-1].strip()]})
@@ -113,7 +113,7 @@ def test_lines_rewritten_or_copied_by_a_person_are_not_claimed(place: Place) -> 
 
 
 def test_line_broken_and_restored_by_a_person_is_not_claimed(place: Place) -> None:
-    """By hand or by reverting, whether or not an agent wrote the line once."""
+    """By hand or with `git revert`, whether or not an agent once wrote the line."""
     place.merged({"shop.py": WORK})
     place.commit({"shop.py": [*WORK[:-1], "    return 0"]}, message="Break the agent's line")
     place.git("revert", "--no-edit", "HEAD")
@@ -205,7 +205,7 @@ def test_moving_lines_does_not_change_their_author(place: Place) -> None:
 
 
 def test_each_line_names_the_finding_that_demanded_it(place: Place) -> None:
-    """Of two findings the one that names the place; the turn before answers none."""
+    """Of two findings, the one that names the place; the earlier turn answers none."""
     issues = [
         {"id": "a", "title": "The empty basket", "detail": "`average_price` fails for no prices, see shop.py:7"},
         {"id": "b", "title": "Docs are missing", "detail": "readme.md says nothing of it"},

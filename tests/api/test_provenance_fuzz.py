@@ -1,4 +1,4 @@
-"""Random rewriting: the record finds what the model knows, whatever people did to their branch."""
+"""Random rewriting: blame agrees with the model, whatever people did to their branch."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 
 
 def rewritten(found: Rewriter, steps: int, *, deliveries: int, looks: int) -> tuple[Score, Score]:
-    """So many steps; the lines straight after each delivery, and at each look since."""
+    """Take this many steps; return the lines right after each delivery and at each later check."""
     fresh, later = Score(), Score()
     for step in range(steps):
         if step % deliveries == 0:

@@ -1,4 +1,4 @@
-"""Work on a person's own folder: of a git repository nothing moves but a new branch, a plain folder is worked in."""
+"""Work on a user's folder: a git repository only gets a new branch; a plain folder is edited in place."""
 
 import subprocess
 import sys
@@ -39,8 +39,8 @@ def git(folder: Path, *words: str) -> str:
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """A project whose test fails; its owner stands on `main`, with changes of their own that are not committed, a
-    hook that would tell, and files that git ignores."""
+    """A project with a failing test. Its owner is on `main`, with uncommitted changes, a hook that would
+    leave a trace, and ignored files."""
     folder = tmp_path / "project"
     folder.mkdir()
     git(folder, "init", "--quiet", "--initial-branch=main")
@@ -62,7 +62,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def checkout(folder: Path) -> dict[str, Any]:
-    """All that the owner sees."""
+    """Everything the owner sees."""
     files = {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
     return {
         "files": {name: content for name, content in files.items() if not name.startswith(".git/")},
@@ -78,7 +78,7 @@ def checkout(folder: Path) -> dict[str, Any]:
 
 
 def mend(workspace: Path, *texts: str, **fields: Any) -> Json:
-    """A delivery whose developer writes these versions of the file, one after the other."""
+    """The body of a delivery whose developer writes these versions of the file, one per iteration."""
     said = [{"text": "Done.", "files": {"shop.py": text}} for text in texts]
     return delivery({"dev": said}, workspace=str(workspace), validationCommands=[CHECK], **fields)
 
@@ -109,7 +109,7 @@ def test_the_owners_checkout_stays_as_it_is_and_a_branch_holds_the_work(server: 
 
 
 def test_the_patch_applies_to_where_it_began(server: Server, repository: Path, tmp_path: Path) -> None:
-    """Also with new, binary-free, deep and Korean files; applied it is exactly the branch."""
+    """Also with new, nested and Korean text files; applied, it equals the branch."""
     files = {"shop.py": MENDED, "docs/deep/안내.md": "# 안내\n", "no newline": "x", "crlf.txt": "a\r\nb\r\n"}
     body = mend(repository, MENDED) | delivery({"dev": [{"text": "Done.", "files": files}]})
     body |= {"workspace": str(repository), "validationCommands": [CHECK]}
@@ -188,7 +188,7 @@ def test_a_folder_without_git_is_worked_in_as_it_is(server: Server, tmp_path: Pa
 
 
 def test_a_deliverys_own_folder_is_no_git_of_the_owner(server: Server) -> None:
-    """Without a workspace the session has a fresh, empty one."""
+    """Without a workspace, the session gets a new, empty one."""
     look = [sys.executable, "-c", "import os; assert sorted(os.listdir('.')) == ['.git', 'src'], os.listdir('.')"]
     body = delivery({"dev": [{"text": "Done.", "files": {"src/login.py": ""}}]}, validationCommands=[look])
     assert ended(server.client, start(server.client, body))["status"] == "success"

@@ -1,4 +1,4 @@
-"""A leaked secret is taken out of the log; the record says so, and stays verifiable."""
+"""A leaked secret is removed from the log, which records that and can still be verified."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def redact(server: Server, digest: str) -> Any:
 
 
 def quoting(server: Server) -> list[str]:
-    """The files of the server that hold the secret. The scenario that this test sends is no agent's text."""
+    """The server's files that contain the secret, except the scenario sent by this test."""
     found = [path for path in server.folder.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
     return [path.name for path in found]
 

@@ -1,4 +1,4 @@
-"""Every endpoint of every kind of session in every state: closed ones answer 409 in words (contract §2, §3)."""
+"""Every endpoint of every kind in every state; commands not allowed get a worded 409 (contract §2, §3)."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -24,13 +24,13 @@ from tests.projections.stage import DEBATE, REVIEW, Stage, challenge, critique, 
 
 ENDPOINTS: Final = ("continue", "reset", "cancel", "decision", "budget")
 COMMAND: Final = {"budget": "extend"}
-"""A endpoint by its name in `availableCommands`, where that is another one."""
+"""The endpoints whose name in `availableCommands` differs."""
 CAMEL: Final = re.compile(r"\b[A-Z][a-z]+[A-Z]\w*")
 AGREED: Final = "I agree and accept, a valid point."
 
 
 class Scene(NamedTuple):
-    """A session: how it came to its state, how the state is told, which commands are open."""
+    """A session: the way to its state, the wording of the state, and the allowed commands."""
 
     id: str
     made: Callable[[Stage, str], object]
@@ -42,7 +42,7 @@ class Scene(NamedTuple):
 
 
 def _delivery(*words: str, **fields: Any) -> Callable[[Stage, str], object]:
-    """A delivery whose turns are answered with these words, one after another; `passes` is the validation."""
+    """A delivery whose turns get these answers in order; `passes` is the validation result."""
 
     def made(stage: Stage, name: str) -> None:
         stage.delivers(name, **fields)
@@ -92,7 +92,7 @@ def _synthesizing(stage: Stage, name: str) -> None:
 
 
 def _wait(stage: Stage, name: str) -> None:
-    """Whoever has to speak agrees, until a person is asked."""
+    """Every agent agrees, until a person has to decide."""
     while stage.session(name).state != "waiting_for_decision":
         stage.answers(name, _agreed(name))
 
@@ -134,7 +134,7 @@ def _planned(**fields: Any) -> Callable[[Stage, str], object]:
 
 
 def _worked(*words: Any, **fields: Any) -> Callable[[Stage, str], object]:
-    """An orchestration of one agent, whose turns are answered with these words."""
+    """An orchestration of one agent, whose turns get these answers."""
 
     def made(stage: Stage, name: str) -> None:
         stage.orchestrates(name, **fields)
@@ -210,7 +210,7 @@ CLOSED: Final = [
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    """All the sessions in one log; nobody works on them."""
+    """All sessions in one log, without a worker."""
     folder: Path = tmp_path_factory.mktemp("refusals")
     stage = Stage(folder)
     for scene in SCENES:
@@ -314,7 +314,7 @@ def test_parent_that_moved_on_is_reported_first(client: TestClient) -> None:
 
 
 def test_commands_allowed_by_a_child_do_not_depend_on_the_parents_version(client: TestClient) -> None:
-    """So a client that holds the version is not told that nothing has changed, and a past version knows nothing."""
+    """A client with that version does not get 304, and an explicit version ignores the discussion."""
     path = "/api/sessions/delivery-undecided"
     version = client.get(path).json()["session"]["version"]
     assert client.get(path, headers={"If-None-Match": f'"{version}"'}).status_code == 200
@@ -325,7 +325,7 @@ def test_commands_allowed_by_a_child_do_not_depend_on_the_parents_version(client
 
 
 def test_amounts_that_a_kind_does_not_have_are_named(client: TestClient) -> None:
-    """Contract §3: the pointer is that of the field which does not belong."""
+    """Contract §3: the pointer names the field that does not belong."""
     answer = client.post("/api/sessions/delivery-planning/budget", json={"addRounds": 1, "reason": "more"})
     assert answer.status_code == 422
     takes = "addIterations, addMinutes, addTokens, addCostMicros"

@@ -1,4 +1,4 @@
-"""GET /api/reports/{name} and POST /api/policies/lab, and the commands that ask them."""
+"""GET /api/reports/{name} and POST /api/policies/lab, and their commands."""
 
 import csv
 import io
@@ -53,7 +53,7 @@ def test_every_report_looks_as_described(client: TestClient, name: str) -> None:
 
 
 def test_the_pages_of_a_report_are_its_rows(tmp_path: Path) -> None:
-    """Although the log goes on meanwhile: all pages are of the position of the first one."""
+    """All pages show the position of the first one, even though the log grows."""
     with inside(tmp_path) as client:
         ended(client, start(client, delivery(labels=["demo"], replies=STUMBLES)))
         talks.waits(client, talks.debate(labels=["demo"]))
@@ -144,7 +144,7 @@ def test_csv_escapes_spreadsheet_formulas(word: str) -> None:
 
 
 def test_reports_are_whole_while_the_views_are_rebuilt(client: TestClient) -> None:
-    """Through HTTP: whoever reads sees the old views until the new ones stand."""
+    """Over HTTP, readers see the old views until the new ones are complete."""
     before = {name: report(client, name) for name in REPORTS}
     follower = system(client).follower
     rebuilding = threading.Thread(target=lambda: [follower.rebuild() for _ in range(10)])

@@ -1,4 +1,4 @@
-"""The page of reports: what nobody told is said to be so."""
+"""The reports page: missing data is marked as missing."""
 
 import re
 
@@ -11,7 +11,7 @@ from tests.api.server import delivery, ended, start
 
 
 def by_model(html: str, caption: str) -> list[str]:
-    """The first cells of that table, its head among them."""
+    """The first cells of each row of that table, including the head."""
     table = re.search(rf"<caption>{caption}</caption>.*?</table>", html, re.DOTALL)
     assert table is not None
     return re.findall(r"<tr><t[hd][^>]*>([^<]*)<", table[0])

@@ -1,4 +1,4 @@
-"""What every kind of session hands over: its base is recorded, its commits say who did what, its branch is there."""
+"""Results of every kind of session: recorded base, attributed commits and a branch."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +25,7 @@ def here(repository: Path) -> Json:
 
 
 def published(server: Server, session_id: str) -> Json:
-    """The session, once its branch is there."""
+    """The session, once its branch exists."""
 
     def done() -> Json | None:
         found = session(server.client, session_id)
@@ -106,7 +106,7 @@ def test_an_answer_that_changes_nothing_hands_over_nothing(server: Server, repos
 
 
 def test_a_branch_that_is_in_the_way_is_left_alone(server: Server, repository: Path) -> None:
-    """The person's own commit on the branch of a session that goes on: the next result is `…-2`."""
+    """After a person commits on the branch of a running session, the next result is `…-2`."""
     planned = plan(subtask("Docs", 3, 3, checkpoint=True))
     again: Json = {"text": "Wrote the second page now.", "files": {"docs/two.md": "2\n"}}
     replies = {
@@ -171,7 +171,7 @@ def say(server: Server, repository: Path, prompt: str, reply: Json | str, origin
 
 
 def test_a_conversation_goes_on_from_its_last_result(server: Server, repository: Path) -> None:
-    """The second message sees the files and the words of the first; its branch has both."""
+    """The second message sees the files and text of the first; its branch has both."""
     first = say(server, repository, "Write the docs", WROTE, "memory")
     second = say(
         server, repository, "Now the README", {"text": "Wrote a README too.", "files": {"README": "x\n"}}, "memory"

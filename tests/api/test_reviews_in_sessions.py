@@ -1,4 +1,4 @@
-"""Plans that are debated, work and deliveries that are reviewed, through the endpoints (S2; K-24, K-25, K-33)."""
+"""Debated plans, reviewed work and reviewed deliveries over HTTP (S2; K-24, K-25, K-33)."""
 
 import json
 import subprocess
@@ -82,7 +82,7 @@ def test_a_plan_that_is_sent_back_comes_again_as_version_two(client: httpx.Clien
 
 
 def test_a_larger_budget_of_debate_goes_into_the_next_version(client: httpx.Client) -> None:
-    """K-24. The first debate stalls after three of five rounds; the second has the two that are left."""
+    """K-24. The first debate stalls after three of five rounds; the second gets the remaining two."""
     replies: dict[str, list[Any]] = {
         "planner": [PLAN],
         "critic": ["Alpha beta gamma.", "Delta epsilon zeta.", challenge("APPROVE")],
@@ -187,7 +187,7 @@ def test_a_run_out_of_rounds_goes_on_with_the_fix(client: httpx.Client) -> None:
 def test_a_run_that_ends_closes_its_discussions(
     client: httpx.Client, fields: Json, passing: str, endpoint: str
 ) -> None:
-    """K-33: skip or accept is recorded as the decision of the reset; no further step follows."""
+    """K-33: ending the run records skip or accept as the decision, and no further step follows."""
     session_id = start(client, run(**fields))
     discussion = child(client, session_id)
     assert client.post(f"/api/sessions/{session_id}/{endpoint}", json={"reason": "enough"}).status_code == 200
@@ -215,7 +215,7 @@ def test_parent_shows_the_decision_of_its_child(client: httpx.Client) -> None:
 
 
 def test_a_decision_at_the_parent_is_answered_again_under_its_key(client: httpx.Client) -> None:
-    """Also once the parent waits for nothing any more, and bound to a version that has passed."""
+    """Also once the parent waits for nothing, and with an outdated version."""
     session_id = start(client, run(planReview={"enabled": True}))
     child(client, session_id)
     match = f'"{session(client, session_id)["version"]}"'
@@ -337,7 +337,7 @@ def test_a_cancelled_delivery_closes_its_review(client: httpx.Client) -> None:
     ids=["orchestration", "a direct answer", "work that failed", "delivery"],
 )
 def test_where_nothing_is_to_be_discussed_the_events_are_the_same(client: httpx.Client, body: Json, off: Json) -> None:
-    """S2, verification: toggle off = the behaviour of before, event by event."""
+    """S2, verification: with the feature off, all events are as before."""
     stories = []
     for given in (body, body | off):
         session_id = start(client, given)
@@ -379,7 +379,7 @@ def team(folder: Path) -> Path:
 
 
 def test_the_review_of_a_delivery_sees_the_files_as_the_work_has_left_them(tmp_path: Path) -> None:
-    """Behaviour §2.4: a reviewer who can read the workspace reads the one that the work was done in."""
+    """Behaviour §2.4: a reviewer who can read the workspace reads the one with the work."""
     project = tmp_path / "project"
     project.mkdir()
     subprocess.run(["git", "init", "-q", str(project)], check=True)

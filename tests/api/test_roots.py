@@ -1,4 +1,4 @@
-"""Where workspaces may be, and who may name one (contract-2 §15)."""
+"""Allowed roots of workspaces, and who may choose one (contract-2 §15)."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Schemathesis finds nothing: every request that fits the document is taken, and none other."""
+"""Schemathesis finds nothing: exactly the requests that match the document are accepted."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ HOOKS = Path(__file__).parent / "schemathesis" / "hooks.py"
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_document_says_what_is_taken_and_answered(tmp_path: Path, seed: int) -> None:
-    """Needs the package index. The scripted team works on what is started, within the fence."""
+    """Needs the package index. The scripted team works on the started sessions, inside the fence."""
     venv.create(tmp_path / "tool", with_pip=True)
     program = tmp_path / "tool" / "bin"
     install = [program / "python", "-m", "pip", "install", "--quiet", f"schemathesis=={VERSION}"]

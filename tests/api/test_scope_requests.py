@@ -1,4 +1,4 @@
-"""`[scope]` of hansard.toml: what a delivery changed outside of it is recorded, refused, or waits for a person."""
+"""`[scope]` of hansard.toml: changes outside it are recorded, refused, or wait for a person."""
 
 import json
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def begun(server: Server, repository: Path, outside: str, *answers: Json | str, 
 
 
 def asked(server: Server, session_id: str) -> Json:
-    """The open request, as the inbox has it."""
+    """The open request as shown in the inbox."""
     reached(server.client, session_id, "delivery.scope_requested")
     items = server.client.get("/api/decisions", params={"needs": "scope"}).json()["items"]
     return next(item for item in items if item["sessionId"] == session_id)

@@ -29,7 +29,7 @@ ALLOWED: Final = {
 
 
 def needs(method: str, path: str) -> str:
-    """The scope of a route as the contract words it."""
+    """The scope of a route as given in the contract."""
     last = path.rpartition("/")[2]
     if method == "GET" or path.startswith("/api/policies") or path in ("/decisions", "/sessions/{id}"):
         return "read"

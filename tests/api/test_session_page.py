@@ -1,4 +1,4 @@
-"""The page of a session: what every kind shows, live and as of any event, filtered, bounded, in both languages."""
+"""The session page of every kind: live, at any event, filtered, limited in size, in both languages."""
 
 import re
 from typing import Any
@@ -53,7 +53,7 @@ PANELS = {
     "debate": {"head", "overview", "gantt", "failure", "decision", "discussion", "family", "diagram", "inputs"},
 }
 TABS = {"artifacts": "changes", "changes": "changes", "turns": "turns", "worklog": "worklog"}
-"""The tabs of panels that the overview has not."""
+"""The tabs of panels that are not in the overview."""
 
 
 def at(client: TestClient, session_id: str, **query: Any) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def test_a_version_may_be_kept_for_ever_only_under_the_build_that_made_it(client
         assert client.get(path, params=query).headers["cache-control"] == "no-store"
 
 
-# -- what each panel shows ---------------------------------------------------------------------------------------------
+# -- panels ------------------------------------------------------------------------------------------------------------
 
 
 def test_delivery_shows_reviews_budget_and_changes(client: TestClient) -> None:
@@ -287,7 +287,7 @@ def test_a_session_under_review_follows_its_discussion_too(client: TestClient) -
     assert at(client, parent)["follows"] == f"{parent} {child}"
 
 
-# -- what a person may do ----------------------------------------------------------------------------------------------
+# -- commands ----------------------------------------------------------------------------------------------------------
 
 
 def commands(html: str) -> list[str]:
@@ -358,7 +358,7 @@ def test_replay_marks_the_current_and_later_events(client: TestClient) -> None:
     assert listed(client, session_id) == list(range(1, last + 1))
 
 
-# -- tabs: the turns and what they changed -----------------------------------------------------------------------------
+# -- tabs: turns and changes -------------------------------------------------------------------------------------------
 
 
 def test_every_turn_shows_prompt_answer_and_changes(client: TestClient) -> None:
@@ -442,7 +442,7 @@ def test_the_whole_of_a_long_text_is_a_link_away_as_plain_text(client: TestClien
         assert client.get(f"/sessions/{session_id}/raw", params=query).status_code == status
 
 
-# -- hostile words, size, language -------------------------------------------------------------------------------------
+# -- hostile text, size, language --------------------------------------------------------------------------------------
 
 HOSTILE = "</p></li><script>alert(1)</script><img src=x onerror=alert(2)> \" ' {{ 7*7 }} [a](javascript:x) ‮gnp​ | # x"
 

@@ -1,4 +1,4 @@
-"""The drawings of a session's page: every chart whole, the way that was taken, numbers inside their frame."""
+"""The diagrams of the session page: complete charts, the path taken, numbers inside their frame."""
 
 import re
 from importlib.resources import files
@@ -64,7 +64,7 @@ Box = tuple[float, float, float, float]
 
 
 def _box(told: str, at: tuple[int, int]) -> Box:
-    """Words of ten pixels, as wide as they are in a wide font."""
+    """Text of ten pixels, as wide as in a wide font."""
     width = sum(10.0 if letter > "\u1100" else 6.0 for letter in told)
     return at[0], at[1] - 8, at[0] + width, at[1] + 2
 

@@ -1,4 +1,4 @@
-"""What panels tell people: what is left, what a decision follows, how a validation went, who no longer runs."""
+"""Panels: remaining budget, suggested decisions, validation results, and stopped agents."""
 
 import json
 import re
@@ -25,7 +25,7 @@ def words_of(html: str) -> str:
     return " ".join(Seen(re.sub(r"(</(?:dt|dd|td|th|h3|li|p)>)", r" \1", html)).text.split())
 
 
-# -- what is left ------------------------------------------------------------------------------------------------------
+# -- remaining budget --------------------------------------------------------------------------------------------------
 
 
 def test_the_iterations_left_are_those_besides_the_one_that_runs_as_of_any_event(client: TestClient) -> None:
@@ -56,7 +56,7 @@ def test_nothing_is_left_where_the_next_iteration_could_not_begin(client: TestCl
 
 
 def test_burn_down_ends_at_the_remaining_budget(client: TestClient) -> None:
-    """The line goes from all six iterations to the four that are left."""
+    """The line goes from all six iterations to the remaining four."""
     drawn = panel(client, two_iterations(client), "budget")
     line = re.search(r'd="M([^"]+)" class="line is-iterations"', drawn)
     assert line is not None

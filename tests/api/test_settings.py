@@ -1,4 +1,4 @@
-"""Settings from the environment: what counts as set, the end of the log, and who is let in (contract §1)."""
+"""Settings from the environment: empty values, the log's location, and access (contract §1)."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ SHOULD = "should be sqlite:///path or postgresql://user:password@host/database"
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A home and a working directory of their own, and no settings."""
+    """A separate home and working directory, without settings."""
     for name in Settings.model_fields:
         monkeypatch.delenv(f"HANSARD_{name.upper()}", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -23,7 +23,7 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", Settings.model_fields)
 def test_an_empty_variable_is_one_that_is_not_set(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """As compose files write it: `HANSARD_TEAM=`."""
+    """As in compose files: `HANSARD_TEAM=`."""
     monkeypatch.setenv(f"HANSARD_{name.upper()}", "")
     assert Settings() == Settings.model_construct(database=Settings().database)
     assert Settings().model_fields_set == set()

@@ -1,4 +1,4 @@
-"""The keys of a log, and the file that they may come from."""
+"""The keys of a log, and the file they may be imported from."""
 
 from contextlib import closing
 from pathlib import Path

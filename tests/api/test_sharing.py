@@ -1,4 +1,4 @@
-"""Ten tabs of one session cost hardly more than one: what they ask for at once is made once."""
+"""Ten tabs of one session cost little more than one: concurrent requests share one computation."""
 
 import asyncio
 import threading
@@ -11,7 +11,7 @@ from domain.values.base import Unknown
 
 
 class Making:
-    """Counts what is made; holds it up until everybody has asked."""
+    """Counts computations, and delays them until all requests have arrived."""
 
     def __init__(self, answer: str = "answer") -> None:
         self.count, self._answer, self.asked = 0, answer, threading.Event()
@@ -23,7 +23,7 @@ class Making:
 
 
 def asked(*questions: tuple[int, str], make: Callable[[], str], at_once: bool = True) -> list[str | BaseException]:
-    """The answers to (head, key), asked together or one after the other."""
+    """The answers to (head, key), requested together or one after another."""
 
     async def scene() -> list[str | BaseException]:
         shared = Shared()

@@ -1,4 +1,4 @@
-"""The server's end: at once, politely, and with nothing half done (P28)."""
+"""Server shutdown: immediate, graceful, and with nothing half done (P28)."""
 
 import asyncio
 import socket
@@ -11,7 +11,7 @@ from tests.api.listening import SCENARIO, Listener, filled, path
 from tests.api.server import PATIENCE, Server, delivery, serving, session, start
 
 GENEROUS = 2.0
-"""Seconds; the benchmarks hold it to one."""
+"""Seconds; the benchmarks allow one."""
 
 
 @pytest.fixture(scope="module")
@@ -23,13 +23,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 async def ending(server: Server, session_id: str, *, readers: int, lazy: int) -> tuple[float, list[str]]:
-    """How long the end takes with so many streams open; what those that read were told."""
+    """Seconds to shut down with this many open streams, and the data the readers got."""
     asleep = [await Listener.open(server.port, "/api/events", reads=False) for _ in range(lazy)]
     listeners = [await Listener.open(server.port, path(session_id)) for _ in range(readers - 1)]
     for listener in listeners:
         await listener.has(3)
     listeners.append(await Listener.open(server.port, "/api/events"))
-    await listeners[-1].has(800)  # by then those who came before are as far as they get
+    await listeners[-1].has(800)  # by then the earlier clients have read all they can
     took = await asyncio.to_thread(server.stop)
     for listener in listeners:
         await listener.ended()
@@ -43,8 +43,8 @@ async def ending(server: Server, session_id: str, *, readers: int, lazy: int) ->
     ("readers", "lazy"), [pytest.param(50, 0, id="all read"), pytest.param(10, 10, id="half of them take nothing")]
 )
 def test_streams_end_politely_and_at_once(server: Server, readers: int, lazy: int) -> None:
-    """Who reads is asked to come back in a second, and has the last chunk; who takes nothing of 5 MB is cut, and holds
-    up nobody. The process ends with 0."""
+    """Readers get the last chunk and are asked to reconnect in a second; clients that do not read their
+    5 MB are cut and delay no others. The process exits with 0."""
     session_id = start(server.client, delivery(scenario=SCENARIO))
     took, told = asyncio.run(ending(server, session_id, readers=readers, lazy=lazy))
     server.start()
@@ -53,7 +53,7 @@ def test_streams_end_politely_and_at_once(server: Server, readers: int, lazy: in
 
 
 def test_a_command_on_its_way_is_answered(server: Server) -> None:
-    """Its head is with the server when that is told to end, its body comes afterwards; streams are gone by then."""
+    """The request head arrives before the shutdown, the body after it, when the streams are gone."""
     session_id = start(server.client, delivery(scenario=SCENARIO))
     body = b'{"addMinutes": 1, "reason": "last words"}'
 

@@ -1,4 +1,4 @@
-"""Clients that take their time with a request cost a connection for so long and no longer (P25)."""
+"""Clients that send a request too slowly lose their connection after a limit (P25)."""
 
 import json
 import socket
@@ -19,7 +19,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def answer_to(server: Server, *parts: bytes) -> bytes:
-    """All that comes back until the server closes the connection."""
+    """Everything received until the server closes the connection."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as line:
         for part in parts:
             line.sendall(part)
@@ -30,7 +30,7 @@ def answer_to(server: Server, *parts: bytes) -> bytes:
 
 
 def problem(answer: bytes, status: int) -> str:
-    """What the only answer of a connection says, which has to be a problem and the last word (RFC 9457)."""
+    """The problem in the only answer on a connection, after which it closes (RFC 9457)."""
     head, _, body = answer.partition(b"\r\n\r\n")
     first, *lines = head.decode().split("\r\n")
     headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
@@ -106,7 +106,7 @@ def test_request_head_that_is_too_large_gets_431(server: Server, parts: tuple[by
 
 
 def test_requests_may_follow_each_other_without_waiting(server: Server) -> None:
-    """What does not end well behind a request that is whole takes nothing from its answer."""
+    """Invalid bytes after a complete request do not affect its answer."""
     one = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"
     body = b'{"text": "' + b"y" * 200_000 + b'"}'
     long = HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body
@@ -124,7 +124,7 @@ def test_an_offer_of_another_protocol_is_passed_over(server: Server) -> None:
 
 @pytest.mark.parametrize("head", [HEAD, FORM], ids=["body", "form"])
 def test_a_body_that_is_announced_too_large_is_not_waited_for(server: Server, head: bytes) -> None:
-    """Whoever asks first is not told to go on."""
+    """A client that asks first gets no 100 Continue."""
     answer = answer_to(server, head + b"Expect: 100-continue\r\nContent-Length: 3145729\r\n\r\n")
     assert problem(answer, 413).endswith(" bytes.")
 
@@ -136,7 +136,7 @@ def test_expect_continue_is_answered(server: Server) -> None:
 
 
 def test_slow_or_leaving_clients_are_not_logged(server: Server) -> None:
-    """Each leaves in the midst of a body or form, or is sent away; then the server is asked once more."""
+    """Each client leaves in the middle of a body or form, or is refused; the server still answers."""
     for head in (HEAD, FORM):
         with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as line:
             line.sendall(head + b"Content-Length: 50\r\n\r\n{")
@@ -163,7 +163,7 @@ def test_a_body_in_pieces_that_comes_in_time_is_read(server: Server) -> None:
 
 
 def test_a_stream_stays_open(server: Server) -> None:
-    """What is open for long is the answer, not the request: five times the patience later the next event comes."""
+    """The answer may stay open, unlike the request: the next event arrives five times the limit later."""
     late = {"replies": {"planner": [{"text": "a plan", "delayMs": 2_000}]}}
     session_id = start(server.client, delivery(scenario=late))
     with server.client.stream(
@@ -174,7 +174,7 @@ def test_a_stream_stays_open(server: Server) -> None:
 
 
 def test_the_others_are_served(server: Server) -> None:
-    """A hundred that never finish their head, and one that does."""
+    """A hundred clients never finish their request head, and one does."""
     slow = [socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) for _ in range(100)]
     try:
         for line in slow:

@@ -1,4 +1,4 @@
-"""The form that starts a session: its fields, what fills them, what it sends, and the command that says the same."""
+"""The start form: its fields, presets, request, and the equivalent command."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""A start takes what it needs and no more: which modules a server and a command never import, or only later."""
+"""Startup imports: modules that a server or command never imports, or imports later."""
 
 import os
 import subprocess
@@ -26,7 +26,7 @@ SERVER = ("uvicorn", "adapters.turns.worker", "projections.record.mirror")
 
 
 def imported(statement: str, folder: Path) -> set[str]:
-    """The modules that a fresh Python has after the statement."""
+    """The modules loaded by a new Python process after the statement."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("HANSARD_")}
     told = subprocess.run(
         [sys.executable, "-c", f"{statement}\nimport sys\nprint('\\nmodules', *sys.modules)"],
@@ -62,7 +62,7 @@ def test_unneeded_modules_are_not_imported(statement: str, spared: tuple[str, ..
 
 @pytest.mark.parametrize("reading", [("list",), ("inbox",), ("show", "delivery-1"), ("show", "latest")])
 def test_views_that_are_up_to_date_are_read_without_a_server_inside(reading: tuple[str, ...], tmp_path: Path) -> None:
-    """Two processes: the first one folds the views, and keeps the answer."""
+    """Two processes: the first folds the views and stores the answer."""
     stage = Stage(tmp_path)
     stage.delivers()
     stage.store.close()
@@ -85,7 +85,7 @@ def test_views_that_are_up_to_date_are_read_without_a_server_inside(reading: tup
 
 @pytest.mark.parametrize("reading", [("explain", "delivery-1"), ("report", "budgets", "--json")])
 def test_commands_about_the_past_need_no_application(reading: tuple[str, ...], tmp_path: Path) -> None:
-    """They ask the reader, which has no pages, no commands and no description of itself."""
+    """They use the read-only application, without pages, commands and OpenAPI document."""
     stage = Stage(tmp_path)
     stage.delivers()
     stage.store.close()
@@ -94,7 +94,7 @@ def test_commands_about_the_past_need_no_application(reading: tuple[str, ...], t
 
 
 def test_a_server_answers_while_its_views_are_folded_again(tmp_path: Path) -> None:
-    """After an upgrade: commands and single sessions at once; lists say when to come again, and are never half."""
+    """After an upgrade, commands and single sessions work at once; lists ask to retry and are never partial."""
     with inside(tmp_path, work=False) as client:
         ids = [start(client) for _ in range(3)]
     settings = Settings(auth="off", database=f"sqlite:///{tmp_path / 'hansard.db'}", data_dir=tmp_path / "node")

@@ -32,12 +32,12 @@ from projections.follow import Follower
 from tests.api.server import PATIENCE, Json, Server, delivery, ended, events, inside, serving, session, start, until
 
 SILENT = delivery({"planner": [{"text": "late", "delayMs": 86_400_000}]})
-"""A team that says nothing for a day: the session stays at version 3."""
+"""A team that does not answer for a day: the session stays at version 3."""
 
 
 @dataclass(frozen=True)
 class Message:
-    """What came between two empty lines."""
+    """A message: the lines between two empty lines."""
 
     event: str = ""
     id: int | None = None
@@ -51,7 +51,7 @@ class Message:
 
 
 def message(lines: list[str]) -> Message:
-    """The fields of a block of lines, by the rules of the standard."""
+    """Parse a block of lines by the rules of the standard."""
     found: dict[str, list[str]] = {}
     for line in lines:
         name, _, value = line.partition(":")
@@ -67,7 +67,7 @@ def message(lines: list[str]) -> Message:
 
 
 class Stream:
-    """One connection to an event stream, for so many seconds."""
+    """One connection to an event stream, open for at most this many seconds."""
 
     def __init__(self, server: Server, path: str, *, last: int | str | None = None, seconds: float = PATIENCE) -> None:
         self._line = http.client.HTTPConnection("127.0.0.1", server.port, timeout=seconds)
@@ -107,7 +107,7 @@ class Stream:
         self._line.close()
 
     def reset(self) -> None:
-        """Leave without a word: the server's next packet meets nobody (RST)."""
+        """Disconnect abruptly: the server's next packet gets an RST."""
         line = self._line.sock
         if line is not None:
             line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -126,7 +126,7 @@ def path(session_id: str, query: str = "") -> str:
 
 
 def take(stream: Stream, count: int) -> list[Message]:
-    """The next events; the time-out of the connection says when to give up."""
+    """The next events, limited by the connection's timeout."""
     found = []
     for event in stream.events():
         found.append(event)
@@ -150,11 +150,11 @@ def head(server: Server) -> int:
     return int(server.client.get("/readyz").json()["head"])
 
 
-# -- what a stream says --------------------------------------------------------------------------------------------
+# -- content of a stream -------------------------------------------------------------------------------------------
 
 
 def test_stream_sends_history_then_live_events_then_the_end(server: Server) -> None:
-    """Each event once, with the same words as in the JSON page; `id` is its position."""
+    """Each event once, with the same text as in the JSON page; `id` is its position."""
     session_id = start(server.client, SILENT)
     with Stream(server, path(session_id)) as stream:
         assert (stream.status, stream.kind) == (200, "text/event-stream; charset=utf-8")
@@ -187,7 +187,7 @@ def test_a_stream_does_not_end_while_a_failed_session_can_go_on(server: Server, 
     assert ended(server.client, session_id)["status"] == "failed"
     with Stream(server, path(session_id, "?after=1")) as stream:
         take(stream, len(events(server.client, session_id)) - 1)
-        assert next(stream.messages()).comment  # a sign of life
+        assert next(stream.messages()).comment  # a heartbeat
 
 
 def test_a_stream_of_an_exhausted_delivery_goes_on_after_an_extension(server: Server) -> None:
@@ -215,7 +215,7 @@ def test_after_counts_versions_of_a_session_and_positions_of_the_log(server: Ser
 
 
 def test_last_event_id_beats_after(server: Server) -> None:
-    """A browser that reconnects repeats the query it began with."""
+    """A reconnecting browser repeats its first query."""
     session_id = start(server.client, SILENT)
     recorded = events(server.client, session_id)
     for query in ("?after=0", "?after=1", "?after=3"):
@@ -260,7 +260,7 @@ def test_the_log_can_be_followed_by_kind_and_type(server: Server) -> None:
     ids=str,
 )
 def test_accept_header_chooses_the_event_stream(server: Server, accept: list[str], streamed: bool) -> None:
-    """RFC 9110 §12.5.1: what weighs 0 is not accepted, what weighs more is preferred."""
+    """RFC 9110 §12.5.1: weight 0 is not acceptable, and a higher weight is preferred."""
     for place in (path(start(server.client, SILENT)), "/api/events"):
         answer = server.client.head(place, headers=[("Accept", line) for line in accept])
         assert answer.status_code == 200
@@ -277,7 +277,7 @@ def test_an_id_that_is_no_position_is_400(server: Server, last: str) -> None:
 
 
 def test_an_id_above_the_head_waits(server: Server) -> None:
-    """Nothing up to it is told, whatever happens; what comes behind it is."""
+    """Events up to the id are never sent; later ones are."""
     session_id = start(server.client, SILENT)
     above = head(server) + 5
     with Stream(server, path(session_id), last=above) as stream, Stream(server, "/api/events", last=above) as whole:
@@ -295,7 +295,7 @@ def test_a_version_above_the_newest_waits(server: Server) -> None:
 
 
 def test_silent_stream_sends_heartbeats(server: Server) -> None:
-    """`HANSARD_SSE_HEARTBEAT_SECONDS` is 0.1 here: a comment, which no client takes for an event."""
+    """`HANSARD_SSE_HEARTBEAT_SECONDS` is 0.1 here. A heartbeat is a comment, not an event."""
     session_id = start(server.client, SILENT)
     with Stream(server, path(session_id)) as stream:
         take(stream, 3)
@@ -376,7 +376,7 @@ def _whole_log(server: Server) -> list[Json]:
 
 
 def fill(folder: Path, count: int) -> tuple[str, str]:
-    """A log of two silent sessions with so many events in turns, the first of them cancelled; their ids."""
+    """A log of two silent sessions with this many alternating events, the first cancelled; their ids."""
     store = open_store(f"sqlite:///{folder / 'hansard.db'}")
     writer = Writer(store, Clock())
     ids = ("delivery-first", "delivery-second")
@@ -396,8 +396,8 @@ def fill(folder: Path, count: int) -> tuple[str, str]:
 
 @pytest.mark.parametrize(("views", "count"), [("behind", 3), ("gone", 700)])
 def test_a_stream_does_not_depend_on_how_far_the_views_are(tmp_path: Path, views: str, count: int) -> None:
-    """After a crash the views may stand behind the log; a stream tells the log all the same, over many pages, also
-    from a server that saw none of it happen."""
+    """After a crash the views may be behind the log; a stream still sends the whole log, over many pages,
+    even from a server that recorded none of it."""
     first, second = fill(tmp_path, count)
     if views == "behind":
         fold(tmp_path)
@@ -421,7 +421,7 @@ def test_a_stream_does_not_depend_on_how_far_the_views_are(tmp_path: Path, views
 def test_client_behind_the_hub_reads_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The newest events are kept encoded, eight of them here; a client may begin before, among, or behind them."""
+    """The hub caches the newest events, eight here; a client may start before, among or after them."""
     monkeypatch.setattr("api.node.hub.KEPT", 8)
     with inside(tmp_path) as client:
         session_id = start(client, delivery())
@@ -451,7 +451,7 @@ def fill_more(folder: Path, count: int) -> None:
 
 
 def test_a_stream_goes_on_over_a_crash_of_the_server(server: Server) -> None:
-    """Every life of the server is one connection; none misses what an earlier one committed."""
+    """One connection per start of the server; none misses events committed earlier."""
     session_id = start(server.client, SILENT)
     told: list[int] = []
     last: int | None = None
@@ -473,7 +473,7 @@ def test_a_stream_goes_on_over_a_crash_of_the_server(server: Server) -> None:
 
 
 def test_client_that_does_not_read_delays_no_other(tmp_path: Path) -> None:
-    """And misses nothing once it reads again, within two heartbeats, which are 15 s here."""
+    """It misses nothing once it reads again within two heartbeats, which are 15 s here."""
     long = {"addMinutes": 1, "reason": "x" * 1_900}
     with serving(tmp_path) as server:
         session_id = start(server.client, SILENT)
@@ -506,7 +506,7 @@ def _clients(server: Server) -> float:
 
 @pytest.mark.alone
 def test_server_shutdown_ends_streams_at_once(server: Server) -> None:
-    """Every stream ends between two messages, asking to come back in a second; a new life tells the rest."""
+    """Every stream ends between two messages and asks to reconnect in a second; the restarted server sends the rest."""
     session_id = start(server.client, SILENT)
     with contextlib.ExitStack() as stack:
         streams = [stack.enter_context(Stream(server, path(session_id))) for _ in range(20)]
@@ -521,7 +521,7 @@ def test_server_shutdown_ends_streams_at_once(server: Server) -> None:
         assert [found.id for found in take(stream, 1)] == [newest]
 
 
-# -- hostile words -------------------------------------------------------------------------------------------------
+# -- hostile text --------------------------------------------------------------------------------------------------
 
 FORGERIES = (
     "\n\nid: 999999\ndata: {}\n\n",
@@ -536,7 +536,7 @@ FORGERIES = (
 
 
 def test_text_cannot_forge_a_message(server: Server) -> None:
-    """Not in the history, not live, not by an agent, not in a reason."""
+    """Neither in the history nor live, neither from an agent nor in a reason."""
     with Stream(server, f"/api/events?after={head(server)}") as whole:
         for words in FORGERIES:
             body = delivery({"planner": [words]}, task=f"x{words}", title=words)

@@ -1,4 +1,4 @@
-"""Many clients of one log: what they cost is what they are sent; who is slow hurts only itself (P25)."""
+"""Many clients of one log: they cost only what they are sent, and slow ones delay no others (P25)."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ A, B = Interest("delivery-a"), Interest("delivery-b")
 
 
 class Wire:
-    """Takes what it is given, unless it is full."""
+    """A connection that accepts data until it is full."""
 
     def __init__(self, *, full: bool = False) -> None:
         self.full, self.taken, self.was_cut = full, list[bytes](), asyncio.Event()
@@ -55,7 +55,7 @@ async def happened(hub: Hub, *page: Recorded) -> None:
 
 @pytest.fixture
 def encoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The positions of what was encoded."""
+    """The positions of the encoded events."""
     found: list[int] = []
     of = SseFrame.of
 
@@ -68,7 +68,7 @@ def encoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_an_event_is_encoded_once_and_its_bytes_are_shared(encoded: list[int]) -> None:
-    """Three clients of the session, two of the log: two pieces, each one object."""
+    """Three clients of a session and two of the log share two pieces, each a single object."""
 
     async def scene() -> tuple[list[Wire], list[Wire]]:
         hub = Hub(15.0)
@@ -89,7 +89,7 @@ def test_an_event_is_encoded_once_and_its_bytes_are_shared(encoded: list[int]) -
 
 
 def test_only_requested_events_are_encoded(encoded: list[int]) -> None:
-    """Who joins meanwhile gets what is encoded up to the first event that is not."""
+    """A client that joins gets the encoded events up to the first missing one, and reads the rest from the log."""
 
     async def scene() -> list[Piece | None]:
         hub = Hub(15.0)
@@ -125,7 +125,7 @@ def test_only_waiting_clients_are_woken() -> None:
 
 
 def test_client_that_cannot_be_pushed_to_is_woken() -> None:
-    """A full wire, a client that is busy, one that is behind, and one whose session has ended."""
+    """A full connection, a busy client, one that is behind, and one whose session has ended."""
 
     async def scene() -> list[tuple[int, bool, int]]:
         hub = Hub(15.0)
@@ -145,7 +145,7 @@ def test_client_that_cannot_be_pushed_to_is_woken() -> None:
 
 
 def test_the_hub_keeps_a_bounded_number_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Room for three events here: who is further behind has to read the log."""
+    """Room for three events here: clients further behind read the log."""
     size = len(SseFrame.of(recorded(10)).data)
     monkeypatch.setattr("api.node.hub.KEPT_BYTES", 3 * size)
 
@@ -160,7 +160,7 @@ def test_the_hub_keeps_a_bounded_number_of_bytes(monkeypatch: pytest.MonkeyPatch
 
 
 def test_evicted_events_are_read_from_the_log_once() -> None:
-    """Five clients at the same place: one search, which also answers the next one."""
+    """Five clients at the same position cause one search, which also serves the next one."""
     searches: list[int] = []
 
     def search() -> list[Piece]:
@@ -188,7 +188,7 @@ def test_chunks_are_small_and_complete(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_stalled_connection_is_cut_after_two_heartbeats() -> None:
-    """The third beat ends it; who only rests is told that the line lives, as often as the heart beats."""
+    """The third heartbeat ends it; an idle client gets every heartbeat."""
 
     async def scene() -> tuple[bool, bool]:
         hub = Hub(0.01)
@@ -203,7 +203,7 @@ def test_stalled_connection_is_cut_after_two_heartbeats() -> None:
 
 
 def test_delayed_loop_says_goodbye_before_it_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The time for the last message is over before anybody could be sent it: only who takes nothing is cut."""
+    """The time for the last message ends before any could be sent; only clients that do not read are cut."""
     monkeypatch.setattr("api.node.hub.LEAVE_SECONDS", 0.01)
 
     async def scene() -> tuple[bool, bool, bool]:
@@ -237,7 +237,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def extend(server: Server, session_id: str, count: int) -> list[int]:
-    """The positions of so many more events."""
+    """Record this many more events; return their positions."""
     body = {"addMinutes": 1, "reason": "more"}
     found = []
     for _ in range(count):
@@ -253,7 +253,7 @@ def clients(server: Server) -> float:
 
 
 async def listening(server: Server, places: list[str], act: Callable[[], list[int]], *, already: int) -> list[str]:
-    """What clients of these places are told while something happens that has these positions."""
+    """The data that clients with these interests get while events with these positions are recorded."""
     listeners = [await Listener.open(server.port, place) for place in places]
     try:
         for listener in listeners:
@@ -269,7 +269,7 @@ async def listening(server: Server, places: list[str], act: Callable[[], list[in
 
 
 def test_fifty_clients_get_the_same_events(server: Server) -> None:
-    """Half of them follow the session, half the log: history, then what happens."""
+    """Half of them follow the session, half the log: first history, then live events."""
     session_id = start(server.client, delivery(scenario=SCENARIO))
     until(lambda: _version(server, session_id) == 3, what="the planner's turn")
     begin = server.client.get("/readyz").json()["head"] - 3
@@ -280,7 +280,7 @@ def test_fifty_clients_get_the_same_events(server: Server) -> None:
 
 
 def test_old_client_gets_the_same_answer_without_chunks(server: Server) -> None:
-    """HTTP/1.0 knows none: its stream ends with the connection."""
+    """HTTP/1.0 has no chunks: the stream ends with the connection."""
     session_id = start(server.client, delivery(scenario=SCENARIO))
 
     async def scene() -> str:
@@ -299,7 +299,7 @@ def test_old_client_gets_the_same_answer_without_chunks(server: Server) -> None:
 
 
 def test_client_that_never_reads_is_cut_and_can_resume(server: Server) -> None:
-    """Ten take nothing of 5 MB. The eleventh misses nothing meanwhile; they are gone after a few heartbeats."""
+    """Ten clients do not read their 5 MB and are cut after a few heartbeats; the eleventh misses nothing."""
     until(lambda: clients(server) == 0, what="clients of other tests to go")
     session_id = start(server.client, delivery(scenario=SCENARIO))
     until(lambda: _version(server, session_id) == 3, what="the planner's turn")

@@ -1,4 +1,4 @@
-"""Decisions of a team over HTTP: votes, who may decide, what was seen, and what forks and cancellations may not."""
+"""Team decisions over HTTP: votes, approvers, the version seen, and limits of forks and cancellations."""
 
 import hashlib
 import re
@@ -41,7 +41,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 
 
 def waits(client: TestClient, **fields: Any) -> Json:
-    """A review that Ada started and that waits for its decision."""
+    """A review started by Ada that waits for its decision."""
     body = {"kind": "review", "subject": "it reads lines", "scenario": {"replies": {}}, **fields}
     name = client.post("/api/sessions", json=body).json()["sessionId"]
     return reached(client, name, "waiting_for_decision")

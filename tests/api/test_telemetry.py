@@ -1,4 +1,4 @@
-"""Traces and metrics: made from the record, continued from the caller's, and nothing of it where nobody asks for it."""
+"""Traces and metrics: built from the log, continuing the caller's trace, and off by default."""
 
 import gzip
 import subprocess
@@ -20,7 +20,7 @@ PARENT = f"00-{TRACE}-b7ad6b7169203331-01"
 
 
 class Watched:
-    """A telemetry whose spans and figures stay in memory."""
+    """Telemetry that keeps its spans and figures in memory."""
 
     def __init__(self, client: TestClient) -> None:
         from opentelemetry.sdk.metrics.export import InMemoryMetricReader

@@ -1,4 +1,4 @@
-"""A finished turn on its page: the prompt in its parts, what the agent said and did step by step, its attempts."""
+"""The page of a finished turn: the prompt in parts, the agent's steps, and the attempts."""
 
 import json
 import re
@@ -34,7 +34,7 @@ def turn(client: TestClient, name: str, number: int = 1, **query: Any) -> str:
 
 
 def steps(html: str) -> list[str]:
-    """The steps in order, as words."""
+    """The steps in order, as text."""
     [story] = re.findall(r'<ol class="story">(.*?)</ol>', html, re.DOTALL)
     return [words_of(step) for step in re.split(r"(?=<li class=)", story) if step.strip()]
 
@@ -43,7 +43,7 @@ def planned(*activity: dict[str, Any], text: str = "A plan.") -> dict[str, Any]:
     return delivery({"planner": [{"text": text, "activity": list(activity)}]})
 
 
-# -- what it did -------------------------------------------------------------------------------------------------------
+# -- activity ----------------------------------------------------------------------------------------------------------
 
 
 def test_messages_tools_with_their_output_and_thoughts_are_in_order(client: TestClient) -> None:
@@ -148,7 +148,7 @@ def test_the_steps_of_a_program_are_read_from_what_it_printed(tmp_path: Path, st
         name = start(client, body)
         until(lambda: only(events(client, name), "turn.answered"), what="the plan", seconds=60)
         html = turn(client, name)
-        if not stream:  # all that it printed is the reply
+        if not stream:  # everything it printed is the reply
             assert 'class="story"' not in html and "Looked at the code. A plan." in words_of(html)
         else:
             told = steps(html)
@@ -166,7 +166,7 @@ def test_an_answer_that_is_only_json_is_shown_in_lines(client: TestClient) -> No
     assert "<code>{\n  &quot;goals&quot;: [" in turn(client, name).replace('"goals"', "&quot;goals&quot;")
 
 
-# -- what it was asked -------------------------------------------------------------------------------------------------
+# -- prompt ------------------------------------------------------------------------------------------------------------
 
 
 def test_prompt_is_shown_in_parts_with_new_ones_open(client: TestClient) -> None:

@@ -1,4 +1,4 @@
-"""A flipped bit in the views is found by `verify`, or changes nothing in what they show."""
+"""A flipped bit in the views is found by `verify`, or has no visible effect."""
 
 import random
 import sqlite3
@@ -35,7 +35,7 @@ def shown(path: Path) -> bytes:
 
 
 def silent(log: Path, views: Path, seed: int, count: int) -> tuple[int, list[int]]:
-    """How many flips were found, and which changed something silently."""
+    """The number of detected flips, and those that changed something silently."""
     content, before, chance = views.read_bytes(), shown(views), random.Random(seed)  # noqa: S311 - the same again
     used = [place for place, byte in enumerate(content) if byte]
     found, missed = 0, []

@@ -1,4 +1,4 @@
-"""Who is asked: the agents that a session names, whatever other processes work on the same log (K-36)."""
+"""A session uses the agents it names, whatever other processes work on the same log (K-36)."""
 
 from pathlib import Path
 
@@ -11,21 +11,21 @@ SAYS = 'adapter = "scripted"\nsettings = {{ scenario = {{ replies = {{ planner =
 
 
 def team(folder: Path, name: str) -> Path:
-    """One agent for everything, who plans `The plan of <name>.`"""
+    """One agent for all roles, whose plan is `The plan of <name>.`"""
     path = folder / f"{name}.toml"
     path.write_text(AGENT.format(name=name, adapter=SAYS.format(words=f"The plan of {name}.")))
     return path
 
 
 def waits(client: TestClient, session_id: str) -> Json:
-    """The only turn that the session waits for."""
+    """The session's only open turn."""
     session = client.get(f"/api/sessions/{session_id}").json()["session"]
     [turn] = session["outstandingTurns"]
     return dict(turn)
 
 
 def worked_on(client: TestClient) -> None:
-    """Another session, started now, has come to its end: whoever works has had a look at what waits."""
+    """Run another session to its end, so that every worker has looked for open turns."""
     session_id = start(client, delivery())
     until(
         lambda: client.get(f"/api/sessions/{session_id}").json()["session"]["status"] in ("success", "failed"),
@@ -34,7 +34,7 @@ def worked_on(client: TestClient) -> None:
 
 
 def planned(client: TestClient, session_id: str) -> str:
-    """What the planner said, as soon as it has."""
+    """The planner's answer, once it is there."""
     events = f"/api/sessions/{session_id}/events"
     answered = until(
         lambda: next((e for e in client.get(events).json()["items"] if e["type"] == "turn.answered"), None),
@@ -61,7 +61,7 @@ def test_no_other_agent_replaces_the_one_that_a_session_names(tmp_path: Path) ->
 
 
 def test_first_team_takes_a_session_without_a_team(tmp_path: Path) -> None:
-    """A session that was started without a team, but not worked on, is the first team's that comes."""
+    """The first team to arrive takes a session that was started without a team."""
     with inside(tmp_path, work=False) as client:
         session_id = start(client, delivery(scenario=None))
     with inside(tmp_path, team=team(tmp_path, "Ada")) as client:

@@ -1,4 +1,4 @@
-"""A folder that nobody could work in is refused at the endpoint, before anybody is asked or paid, by every endpoint."""
+"""Every endpoint refuses an unusable folder before any agent runs."""
 
 import subprocess
 from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ def client(tmp_path: Path) -> Iterator[TestClient]:
 
 
 def refused(client: httpx.Client, folder: Path, path: str = "/api/sessions", **body: Any) -> str:
-    """Why; nothing was started."""
+    """The reason of the refusal; nothing was started."""
     answer = client.post(path, json={**body, "workspace": str(folder)})
     assert answer.status_code == 422, answer.text
     [error] = answer.json()["errors"]
@@ -81,7 +81,7 @@ def test_unusable_workspace_is_refused_with_a_hint(
 
 
 def test_a_log_that_is_kept_in_the_folder_itself_is_no_part_of_the_work(client: TestClient, tmp_path: Path) -> None:
-    """Neither is it counted, nor copied, nor taken for what an agent has written."""
+    """It is neither counted nor copied nor taken as an agent's work."""
     body = delivery({"dev": [{"text": "done", "files": {"src/login.py": "x = 1\n"}}]}, workspace=str(tmp_path / "data"))
     session_id = start(client, body)
     assert ended(client, session_id)["status"] == "success"

@@ -1,4 +1,4 @@
-"""What a page owes to those who cannot see it, or not well: names, headings, landmarks, contrast. Asked of the page."""
+"""Accessibility checks that run in the page: names, headings, landmarks and contrast."""
 
 from itertools import pairwise
 
@@ -67,11 +67,11 @@ FAINT = """() => {
     .map(([value, element]) =>
       `${value.toFixed(2)} ${element.tagName}.${element.className}: ${element.textContent.trim().slice(0, 40)}`);
 }"""
-"""Words that stand out from their ground by less than 4.5 to 1 (WCAG 1.4.3, AA)."""
+"""Text with a contrast below 4.5 to 1 (WCAG 1.4.3, AA)."""
 
 
 def faults(page: Page) -> list[str]:
-    """What is wrong with the page as it is now, each in words; nothing is as it should be."""
+    """The problems of the current page as text; an empty list if there are none."""
     found = [f"no name: {each}" for each in page.evaluate(NAMELESS)]
     found += [f"no landmark: {each}" for each in page.evaluate(LANDMARKS)]
     found += [f"an id twice: {each}" for each in page.evaluate(TWICE)]

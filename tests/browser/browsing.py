@@ -1,4 +1,4 @@
-"""Tabs of a real browser that write down whatever a page says that no page should."""
+"""Tabs of a real browser that record errors and other unexpected output of pages."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ ARGUMENTS = (
     "--process-per-site",
 )
 PATIENCE_MS = 10_000
-"""Milliseconds after which something that should have been shown has not."""
+"""Milliseconds to wait for something to be shown."""
 
 _VIOLATIONS = """addEventListener("securitypolicyviolation", (event) =>
   console.error(`CSP: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`));"""
@@ -31,7 +31,7 @@ _HIDE = """(hidden) => {
 
 
 class Browsing:
-    """A profile of a browser at one site. `said` is what its pages wrote to the console, threw, or asked in dialogs."""
+    """A browser profile at one site. `said` has console output, exceptions and dialogs of its pages."""
 
     def __init__(self, context: BrowserContext, url: str) -> None:
         self.url, self.context = url, context
@@ -40,7 +40,7 @@ class Browsing:
         context.add_init_script(_VIOLATIONS)
 
     def tab(self, path: str) -> Page:
-        """A new tab that shows this page, with its script at work."""
+        """A new tab with this page, once its script runs."""
         page = self.context.new_page()
         page.on("console", self._heard)
         page.on("pageerror", self._thrown)
@@ -49,12 +49,12 @@ class Browsing:
         return page
 
     def forgive(self, pattern: str) -> None:
-        """What a test brings about on purpose, a refusal for one, may be said; it must have been."""
+        """Expect and remove output that a test causes on purpose, such as a refusal."""
         assert [words for words in self.said if re.search(pattern, words)], (pattern, self.said)
         self.overlook(pattern)
 
     def overlook(self, pattern: str) -> None:
-        """What may be said or not, as chance has it."""
+        """Remove output that may or may not occur."""
         self.said = [words for words in self.said if not re.search(pattern, words)]
 
     def _heard(self, message: ConsoleMessage) -> None:
@@ -71,7 +71,7 @@ class Browsing:
 
 @contextmanager
 def browsing(browser: Browser, url: str, **look: Any) -> Iterator[Browsing]:
-    """`look` as Playwright names it: viewport, color_scheme, locale. At the end no page may have said anything."""
+    """`look` takes Playwright's options: viewport, color_scheme, locale. At the end no output may be left."""
     context = browser.new_context(**({"viewport": {"width": 1440, "height": 900}, "locale": "en"} | look))
     try:
         found = Browsing(context, url)
@@ -82,7 +82,7 @@ def browsing(browser: Browser, url: str, **look: Any) -> Iterator[Browsing]:
 
 
 def hide(page: Page, hidden: bool = True) -> None:
-    """As if the reader had turned to another tab; a browser without a screen shows all of them."""
+    """Hide the page as if the reader had switched tabs; a headless browser shows all of them."""
     page.evaluate(_HIDE, hidden)
 
 
@@ -97,12 +97,12 @@ def shown(page: Page, version: int) -> None:
 
 
 def live(page: Page, words: str = "live") -> None:
-    """What the page says about its connection."""
+    """Check the connection status on the page."""
     expect(page.locator("[data-live]")).to_have_text(words, timeout=PATIENCE_MS)
 
 
 def panels(page: Page) -> dict[str, str]:
-    """The panels of a session by their names, as they are in the page now; folded or not makes no difference."""
+    """The current panels of a session by name, whether folded or not."""
     found: dict[str, str] = page.evaluate(
         """() => Object.fromEntries([...document.querySelectorAll("[data-part]")].map((part) => {
           const copy = part.cloneNode(true);
@@ -114,7 +114,7 @@ def panels(page: Page) -> dict[str, str]:
 
 
 def unfold(page: Page) -> None:
-    """Opens whatever is folded."""
+    """Open everything that is folded."""
     page.evaluate("() => { for (const found of document.querySelectorAll('details')) found.open = true; }")
 
 
@@ -123,7 +123,7 @@ def button(page: Page | Locator, name: str) -> Locator:
 
 
 def start_form(page: Page, kind: str) -> Locator:
-    """The form that starts a session of a kind, unfolded as a person would."""
+    """The start form of a kind, opened as a person would."""
     for place in ("#start", f"#start-{kind}"):
         if page.locator(place).get_attribute("open") is None:
             page.locator(f"{place} > summary").click()

@@ -1,4 +1,4 @@
-"""A browser and a server for the tests of a file: both are gone when it is done."""
+"""A browser and a server per test file, both closed at its end."""
 
 import os
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ MISSING = f"{CHROMIUM} is not there: the page is not tested in a browser (apt-ge
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Debian's chromium. Not for the whole run: while Playwright is there, no test may begin an event loop."""
+    """Debian's Chromium. Not session-wide, as no test may start an event loop while Playwright runs."""
     if not CHROMIUM.exists():
         assert os.environ.get("CI") != "true", MISSING
         pytest.skip(MISSING)
@@ -32,6 +32,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture
 def site(browser: Browser, server: Server) -> Iterator[Browsing]:
-    """A desktop's browser at the server; whatever a page says that none should fails the test."""
+    """A desktop browser at the server; unexpected output of a page fails the test."""
     with browsing(browser, server.url) as found:
         yield found

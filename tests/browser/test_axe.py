@@ -1,6 +1,5 @@
-"""axe-core asked of every kind of page: WCAG 2.0 to 2.2 A and AA, best practice; in the light, the dark, on a phone.
-
-Only here the pages' policy is bypassed: axe has to be put into a page that lets nothing in.
+"""axe-core on every kind of page: WCAG 2.0 to 2.2 A and AA and best practices; light, dark and on a
+phone. Only here the content security policy is bypassed, because axe has to be injected.
 """
 
 from typing import Any
@@ -28,7 +27,7 @@ from tests.browser.test_looks import PHONE
 RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
 OPTIONS: dict[str, Any] = {"runOnly": {"type": "tag", "values": RULES}, "resultTypes": ["violations"]}
 TALL = 9_000
-"""Pixels: so high that what sticks to the bottom covers nothing that axe measures the distance to."""
+"""Pixels: high enough that sticky parts at the bottom cover nothing that axe measures."""
 DESKTOP: dict[str, Any] = {"viewport": {"width": 1440, "height": TALL}}
 SMALL: dict[str, Any] = PHONE | {"viewport": {"width": 390, "height": TALL}}
 LOOKS: dict[str, dict[str, Any]] = {
@@ -41,13 +40,13 @@ CHIEF = (
     *("home", "inbox", "form of a delivery", "report: costs", "delivery without budget", "review that waits"),
     *("replay of a delivery", "comparison", "conversation", "tab turns", "tab changes"),
 )
-"""Pages that have between them nearly everything that the others have."""
+"""Pages that together have nearly everything the others have."""
 SLOW: dict[str, Any] = {"planner": [{"text": "A plan.", "delayMs": 600_000}]}
 
 
 @pytest.fixture(scope="module")
 def pages(server: Server) -> dict[str, str]:
-    """Addresses by what they show; whatever is folded is opened before axe looks."""
+    """Addresses by content; everything folded is opened before axe runs."""
     client = server.client
     says(client, message("What is this?", {"assistant": ["A **shop**."]}, origin="axe"))
     empty = {"no sessions": "/?q=nothing+has+these+words"}
@@ -88,7 +87,7 @@ def pages(server: Server) -> dict[str, str]:
 
 
 def _output(server: Server, session_id: str) -> str:
-    """The address of what a failed validation printed."""
+    """The address of a failed validation's output."""
     [failed, *_] = [
         event["version"]
         for event in events(server.client, session_id)
@@ -111,7 +110,7 @@ def test_axe_finds_nothing_on_the_main_pages(
 
 
 def test_axe_finds_what_is_wrong(browser: Browser, server: Server) -> None:
-    """The check itself: it finds a button without a name and words that are too faint."""
+    """The check itself finds a button without a name and text with too little contrast."""
     with browsing(browser, server.url, bypass_csp=True) as site:
         page = site.tab("/")
         page.evaluate(
@@ -143,7 +142,7 @@ def _found(browser: Browser, server: Server, pages: dict[str, str], look: str) -
 
 
 def _violations(page: Page) -> list[str]:
-    """A line for each element that breaks a rule: the rule, the element, what is wrong."""
+    """One line per element that breaks a rule: the rule, the element and the problem."""
     response = Axe().run(page, options=OPTIONS).response
     return [
         f"{rule['id']}: {node['html'][:160]} — {node.get('failureSummary', '').splitlines()[-1].strip()}"

@@ -1,4 +1,4 @@
-"""The tab of changes in a browser: two layouts, explanations of lines, commands to copy."""
+"""The changes tab in a browser: two layouts, explanations of lines, commands to copy."""
 
 from playwright.sync_api import Page, expect
 
@@ -9,7 +9,7 @@ from tests.browser.browsing import Browsing
 
 
 def columns(page: Page) -> int:
-    """In how many columns changes are laid out."""
+    """The number of columns of the changes."""
     found: str = page.locator(".block.is-change").first.evaluate(
         "(block) => getComputedStyle(block).gridTemplateColumns"
     )

@@ -1,4 +1,4 @@
-"""What a person does on a session's page: decide, continue, extend, end; bound to what was seen."""
+"""Commands on a session's page: decide, continue, extend, end; each bound to the shown version."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The stream behind a page: twelve tabs on one server, a server that restarts, a session that ends."""
+"""The stream of a page: twelve tabs on one server, a server restart, the end of a session."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +16,7 @@ TABS = 12
 
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[Server]:
-    """A server for a test that ends it."""
+    """A server for a test that stops it."""
     with serving(tmp_path) as found:
         yield found
 
@@ -39,7 +39,7 @@ def test_twelve_tabs_stay_current_though_a_browser_has_six_connections(site: Bro
 
 
 def test_hidden_tab_keeps_no_stream(site: Browsing, server: Server) -> None:
-    """Six tabs that held theirs would leave nothing for a seventh."""
+    """Six tabs that kept their streams would leave none for a seventh."""
     session_id = waiting_review(server.client)
     page = site.tab(f"/sessions/{session_id}")
     live(page)
@@ -48,7 +48,7 @@ def test_hidden_tab_keeps_no_stream(site: Browsing, server: Server) -> None:
 
 
 def test_many_windows_share_one_stream(site: Browsing, server: Server) -> None:
-    """All of them are in sight; a browser has six connections to a server."""
+    """All windows are visible; a browser has six connections to a server."""
     session_id = waiting_review(server.client)
     streams: list[str] = []
     site.context.on("request", lambda request: streams.append(request.url) if "/api/events" in request.url else None)

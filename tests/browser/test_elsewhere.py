@@ -1,4 +1,4 @@
-"""What happens elsewhere, at the command line or on another page, appears without a reload; what is late is told so."""
+"""Changes from the command line or another page appear without a reload; late decisions are reported."""
 
 import re
 from typing import Any
@@ -11,7 +11,7 @@ from tests.browser.browsing import PATIENCE_MS, Browsing, badge, button, hide, l
 
 
 def test_an_extension_made_elsewhere_is_seen_each_time(site: Browsing, server: Server) -> None:
-    """The stream of an exhausted delivery is over until it gets more; its page is not."""
+    """The stream of an exhausted delivery ends until it is extended; its page keeps updating."""
     session_id = exhausted(server.client)
     page = site.tab(f"/sessions/{session_id}")
     badge(page, "Budget exhausted")
@@ -70,7 +70,7 @@ def test_late_decision_from_the_inbox_is_reported_and_not_made(site: Browsing, s
 
 
 def forked_otherwise(site: Browsing, server: Server, source: str, at: int, field: str, value: str) -> dict[str, Any]:
-    """The fork from an event with one thing changed, made by clicking from the page of its source."""
+    """Fork from an event with one change, by clicking on the page of the source."""
     page = site.tab(f"/sessions/{source}?at={at}")
     page.get_by_text("Fork from here").click()
     page.get_by_role("link", name="With another decision, answer, budget or profile").click()

@@ -1,4 +1,4 @@
-"""The ways in: the list that stays current, the form that starts a session, the inbox, the reports."""
+"""The entry pages: the live list, the start form, the inbox and the reports."""
 
 import re
 import time
@@ -11,7 +11,7 @@ from tests.browser.browsing import PATIENCE_MS, Browsing, badge, button, live
 
 
 def _identity(page: Page) -> str:
-    """Of the session whose page this is."""
+    """The id of the session of this page."""
     return page.url.rpartition("/")[2]
 
 

@@ -1,4 +1,4 @@
-"""The page without a mouse: every stop can be seen, nothing holds the focus, Enter and Space do what a click does."""
+"""The page without a mouse: every stop is visible, nothing traps the focus, Enter and Space click."""
 
 import re
 
@@ -19,10 +19,10 @@ MOST = 180
 
 
 def go_to(page: Page, wanted: Locator) -> None:
-    """Press Tab until the element has the focus; every stop on the way can be seen."""
+    """Press Tab until the element has the focus; every stop on the way must be visible."""
     for _ in range(MOST):
         page.keyboard.press("Tab")
-        if page.evaluate(_NOWHERE):  # past the end of the page; it begins again
+        if page.evaluate(_NOWHERE):  # past the end of the page; the focus starts over
             continue
         assert page.evaluate(_SEEN), f"the focus cannot be seen: {page.evaluate(_FOCUSED)}"
         if wanted.evaluate("(element) => element === document.activeElement"):
@@ -31,7 +31,7 @@ def go_to(page: Page, wanted: Locator) -> None:
 
 
 def round_trip(page: Page) -> None:
-    """Tab leaves the page at its end: nothing holds the focus."""
+    """Tab leaves the page at its end: nothing traps the focus."""
     for _ in range(MOST):
         page.keyboard.press("Tab")
         if page.evaluate(_NOWHERE):

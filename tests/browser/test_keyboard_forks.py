@@ -1,4 +1,4 @@
-"""Without a mouse: fork with another answer and compare it; clear up a message of a conversation."""
+"""Without a mouse: fork with another answer and compare; clarify a message of a conversation."""
 
 import re
 

@@ -15,7 +15,7 @@ BEGUN = {"kind": "tool", "id": "c1", "tool": "execute", "title": "pytest -q", "s
 FAILED = {"kind": "tool", "id": "c1", "status": "failed", "afterMs": 1_500}
 STREAM = re.compile(r"/activity$")
 TABS = 5
-"""More than have a stream of their own."""
+"""More tabs than can have their own stream."""
 
 
 def at_work(server: Server, *activity: dict[str, object]) -> str:
@@ -54,7 +54,7 @@ def test_many_tabs_show_it_though_few_have_a_stream(site: Browsing, server: Serv
 
 
 def test_replay_shows_no_current_work(site: Browsing, server: Server) -> None:
-    """The turn that was open then has long ended: no clock of it runs."""
+    """The turn open at that event has ended since, so its clock does not run."""
     session_id = two_iterations(server.client)
     [asked, *_] = [event["version"] for event in events(server.client, session_id) if event["type"] == "turn.requested"]
     page = site.tab(f"/sessions/{session_id}?at={asked}")

@@ -31,7 +31,7 @@ _FIRST_IN_SIGHT = """() => {
 
 
 def grow(server: Server, session_id: str, events: int) -> int:
-    """So many more events, one each; the version that the session comes to."""
+    """Record this many more events; return the session's new version."""
     for _ in range(events):
         answer = server.client.post(f"/api/sessions/{session_id}/budget", json={"addMinutes": 1, "reason": "more"})
         assert answer.status_code == 200, answer.text
@@ -40,7 +40,7 @@ def grow(server: Server, session_id: str, events: int) -> int:
 
 @pytest.fixture(scope="module")
 def long_session(server: Server) -> str:
-    """A delivery whose planner is silent, extended again and again."""
+    """A delivery with a silent planner that is extended many times."""
     session_id = start(server.client, delivery(scenario=SCENARIO))
     until(lambda: session(server.client, session_id)["version"] == 3, what="the planner's turn")
     grow(server, session_id, EVENTS - 3)
@@ -58,7 +58,7 @@ def _scroll(page: Page, top: int) -> None:
 
 @pytest.mark.parametrize("pause", [0, 3, 40])
 def test_a_drag_ends_at_the_last_position(site: Browsing, long_session: str, pause: int) -> None:
-    """Address, slider, panels and list agree, however fast the hand was."""
+    """Address, slider, panels and list agree, however fast the drag was."""
     page = site.tab(f"/sessions/{long_session}")
     live(page)
     page.evaluate(_DRAG, [[400, 90, 300, 20, 350, 131], pause])

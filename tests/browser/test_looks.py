@@ -1,4 +1,4 @@
-"""How pages look: on a phone, in the dark, in Korean, to a screen reader, and full of what nobody should have said."""
+"""How pages look: on a phone, in the dark, in Korean, to a screen reader, and with hostile text."""
 
 import json
 import os
@@ -29,7 +29,7 @@ MISPLACED = """() => {
     (box(text).left < box(text.ownerSVGElement).left - 1 || box(text).right > box(text.ownerSVGElement).right + 1));
   return [...rows, ...cut].map((element) => element.textContent.trim().slice(0, 80));
 }"""
-"""Words that lie over others in the list, and words of a drawing that it cuts off."""
+"""Overlapping text in the list, and clipped text in a diagram."""
 HOSTILE = (
     "</p></script><script>alert(1)</script><img src=x onerror=alert(2)><svg onload=alert(3)>"
     " [a link](javascript:alert(4)) <javascript:alert(5)> [data](data:text/html,<script>alert(6)</script>)"
@@ -57,7 +57,7 @@ def _phone(browser: Browser, server: Server, **look: object) -> Iterator[Browsin
 
 
 def _too_wide(page: Page) -> int:
-    """How far the page is wider than a phone; compared with the literal, as innerWidth grows with it."""
+    """How much wider the page is than a phone, as a literal, because innerWidth grows with the page."""
     width: int = page.evaluate("() => document.scrollingElement.scrollWidth")
     return width - 390
 
@@ -84,7 +84,7 @@ def test_every_page_is_accessible_and_matches_its_picture(
 
 
 def _folder(otherwise: Path) -> Path:
-    """Where pictures are kept."""
+    """The folder of the pictures."""
     named = os.environ.get("HANSARD_SCREENSHOTS", "")
     folder = otherwise if named in ("", "docs") else Path(named)
     folder.mkdir(parents=True, exist_ok=True)
@@ -104,7 +104,7 @@ def test_a_decision_is_made_on_a_phone(browser: Browser, server: Server) -> None
 
 BEYOND = """(words) => words.getBoundingClientRect().left + words.scrollWidth
   - words.closest("#matrix").getBoundingClientRect().right"""
-"""How far words reach beyond what is seen of their table."""
+"""How far text extends beyond the visible part of its table."""
 COLUMNS = """() => [...document.querySelectorAll(".matrix thead th")].map((cell) => {
   const box = cell.getBoundingClientRect();
   return [Math.round(box.left), Math.round(box.right)];
@@ -131,7 +131,7 @@ def test_matrix_columns_stay_aligned_with_long_text(
 
 @pytest.fixture(scope="module")
 def many_rounds(server: Server) -> str:
-    """An orchestration whose agent fails twelve times; nothing of what is said of it has a blank."""
+    """An orchestration whose agent fails twelve times, with verdicts that contain no spaces."""
     path = f"/srv/{'very-long-name/' * 12}index.html"
     task = {"agent": "Backend", "role": "backend", "task": path, "start_phase": 3, "end_phase": 5}
     failed = {"verdicts": [{"agent": "Backend", "pass": False, "feedback": path}], "allDone": False}
@@ -148,10 +148,10 @@ def many_rounds(server: Server) -> str:
 
 HIDDEN = """() => document.querySelector("[data-row]:last-child").getBoundingClientRect().bottom
   - document.querySelector("[data-player]").getBoundingClientRect().top"""
-"""How far the newest event stands behind the bar with the steps."""
+"""How far the bar with the steps covers the newest event."""
 _BELOW_ITS_BOX = """() => document.querySelector("[data-row]:last-child").getBoundingClientRect().bottom
   - document.querySelector("[data-scroll]").getBoundingClientRect().bottom - 1"""
-"""The list of an orchestration comes after its matrix: it is at its end, wherever it is."""
+"""The list of an orchestration comes after its matrix and is scrolled to its end."""
 _IN_ITS_BOX = """(version) => {
   const place = (selector) => document.querySelector(selector).getBoundingClientRect();
   const [row, box] = [place(`[data-row="${version}"]`), place("[data-scroll]")];
@@ -201,7 +201,7 @@ def test_timeline_comes_before_events_and_keeps_its_height(
 def test_first_screen_shows_why_the_budget_ran_out(
     browser: Browser, server: Server, pages: dict[str, str], size: tuple[int, int]
 ) -> None:
-    """Below why it failed and what can be done now."""
+    """Below the cause of the failure and the next steps."""
     with browsing(browser, server.url, viewport={"width": size[0], "height": size[1]}) as site:
         page = site.tab(pages["exhausted"])
         live(page)
@@ -238,7 +238,7 @@ def test_the_list_opens_at_the_event_that_stopped_the_session(
 
 
 def test_accessibility_check_finds_problems(site: Browsing, pages: dict[str, str]) -> None:
-    """The checks themselves: each finds what it is for."""
+    """The checks themselves find what they are made for."""
     page = site.tab(pages["sessions"])
     page.evaluate(
         """() => {

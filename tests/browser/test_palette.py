@@ -1,4 +1,4 @@
-"""What the keyboard opens: places, sessions, the list of keys, tabs."""
+"""Opened by keyboard: places, sessions, the list of keys, tabs."""
 
 from playwright.sync_api import Browser, expect
 

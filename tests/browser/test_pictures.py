@@ -24,7 +24,7 @@ from tests.browser.test_looks import PHONE
 pytestmark = pytest.mark.skipif(os.environ.get("HANSARD_SCREENSHOTS") != "docs", reason="HANSARD_SCREENSHOTS=docs")
 DOCS = ROOT / "docs"
 WIDTH = 104
-"""Characters of a line in the picture of a terminal."""
+"""Characters per line in the picture of a terminal."""
 TERMINAL = """<style>body {{ margin: 0; background: #10151f; }} pre {{ margin: 0; padding: 22px 26px; color: #dfe6f1;
 font: 15px/1.45 "DejaVu Sans Mono", monospace; }}</style><pre>{words}</pre>"""
 
@@ -37,7 +37,7 @@ def site(browser: Browser, server: Server) -> Iterator[Browsing]:
 
 
 def picture(page: Page, name: str) -> None:
-    """Without the link to the Korean page where the machine has no letters for it."""
+    """Hide the link to the Korean page if the machine has no Korean font."""
     fonts = subprocess.run(["fc-list", ":lang=ko"], capture_output=True, text=True, check=False).stdout
     if not fonts.strip():
         page.locator("a.language").evaluate_all("(all) => all.forEach((one) => (one.style.display = 'none'))")

@@ -1,4 +1,4 @@
-"""Any moment of a session by slider, keys and play-back: an address each, read-only, drawn by the same code as live."""
+"""Replay by slider, keys and playback: each moment has a URL, is read-only, and uses the live code."""
 
 import re
 
@@ -12,12 +12,12 @@ from tests.browser.browsing import PATIENCE_MS, Browsing, badge, button, hide, l
 
 @pytest.fixture(scope="module")
 def session_id(server: Server) -> str:
-    """A delivery that was sent back once and is over; looking at it changes nothing."""
+    """A finished delivery that was sent back once; viewing it changes nothing."""
     return two_iterations(server.client)
 
 
 def _at(page: Page, version: int) -> None:
-    """Replay has come to this event, and the address says so."""
+    """Check that the replay is at this event, and that the URL matches."""
     shown(page, version)
     expect(page).to_have_url(re.compile(rf"\?at={version}$"))
     expect(page.locator("[data-banner]")).to_be_visible()

@@ -1,4 +1,4 @@
-"""Signing in: the link of the server, and links on other sites for who is signed in."""
+"""Signing in with the server's link, and links from other sites for signed-in users."""
 
 import re
 from pathlib import Path

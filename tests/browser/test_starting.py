@@ -1,4 +1,4 @@
-"""Sessions of every kind are started by clicking: by hand, from every preset, by keyboard alone."""
+"""Start sessions of every kind by hand, from every preset, and by keyboard alone."""
 
 import pytest
 from playwright.sync_api import Page, expect

@@ -1,4 +1,4 @@
-"""The whole story in a browser that runs no script: start, watch, decide, extend, cancel, fork; by forms alone."""
+"""A browser without script: start, watch, decide, extend, cancel and fork, with forms alone."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,7 +37,7 @@ from tests.browser.test_looks import PHONE, SMALL_TARGETS
 
 SLOW: dict[str, Any] = {"planner": [{"text": "A plan.", "delayMs": 60_000}]}
 LAN = "team.example"
-"""A host that is no `localhost`: over plain HTTP a browser does not say there which site a request comes from."""
+"""A host other than `localhost`: over plain HTTP, browsers do not send the origin site there."""
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def site(browser: Browser, server: Server) -> Iterator[Browsing]:
 
 
 def _watched(page: Page, words: str) -> None:
-    """Reloads by hand until the state is this one."""
+    """Reload until the session has this state."""
 
     def there() -> bool:
         page.get_by_role("link", name="Reload", exact=True).click()
@@ -190,7 +190,7 @@ def pages(server: Server) -> dict[str, str]:
 def test_noscript_parts_are_accessible(
     browser: Browser, server: Server, pages: dict[str, str], look: str
 ) -> None:
-    """axe has to be run by a script: it is shown the pages as they are before ours has run."""
+    """axe needs script, so it checks the pages with our own script blocked."""
     with browsing(browser, server.url, bypass_csp=True, **LOOKS[look]) as site:
         site.context.route("**/assets/*.js", lambda route: route.fulfill(body="", content_type="text/javascript"))
         page = site.tab("/")

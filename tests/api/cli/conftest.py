@@ -1,4 +1,4 @@
-"""The command line under test: in this process, on a log of its own; nothing of the person's environment comes in."""
+"""Run the command line in this process, on its own log, isolated from the user's environment."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from api.cli.main import carry_out
 
 @dataclass(frozen=True)
 class Said:
-    """What a command line answered."""
+    """Exit code and output of one command."""
 
     code: int
     out: str
@@ -31,7 +31,7 @@ Hansard = Callable[..., Said]
 
 @pytest.fixture(autouse=True)
 def own_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Every test has its own log, and stands in a folder that is no repository."""
+    """Give every test its own log and a working directory outside any repository."""
     for name in [name for name in os.environ if name.startswith("HANSARD_")]:
         monkeypatch.delenv(name)
     path = tmp_path / "hansard" / "hansard.db"
@@ -56,7 +56,7 @@ def hansard(capsys: pytest.CaptureFixture[str]) -> Hansard:
 
 @pytest.fixture
 def scenario(tmp_path: Path) -> Callable[..., str]:
-    """A scenario file: what each role says, and after how many milliseconds."""
+    """Write a scenario file: the replies of each role and their delay."""
 
     def write(replies: dict[str, list[Any]] | None = None, *, delay_ms: int = 0) -> str:
         path = tmp_path / "scenario.json"
@@ -82,7 +82,7 @@ def subtask(agent: str, role: str, start: int, end: int, **more: Any) -> dict[st
 
 
 def judged(words: str = "", all_done: bool = False, /, **passed: bool) -> str:
-    """A judge's answer: words, and a verdict on each of these agents."""
+    """A judge's answer: text and a verdict for each of these agents."""
     verdicts = [{"agent": name, "pass": good, "feedback": "ok" if good else "no"} for name, good in passed.items()]
     return f"{words}\n{json.dumps({'verdicts': verdicts, 'allDone': all_done})}"
 

@@ -1,4 +1,4 @@
-"""What a person answers at the terminal."""
+"""Answers typed at the terminal."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""`attest` and `trace`: stock tools verify the one and read the other."""
+"""`attest` and `trace`: standard tools verify and read their output."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""`verify`, `checkpoint`, `prove`, `export`, `import`, `backup`, `doctor --all`: as somebody uses them."""
+"""`verify`, `checkpoint`, `prove`, `export`, `import`, `backup` and `doctor --all` from a user's point of view."""
 
 import re
 import shutil
@@ -20,7 +20,7 @@ HASH = re.compile(r"[0-9a-f]{16}…")
 
 @pytest.fixture
 def log(own_log: Path) -> Path:
-    """The log under the command line: a delivery with a long text, a review, an orchestration and its channel."""
+    """A log with a delivery that has a long text, a review, an orchestration and its channel."""
     own_log.parent.mkdir()
     stage = Stage(own_log.parent)
     stage.delivers().answers("delivery-1", "p" * 20_000).answers("delivery-1", "One module.")
@@ -84,7 +84,7 @@ def test_looking_changes_no_byte_of_the_log(hansard: Hansard, log: Path, words: 
 
 @pytest.mark.parametrize("statement", ["CREATE TABLE mine (a)", None])
 def test_verify_fails_on_foreign_files_and_keeps_them(hansard: Hansard, own_log: Path, statement: str | None) -> None:
-    """Not an empty log that is sound: somebody may have put an empty file into its place."""
+    """An empty file is not a sound empty log: it may have replaced a real one."""
     own_log.parent.mkdir()
     own_log.touch()
     if statement is not None:
@@ -128,7 +128,7 @@ def test_views_that_are_no_database_are_a_sentence(hansard: Hansard, log: Path) 
 
 
 def test_unreadable_views_are_reported_and_say_nothing_about_the_log(hansard: Hansard, log: Path) -> None:
-    """A folder in their place, as somebody's disk that is gone: the log is proved all the same."""
+    """With a folder in place of the views, the log can still be verified."""
     views = Settings().views_path
     views.mkdir(parents=True)
     said = hansard("verify")
@@ -181,7 +181,7 @@ def test_an_event_that_cannot_be_read_is_damage_and_never_not_found(hansard: Han
 
 
 def test_doctor_reports_known_problems_without_reading_the_whole_log(hansard: Hansard, log: Path) -> None:
-    """The newest events are looked at, and what whoever folded the views has found."""
+    """The doctor reads the newest events and the problems recorded while folding the views."""
 
     def told() -> dict[str, Any]:
         said = hansard("doctor", "--json")
@@ -203,7 +203,7 @@ def test_doctor_reports_known_problems_without_reading_the_whole_log(hansard: Ha
 
 
 def test_the_doctor_finds_noise_anywhere_in_the_log(hansard: Hansard, log: Path) -> None:
-    """A page that neither the newest events nor the views need."""
+    """A page used neither by the newest events nor by the views."""
     [(page,)] = audited.rows(log, "SELECT rootpage FROM sqlite_schema WHERE name = 'receipts'")
     with log.open("r+b") as file:
         file.seek((page - 1) * 4_096)

@@ -1,4 +1,4 @@
-"""`hansard clean` deletes working folders, and nothing that was recorded."""
+"""`hansard clean` deletes working folders and keeps the record."""
 
 import time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The commands as somebody uses them, directly on a log."""
+"""The commands from a user's point of view, directly on a log."""
 
 import io
 from collections.abc import Callable
@@ -161,7 +161,7 @@ def test_explain_ends_with_cause_evidence_and_next_command(
 def test_a_delivery_that_runs_out_of_budget_says_so_and_goes_on_when_extended(
     delivery: Callable[..., Said], hansard: Hansard
 ) -> None:
-    """K-46: the second review approves, but there was budget for one only."""
+    """K-46: the second review approves, but the budget allowed only one."""
     said = delivery("--max-iterations", "1", replies={"reviewer": [BLOCKED, review()]})
     assert said.code == 7
     assert "summary  Ended: budget exhausted (1 of 1 iterations)" in said.out

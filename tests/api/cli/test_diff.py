@@ -1,4 +1,4 @@
-"""`hansard review --diff`: what a person has changed, as it is handed to the reviewers."""
+"""`hansard review --diff`: the user's changes as the reviewers get them."""
 
 import asyncio
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.api.cli.conftest import Hansard, Said, git
 
 @pytest.fixture
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with one commit, in which we stand."""
+    """A repository with one commit, as the working directory."""
     path = tmp_path / "mine"
     git(tmp_path, "init", "-q", "-b", "main", str(path))
     (path / "값.py").write_text("one\n", encoding="utf-8")

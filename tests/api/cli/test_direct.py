@@ -1,4 +1,4 @@
-"""Commands that read the views themselves print what the API would have answered."""
+"""Commands that read the views directly print the same as through the API."""
 
 import sqlite3
 from contextlib import closing
@@ -48,7 +48,7 @@ def test_a_table_is_the_same_out_of_the_views(
     answers = _watched(monkeypatch, inbox, show)
     found = hansard(*words)
     assert found.code == 0 and answers[0] is not None
-    monkeypatch.setenv("HANSARD_POLL_SECONDS", "1")  # a setting that is judged elsewhere
+    monkeypatch.setenv("HANSARD_POLL_SECONDS", "1")  # a setting that is validated elsewhere
     assert hansard(*words) == found
     assert answers[1:] == [None]
 
@@ -101,7 +101,7 @@ def test_a_server_keeps_answers_once_it_is_quiet(
 
 
 def _watched(monkeypatch: pytest.MonkeyPatch, *modules: ModuleType) -> list[object]:
-    """What each reading of the views finds from now on."""
+    """Record what every later read of the views returns."""
     answers: list[object] = []
 
     def watched(*arguments: object) -> object:

@@ -20,7 +20,7 @@ SYNTHESIS = (
 
 @pytest.fixture
 def review(hansard: Hansard, scenario: Scenario) -> Callable[..., Said]:
-    """A review that finds two issues and uses up its rounds, or one with these replies."""
+    """Run a review that finds two issues and uses up its rounds, or one with these replies."""
 
     def start(*words: str, replies: dict[str, list[Any]] | None = None) -> Said:
         said = {"reviewer": [critique("NEEDS_FIX", *ISSUES)], "coder": ["I see."], "synthesizer": [SYNTHESIS]}

@@ -1,4 +1,4 @@
-"""The doctor finds what is missing and says what to do."""
+"""The doctor finds problems and says how to fix them."""
 
 import os
 import sqlite3
@@ -45,7 +45,7 @@ def test_a_folder_is_no_log(tmp_path: Path) -> None:
 
 def test_a_log_that_cannot_be_written_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "hansard.db"
-    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everything, so modes prove nothing
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root can write everywhere, so file modes prove nothing
     assert doctor.place(path) == doctor.Finding(
         "fail", "log", f"{path} cannot be created: {tmp_path} is not writable", "Set HANSARD_DATABASE."
     )

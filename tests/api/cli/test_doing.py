@@ -1,4 +1,4 @@
-"""What agents do, as the terminal says it."""
+"""How the terminal shows the activity of agents."""
 
 import pytest
 

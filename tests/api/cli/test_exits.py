@@ -1,4 +1,4 @@
-"""Exit codes: the contract's table (§6), for outcomes, for problems of the API and for errors of the inner rooms."""
+"""Exit codes (contract §6) for outcomes, API problems and errors of the domain and adapters."""
 
 import pytest
 

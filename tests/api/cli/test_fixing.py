@@ -1,4 +1,4 @@
-"""A review of its own that ends with `apply_fix` offers the delivery that applies it."""
+"""A standalone review that ends with `apply_fix` offers the delivery that applies the fix."""
 
 import json
 from pathlib import Path

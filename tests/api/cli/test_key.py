@@ -1,4 +1,4 @@
-"""API keys: shown once, kept as digests in the log; or in a file that only its owner reads and servers take over."""
+"""API keys: shown once, stored as digests in the log or in a private file that servers import."""
 
 import hashlib
 import re

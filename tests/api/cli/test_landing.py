@@ -1,4 +1,4 @@
-"""`hansard land`: twenty branches that overlap, one after the other, each validated on top of those before it."""
+"""`hansard land`: twenty overlapping branches, each validated on top of the previous ones."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ sys.exit(bool(wrong))
 
 @pytest.fixture
 def here(tmp_path: Path) -> Path:
-    """A repository that we stand in: numbers in files, none of which may be there twice."""
+    """A repository as the working directory: numbers in files, none of which may occur twice."""
     folder = tmp_path / "here"
     git(folder, "init", "--quiet", "--initial-branch=main")
     git(folder, "config", "user.name", "Somebody")
@@ -46,7 +46,7 @@ def delivered(hansard: Hansard, tmp_path: Path, files: dict[str, str], name: str
 
 
 def with_line(folder: Path, part: int, line: int, text: str) -> dict[str, str]:
-    """The file of the first commit with one line more."""
+    """The file of the first commit with one added line."""
     lines = git(folder, "show", f"HEAD:parts/{part}.txt").split("\n")
     return {f"parts/{part}.txt": "\n".join([*lines[: line + 1], text, *lines[line + 1 :]]) + "\n"}
 
@@ -59,7 +59,7 @@ def passes(folder: Path, commit: str, place: Path) -> bool:
 
 @pytest.mark.parametrize("fit", [5, pytest.param(16, marks=pytest.mark.nightly)])
 def test_overlapping_deliveries(hansard: Hansard, here: Path, tmp_path: Path, fit: int) -> None:
-    """Some fit, 2 change the same lines as others, 2 pass alone but not together with what landed before them."""
+    """Most land; 2 conflict with others, and 2 pass alone but fail on top of what landed before."""
     first = git(here, "rev-parse", "main")
     wanted: dict[str, str] = {}
     for number in range(fit):

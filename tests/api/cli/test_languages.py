@@ -1,4 +1,4 @@
-"""What the command line says, in English and Korean."""
+"""The texts of the command line in English and Korean."""
 
 import ast
 import re
@@ -57,13 +57,13 @@ _OTHERS = re.compile(
     r".* has keys$|only what is worked on here|No commits yet|not a git repository|\n\nChanges in this iteration:|"
     r"changed file$"
 )
-"""What programs read or say, assertions, commands to type, and a word of `counted`."""
+"""Machine-readable text, assertions, commands to type, and a word of `counted`."""
 _FOR_AGENTS = ("mcp.py", "tools.py", "review.py")
-"""What agents read is English."""
+"""Text for agents is English."""
 
 
 def prose() -> Iterator[tuple[str, str]]:
-    """Every English text in the code of the command line, with its file; not docstrings, help, and logged messages."""
+    """Every English text in the code of the command line by file, except docstrings, help and log messages."""
     for file in sorted(_FOLDER.glob("*.py")):
         tree = ast.parse(file.read_text(encoding="utf-8"))
         skipped = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
@@ -77,7 +77,7 @@ def prose() -> Iterator[tuple[str, str]]:
 
 
 def test_no_text_of_the_command_line_is_in_english_only() -> None:
-    """A text with two English words in a row has its Korean, whatever way it takes to the terminal."""
+    """Every text with two English words in a row has a Korean version, however it reaches the terminal."""
     rooms = ("api.cli", "api.cli.help", "api.web", "projections.record")
     ours = {text.casefold() for room in rooms for text in english_of(room)}
     only = [
@@ -100,7 +100,7 @@ CALLED = [verb.name for verb in COMMANDS]
 
 
 def texts_of(argument: Argument) -> list[str]:
-    """What its help says, and the titles above it."""
+    """The help text of a parameter and the titles above it."""
     groups = argument.parameter.group
     titles = [group.name for group in groups if isinstance(group, Group)] if isinstance(groups, tuple) else []
     return [argument.parameter.help or "", *titles]
@@ -108,7 +108,7 @@ def texts_of(argument: Argument) -> list[str]:
 
 @pytest.mark.parametrize("command", CALLED)
 def test_the_page_of_every_command_is_in_both_languages(command: str) -> None:
-    """What the command does, each of its options, and the titles of their groups."""
+    """The description of a command, its options and the titles of their groups."""
     app = program([command])[command]
     english, korean = words("en", HELP), words("ko", HELP)
     documented = docstring_parse(app.help, "markdown")
@@ -168,7 +168,7 @@ def test_a_korean_terminal_gets_korean(
 def test_failure_reasons_are_in_the_readers_language(
     hansard: Hansard, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The record is in English; who reads it in Korean reads all of ours in Korean."""
+    """The log is in English; all our text is worded in Korean for Korean readers."""
     scenario = tmp_path / "scenario.json"
     scenario.write_text('{"replies": {"reviewer": ["nonsense"]}}', encoding="utf-8")
     review = hansard("review", "a text", "--scenario", str(scenario))

@@ -1,4 +1,4 @@
-"""What is logged: once for each reason and seldom again, without tracebacks where the words say it all."""
+"""Log messages: once per reason, then rarely, and without a traceback when the message is enough."""
 
 import logging
 from collections.abc import Callable
@@ -26,7 +26,7 @@ class Clock:
 
 
 def let_through(*, every: float, times: int, made: Callable[[int], logging.LogRecord]) -> list[float]:
-    """When what is complained of that often is let through."""
+    """The times at which a repeated message passes the filter."""
     clock = Clock()
     seldom, passed = RateLimit(clock), []
     for number in range(times):

@@ -36,7 +36,7 @@ def connected(folder: Path, *words: str, **environment: str) -> Any:
 
 
 async def told(client: Any, tool: str, **given: Any) -> Any:
-    """What a tool answered, or its error as a text."""
+    """The answer of a tool, or its error as text."""
     found = await client.call_tool(tool, given)
     [content] = found.content
     if found.is_error:
@@ -46,7 +46,7 @@ async def told(client: Any, tool: str, **given: Any) -> Any:
 
 
 async def work(client: Any) -> tuple[set[str], str]:
-    """A review from its start to its decision, as far as this agent may go; the tools and the session."""
+    """Run a review up to its decision, as far as the scope allows; return the tools and the session."""
     tools = {tool.name for tool in (await client.list_tools()).tools}
     started = await told(client, "start_review", subject="it reads lines", scenario={"replies": {}})
     session = str(started["sessionId"])
@@ -99,7 +99,7 @@ def test_scope_of_the_key_decides_which_tools_exist(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("by_server", [True, False])
 def test_each_scope_sees_its_tools_and_is_refused_the_others(tmp_path: Path, by_server: bool) -> None:
-    """With a server, and without one, where the key is looked up in the log."""
+    """With a server, and without one, when the key is looked up in the log."""
 
     async def scene(words: list[str], scope: str) -> None:
         key = await _key(tmp_path, scope, scope)

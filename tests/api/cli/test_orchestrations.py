@@ -1,4 +1,4 @@
-"""Orchestrations on the command line: started, talked to, continued, reset, extended, shown."""
+"""Orchestrations on the command line: start, message, continue, reset, extend and show."""
 
 import io
 from collections.abc import Callable
@@ -158,7 +158,7 @@ def test_an_employee_without_a_role_has_the_usual_one(hansard: Hansard) -> None:
 
 
 def test_a_plan_is_debated_revised_accepted_and_its_work_reviewed(hansard: Hansard, run: Run) -> None:
-    """K-24, K-25: the debate's two rounds are used up, so that the revised plan stands."""
+    """K-24, K-25: the debate's two rounds are used up, so the revised plan is final."""
     replies = {"planner": [plan(subtask("Backend", "backend", 3, 3))], "judge": [judged(Backend=True)]}
     replies["reviewer"] = [critique("NEEDS_FIX", ("major", "느리다"))]
     first = run("--work-review=red-team", "--plan-review", replies=replies)
@@ -171,7 +171,7 @@ def test_a_plan_is_debated_revised_accepted_and_its_work_reviewed(hansard: Hansa
 
     again = hansard("decide", parent, "revise", "--rationale", "- 더 작게")
     second = f"debate-{parent.partition('-')[2]}c2"
-    if second not in again.out:  # the rounds of debate are used up: the new plan stands (K-24)
+    if second not in again.out:  # the rounds of debate are used up: the new plan is final (K-24)
         second = f"review-{parent.partition('-')[2]}c2"
     assert again.code == 6
     assert again.err.splitlines()[0] == f"Decided: revise for {debate}."

@@ -1,4 +1,4 @@
-"""`replay`, `fork`, `diff`, `explain`: as somebody uses them."""
+"""`replay`, `fork`, `diff` and `explain` from a user's point of view."""
 
 import json
 from collections.abc import Callable
@@ -17,7 +17,7 @@ FINE = review()
 
 @pytest.fixture
 def blocked_once(hansard: Hansard, scenario: Scenario) -> str:
-    """A delivery that the reviewer sends back once; its id."""
+    """The id of a delivery that the reviewer sends back once."""
     replies = {"reviewer": [review("No test"), review()]}
     start = ("run", "-t", "t", "-f", "a.py", "--test", "true", "--fresh", "--no-baseline")
     said = hansard(*start, "--scenario", scenario(replies))
@@ -26,7 +26,7 @@ def blocked_once(hansard: Hansard, scenario: Scenario) -> str:
 
 
 def versions(hansard: Hansard, session_id: str) -> dict[str, int]:
-    """The first version at which each role is asked."""
+    """The version of each role's first turn."""
     found: dict[str, int] = {}
     for line in hansard("replay", session_id, "--json").out.splitlines():
         event = json.loads(line)
@@ -168,7 +168,7 @@ def test_explain_wish_names_what_is_missing(hansard: Hansard, blocked_once: str)
 
 
 def test_cause_in_another_session_comes_before_its_effect(hansard: Hansard, own_log: Path) -> None:
-    """A person decides the debate of a plan; that is why the orchestration works."""
+    """A person decides the debate on a plan, and that starts the work of the orchestration."""
     own_log.parent.mkdir(exist_ok=True)
     stage = Stage(own_log.parent)
     stage.orchestrates("orchestration-1", plan_review=DEBATE).answers("orchestration-1", plan(subtask()))

@@ -1,4 +1,4 @@
-"""What a person sees while a session goes on."""
+"""The output while a session runs."""
 
 import io
 from typing import Any

@@ -1,4 +1,4 @@
-"""`hansard init` and `hansard trust`: the settings of a repository, and the person's trust in them."""
+"""`hansard init` and `hansard trust`: the settings of a repository and the user's trust in them."""
 
 from pathlib import Path
 

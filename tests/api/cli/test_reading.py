@@ -1,4 +1,4 @@
-"""What every reading command has in common: JSON for scripts, and no log where none is (contract §6)."""
+"""All reading commands print JSON for scripts and never create a log (contract §6)."""
 
 import hashlib
 import io
@@ -17,7 +17,7 @@ from tests.api.cli.conftest import Hansard
 from tests.projections.stage import Stage
 
 WRITES = ("fork", "import", "blame", "attest", "trace")
-"""They look back, and write or need a repository or a result."""
+"""Commands on the past that also write, or need a repository or a result."""
 READING = [found.name for found in COMMANDS if found.group in (READ, PAST) and found.name not in WRITES]
 NEEDED = {
     **dict.fromkeys(("show", "events", "worklog", "changes", "replay", "explain"), ("delivery-1",)),
@@ -25,12 +25,12 @@ NEEDED = {
     "prove": ("delivery-1", "1"),
     "lab": ("--profile", "seed"),
 }
-"""What a command cannot do without."""
+"""The required arguments of a command."""
 
 
 @pytest.fixture
 def log(own_log: Path) -> Path:
-    """A delivery, a review, and an orchestration that came with a message."""
+    """A delivery, a review, and an orchestration started by a message."""
     own_log.parent.mkdir()
     stage = Stage(own_log.parent)
     stage.delivers().discusses().says("orchestration-1", "Add a login", "chat")
@@ -41,13 +41,13 @@ def log(own_log: Path) -> Path:
 @pytest.mark.parametrize("name", [*READING, "inbox", "doctor"])
 def test_every_reading_command_takes_json(hansard: Hansard, log: Path, name: str) -> None:
     said = hansard(name, *NEEDED.get(name, ()), "--json")
-    assert said.code in (0, 1), said.err  # the doctor may have found something
+    assert said.code in (0, 1), said.err  # the doctor may report problems
     values = json_values(said.out)
     assert values and all(isinstance(value, dict | list) for value in values)
 
 
 def json_values(text: str) -> list[object]:
-    """One value, or one a line."""
+    """One value, or one value per line."""
     try:
         return [json.loads(text)]
     except ValueError:
@@ -103,7 +103,7 @@ def test_json_option_keeps_json_output_unchanged(hansard: Hansard, log: Path) ->
     )
 
 
-# -- what is not there ---------------------------------------------------------------------------------------------
+# -- missing sessions and logs -------------------------------------------------------------------------------------
 
 
 MISSING = "/missing cannot be read: No such file or directory."
@@ -157,7 +157,7 @@ def test_impossible_version_names_its_option(hansard: Hansard, log: Path, words:
 def test_an_import_reads_stdin_and_counts_sessions_only(
     hansard: Hansard, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The channel of the message comes along and is nobody's session."""
+    """The channel of the message is imported too and is not a session."""
     lines = hansard("export").out
     copy = tmp_path / "copy.db"
     for expected in (0, 4):
@@ -177,7 +177,7 @@ def test_an_import_that_cannot_be_read_makes_no_log(hansard: Hansard, tmp_path: 
 
 
 def test_views_and_api_give_the_same_list(hansard: Hansard, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A list is read from the views where they are up to date; else, and with other settings, it is asked for."""
+    """Lists come from current views; with outdated views or other settings, from the API."""
     commands = [("list",), ("list", "--kind", "review"), ("list", "--limit", "1")]
     asked = [hansard(*command) for command in commands]  # HANSARD_RETRY_SECONDS is set
     monkeypatch.delenv("HANSARD_RETRY_SECONDS")

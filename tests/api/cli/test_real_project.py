@@ -27,7 +27,7 @@ SIGNER = "src/itsdangerous/signer.py"
 
 @pytest.fixture
 def here(tmp_path: Path, hansard: Hansard) -> Path:
-    """The project as a repository that we stand in, its settings written and trusted."""
+    """The project as a repository and working directory, with its settings written and trusted."""
     wanted = ["download", "--quiet", "--no-deps", "--no-binary", ":all:", "itsdangerous==2.2.0"]
     subprocess.run([sys.executable, "-m", "pip", *wanted, "--dest", str(tmp_path)], check=True, timeout=600)
     folder = tmp_path / "here"
@@ -46,7 +46,7 @@ def here(tmp_path: Path, hansard: Hansard) -> Path:
 
 
 def run(hansard: Hansard, tmp_path: Path, answer: str) -> str:
-    """A delivery of one iteration, in which the developer writes this version of the signer; what it says."""
+    """Run a one-iteration delivery that writes this version of the signer; return its output."""
     scenario = tmp_path / "scenario.json"
     dev = [{"text": "Changed the signer as asked.", "files": {SIGNER: answer}}]
     scenario.write_text(json.dumps({"replies": {"dev": dev}}), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""`changes`, `apply` and `merge` on a person's repository: all of it arrives, or nothing is touched."""
+"""`changes`, `apply` and `merge` on a user's repository: all or nothing."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def git(folder: Path, *words: str) -> str:
 
 @pytest.fixture
 def here(tmp_path: Path) -> Path:
-    """A repository that we stand in."""
+    """A repository as the working directory."""
     folder = tmp_path / "here"
     git(folder, "init", "--quiet", "--initial-branch=main")
     git(folder, "config", "user.name", "Somebody")
@@ -92,7 +92,7 @@ def test_apply_leaves_the_changes_uncommitted(hansard: Hansard, here: Path, deli
 
 
 def test_apply_brings_nothing_but_the_sessions_changes(hansard: Hansard, here: Path, delivered: str) -> None:
-    """Also on a branch that lacks what the session began from."""
+    """Also on a branch without the session's base commit."""
     git(here, "checkout", "--quiet", "--orphan", "elsewhere")
     git(here, "rm", "--quiet", "--cached", "other.txt")
     git(here, "commit", "--quiet", "-m", "Elsewhere")
@@ -119,7 +119,7 @@ def test_another_repository_is_refused_by_name(
     git(tmp_path, "init", "--quiet", "--initial-branch=main", str(other))
     git(other, "-c", "user.name=A", "-c", "user.email=a@b", "commit", "--quiet", "--allow-empty", "-m", "Begin")
     monkeypatch.chdir(other)
-    for command in ("apply", "merge", "apply"):  # also after one of them fetched the commits
+    for command in ("apply", "merge", "apply"):  # also once one of them has fetched the commits
         said = hansard(command, delivered)
         refusal = f"hansard: {other} has nothing in common with session {delivered}, which worked on {here}.\n"
         assert (said.code, said.err) == (4, refusal)
@@ -155,7 +155,7 @@ def test_squash_is_one_commit_with_the_task_and_the_trailers(hansard: Hansard, h
 
 
 def test_a_cancelled_delivery_keeps_its_changes(hansard: Hansard, here: Path, tmp_path: Path) -> None:
-    """Its commits are in no branch; merging takes them out of its workspace."""
+    """Its commits are on no branch; merge takes them from its workspace."""
     replies = {"dev": [{"text": "Wrote the third line large.", "files": FILES}]}
     scenario = tmp_path / "scenario.json"
     scenario.write_text(json.dumps({"replies": replies}), encoding="utf-8")
@@ -286,7 +286,7 @@ echo https://forge.example/shop/pull/7
 
 @pytest.fixture
 def forge(here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A remote repository, and a `gh` that writes down what it is asked."""
+    """A remote repository and a `gh` that records its arguments."""
     bare = tmp_path / "forge.git"
     git(tmp_path, "init", "--quiet", "--bare", str(bare))
     git(here, "remote", "add", "origin", str(bare))

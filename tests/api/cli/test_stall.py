@@ -1,4 +1,4 @@
-"""How long a command waits for what cannot happen: a log that takes no writes, agents whom nobody has."""
+"""How long a command waits for a log that takes no writes, or for agents no team has."""
 
 import asyncio
 from contextlib import closing
@@ -17,7 +17,7 @@ from tests.api.cli.conftest import Hansard
 
 
 class Store:
-    """A log whose last write failed, or did not; what is tried then fails for this reason, or does not."""
+    """A log whose last write failed or succeeded, and whose next write fails for this reason or succeeds."""
 
     def __init__(self, *, failing: bool = False, why: str | None = None) -> None:
         self.failing, self.why = failing, why
@@ -27,7 +27,7 @@ class Store:
 
 
 class Waiting:
-    """A command that waits, looking once a second."""
+    """A waiting command that checks once a second."""
 
     def __init__(self, folder: Path, *, store: Store | None = None, follower: str | None = None) -> None:
         self.store, self.follower = store or Store(), SimpleNamespace(failing=follower)
@@ -105,7 +105,7 @@ def test_another_worker_on_the_log_is_waited_for(
 ) -> None:
     waiting = Waiting(tmp_path)
     other = Presence(tmp_path / "workers")
-    monkeypatch.setattr("os.getpid", lambda: 0)  # from here on we are somebody else
+    monkeypatch.setattr("os.getpid", lambda: 0)  # from here on the process counts as another one
     waiting.looks(2 * ABSENT, ABSENT_ONE)
     assert capsys.readouterr().err == (
         "Waiting for planner, not in this team; other workers are running on this log.\n"

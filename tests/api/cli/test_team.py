@@ -1,4 +1,4 @@
-"""The presets, the agents of a team, and asking each of them one tiny question."""
+"""The presets, the agents of a team, and one small test question for each agent."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Nothing that an agent wrote can command a terminal, and every script can read the data."""
+"""Agent output cannot control the terminal, and scripts can read all data."""
 
 import io
 import json

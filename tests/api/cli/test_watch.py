@@ -1,4 +1,4 @@
-"""SessionFollower a session, and what is discussed of it, until a person is needed or nothing more happens."""
+"""Follow a session and its discussions until a person is needed or the session ends."""
 
 import asyncio
 from typing import Any, cast
@@ -14,7 +14,7 @@ def _events(versions: list[int]) -> list[dict[str, Any]]:
 
 
 class _Recorded:
-    """An API whose session goes on by one page with every look at its events."""
+    """An API whose session advances by one page with every request for its events."""
 
     poll = 0.0
 
@@ -33,7 +33,7 @@ class _Recorded:
 
 
 class _Family:
-    """An API with several sessions; `steps` are taken one by one when nothing is new: (session, what it becomes)."""
+    """An API with several sessions; when nothing is new, the next of `steps` (session, new state) happens."""
 
     poll = 0.0
 
@@ -70,7 +70,7 @@ class _Seen:
         self.of_children += [(child["id"], found["version"]) for found in events]
 
     def show_turns(self, turns: Any) -> None:
-        """Not of interest here."""
+        """Not relevant here."""
 
 
 def _followed(api: object, seen: _Seen, *, name: str = "run", after: int = 0) -> SessionFollower:

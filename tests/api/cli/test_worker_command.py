@@ -1,4 +1,4 @@
-"""`hansard worker`: processes that only work on turns, beside a server that does not."""
+"""`hansard worker`: processes that run turns next to a server that does not."""
 
 import contextlib
 import os
@@ -36,7 +36,7 @@ SILENT = {"planner": [{"text": "late", "delayMs": 600_000}]}
 
 
 class Idle(Server):
-    """`hansard serve --no-work`; `name` is that of the worker that began last."""
+    """`hansard serve --no-work`; `name` is the name of the newest worker."""
 
     name = ""
 
@@ -49,7 +49,7 @@ class Idle(Server):
 
     @contextlib.contextmanager
     def worker(self, *words: str) -> Iterator["subprocess.Popen[str]"]:
-        """A worker on the same log, once it has said that it works."""
+        """A worker on the same log, once it has reported that it is ready."""
         command = [sys.executable, "-m", "api", "worker", *words]
         with subprocess.Popen(
             command, cwd=ROOT, env=self._environment(), stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -62,7 +62,7 @@ class Idle(Server):
                 process.kill()
 
     def held_by(self) -> set[str]:
-        """Who works on turns now."""
+        """The workers that run turns now."""
         store = open_store(f"sqlite:///{self.database}")
         try:
             return set(store.turns.workers())
@@ -81,13 +81,13 @@ def server(tmp_path: Path) -> Iterator[Idle]:
 
 
 def doubled(found: list[dict[str, Any]]) -> list[str]:
-    """Turns that were settled more than once."""
+    """The turns that ended more than once."""
     settled = Counter(e["data"]["turnId"] for e in found if e["type"] in ("turn.answered", "turn.failed"))
     return [turn_id for turn_id, count in settled.items() if count > 1]
 
 
 def test_twenty_deliveries_end_once_though_one_of_two_workers_is_killed(server: Idle) -> None:
-    """The server works on nothing; what the dead worker had in hand, the other one takes up."""
+    """The server runs no turns; the second worker takes over those of the dead one."""
     ids = [start(server.client, delivery(BUSY)) for _ in range(20)]
     with server.worker("--slots", "4") as first, server.worker("--slots", "4") as second:
         until(lambda: len(server.held_by()) == 2, what="two workers at work")
@@ -142,7 +142,7 @@ def test_a_worker_has_no_more_turns_in_hand_than_slots(server: Idle) -> None:
 
 
 def started(server: Idle) -> list[str]:
-    """The sessions of the turns in hand."""
+    """The sessions of the leased turns."""
     store = open_store(f"sqlite:///{server.database}")
     try:
         ids = [item["id"] for item in server.client.get("/api/sessions").json()["items"]]

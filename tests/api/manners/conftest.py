@@ -1,4 +1,4 @@
-"""The servers that the tests of the API's manners talk to: one for each file."""
+"""Servers for the tests of the API's conventions: one per file."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 
 @pytest.fixture
 def waiting(client: TestClient) -> str:
-    """A session that stands at version 3."""
+    """A session at version 3."""
     return start(client, START)
 
 

@@ -1,4 +1,4 @@
-"""What the tests of the API's manners share."""
+"""Helpers for the tests of the API's conventions."""
 
 import threading
 import uuid
@@ -14,13 +14,13 @@ from tests.api.server import (
 )
 
 SILENT = {"planner": [{"text": "late", "delayMs": 86_400_000}]}
-"""A team that says nothing for a day: the session stays at version 3."""
+"""A team that does not answer for a day: the session stays at version 3."""
 START = delivery(SILENT)
 SECRET = "sk-live-3c1f9d"
 
 
 def problem(answer: httpx.Response, status: int) -> Json:
-    """The answer's problem, which has to look like one (RFC 9457)."""
+    """The problem document of the answer, checked against RFC 9457."""
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     found: Json = answer.json()
@@ -33,7 +33,7 @@ def problem(answer: httpx.Response, status: int) -> Json:
 
 
 def pointers(answer: httpx.Response) -> list[str]:
-    """Of an answer 422: the fields that are wrong."""
+    """The invalid fields of a 422 answer."""
     found = problem(answer, 422)["errors"]
     assert all(entry["detail"] for entry in found)
     return [entry["pointer"] for entry in found]

@@ -1,4 +1,4 @@
-"""How the API reads bodies: one strict decoder, and a pointer to whatever is wrong (contract §3)."""
+"""How the API reads bodies: one strict decoder, and a pointer to every invalid field (contract §3)."""
 
 import json
 import uuid
@@ -28,7 +28,7 @@ def _below(body: type[Body]) -> set[type[Body]]:
 
 
 BODIES = sorted(_below(Body), key=lambda body: body.__name__)
-"""Every body that a endpoint takes, and every one inside of another."""
+"""Every request body of an endpoint, and every nested one."""
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_extension_needs_an_amount_and_a_reason(client: TestClient, waiting: str
 
 
 def test_validation_errors_are_helpful(client: TestClient) -> None:
-    """No patterns, no names of Python's types; of a value's alternatives only those that it could have been."""
+    """No patterns, no Python type names, and only those alternatives of a union that could apply."""
     wrong = {
         "task": " ",
         "testCommand": ["a", 3],
@@ -196,7 +196,7 @@ def test_a_blank_body_is_400_and_none_at_all_is_an_empty_object(client: TestClie
 
 
 def test_a_start_is_bound_to_no_version(client: TestClient) -> None:
-    """There is none before it."""
+    """There is no earlier version."""
     found = problem(client.post("/api/sessions", json=START, headers={"If-Match": '"1"'}), 412)
     assert found["currentVersion"] == 0
     assert client.post("/api/sessions", json=START, headers={"If-Match": "*"}).status_code == 202
@@ -227,7 +227,7 @@ def test_internal_error_is_500_without_details(tmp_path: Path, monkeypatch: pyte
 
 
 def _nested(depth: int) -> bytes:
-    """A start request whose deepest value lies so many levels down."""
+    """A start request nested this many levels deep."""
     inner = b"[" * (depth - 1) + b"]" * (depth - 1)
     return json.dumps(START).encode()[:-1] + b', "extra": ' + inner + b"}"
 
@@ -284,7 +284,7 @@ def _fields(body: type[Body]) -> tuple[set[str], set[str]]:
 
 
 def _taken(body: type[Body], sent: Json) -> Body | set[tuple[str, str]]:
-    """What a body is read as, or the fields that are wrong with it, and how."""
+    """The parsed body, or its invalid fields with their errors."""
     try:
         return body.model_validate(sent, by_name=False)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Collections, HEAD, and how the service is (contract §3)."""
+"""Collections, HEAD, and the health of the service (contract §3)."""
 
 import sqlite3
 import uuid
@@ -27,7 +27,7 @@ from tests.api.server import (
 
 
 def test_a_list_is_read_page_by_page_newest_first(client: TestClient) -> None:
-    """Sessions that begin meanwhile disturb nothing: no page repeats or misses one."""
+    """Sessions started meanwhile cause no repeated or missing entries."""
     label, made = str(uuid.uuid4()), []
     for _ in range(7):
         made.append(client.post("/api/sessions", json=START | {"labels": [label]}).json())
@@ -102,7 +102,7 @@ def test_the_whole_log_is_read_by_position_and_filtered(client: TestClient, wait
 def test_unknown_query_is_422(
     client: TestClient, waiting: str, path: str, query: dict[str, str], pointer: str
 ) -> None:
-    """A filter that is misspelt must not be ignored."""
+    """A misspelled filter must not be ignored."""
     assert pointers(client.get(path.format(waiting), params=query)) == [pointer]
 
 
@@ -140,7 +140,7 @@ def test_sessions_are_found_by_words_status_and_label(client: TestClient) -> Non
         assert client.get("/api/sessions", params=query, headers=fresh).json()["items"] == []
 
 
-# -- HEAD, and how the service is ----------------------------------------------------------------------------------
+# -- HEAD, and the health of the service ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def _query(**found: str | None) -> dict[str, str]:
 
 
 def test_a_server_that_takes_no_more_is_503_with_retry_after(tmp_path: Path) -> None:
-    """While another process holds the log one command is at hand and one waits: there is no room for a third."""
+    """While another process locks the log, one command runs and one waits; a third is refused."""
     with inside(tmp_path, max_waiting=1) as client, ThreadPoolExecutor(2) as pool:
         ids = [start(client, START) for _ in range(3)]
         other = sqlite3.connect(tmp_path / "hansard.db", isolation_level=None)
@@ -210,6 +210,6 @@ def test_every_answer_carries_the_headers_of_a_careful_server(client: TestClient
 
 
 def _at_hand(client: TestClient, count: int) -> bool:
-    """Whether so many commands were taken in and are not answered yet."""
+    """Whether this many commands are accepted and not answered yet."""
     writer = system(client).writer
     return bool(writer.waiting() + writer._deciding.locked() == count)

@@ -77,7 +77,7 @@ def test_a_method_that_no_parser_knows_is_405_on_a_known_path_and_404_elsewhere(
 
 
 def test_a_method_that_no_parser_knows_may_follow_the_body_of_the_request_before(plain: Server) -> None:
-    """The answer may be there before the body: then the rest of it arrives with the next request."""
+    """The answer may come before the body; the rest of the body then arrives with the next request."""
     first = b"FOO /nothing HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 2\r\n\r\n"
     with socket.create_connection(("127.0.0.1", plain.port), timeout=PATIENCE) as line, line.makefile("rb") as answers:
         line.sendall(first)
@@ -87,7 +87,7 @@ def test_a_method_that_no_parser_knows_may_follow_the_body_of_the_request_before
 
 
 def _status(answers: BinaryIO) -> int:
-    """Of the next answer, which is read to its end."""
+    """The status of the next answer, which is read to its end."""
     status, size = int(answers.readline().split()[1]), 0
     while (header := answers.readline().lower()) != b"\r\n":
         size = int(header.split()[1]) if header.startswith(b"content-length:") else size
@@ -104,7 +104,7 @@ def test_a_request_line_without_form_stays_400(plain: Server, head: bytes) -> No
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
 def test_a_body_that_does_not_say_json_is_415(client: TestClient, kind: str) -> None:
-    """A page of another origin can send these without being asked about (F13)."""
+    """A page of another origin can send these without a preflight (F13)."""
     problem(client.post("/api/sessions", content=json.dumps(START), headers={"Content-Type": kind}), 415)
 
 
@@ -205,7 +205,7 @@ def test_our_own_pages_may_command(client: TestClient, headers: dict[str, str]) 
 
 
 def test_unknown_key_is_401_on_every_endpoint(tmp_path: Path) -> None:
-    """The file holds hashes; it is read again when it changes. `/healthz` is open. The key's name is the actor."""
+    """The file holds hashes and is reloaded when it changes. `/healthz` is public. The key's name is the actor."""
     keys = tmp_path / "keys"
     keys.write_text(f"# for the build\nci:{hashlib.sha256(SECRET.encode()).hexdigest()}\n")
     with inside(tmp_path, api_keys_file=keys) as client:
@@ -226,7 +226,7 @@ def test_unknown_key_is_401_on_every_endpoint(tmp_path: Path) -> None:
 
 
 def test_key_removed_from_the_file_is_invalid(tmp_path: Path) -> None:
-    """The key is refused within a second, until the line is back. A file that is away changes nothing."""
+    """The key is refused within a second, until the line is back. A missing file changes nothing."""
     keys, line = tmp_path / "keys", f"ci:{hashlib.sha256(SECRET.encode()).hexdigest()}\n"
     keys.write_text(line)
     ours = {"Authorization": f"Bearer {SECRET}"}
@@ -245,7 +245,7 @@ def test_key_removed_from_the_file_is_invalid(tmp_path: Path) -> None:
 
 
 def test_nothing_echoes_a_secret(client: TestClient) -> None:
-    """Values that were sent never come back in what is wrong with them, whatever is wrong."""
+    """Errors never repeat the values that were sent."""
     bodies: list[Any] = [
         START | {"apiKey": SECRET},
         START | {"task": {"token": SECRET}},

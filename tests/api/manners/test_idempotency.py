@@ -62,7 +62,7 @@ def test_another_sessions_endpoint_is_another_request(client: TestClient, waitin
 
 
 def test_a_refused_answer_is_an_answer_too(client: TestClient, waiting: str) -> None:
-    """409, 412 and 404 are given again in the same words, even when the command would be allowed now."""
+    """409, 412 and 404 are repeated unchanged, even when the command would be allowed now."""
     finished = start(client, START)
     client.post(f"/api/sessions/{finished}/cancel", json={})
     refused = key() | {"If-Match": '"1"'}
@@ -120,7 +120,7 @@ def test_concurrent_refused_duplicates_have_one_answer(client: TestClient, waiti
 
 
 def test_a_key_is_remembered_over_a_restart(plain: Server) -> None:
-    """Accepted and refused alike, after kill -9 and after a polite stop."""
+    """Accepted and refused commands, after kill -9 and after a graceful stop."""
     ours, theirs, label = key(), key(), str(uuid.uuid4())
     body = START | {"labels": [label]}
     first = plain.client.post("/api/sessions", json=body, headers=ours)
@@ -162,7 +162,7 @@ def replica(plain: Server) -> Iterator[Server]:
 
 
 def test_another_replica_gives_the_same_answer(plain: Server, replica: Server) -> None:
-    """Also when both are asked at the same moment: one effect, one answer; accepted and refused alike."""
+    """Also when both get the request at the same moment: one effect, one answer, accepted or refused."""
     with ThreadPoolExecutor(8) as pool:
         clients = [plain.client, replica.client] * 4
         for _ in range(10):

@@ -1,4 +1,4 @@
-"""Versions: If-Match, ETag, and reading what one has written (contract §3)."""
+"""Versions: If-Match, ETag, and reading your own writes (contract §3)."""
 
 import json
 import threading
@@ -108,7 +108,7 @@ def test_a_version_that_is_no_number_is_422(client: TestClient, waiting: str, ve
 
 
 def _seen_after(client: TestClient, label: str, fresh: dict[str, str]) -> Json | None:
-    """Never what was before: where the views are not there in time (a tenth of a second here), it is said so."""
+    """Never older data: if the views do not catch up in time (a tenth of a second here), the answer says so."""
     answer = client.get("/api/sessions", params={"label": label}, headers=fresh)
     assert answer.status_code in (200, 503)
     found: Json = answer.json()
