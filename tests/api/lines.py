@@ -58,22 +58,22 @@ class Place:
         writing = [{"text": "Wrote the files.", "files": _texts(files)} for files in turns]
         replies = {"dev": writing, **({"reviewer": list(reviews)} if reviews else {})}
         body = delivery(replies, workspace=str(self.folder), filePaths=sorted(turns[0]), **fields)
-        found = ended(self.client, start(self.client, body))
-        assert found["status"] == "success", found
-        return found
+        session = ended(self.client, start(self.client, body))
+        assert session["status"] == "success", session
+        return session
 
     def merged(self, *turns: Mapping[str, Sequence[str]], **fields: object) -> Json:
         """Run such a delivery and merge it into the current branch."""
-        found = self.deliver(*turns, **fields)
-        self.git("merge", "--quiet", "--no-edit", found["result"]["branch"])
-        return found
+        session = self.deliver(*turns, **fields)
+        self.git("merge", "--quiet", "--no-edit", session["result"]["branch"])
+        return session
 
     def blame(self, path: str, revision: str = "HEAD") -> list[Json]:
         query = {"repository": str(self.folder), "path": path, "revision": revision}
         answer = self.client.get("/api/blame", params=query)
         assert answer.status_code == 200, answer.text
-        found: list[Json] = answer.json()
-        return found
+        body: list[Json] = answer.json()
+        return body
 
     def claimed(self, path: str, revision: str = "HEAD") -> list[str]:
         """The agents' lines, and each person's line as a dot."""

@@ -84,17 +84,17 @@ class Listener(asyncio.Protocol):
         head, _, rest = bytes(self.data).partition(b"\r\n\r\n")
         if b"transfer-encoding: chunked" not in head.lower():
             return rest.decode()
-        found = []
+        results = []
         while rest:
             size, _, rest = rest.partition(b"\r\n")
-            found.append(rest[: int(size, 16)])
+            results.append(rest[: int(size, 16)])
             assert rest[int(size, 16) :].startswith(b"\r\n"), "a chunk ends where it says"
             rest = rest[int(size, 16) + 2 :]
-        assert (found[-1] == b"") == self.over.done(), "the last chunk is empty"
-        return b"".join(found).decode()
+        assert (results[-1] == b"") == self.over.done(), "the last chunk is empty"
+        return b"".join(results).decode()
 
     def ids(self) -> list[int]:
-        return [int(found) for found in re.findall(r"^id: (\d+)$", self.text(), re.MULTILINE)]
+        return [int(match) for match in re.findall(r"^id: (\d+)$", self.text(), re.MULTILINE)]
 
 
 def path(session_id: str, query: str = "") -> str:

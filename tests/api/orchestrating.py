@@ -30,8 +30,8 @@ def rested(client: httpx.Client, session_id: str, *, seconds: float = PATIENCE) 
     """The session, once it no longer runs."""
 
     def over() -> Json | None:
-        found = session(client, session_id)
-        return found if found["status"] in ENDS else None
+        view = session(client, session_id)
+        return view if view["status"] in ENDS else None
 
     return until(over, what=f"the end of {session_id}", seconds=seconds)
 
@@ -47,8 +47,8 @@ def says(client: httpx.Client, body: Json, **headers: str) -> Json:
     """Send a message and return the answer."""
     answer = client.post("/api/message", json=body, headers=headers)
     assert answer.status_code == 200, answer.text
-    found: Json = answer.json()
-    return found
+    data: Json = answer.json()
+    return data
 
 
 def agent(found: Json, name: str) -> Json:

@@ -39,8 +39,8 @@ def claim(client: httpx.Client, *, wait: float = 10, **wish: Any) -> Json:
     """Claim a turn; fails if there is none."""
     answer = client.post("/api/turns/claim", json={"waitSeconds": wait, **wish})
     assert answer.status_code == 200, answer.text
-    found: Json = answer.json()
-    return found
+    body: Json = answer.json()
+    return body
 
 
 def nothing(client: httpx.Client, *, wait: float = 0, **wish: Any) -> None:
@@ -66,9 +66,9 @@ def beat(client: httpx.Client, turn: Json) -> Any:
 def lost(answer: Any, reason: str) -> str:
     """The text of a refusal with that reason."""
     assert answer.status_code == 409, answer.text
-    found: Json = answer.json()
-    assert found["reason"] == reason
-    return str(found["detail"])
+    body: Json = answer.json()
+    assert body["reason"] == reason
+    return str(body["detail"])
 
 
 def well(turn: Json) -> Json:

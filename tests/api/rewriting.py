@@ -136,8 +136,8 @@ class Rewriter:
         self.place.git("commit", "--quiet", "--allow-empty", "--amend", *message)
 
     def _depth(self, most: int) -> int:
-        known = int(self.place.git("rev-list", "--count", "--first-parent", "HEAD"))
-        return min(known - 1, self.chance.randint(1, most))
+        result = int(self.place.git("rev-list", "--count", "--first-parent", "HEAD"))
+        return min(result - 1, self.chance.randint(1, most))
 
     def squash(self) -> None:
         """The last commits as one, with all of their trailers or without."""
@@ -152,9 +152,9 @@ class Rewriter:
     def _aside(self, depth: int) -> str:
         """Another person's commit on an older one, in a separate file."""
         self.place.git("checkout", "--quiet", "-B", "aside", f"HEAD~{depth}")
-        found = self.place.commit({f"file{next(self.numbers)}.txt": self.fresh(2)}, message="Aside")
+        result = self.place.commit({f"file{next(self.numbers)}.txt": self.fresh(2)}, message="Aside")
         self.place.git("checkout", "--quiet", "main")
-        return found
+        return result
 
     def rebase(self) -> None:
         aside = self._aside(self._depth(5))
@@ -247,9 +247,9 @@ class Rewriter:
         at = self.chance.randint(0, len(lines))
         half = len(new) // 2
         files = {path: [*lines[:at], *new[:half], *lines[at:]], f"file{next(self.numbers)}.txt": new[half:]}
-        found = self.place.deliver(files)
-        self.owners.update(dict.fromkeys(new, found["id"]))
-        branch = found["result"]["branch"]
+        session = self.place.deliver(files)
+        self.owners.update(dict.fromkeys(new, session["id"]))
+        branch = session["result"]["branch"]
         score = self.score(branch)
         match self.chance.choice(["merge", "squash", "pick"]):
             case "merge":
@@ -275,7 +275,7 @@ class Rewriter:
     def score(self, revision: str = "HEAD") -> Score:
         """Every line of every file, as the revision has it. What people brought back is theirs if the history shows
         it; after a squash it may show nothing, and then such a line does not count."""
-        found, removed = Score(), self.removals.until(revision)
+        result, removed = Score(), self.removals.until(revision)
         for path in sorted(self.place.git("ls-tree", "-r", "--name-only", revision).split("\n")):
             if not self.place.git("show", f"{revision}:{path}"):
                 continue
@@ -283,16 +283,16 @@ class Rewriter:
                 word = line["text"].strip()
                 owner = self.owners[word]
                 if word in self.restored:
-                    found.false += line["session"] not in ((None,) if word in removed else (None, owner))
-                    found.restored += word in removed
+                    result.false += line["session"] not in ((None,) if word in removed else (None, owner))
+                    result.restored += word in removed
                     continue
-                found.lines += owner != PEOPLE
-                found.right += owner != PEOPLE and line["session"] == owner
-                found.false += line["session"] not in (None, owner)
-        return found
+                result.lines += owner != PEOPLE
+                result.right += owner != PEOPLE and line["session"] == owner
+                result.false += line["session"] not in (None, owner)
+        return result
 
 
 def rewriter(folder: Path, client: httpx.Client, seed: str, word: Callable[[int], str]) -> Rewriter:
-    found = Rewriter(Place(folder, client), random.Random(seed), word)  # noqa: S311
-    new_repository(folder, {"one.txt": found.fresh(20), "two.txt": found.fresh(10)}, client)
-    return found
+    result = Rewriter(Place(folder, client), random.Random(seed), word)  # noqa: S311
+    new_repository(folder, {"one.txt": result.fresh(20), "two.txt": result.fresh(10)}, client)
+    return result

@@ -19,8 +19,8 @@ def reached(client: httpx.Client, session_id: str, *statuses: str) -> str:
     """The session's id, once it has one of these statuses and no turn is running."""
 
     def there() -> bool:
-        found = session(client, session_id)
-        return found["status"] in statuses and not [t for t in found["outstandingTurns"] if t["work"] != "wait"]
+        view = session(client, session_id)
+        return view["status"] in statuses and not [t for t in view["outstandingTurns"] if t["work"] != "wait"]
 
     until(there, what=f"{session_id}: {' or '.join(statuses)}")
     return session_id

@@ -71,6 +71,6 @@ def harmless(html: str) -> Seen:
         for name in ("href", "src", "action"):
             address = attributes.get(name)
             if address is not None and tag != "link":
-                told = tag == "a" and attributes.get("rel") == "noopener noreferrer nofollow"
-                assert address.startswith("https://" if told else ("/", "#")), f"{tag} {name}={address!r}"
+                text = tag == "a" and attributes.get("rel") == "noopener noreferrer nofollow"
+                assert address.startswith("https://" if text else ("/", "#")), f"{tag} {name}={address!r}"
     return seen

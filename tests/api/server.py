@@ -136,16 +136,16 @@ def serving(folder: Path, **settings: object) -> Iterator[Server]:
 def inside(folder: Path, *, work: bool = True, **settings: Any) -> Iterator[TestClient]:
     """The application in this process, with its worker unless turned off."""
     ours = {"database": f"sqlite:///{folder / 'hansard.db'}", "data_dir": folder / "node", "retry_seconds": 0.001}
-    found = Settings(**(ours | _open(settings)))
-    with TestClient(create_app(found, work=work), base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
+    configuration = Settings(**(ours | _open(settings)))
+    with TestClient(create_app(configuration, work=work), base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
         yield client
 
 
 def system(client: TestClient) -> System:
     """The system that serves the endpoints of an application in this process."""
     assert isinstance(client.app, Starlette)
-    found: System = client.app.state.system
-    return found
+    result: System = client.app.state.system
+    return result
 
 
 def free_port() -> int:
@@ -182,29 +182,29 @@ def start(client: httpx.Client, body: Json | None = None, **headers: str) -> str
 def session(client: httpx.Client, session_id: str, **query: object) -> Json:
     answer = client.get(f"/api/sessions/{session_id}", params={name: str(value) for name, value in query.items()})
     assert answer.status_code == 200, answer.text
-    found: Json = answer.json()["session"]
-    return found
+    body: Json = answer.json()["session"]
+    return body
 
 
 def ended(client: httpx.Client, session_id: str, *, seconds: float = PATIENCE) -> Json:
     """The session, once it no longer runs."""
 
     def over() -> Json | None:
-        found = session(client, session_id)
-        return found if found["status"] not in ("pending", "running") else None
+        view = session(client, session_id)
+        return view if view["status"] not in ("pending", "running") else None
 
     return until(over, what=f"the end of {session_id}", seconds=seconds)
 
 
 def events(client: httpx.Client, session_id: str) -> list[Json]:
     """All events of a session, page by page."""
-    found: list[Json] = []
+    results: list[Json] = []
     after: str | None = "0"
     while after is not None:
         page = client.get(f"/api/sessions/{session_id}/events", params={"after": after}).json()
-        found += page["items"]
+        results += page["items"]
         after = page["nextCursor"]
-    return found
+    return results
 
 
 def types(found: list[Json]) -> list[str]:
@@ -221,8 +221,8 @@ def reached(client: httpx.Client, session_id: str, topic: str, *, count: int = 1
     """The data of the events of that type, once there are this many of them."""
 
     def there() -> list[Json] | None:
-        found = only(events(client, session_id), topic)
-        return found if len(found) >= count else None
+        data = only(events(client, session_id), topic)
+        return data if len(data) >= count else None
 
     return until(there, what=f"{topic} of {session_id}")
 

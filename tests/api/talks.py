@@ -26,8 +26,8 @@ def reached(client: httpx.Client, session_id: str, *statuses: str) -> Json:
     """The session, once it has one of these statuses."""
 
     def there() -> Json | None:
-        found = session(client, session_id)
-        return found if found["status"] in statuses else None
+        view = session(client, session_id)
+        return view if view["status"] in statuses else None
 
     return until(there, what=f"{session_id} {' or '.join(statuses)}")
 
@@ -50,11 +50,11 @@ def child(client: httpx.Client, parent: str, number: int = 1, *, status: str = W
 def decide(client: httpx.Client, session_id: str, decision: str, *, version: int | None = None, **headers: str) -> Any:
     """The answer to a decision; `headers` as in `if_match='"3"'`."""
     body: Json = {"decision": decision, "rationale": "It is worth it."}
-    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    result = {name.replace("_", "-"): value for name, value in headers.items()}
     return client.post(
         f"/api/sessions/{session_id}/decision",
         json=body if version is None else body | {"version": version},
-        headers=given,
+        headers=result,
     )
 
 
@@ -62,5 +62,5 @@ def decided(client: httpx.Client, session_id: str, decision: str) -> Json:
     """Decide successfully; return the receipt."""
     answer = decide(client, session_id, decision)
     assert answer.status_code == 200, answer.text
-    found: Json = answer.json()
-    return found
+    body: Json = answer.json()
+    return body

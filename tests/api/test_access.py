@@ -26,8 +26,8 @@ OPEN = ("/healthz", "/readyz", "/login")
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[TestClient]:
     """Without a key."""
-    with inside(tmp_path, work=False, auth="key") as found:
-        yield found
+    with inside(tmp_path, work=False, auth="key") as result:
+        yield result
 
 
 @pytest.fixture
@@ -118,9 +118,9 @@ def test_a_link_signs_in_once(client: TestClient) -> None:
 def test_the_server_prints_a_link_that_opens_the_page_signed_in(tmp_path: Path) -> None:
     with serving(tmp_path, auth="key") as server:
         assert server.client.get("/api/sessions").status_code == 401
-        found = re.search(r"http://\S+/login\?once=\S+", server.log.read_text())
-        assert found is not None
-        assert server.client.get(found[0], headers=BROWSER, follow_redirects=True).status_code == 200
+        match = re.search(r"http://\S+/login\?once=\S+", server.log.read_text())
+        assert match is not None
+        assert server.client.get(match[0], headers=BROWSER, follow_redirects=True).status_code == 200
         assert server.client.get("/api/sessions").status_code == 200
 
 
@@ -175,5 +175,5 @@ def test_port_note_of_a_killed_server_keeps_its_key_private(tmp_path: Path, monk
         server.kill()
         assert key_for(server.url, elsewhere) == ""
         server.start()
-        found = {"Authorization": f"Bearer {key_for(server.url, elsewhere)}"}
-        assert server.client.get("/api/sessions", headers=found).status_code == 200
+        result = {"Authorization": f"Bearer {key_for(server.url, elsewhere)}"}
+        assert server.client.get("/api/sessions", headers=result).status_code == 200

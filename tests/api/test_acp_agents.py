@@ -31,14 +31,14 @@ def team(folder: Path, role: str, *steps: dict[str, Any]) -> Path:
 
 
 def body() -> dict[str, Any]:
-    found = delivery()
-    del found["scenario"]
-    return found
+    result = delivery()
+    del result["scenario"]
+    return result
 
 
 def question(client: httpx.Client, name: str) -> dict[str, Any]:
-    found = until(lambda: only(events(client, name), "turn.permission_requested"), what="the question", seconds=SECONDS)
-    return dict(found[0])
+    result = until(lambda: only(events(client, name), "turn.permission_requested"), what="the question", seconds=SECONDS)
+    return dict(result[0])
 
 
 def of_zoe(history: list[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -89,5 +89,5 @@ def test_reviewer_may_not_edit_and_no_question_is_asked(tmp_path: Path) -> None:
 
 
 def frames_of(client: httpx.Client, name: str, turn: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = client.get(f"/api/sessions/{name}/turns/{turn}/activity").json()["items"]
-    return found
+    answer: list[dict[str, Any]] = client.get(f"/api/sessions/{name}/turns/{turn}/activity").json()["items"]
+    return answer

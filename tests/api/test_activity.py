@@ -39,14 +39,14 @@ def test_turns_are_listed_with_their_results(tmp_path: Path) -> None:
     with inside(tmp_path) as client:
         name = start(client, busy(usage={"inputTokens": 7, "cachedTokens": 3}))
         until(lambda: session(client, name)["status"] == "success", what="success")
-        found = client.get(f"/api/sessions/{name}/turns").json()
-        first = found["items"][0]
+        answer = client.get(f"/api/sessions/{name}/turns").json()
+        first = answer["items"][0]
         assert (first["agent"], first["status"], first["attempt"]) == ("planner", "answered", 1)
         assert (first["tools"], first["usage"]["cachedTokens"]) == ({"total": 1, "denied": 0}, 3)
-        assert [item["role"] for item in found["items"]].count("validation") == 1
+        assert [item["role"] for item in answer["items"]].count("validation") == 1
         pages = client.get(f"/api/sessions/{name}/turns", params={"limit": 1}).json()
         rest = client.get(f"/api/sessions/{name}/turns", params={"cursor": pages["nextCursor"]}).json()
-        assert [*pages["items"], *rest["items"]] == found["items"]
+        assert [*pages["items"], *rest["items"]] == answer["items"]
         early = client.get(f"/api/sessions/{name}/turns", params={"version": 3}).json()["items"]
         assert [item["status"] for item in early] == ["running"]
 

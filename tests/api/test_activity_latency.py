@@ -48,8 +48,8 @@ def delays(server: Server, session_id: str, role: str) -> list[float]:
         items = server.client.get(f"/api/sessions/{session_id}/turns").json()["items"]
         return [item for item in items if item["role"] == role]
 
-    [found] = until(turn, what="the turn")
-    address = f"/api/sessions/{session_id}/turns/{found['turnId']}/activity"
+    [result] = until(turn, what="the turn")
+    address = f"/api/sessions/{session_id}/turns/{result['turnId']}/activity"
     ago = []
     with server.client.stream("GET", address, headers={"Accept": "text/event-stream"}, timeout=60) as answer:
         for line in answer.iter_lines():

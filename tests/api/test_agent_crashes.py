@@ -136,27 +136,27 @@ def begin(server: Server, stage: Stage, kind: str) -> str:
 def check(server: Server, stage: Stage, kind: str, session_id: str) -> list[Json]:
     """Check that the session ended as it would without a crash; return its events."""
     over = {"delivery": ended, "orchestration": rested}[kind]
-    found = over(server.client, session_id, seconds=60)
-    assert found["status"] == {"delivery": "success", "orchestration": "done"}[kind], found
+    view = over(server.client, session_id, seconds=60)
+    assert view["status"] == {"delivery": "success", "orchestration": "done"}[kind], view
     until(lambda: not session(server.client, session_id)["outstandingTurns"], what="the branch")
-    told = events(server.client, session_id)
-    requested = [event["turnId"] for event in only(told, "turn.requested")]
-    answered = [event["turnId"] for event in only(told, "turn.answered")]
+    history = events(server.client, session_id)
+    requested = [event["turnId"] for event in only(history, "turn.requested")]
+    answered = [event["turnId"] for event in only(history, "turn.answered")]
     assert sorted(requested) == sorted(answered) and len(set(answered)) == len(answered), "each is answered once"
     shown = ["git", "show", f"hansard/{session_id}:work.txt"]
     work = subprocess.run(shown, cwd=stage.folder / "repository", check=True, capture_output=True, text=True)
     assert work.stdout == "line 1\nline 2\n"
-    return told
+    return history
 
 
 @pytest.mark.parametrize("kind", CALLS)
 def test_one_agent_in_all_roles_goes_on_with_the_conversation_of_its_role(tmp_path: Path, kind: str) -> None:
     stage = Stage.make(tmp_path)
     with stage.serving() as server:
-        told = check(server, stage, kind, begin(server, stage, kind))
+        text = check(server, stage, kind, begin(server, stage, kind))
     assert stage.calls() == CALLS[kind]
     resumed = [
-        (event["role"], event["resumed"]) for event in only(told, "turn.answered") if event["resumed"] is not None
+        (event["role"], event["resumed"]) for event in only(text, "turn.answered") if event["resumed"] is not None
     ]
     assert (
         resumed
@@ -196,11 +196,11 @@ def test_kill_9_in_any_turn_leads_to_the_same_end(tmp_path: Path, kind: str, cal
         until((stage.gate / "hangs").exists, what=f"call {call}")
         server.kill()
         server.start()
-        told = check(server, stage, kind, session_id)
+        text = check(server, stage, kind, session_id)
     again = CALLS[kind][call - 1]
     assert stage.calls()[:call] == CALLS[kind][:call]
     assert stage.calls()[call] == again, "the turn that hung is asked once more"
-    assert not only(told, "turn.failed")
+    assert not only(text, "turn.failed")
     assert not _runs(stage), "what hung has ended"
 
 

@@ -13,8 +13,8 @@ from tests.api.server import inside, serving
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    with inside(tmp_path_factory.mktemp("assets")) as found:
-        yield found
+    with inside(tmp_path_factory.mktemp("assets")) as result:
+        yield result
 
 
 def test_every_page_has_one_sheet_and_one_script(client: TestClient) -> None:

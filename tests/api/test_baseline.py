@@ -44,8 +44,8 @@ sys.exit(1)
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[TestClient]:
     """Without a fence: it would hide the user's checkout, so nothing else could be tested by mistake."""
-    with inside(tmp_path / "data", trust="all", sandbox="off") as found:
-        yield found
+    with inside(tmp_path / "data", trust="all", sandbox="off") as result:
+        yield result
 
 
 def repository(folder: Path, **files: str) -> Path:
@@ -75,9 +75,9 @@ def run(client: httpx.Client, folder: Path, command: Any, files: dict[str, str] 
 
 
 def baseline(client: httpx.Client, session: Json) -> Json:
-    found = [event["data"] for event in events(client, session["id"]) if event["type"] == "delivery.baseline_recorded"]
-    assert len(found) == 1
-    return dict(found[0])
+    results = [event["data"] for event in events(client, session["id"]) if event["type"] == "delivery.baseline_recorded"]
+    assert len(results) == 1
+    return dict(results[0])
 
 
 def asked(client: httpx.Client, session: Json) -> list[str]:
@@ -89,11 +89,11 @@ def asked(client: httpx.Client, session: Json) -> list[str]:
 
 
 def test_the_baseline_comes_before_the_first_phase(client: httpx.Client) -> None:
-    found = ended(client, start(client, delivery(baseline=True)))
-    assert found["status"] == "success"
-    types = [event["type"] for event in events(client, found["id"]) if event["type"].startswith("delivery.")]
+    session = ended(client, start(client, delivery(baseline=True)))
+    assert session["status"] == "success"
+    types = [event["type"] for event in events(client, session["id"]) if event["type"].startswith("delivery.")]
     assert types[:3] == ["delivery.session_started", "delivery.baseline_recorded", "delivery.phase_started"]
-    [command] = baseline(client, found)["commands"]
+    [command] = baseline(client, session)["commands"]
     assert (command["command"], command["startable"], command["exitCode"], command["passed"]) == ("true", True, 0, True)
 
 
@@ -106,38 +106,38 @@ def test_a_baseline_is_the_default_and_can_be_left_out(client: httpx.Client) -> 
 
 @pytest.mark.parametrize("command", ["false", "./not-there-yet.sh", "sh -c 'exit 127'"])
 def test_red_before_goes_on(client: httpx.Client, command: str) -> None:
-    found = ended(client, start(client, delivery(baseline=True, validationCommands=[command], maxIterations=1)))
-    assert found["reason"] == "budget_exhausted"
-    assert asked(client, found).count("ask") == 4
+    session = ended(client, start(client, delivery(baseline=True, validationCommands=[command], maxIterations=1)))
+    assert session["reason"] == "budget_exhausted"
+    assert asked(client, session).count("ask") == 4
 
 
 def test_a_script_that_the_task_adds_is_run(client: httpx.Client, tmp_path: Path) -> None:
     folder = repository(tmp_path / "shop", **{"a.txt": ""})
-    found = run(client, folder, ["sh", "check.sh"], {"check.sh": "exit 0\n"})
-    assert found["status"] == "success"
+    session = run(client, folder, ["sh", "check.sh"], {"check.sh": "exit 0\n"})
+    assert session["status"] == "success"
 
 
 def test_a_program_that_is_not_there_asks_no_agent(client: httpx.Client) -> None:
-    found = ended(client, start(client, delivery(baseline=True, validationCommands=["true", "pytset -q"])))
-    assert (found["status"], found["reason"]) == ("failed", "validation_not_startable")
-    [item] = [item for item in client.get("/api/decisions").json()["items"] if item["sessionId"] == found["id"]]
+    session = ended(client, start(client, delivery(baseline=True, validationCommands=["true", "pytset -q"])))
+    assert (session["status"], session["reason"]) == ("failed", "validation_not_startable")
+    [item] = [item for item in client.get("/api/decisions").json()["items"] if item["sessionId"] == session["id"]]
     assert item["why"] == "A validation command cannot be started."
-    assert item["summary"] == found["finalSummary"]
-    assert asked(client, found) == ["prepare"]
-    assert "`pytset -q` cannot be started" in found["finalSummary"]
-    assert "retry" in client.get(f"/api/sessions/{found['id']}").json()["availableCommands"]
+    assert item["summary"] == session["finalSummary"]
+    assert asked(client, session) == ["prepare"]
+    assert "`pytset -q` cannot be started" in session["finalSummary"]
+    assert "retry" in client.get(f"/api/sessions/{session['id']}").json()["availableCommands"]
 
 
 def test_program_missing_during_an_iteration_costs_none(client: httpx.Client) -> None:
-    found = ended(client, start(client, delivery(validationCommands=["no-such-program"])))
-    assert (found["reason"], found["iteration"]) == ("validation_not_startable", 1)
-    assert "delivery.validation_failed" not in [event["type"] for event in events(client, found["id"])]
+    session = ended(client, start(client, delivery(validationCommands=["no-such-program"])))
+    assert (session["reason"], session["iteration"]) == ("validation_not_startable", 1)
+    assert "delivery.validation_failed" not in [event["type"] for event in events(client, session["id"])]
 
 
 def test_a_failed_validation_names_reasons_and_which_of_them_are_new(client: httpx.Client, tmp_path: Path) -> None:
     folder = repository(tmp_path / "shop", **{"check.py": RED, "red": "old"})
-    found = run(client, folder, [sys.executable, "check.py"], {"red": "old new"})
-    [failed] = [event["data"] for event in events(client, found["id"]) if event["type"] == "delivery.validation_failed"]
+    session = run(client, folder, [sys.executable, "check.py"], {"red": "old new"})
+    [failed] = [event["data"] for event in events(client, session["id"]) if event["type"] == "delivery.validation_failed"]
     assert failed["reasons"] == ["FAILED a.py::old", "FAILED a.py::new"]
     assert failed["newFailures"] == ["FAILED a.py::new"]
 
@@ -163,9 +163,9 @@ def test_set_up_runs_once_and_never_gets_into_the_branch(client: httpx.Client, t
     (folder / ".env").write_text("KEY=1\n")
     (folder / "deps").mkdir()
     (folder / "deps" / "a").touch()
-    found = run(client, folder, None, {"b.txt": "b"}, validationCommands=None)
-    assert found["status"] == "success", found["finalSummary"]
-    branch = f"hansard/{found['id']}"
+    session = run(client, folder, None, {"b.txt": "b"}, validationCommands=None)
+    assert session["status"] == "success", session["finalSummary"]
+    branch = f"hansard/{session['id']}"
     listed = subprocess.run(
         ("git", "diff", "--name-only", "HEAD", branch), cwd=folder, check=True, capture_output=True, text=True
     )
@@ -174,10 +174,10 @@ def test_set_up_runs_once_and_never_gets_into_the_branch(client: httpx.Client, t
 
 def test_a_failing_set_up_asks_no_agent(client: httpx.Client, tmp_path: Path) -> None:
     settings = "[workspace]\nsetup = [\"sh -c 'echo no lock file; exit 3'\"]\n"
-    found = run(client, repository(tmp_path / "shop", **{"hansard.toml": settings}), "true")
-    assert (found["reason"], asked(client, found)) == ("setup_failed", ["prepare"])
-    assert "no lock file" in found["finalSummary"]
-    head = client.get(f"/sessions/{found['id']}", headers={"Accept": "text/html"}).text
+    session = run(client, repository(tmp_path / "shop", **{"hansard.toml": settings}), "true")
+    assert (session["reason"], asked(client, session)) == ("setup_failed", ["prepare"])
+    assert "no lock file" in session["finalSummary"]
+    head = client.get(f"/sessions/{session['id']}", headers={"Accept": "text/html"}).text
     assert re.search(r'<p class="why">.*The set-up failed:.*no lock file', head)
     assert "Then retry the delivery" in head
 
@@ -307,34 +307,34 @@ def test_broken_work_never_succeeds(client: httpx.Client, tmp_path: Path, layout
     """The agent breaks the package, while the user's own checkout would pass."""
     folder, command, file = layout(tmp_path)
     assert subprocess.run(command, cwd=folder, check=False, capture_output=True).returncode == 0
-    found = run(client, folder, command, {file: "def price():\n    return 0\n"})
-    assert found["status"] == "failed"
+    session = run(client, folder, command, {file: "def price():\n    return 0\n"})
+    assert session["status"] == "failed"
     escaped = layout in ESCAPED
-    assert found["reason"] == ("validation_escapes_workspace" if escaped else "budget_exhausted"), found["finalSummary"]
-    assert bool(baseline(client, found)["escapes"]) is escaped
+    assert session["reason"] == ("validation_escapes_workspace" if escaped else "budget_exhausted"), session["finalSummary"]
+    assert bool(baseline(client, session)["escapes"]) is escaped
     if escaped:
-        assert str(folder) in found["finalSummary"]
-        assert asked(client, found) == ["prepare"]
+        assert str(folder) in session["finalSummary"]
+        assert asked(client, session) == ["prepare"]
 
 
 @pytest.mark.parametrize("layout", [src, console_script, isolated, npm, cargo], ids=lambda layout: layout.__name__)
 def test_broken_work_never_succeeds_without_a_baseline(client: httpx.Client, tmp_path: Path, layout: Layout) -> None:
     """The check then happens when the commands run."""
     folder, command, file = layout(tmp_path)
-    found = run(client, folder, command, {file: "def price():\n    return 0\n"}, baseline=False)
-    assert found["status"] == "failed"
+    session = run(client, folder, command, {file: "def price():\n    return 0\n"}, baseline=False)
+    assert session["status"] == "failed"
     escaped = layout in ESCAPED
-    assert found["reason"] == ("validation_escapes_workspace" if escaped else "budget_exhausted"), found["finalSummary"]
-    assert ("retry" in client.get(f"/api/sessions/{found['id']}").json()["availableCommands"]) is escaped
+    assert session["reason"] == ("validation_escapes_workspace" if escaped else "budget_exhausted"), session["finalSummary"]
+    assert ("retry" in client.get(f"/api/sessions/{session['id']}").json()["availableCommands"]) is escaped
 
 
 @pytest.mark.parametrize("layout", WON, ids=lambda layout: layout.__name__)
 def test_working_code_succeeds(client: httpx.Client, tmp_path: Path, layout: Layout) -> None:
     folder, command, _ = layout(tmp_path)
-    found = run(client, folder, command, {"notes.txt": "n"})
-    assert found["status"] == "success", found["finalSummary"]
-    assert baseline(client, found)["commands"][0]["passed"]
-    assert os.fspath(folder) not in json.dumps(baseline(client, found)["env"])
+    session = run(client, folder, command, {"notes.txt": "n"})
+    assert session["status"] == "success", session["finalSummary"]
+    assert baseline(client, session)["commands"][0]["passed"]
+    assert os.fspath(folder) not in json.dumps(baseline(client, session)["env"])
 
 
 # -- the same in a fence, which hides the checkout ---------------------------------------------------------------------
@@ -386,8 +386,8 @@ needs_bubblewrap = pytest.mark.skipif(not bubblewrap_works(), reason="no bubblew
 
 @pytest.fixture
 def fenced(tmp_path: Path) -> Iterator[TestClient]:
-    with inside(tmp_path / "data", trust="all", sandbox="auto") as found:
-        yield found
+    with inside(tmp_path / "data", trust="all", sandbox="auto") as result:
+        yield result
 
 
 def broken(file: str) -> str:
@@ -401,8 +401,8 @@ def broken(file: str) -> str:
 def test_broken_work_never_succeeds_in_a_fence(fenced: httpx.Client, tmp_path: Path, layout: Layout) -> None:
     folder, command, file = layout(tmp_path)
     assert subprocess.run(command, cwd=folder, check=False, capture_output=True).returncode == 0
-    found = run(fenced, folder, command, {file: broken(file)})
-    assert found["status"] == "failed", found["finalSummary"]
+    session = run(fenced, folder, command, {file: broken(file)})
+    assert session["status"] == "failed", session["finalSummary"]
 
 
 @needs_bubblewrap
@@ -427,11 +427,11 @@ def test_the_environment_of_the_checkout_is_missing_and_the_remedy_is_named(
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tool.parent}{os.pathsep}{os.environ['PATH']}")
     for words in (command, [".venv/bin/check-shop"], ["check-shop"]):
-        found = run(fenced, folder, words)
-        assert (found["status"], found["reason"]) == ("failed", "validation_not_startable"), words
-        assert asked(fenced, found) == ["prepare"]
-        assert f"belongs to {folder / '.venv'}" in found["finalSummary"], found["finalSummary"]
-        assert 'setup = ["python3 -m venv .venv"' in found["finalSummary"]
+        session = run(fenced, folder, words)
+        assert (session["status"], session["reason"]) == ("failed", "validation_not_startable"), words
+        assert asked(fenced, session) == ["prepare"]
+        assert f"belongs to {folder / '.venv'}" in session["finalSummary"], session["finalSummary"]
+        assert 'setup = ["python3 -m venv .venv"' in session["finalSummary"]
 
 
 @needs_bubblewrap
@@ -446,9 +446,9 @@ def test_another_program_of_the_same_name_does_not_replace_the_one_in_the_checko
         tool.write_text(text)
         tool.chmod(0o755)
     monkeypatch.setenv("PATH", os.pathsep.join([str(own.parent), str(other.parent), os.environ["PATH"]]))
-    found = run(fenced, folder, ["check-shop"])
-    assert (found["reason"], asked(fenced, found)) == ("validation_not_startable", ["prepare"])
-    assert f"{own} belongs to {folder / '.venv'}" in found["finalSummary"], found["finalSummary"]
+    session = run(fenced, folder, ["check-shop"])
+    assert (session["reason"], asked(fenced, session)) == ("validation_not_startable", ["prepare"])
+    assert f"{own} belongs to {folder / '.venv'}" in session["finalSummary"], session["finalSummary"]
     other.write_text("#!/bin/sh\nexit 0\n")
     assert run(fenced, folder, ["check-shop"])["status"] == "success"
 
@@ -456,9 +456,9 @@ def test_another_program_of_the_same_name_does_not_replace_the_one_in_the_checko
 def test_packages_that_stayed_in_the_checkout_are_named(client: httpx.Client, tmp_path: Path) -> None:
     folder = repository(tmp_path / "web", **{"package.json": "{}", ".gitignore": "node_modules\n"})
     (folder / "node_modules").mkdir()
-    found = run(client, folder, ["ls", "node_modules"])
-    assert 'link = ["node_modules"]' in baseline(client, found)["commands"][0]["reasons"][0]
-    sentence = describe("delivery.baseline_recorded", baseline(client, found))
+    session = run(client, folder, ["ls", "node_modules"])
+    assert 'link = ["node_modules"]' in baseline(client, session)["commands"][0]["reasons"][0]
+    sentence = describe("delivery.baseline_recorded", baseline(client, session))
     assert "before any change: `ls node_modules`. " in sentence and 'link = ["node_modules"]' in sentence
 
 
@@ -470,9 +470,9 @@ def test_the_commands_and_limits_of_the_repository_are_defaults(client: httpx.Cl
     folder = repository(tmp_path / "shop", **{"hansard.toml": settings})
     body = delivery(workspace=str(folder))
     del body["validationCommands"], body["baseline"], body["filePaths"]
-    found = ended(client, start(client, body))
-    assert (found["status"], found["budget"]["maxIterations"], found["budget"]["maxMinutes"]) == ("success", 3, 7)
-    assert "prepare" not in asked(client, found)
+    session = ended(client, start(client, body))
+    assert (session["status"], session["budget"]["maxIterations"], session["budget"]["maxMinutes"]) == ("success", 3, 7)
+    assert "prepare" not in asked(client, session)
     assert ended(client, start(client, body | {"maxIterations": 2}))["budget"]["maxIterations"] == 2
 
 
@@ -573,19 +573,19 @@ def trees(tmp_path: Path) -> list[str]:
 @needs_bubblewrap
 def test_a_linked_folder_is_shown_read_only_inside_a_fence(fenced: httpx.Client, tmp_path: Path) -> None:
     folder = linked(tmp_path)
-    found = run(fenced, folder, "sh -c 'test -f deps/large && ! touch deps/new'", {"b.txt": "b"})
-    assert found["status"] == "success", found["finalSummary"]
+    session = run(fenced, folder, "sh -c 'test -f deps/large && ! touch deps/new'", {"b.txt": "b"})
+    assert session["status"] == "success", session["finalSummary"]
     assert trees(tmp_path) == []
-    assert [file["path"] for file in found["result"]["files"]] == ["b.txt"]
+    assert [file["path"] for file in session["result"]["files"]] == ["b.txt"]
 
 
 def test_a_linked_folder_is_copied_without_a_fence(client: httpx.Client, tmp_path: Path) -> None:
     folder = linked(tmp_path)
-    found = run(client, folder, "sh -c 'test -f deps/large && touch deps/new'", {"b.txt": "b"})
-    assert found["status"] == "success", found["finalSummary"]
+    session = run(client, folder, "sh -c 'test -f deps/large && touch deps/new'", {"b.txt": "b"})
+    assert session["status"] == "success", session["finalSummary"]
     assert set(trees(tmp_path)) == {"large", "new"}
     assert [path.name for path in (folder / "deps").iterdir()] == ["large"]
-    assert [file["path"] for file in found["result"]["files"]] == ["b.txt"]
+    assert [file["path"] for file in session["result"]["files"]] == ["b.txt"]
 
 
 # -- bare repositories -------------------------------------------------------------------------------------------------
@@ -596,14 +596,14 @@ def test_a_bare_repository_is_worked_in_with_the_settings_of_its_commit(client: 
     source = repository(tmp_path / "shop", **{"hansard.toml": settings, "a.txt": "a\n"})
     bare = tmp_path / "shop.git"
     subprocess.run(("git", "clone", "-q", "--bare", str(source), str(bare)), check=True)
-    found = run(client, bare, None, {"b.txt": "b\n"}, validationCommands=None, maxIterations=None)
-    assert (found["status"], found["budget"]["maxIterations"]) == ("success", 3), found["finalSummary"]
+    session = run(client, bare, None, {"b.txt": "b\n"}, validationCommands=None, maxIterations=None)
+    assert (session["status"], session["budget"]["maxIterations"]) == ("success", 3), session["finalSummary"]
     listed = subprocess.run(
-        ("git", "ls-tree", "--name-only", found["result"]["branch"]),
+        ("git", "ls-tree", "--name-only", session["result"]["branch"]),
         cwd=bare,
         check=True,
         capture_output=True,
         text=True,
     )
     assert listed.stdout.split() == ["a.txt", "b.txt", "hansard.toml"]
-    assert found["result"]["repository"] == str(bare)
+    assert session["result"]["repository"] == str(bare)

@@ -25,9 +25,9 @@ def sent(client: TestClient, path: str, **typed: str) -> Any:
 def paused(client: TestClient, origin: str) -> str:
     """A run of a conversation that waits at its checkpoint."""
     replies = {"planner": [plan(subtask("Docs", checkpoint=True), subtask("Backend", 3, 4))]}
-    told = says(client, message("Build it", replies, origin=origin, triage="orchestrate"))
-    rested(client, told["sessionId"])
-    return str(told["sessionId"])
+    text = says(client, message("Build it", replies, origin=origin, triage="orchestrate"))
+    rested(client, text["sessionId"])
+    return str(text["sessionId"])
 
 
 def test_a_message_starts_a_run_and_the_thread_shows_both(client: TestClient) -> None:

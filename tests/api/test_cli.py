@@ -60,11 +60,11 @@ WORK = ("run", "orchestrate", "message", "review", "debate", "example", "inbox",
 
 
 def test_help_is_a_newcomers_first_page(hansard: Program) -> None:
-    said = hansard("--help")
-    assert (said.returncode, said.stderr) == (0, "")
-    assert "Start with hansard example" in said.stdout
+    result = hansard("--help")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "Start with hansard example" in result.stdout
     for name in (*WORK, "extend", "cancel", "list", "show", "events", "worklog", "serve", "doctor", "key"):
-        assert re.search(rf"│ {name} ", said.stdout), name
+        assert re.search(rf"│ {name} ", result.stdout), name
 
 
 def test_help_needs_nothing_heavy() -> None:
@@ -73,23 +73,23 @@ def test_help_needs_nothing_heavy() -> None:
         "import sys, api.cli.main as a; a.program([]); "
         "print([m for m in ('httpx2', 'starlette', 'uvicorn', 'statemachine', 'eventsourcing') if m in sys.modules])"
     )
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=_ROOT, timeout=LONGEST)
-    assert said.stdout == "[]\n"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=_ROOT, timeout=LONGEST)
+    assert result.stdout == "[]\n"
 
 
 def test_wrong_usage_is_on_stderr_with_code_2(hansard: Program) -> None:
-    said = hansard("list", "--nope")
-    assert (said.returncode, said.stdout) == (2, "")
+    result = hansard("list", "--nope")
+    assert (result.returncode, result.stdout) == (2, "")
     assert (
-        said.stderr
+        result.stderr
         == "hansard: Unknown option: --nope. Did you mean --owner?\n  `hansard list --help` shows the usage.\n"
     )
 
 
 def test_arguments_that_are_no_utf_8_are_refused(hansard: Program) -> None:
-    said = hansard("show", b"\xff\xfe".decode(errors="surrogateescape"))
-    assert (said.returncode, said.stdout) == (2, "")
-    assert said.stderr == "hansard: The arguments are not valid UTF-8.\n"
+    result = hansard("show", b"\xff\xfe".decode(errors="surrogateescape"))
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == "hansard: The arguments are not valid UTF-8.\n"
 
 
 def test_unexpected_error_is_one_line_and_a_hint(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_unexpected_error_is_one_line_and_a_hint(tmp_path: Path) -> None:
         "sys.exit(a.main(['list']))"
     )
     for debug, traceback in (("", False), ("1", True)):
-        said = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-c", program],
             capture_output=True,
             text=True,
@@ -108,9 +108,9 @@ def test_unexpected_error_is_one_line_and_a_hint(tmp_path: Path) -> None:
             env=os.environ | {"HANSARD_DEBUG": debug},
             timeout=LONGEST,
         )
-        assert said.returncode == 1
-        assert ("Traceback" in said.stderr) is traceback
-        assert ("hansard: Unexpected error (RuntimeError): odd\n" in said.stderr) is not traceback
+        assert result.returncode == 1
+        assert ("Traceback" in result.stderr) is traceback
+        assert ("hansard: Unexpected error (RuntimeError): odd\n" in result.stderr) is not traceback
 
 
 # --- streams --------------------------------------------------------------------------------------------------------
@@ -118,15 +118,15 @@ def test_unexpected_error_is_one_line_and_a_hint(tmp_path: Path) -> None:
 
 def test_korean_works_in_every_locale(hansard: Program) -> None:
     start = ("run", "-t", "합계를 고쳐줘", "-f", "값.py", "--test", "true", "--detach", "--json")
-    said = hansard(*start, LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
-    assert said.returncode == 0, said.stderr
-    shown = hansard("show", json.loads(said.stdout)["sessionId"], LC_ALL="C", PYTHONIOENCODING="ascii")
+    result = hansard(*start, LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    assert result.returncode == 0, result.stderr
+    shown = hansard("show", json.loads(result.stdout)["sessionId"], LC_ALL="C", PYTHONIOENCODING="ascii")
     assert "합계를 고쳐줘" in shown.stdout
     assert "값.py" in shown.stdout
 
 
 def test_a_scenario_comes_through_stdin(environment: dict[str, str], tmp_path: Path) -> None:
-    said = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "api", "run", "-t", "x", "-f", "a", "--test", "true", "--scenario", "-", "--json"],
         input='{"replies": {"planner": [{"error": "refused"}]}}',
         capture_output=True,
@@ -135,8 +135,8 @@ def test_a_scenario_comes_through_stdin(environment: dict[str, str], tmp_path: P
         cwd=tmp_path,
         timeout=LONGEST,
     )
-    assert said.returncode == 1, said.stderr
-    assert json.loads(said.stdout)["lastError"] == "The scenario answers planner with refused."
+    assert result.returncode == 1, result.stderr
+    assert json.loads(result.stdout)["lastError"] == "The scenario answers planner with refused."
 
 
 def test_closed_pipe_is_not_an_error(
@@ -145,7 +145,7 @@ def test_closed_pipe_is_not_an_error(
     assert hansard("example").returncode == 0
     reading, writing = os.pipe()
     os.close(reading)
-    said = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "api", "events", "latest", "--json"],
         stdout=writing,
         stderr=subprocess.PIPE,
@@ -154,7 +154,7 @@ def test_closed_pipe_is_not_an_error(
         timeout=LONGEST,
     )
     os.close(writing)
-    assert (said.returncode, said.stderr) == (141, b"")
+    assert (result.returncode, result.stderr) == (141, b"")
 
 
 @pytest.mark.parametrize(
@@ -165,8 +165,8 @@ def test_session_finishes_with_closed_streams(
 ) -> None:
     words = f"exec {shlex.quote(sys.executable)} -m api run -t x -f a --test true {closed}"
     ours = environment | {"PYTHONPATH": str(_ROOT)}
-    said = subprocess.run(["sh", "-c", words], env=ours, cwd=tmp_path, capture_output=True, timeout=LONGEST)
-    assert said.returncode == 0
+    result = subprocess.run(["sh", "-c", words], env=ours, cwd=tmp_path, capture_output=True, timeout=LONGEST)
+    assert result.returncode == 0
     [session] = json.loads(hansard("list", "--json").stdout)["items"]
     assert session["status"] == "success"
     assert hansard("verify").returncode == 0  # nothing was printed into a file that reused the number of a stream
@@ -175,7 +175,7 @@ def test_session_finishes_with_closed_streams(
 def test_work_continues_after_stderr_is_closed(hansard: Program, environment: dict[str, str], tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    said = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "api", "run", "-t", "x", "-f", "a", "--test", "true", "--json"],
         stdout=subprocess.PIPE,
         stderr=writing,
@@ -184,7 +184,7 @@ def test_work_continues_after_stderr_is_closed(hansard: Program, environment: di
         timeout=LONGEST,
     )
     os.close(writing)
-    assert (said.returncode, json.loads(said.stdout)["status"]) == (0, "success")
+    assert (result.returncode, json.loads(result.stdout)["status"]) == (0, "success")
 
 
 def test_colour_is_only_for_a_terminal_that_wants_it(
@@ -258,10 +258,10 @@ def test_every_command_works_through_a_server_too(
     with _serving(environment, tmp_path) as (_, address, talk):
         assert f"  log   {tmp_path}/hansard.db\n" in talk
         assert "  team  the scripted example team, which does no real work" in talk
-        said = hansard("run", "-t", "원격", "-f", "a", "--test", "true", "--json", HANSARD_SERVER=address)
-        assert said.returncode == 0, said.stderr
-        assert "No team file: the scripted example team does" in said.stderr
-        session_id = json.loads(said.stdout)["id"]
+        result = hansard("run", "-t", "원격", "-f", "a", "--test", "true", "--json", HANSARD_SERVER=address)
+        assert result.returncode == 0, result.stderr
+        assert "No team file: the scripted example team does" in result.stderr
+        session_id = json.loads(result.stdout)["id"]
         assert "원격" in hansard("list", "--server", address).stdout
         assert "success" in hansard("show", "latest", "--server", address).stdout
         assert len(hansard("events", session_id, "--follow", "--json", "--server", address).stdout.splitlines()) > 20
@@ -292,18 +292,18 @@ def test_stop_closes_streams_and_releases_the_log(environment: dict[str, str], t
 def test_a_port_that_is_taken_is_one_line(hansard: Program) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        said = hansard("serve", "--port", str(port))
-    assert (said.returncode, said.stdout) == (1, "")
-    assert said.stderr == (
+        result = hansard("serve", "--port", str(port))
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == (
         f"hansard: Port {port} on 127.0.0.1 is in use; choose another with --port (0 picks a free one).\n"
     )
 
 
 def test_no_other_machine_gets_in_without_a_key(hansard: Program) -> None:
     host = "0.0.0.0"  # noqa: S104 - refused
-    said = hansard("serve", "--host", host, "--port", "0", HANSARD_AUTH="off")
-    assert (said.returncode, said.stdout) == (5, "")
-    assert said.stderr == (f"hansard: Other machines can reach {host}, so keys are required: unset HANSARD_AUTH=off.\n")
+    result = hansard("serve", "--host", host, "--port", "0", HANSARD_AUTH="off")
+    assert (result.returncode, result.stdout) == (5, "")
+    assert result.stderr == (f"hansard: Other machines can reach {host}, so keys are required: unset HANSARD_AUTH=off.\n")
 
 
 def test_a_key_opens_the_server_and_the_log_needs_none(
@@ -363,12 +363,12 @@ def test_an_error_on_a_terminal_is_coloured_and_readable(environment: dict[str, 
 def _read_until(process: subprocess.Popen[str], words: str) -> str:
     """The process's stderr up to the line with this text."""
     assert process.stderr is not None
-    said = ""
+    text = ""
     for line in process.stderr:
-        said += line
+        text += line
         if words in line:
-            return said
-    raise AssertionError(f"{words!r} was not said, but:\n{said}")
+            return text
+    raise AssertionError(f"{words!r} was not said, but:\n{text}")
 
 
 def _on_a_terminal(words: list[str], environment: dict[str, str], folder: Path) -> tuple[int, str]:

@@ -73,11 +73,11 @@ class Terminal:
 
     def until(self, words: str) -> None:
         """Read until this text appears after the text awaited before."""
-        while (found := self._shown.find(words.encode(), self._read_up_to)) < 0:
+        while (result := self._shown.find(words.encode(), self._read_up_to)) < 0:
             chunk = self._read()
             assert chunk, f"{words!r} was not shown, but:\n{self.shown}"
             self._shown += chunk
-        self._read_up_to = found + len(words.encode())
+        self._read_up_to = result + len(words.encode())
 
     def type(self, line: bytes) -> None:
         os.write(self._leader, line)
@@ -119,13 +119,13 @@ def on_a_terminal(words: list[str], environment: dict[str, str], folder: Path) -
 
 
 def decision(hansard: Program, session_id: str) -> dict[str, str] | None:
-    found: dict[str, str] | None = session(hansard, session_id)["decision"]
-    return found
+    view: dict[str, str] | None = session(hansard, session_id)["decision"]
+    return view
 
 
 def session(hansard: Program, session_id: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(hansard("show", session_id, "--json").stdout)["session"]
-    return found
+    body: dict[str, Any] = json.loads(hansard("show", session_id, "--json").stdout)["session"]
+    return body
 
 
 def waiting(hansard: Program) -> list[str]:
@@ -150,9 +150,9 @@ def test_at_a_terminal_the_result_is_shown_and_the_decision_asked_for(
         assert terminal.end() == 0
     assert "Decided: Apply fix." in terminal.shown
     session_id = terminal.shown.split("Session ")[1].split()[0]
-    found = decision(hansard, session_id)
-    assert found is not None
-    assert (found["choice"], found["rationale"]) == ("apply_fix", "꼭 고친다")
+    result = decision(hansard, session_id)
+    assert result is not None
+    assert (result["choice"], result["rationale"]) == ("apply_fix", "꼭 고친다")
 
 
 @pytest.mark.parametrize("typed", [b"\n", b"\x04"])
@@ -187,9 +187,9 @@ def test_another_person_may_decide_first(hansard: Program, environment: dict[str
         assert hansard("decide", session_id, "skip").returncode == 0
         terminal.type(b"a\n")
         assert terminal.end() == 0
-    found = decision(hansard, session_id)
-    assert found is not None
-    assert found["choice"] == "skip"
+    result = decision(hansard, session_id)
+    assert result is not None
+    assert result["choice"] == "skip"
     assert "decision  skip" in terminal.shown
 
 
@@ -216,22 +216,22 @@ def test_a_diff_is_reviewed_in_one_command(hansard: Program, tmp_path: Path) -> 
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     (tmp_path / "값.py").write_text("한 줄\n")
     subprocess.run(["git", "add", "값.py"], check=True, cwd=tmp_path)
-    said = hansard("review", "--diff", "--scenario", "-", given=json.dumps(SCENARIO))
-    assert said.returncode == 6, said.stderr
-    assert "[critical] 자료를 잃는다 → 잠근다\n" in said.stdout
-    assert "\x1b" not in said.stdout + said.stderr
+    result = hansard("review", "--diff", "--scenario", "-", given=json.dumps(SCENARIO))
+    assert result.returncode == 6, result.stderr
+    assert "[critical] 자료를 잃는다 → 잠근다\n" in result.stdout
+    assert "\x1b" not in result.stdout + result.stderr
 
 
 def test_json_is_all_that_is_on_stdout(hansard: Program) -> None:
-    said = hansard("debate", "-", "--json", given="계획")
-    assert said.returncode == 6
-    assert json.loads(said.stdout)["plan"] == "계획"
+    result = hansard("debate", "-", "--json", given="계획")
+    assert result.returncode == 6
+    assert json.loads(result.stdout)["plan"] == "계획"
 
 
 def test_piped_input_must_be_text(hansard: Program) -> None:
-    said = hansard("review", "-", given="a\0b")
-    assert (said.returncode, said.stdout) == (2, "")
-    assert said.stderr == "hansard: stdin is not text: it contains a NUL character.\n"
+    result = hansard("review", "-", given="a\0b")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == "hansard: stdin is not text: it contains a NUL character.\n"
 
 
 # --- through a server -----------------------------------------------------------------------------------------------
@@ -249,8 +249,8 @@ def test_through_a_server_the_same_commands_do_the_same(hansard: Program, tmp_pa
         done = hansard("decide", parent["id"], "accept", **there)
         assert done.returncode == 0, done.stderr
         assert "status   done\n" in done.stdout
-        said = hansard("message", "안녕", "--origin", "방", "--json", **there)
-        assert (said.returncode, json.loads(said.stdout)["summary"]) == (0, "ok")
+        result = hansard("message", "안녕", "--origin", "방", "--json", **there)
+        assert (result.returncode, json.loads(result.stdout)["summary"]) == (0, "ok")
         assert hansard("continue", "--origin", "방", **there).returncode == 4
         assert hansard("show", parent["children"][0], **there).stdout.splitlines()[1] == "kind         debate"
     assert hansard("list", "--json").returncode == 3, "nothing was done here"

@@ -17,32 +17,32 @@ from tests.api.server import Json, delivery, ended, events, inside, only, start
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     limits = {"command_cpu_seconds": 1, "command_memory_bytes": 500_000_000, "command_file_bytes": 4_000_000}
-    with inside(tmp_path_factory.mktemp("limits"), validation_seconds=3.0, output_bytes=100_000, **limits) as found:
-        yield found
+    with inside(tmp_path_factory.mktemp("limits"), validation_seconds=3.0, output_bytes=100_000, **limits) as result:
+        yield result
 
 
 def validated(client: httpx.Client, script: str) -> tuple[Json, Json, list[Json]]:
     """A one-iteration session, the report on its only command, and its events."""
     command = [sys.executable, "-c", script]
     session_id = start(client, delivery(validationCommands=[command], maxIterations=1))
-    found = ended(client, session_id)
-    artifact = client.get(f"/api/sessions/{session_id}/artifacts/{found['artifactRefs']['validation']}").json()
+    session = ended(client, session_id)
+    artifact = client.get(f"/api/sessions/{session_id}/artifacts/{session['artifactRefs']['validation']}").json()
     [run] = json.loads(artifact["content"])["runs"]
-    return found, run, events(client, session_id)
+    return session, run, events(client, session_id)
 
 
 def test_output_size_does_not_fail_a_passing_command(client: httpx.Client) -> None:
-    found, run, _ = validated(client, "print('begin'); print('x' * 2_000_000); print('the end')")
-    assert (found["status"], found["iteration"]) == ("success", 1)
+    result, run, _ = validated(client, "print('begin'); print('x' * 2_000_000); print('the end')")
+    assert (result["status"], result["iteration"]) == ("success", 1)
     assert (run["exitCode"], run["ended"], run["detail"]) == (0, "exited", "")
     assert (run["truncated"], run["leftOut"]) == (True, len("begin\n\nthe end\n") + 2_000_000 - 100_000)
     assert run["stdout"].startswith("begin\nxxx") and run["stdout"].endswith("xxx\nthe end\n")
 
 
 def test_next_iteration_gets_the_end_of_a_long_output(client: httpx.Client) -> None:
-    _, run, found = validated(client, "print('x' * 2_000_000); raise SystemExit('3 tests failed: a, b, c')")
+    _, run, result = validated(client, "print('x' * 2_000_000); raise SystemExit('3 tests failed: a, b, c')")
     assert (run["exitCode"], run["truncated"], run["stderr"]) == (1, True, "3 tests failed: a, b, c\n")
-    [failed] = only(found, "delivery.validation_failed")
+    [failed] = only(result, "delivery.validation_failed")
     assert failed["classification"] == "test"
     assert failed["feedback"]["head"].endswith("3 tests failed: a, b, c")
 
@@ -84,10 +84,10 @@ def test_exceeded_limit_names_value_and_setting(
     client: httpx.Client, script: str, code: int, end: str, reason: str
 ) -> None:
     """The only sentence, with no seconds but those of the limit."""
-    found, run, told = validated(client, script)
-    assert (found["budget"]["reason"], run["exitCode"], run["ended"]) == ("iterations", code, end)
+    result, run, text = validated(client, script)
+    assert (result["budget"]["reason"], run["exitCode"], run["ended"]) == ("iterations", code, end)
     assert run["detail"] == f"It {reason}."
-    [failed] = only(told, "delivery.validation_failed")
+    [failed] = only(text, "delivery.validation_failed")
     assert failed["classification"] == "runtime"
     first, sentence, *_ = failed["feedback"]["head"].splitlines()
     assert first == "Validation failed at iteration 1 (runtime)."
@@ -102,8 +102,8 @@ ONLY = "only commands that begin with `true`, `npm test` are allowed here (HANSA
 
 def test_a_start_with_a_command_that_is_not_listed_is_refused(tmp_path: Path) -> None:
     with inside(tmp_path, commands_allowed="true,npm test") as client:
-        given = delivery(validationCommands=["true", "npm test -- --ci", "npm run build", ["rm", "-rf", "a b"]])
-        answer = client.post("/api/sessions", json=given)
+        result = delivery(validationCommands=["true", "npm test -- --ci", "npm run build", ["rm", "-rf", "a b"]])
+        answer = client.post("/api/sessions", json=result)
         assert answer.status_code == 422
         assert {error["pointer"]: error["detail"] for error in answer.json()["errors"]} == {
             "/validationCommands/2": f"`npm run build` may not run: {ONLY}",
@@ -118,13 +118,13 @@ def test_a_start_with_a_command_that_is_not_listed_is_refused(tmp_path: Path) ->
 
 def test_a_command_that_was_started_before_it_was_no_longer_listed_does_not_run(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
-    given = delivery(validationCommands=["touch done"], workspace=str(tmp_path / "work"), maxIterations=1)
+    result = delivery(validationCommands=["touch done"], workspace=str(tmp_path / "work"), maxIterations=1)
     with inside(tmp_path / "log", work=False) as client:
-        session_id = start(client, given)
+        session_id = start(client, result)
     with inside(tmp_path / "log", commands_allowed="true,npm test") as client:
-        found = ended(client, session_id)
-    assert (found["reason"], found["iteration"]) == ("validation_not_startable", 1)
-    assert f"`touch done` cannot be started. It was not run: {ONLY}." in found["finalSummary"]
+        session = ended(client, session_id)
+    assert (session["reason"], session["iteration"]) == ("validation_not_startable", 1)
+    assert f"`touch done` cannot be started. It was not run: {ONLY}." in session["finalSummary"]
     assert not (tmp_path / "work" / "done").exists()
 
 

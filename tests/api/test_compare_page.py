@@ -93,9 +93,9 @@ def test_a_review_that_asks_for_fixes_offers_the_delivery_that_applies_it(client
     address = f"/?start=delivery&amp;fixes={review}#start"
     assert f'href="{address}"' in page(client, f"/sessions/{review}")
     [task] = [
-        found
-        for found in Seen(page(client, f"/?start=delivery&fixes={review}")).all("textarea")
-        if found["id"] == "delivery-task"
+        item
+        for item in Seen(page(client, f"/?start=delivery&fixes={review}")).all("textarea")
+        if item["id"] == "delivery-task"
     ]
     assert "Fix what the review found." in page(client, f"/?start=delivery&fixes={review}") and task
 

@@ -113,9 +113,9 @@ class Load:
                 self.retries += 1
             self._stop.wait(PAUSE)
         assert answer.status_code in (200, 202, 409), answer.text
-        found: Json = answer.json()
-        session_id = found["sessionId"] if answer.status_code != 409 else endpoint.split("/")[3]
-        answered = Answered(key, endpoint.rpartition("/")[2], session_id, answer.status_code, found)
+        data: Json = answer.json()
+        session_id = data["sessionId"] if answer.status_code != 409 else endpoint.split("/")[3]
+        answered = Answered(key, endpoint.rpartition("/")[2], session_id, answer.status_code, data)
         with self._lock:
             self.answered.append(answered)
         return answered
@@ -166,10 +166,10 @@ def check(server: Server, load: Load) -> None:
 
 
 def _log(store: Store) -> list[Recorded]:
-    found: list[Recorded] = []
-    while page := store.log(after=found[-1].position if found else 0):
-        found += page
-    return found
+    results: list[Recorded] = []
+    while page := store.log(after=results[-1].position if results else 0):
+        results += page
+    return results
 
 
 def _nothing_lost_or_doubled(answered: list[Answered], whole: list[Recorded]) -> None:
@@ -230,12 +230,12 @@ def story(folder: Path, kills: int) -> str:
         load, restarts = kill_again_and_again(server, kills)
         server.stop()
         check(server, load)
-    times = [sorted(found) for found in zip(*restarts, strict=True)]
+    times = [sorted(item) for item in zip(*restarts, strict=True)]
     if kills >= TIMED_KILLS:
         shared = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
         assert times[0][-1] < LONGEST_RESTART * shared, times[0][-10:]
     commands = f"{len(load.answered)} commands answered, {load.retries} tries in vain, none lost or doubled"
-    (clock, longest), (processor, most) = ((found[kills // 2], found[-1]) for found in times)
+    (clock, longest), (processor, most) = ((item[kills // 2], item[-1]) for item in times)
     measured = f"restart median {clock:.2f} s, longest {longest:.2f} s; of a processor {processor:.2f} s, {most:.2f} s"
     return f"{kills} kills: {commands}; {measured}"
 

@@ -38,9 +38,9 @@ def harmed(client: TestClient, statement: str) -> None:
 def problem(answer: httpx.Response) -> Json:
     assert answer.headers["content-type"] == "application/problem+json"
     assert "Retry-After" not in answer.headers, "nothing is gained by waiting"
-    found: Json = answer.json()
-    assert (answer.status_code, found["status"], found["title"]) == (500, 500, "Internal error")
-    return found
+    body: Json = answer.json()
+    assert (answer.status_code, body["status"], body["title"]) == (500, 500, "Internal error")
+    return body
 
 
 def streamed(answer: httpx.Response) -> tuple[list[int], list[str], Json]:
@@ -85,10 +85,10 @@ def test_a_server_with_damaged_views_is_not_ready_and_says_why(client: TestClien
 
     views = system(client).views
     views.reading, kept = malformed, views.reading  # type: ignore[method-assign, assignment]
-    found = client.get("/readyz")
+    answer = client.get("/readyz")
     views.reading = kept  # type: ignore[method-assign]
-    assert (found.status_code, found.headers["Retry-After"], found.json()["status"]) == (503, "1", "not ready")
-    assert "malformed" in found.json()["problems"][0]
+    assert (answer.status_code, answer.headers["Retry-After"], answer.json()["status"]) == (503, "1", "not ready")
+    assert "malformed" in answer.json()["problems"][0]
     until(lambda: client.get("/readyz").status_code == 200, what="the views again")
 
 
@@ -124,23 +124,23 @@ def test_a_session_with_an_event_that_cannot_be_read_is_damaged_and_not_unknown(
     with inside(tmp_path) as client:
         session_id = start(client, delivery())
         ended(client, session_id)
-        found = events(client, session_id)[-3]
-        harmed(client, f"UPDATE events SET {change} WHERE position = {found['position']}")
+        history = events(client, session_id)[-3]
+        harmed(client, f"UPDATE events SET {change} WHERE position = {history['position']}")
     sentence = (
-        f"The event at position {found['position']} (version {found['version']} of {session_id}) cannot be read: "
+        f"The event at position {history['position']} (version {history['version']} of {session_id}) cannot be read: "
     )
     with inside(tmp_path) as client:  # nothing of it is cached
         for endpoint in ("", "/events", "/worklog", "/budget", "/explain", "/replay"):
-            said = problem(client.get(f"/api/sessions/{session_id}{endpoint}"))
-            assert said["detail"].startswith(sentence)
-            assert "`hansard verify`" in said["detail"]
-        ids, _, said = streamed(client.get(f"/api/sessions/{session_id}/events", headers=STREAM))
-        assert ids == list(range(1, found["position"]))
-        assert said["detail"].startswith(sentence)
+            body = problem(client.get(f"/api/sessions/{session_id}{endpoint}"))
+            assert body["detail"].startswith(sentence)
+            assert "`hansard verify`" in body["detail"]
+        ids, _, body = streamed(client.get(f"/api/sessions/{session_id}/events", headers=STREAM))
+        assert ids == list(range(1, history["position"]))
+        assert body["detail"].startswith(sentence)
         keyed = {"Idempotency-Key": "once"}
         for _ in range(2):
-            said = problem(client.post(f"/api/sessions/{session_id}/cancel", json={}, headers=keyed))
-            assert said["detail"].startswith(sentence), "and no receipt says otherwise for ever"
+            body = problem(client.post(f"/api/sessions/{session_id}/cancel", json={}, headers=keyed))
+            assert body["detail"].startswith(sentence), "and no receipt says otherwise for ever"
         assert client.get("/api/sessions/delivery-none").status_code == 404
         [item] = client.get("/api/sessions").json()["items"]
         assert item["id"] == session_id
@@ -155,11 +155,11 @@ def test_stream_sends_readable_events_and_ends_with_the_problem(client: TestClie
         (f"/api/sessions/{finished}/events", mine[:-3]),
         ("/api/events", list(range(1, damaged))),
     ):
-        ids, before, said = streamed(client.get(endpoint, headers=STREAM))
+        ids, before, text = streamed(client.get(endpoint, headers=STREAM))
         assert ids == expected
         assert before == ["retry: 30000"], "it is found again as often as somebody asks"
-        assert said["detail"].startswith(f"The event at position {damaged} (version {mine.index(damaged) + 1} of")
-        assert said["status"] == 500
+        assert text["detail"].startswith(f"The event at position {damaged} (version {mine.index(damaged) + 1} of")
+        assert text["status"] == 500
     behind = client.get(f"/api/sessions/{finished}/events", headers=STREAM | {"Last-Event-ID": str(damaged)})
     assert re.findall(r"^id: (\d+)$", behind.text, re.MULTILINE) == list(map(str, mine[-2:]))
     assert behind.text.endswith("event: end\ndata: {}\n\n")
@@ -172,8 +172,8 @@ def test_it_is_not_ready_while_an_event_cannot_be_read(tmp_path: Path) -> None:
         system(client).follower.rebuild()
         answer = client.get("/readyz")
     assert (answer.status_code, answer.json()["status"]) == (503, "not ready")
-    [said] = answer.json()["problems"]
-    assert said.startswith("log at position 5: DamagedEvent: The event at position 5 (version 5 of delivery-")
+    [body] = answer.json()["problems"]
+    assert body.startswith("log at position 5: DamagedEvent: The event at position 5 (version 5 of delivery-")
 
 
 def test_it_is_not_ready_while_the_log_takes_no_writes(tmp_path: Path) -> None:
@@ -188,12 +188,12 @@ def test_it_is_not_ready_while_the_log_takes_no_writes(tmp_path: Path) -> None:
     long = delivery() | {"task": "x" * 20_000}
     with inside(tmp_path, work=False) as client:
         assert client.get("/readyz").status_code == 200
-        said = problem(client.post("/api/sessions", json=long))
-        assert "does not take writes: database disk image is malformed. `hansard verify`" in said["detail"]
+        body = problem(client.post("/api/sessions", json=long))
+        assert "does not take writes: database disk image is malformed. `hansard verify`" in body["detail"]
         for _ in range(2):
             ready = client.get("/readyz")
             assert (ready.status_code, ready.json()["status"]) == (503, "not ready")
-            assert ready.json()["problems"] == [f"the last write failed: {said['detail']}"]
+            assert ready.json()["problems"] == [f"the last write failed: {body['detail']}"]
         assert client.get(f"/api/sessions/{session_id}").status_code == 200
         start(client, delivery())
         assert client.get("/readyz").status_code == 200

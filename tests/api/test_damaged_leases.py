@@ -56,7 +56,7 @@ def flipped(value: object, chance: random.Random) -> object:
 
 def damage(path: Path, waiting: list[str], machine: str, chance: random.Random) -> dict[str, str]:
     """Damage one value of each session's turn; return the damage by session."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     with closing(sqlite3.connect(path, isolation_level=None)) as log:
         harms: list[tuple[str, object]] = [(column, value) for column, values in STRANGE.items() for value in values]
         harms += [(column, ...) for column in COLUMNS for _ in range(2)]
@@ -67,8 +67,8 @@ def damage(path: Path, waiting: list[str], machine: str, chance: random.Random) 
             new = flipped(old, chance) if value is ... else value
             new = new.replace("{machine}", machine) if isinstance(new, str) else new
             log.execute(f"UPDATE turns SET {column} = ? WHERE stream = ?", (new, session_id))
-            found[session_id] = f"{column} = {new!r}"
-    return found
+            result[session_id] = f"{column} = {new!r}"
+    return result
 
 
 HARMS = sum(map(len, STRANGE.values())) + 2 * len(COLUMNS)
@@ -103,5 +103,5 @@ def check(client: TestClient, session_id: str, harm: str) -> None:
 
 
 def status(client: TestClient, session_id: str) -> str:
-    found: str = session(client, session_id)["status"]
-    return found
+    view: str = session(client, session_id)["status"]
+    return view

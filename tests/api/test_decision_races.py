@@ -88,9 +88,9 @@ class Arena:
         return [recorded.event for recorded in self.store.history(name) if isinstance(recorded.event, Ending)]
 
     def talk(self, name: str) -> Discussion:
-        found = fold("review", ((recorded.event, recorded.metadata) for recorded in self.store.history(name)))
-        assert isinstance(found, Discussion)
-        return found
+        result = fold("review", ((recorded.event, recorded.metadata) for recorded in self.store.history(name)))
+        assert isinstance(result, Discussion)
+        return result
 
 
 def _reply(turn_id: str, failure: Failure) -> RecordReply:

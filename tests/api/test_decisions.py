@@ -15,14 +15,14 @@ def test_inbox_lists_a_session_until_it_is_decided(tmp_path: Path) -> None:
         session_id = start(client, REVIEW)
         until(lambda: session(client, session_id)["status"] == "waiting_for_decision", what="the decision")
         page = client.get("/api/decisions")
-        [found] = DecisionPage.model_validate_json(page.content).items
-        assert (found.session_id, found.reason, found.choices) == (session_id, "decision", ("apply_fix", "skip"))
+        [result] = DecisionPage.model_validate_json(page.content).items
+        assert (result.session_id, result.reason, result.choices) == (session_id, "decision", ("apply_fix", "skip"))
         listed = client.get("/api/sessions", params={"status": "waiting_for_decision"}).json()["items"]
         assert [item["waiting"] for item in listed] == ["decision"]
         answer = client.post(
             f"/api/sessions/{session_id}/decision",
             json={"decision": "skip"},
-            headers={"If-Match": f'"{found.version}"'},
+            headers={"If-Match": f'"{result.version}"'},
         )
         assert answer.status_code == 200, answer.text
         assert client.get("/api/decisions").json() == {"items": [], "nextCursor": None}

@@ -28,8 +28,8 @@ DELIVERED = ["phase_started", "phase_completed", CLEARED, "session_finished"]
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server whose budget minute lasts half a second."""
-    with serving(tmp_path_factory.mktemp("deliveries"), budget_minute=0.5) as found:
-        yield found
+    with serving(tmp_path_factory.mktemp("deliveries"), budget_minute=0.5) as result:
+        yield result
 
 
 def review(*blocking: str, score: int = 80) -> str:
@@ -58,25 +58,25 @@ def seconds(later: str, earlier: str) -> float:
 def test_a_review_without_blocking_issues_delivers(server: Server) -> None:
     """S4 §10.2.1, preset "review approved": the score of 10 sends nothing back (§5.2)."""
     session_id = start(server.client, delivery({"reviewer": [review(score=10)]}))
-    found = ended(server.client, session_id)
-    assert (found["status"], found["iteration"]) == ("success", 1)
+    session = ended(server.client, session_id)
+    assert (session["status"], session["iteration"]) == ("success", 1)
     assert re.fullmatch(
-        r"Success on iteration 1\. Validated by .+\. Review approved \(score 10\)\.", found["finalSummary"]
+        r"Success on iteration 1\. Validated by .+\. Review approved \(score 10\)\.", session["finalSummary"]
     )
-    assert found["phaseStatuses"] == dict.fromkeys(PHASES, "completed")
-    assert list(found["artifactRefs"]) == list(PHASES[:-1])
+    assert session["phaseStatuses"] == dict.fromkeys(PHASES, "completed")
+    assert list(session["artifactRefs"]) == list(PHASES[:-1])
     told_events = events(server.client, session_id)
     assert steps(told_events) == [*DESIGNED, *IMPLEMENTED, *VALIDATED, *APPROVED, *DELIVERED]
     [approved] = only(told_events, "delivery.review_approved")
     assert (approved["score"], approved["iteration"], approved["role"]) == (10, 1, "reviewer")
-    assert [event["version"] for event in told_events] == list(range(1, found["version"] + 1))
+    assert [event["version"] for event in told_events] == list(range(1, session["version"] + 1))
 
 
 def test_one_blocking_review_sends_back_with_its_fix_plan(server: Server) -> None:
     """S4 §10.2.2, preset "one regression": the fix plan is in the next iteration's feedback (§5.2.3)."""
     session_id = start(server.client, delivery({"reviewer": [review("Logging", score=95), review()]}))
-    found = ended(server.client, session_id)
-    assert (found["status"], found["iteration"], found["budget"]["remainingIterations"]) == ("success", 2, 5)
+    session = ended(server.client, session_id)
+    assert (session["status"], session["iteration"], session["budget"]["remainingIterations"]) == ("success", 2, 5)
     told_events = events(server.client, session_id)
     again = [*IMPLEMENTED, *VALIDATED, *BLOCKED, *IMPLEMENTED, *VALIDATED, *APPROVED]
     assert steps(told_events) == [*DESIGNED, *again, *DELIVERED]
@@ -84,7 +84,7 @@ def test_one_blocking_review_sends_back_with_its_fix_plan(server: Server) -> Non
     feedback = f"Review blocked at iteration 1.\n{issues}"
     assert told(told_events, "dev", "feedback") == ["", feedback]
     reviews = [a for a in only(told_events, "delivery.artifact_created") if a["phase"] == "review"]
-    assert found["artifactRefs"]["review"] == reviews[1]["artifactId"] != reviews[0]["artifactId"]
+    assert session["artifactRefs"]["review"] == reviews[1]["artifactId"] != reviews[0]["artifactId"]
     kept = [server.client.get(f"/api/sessions/{session_id}/artifacts/{a['artifactId']}").json() for a in reviews]
     assert [len(json.loads(artifact["content"])["blockingIssues"]) for artifact in kept] == [1, 0]
     before = next(event["version"] for event in told_events if event["type"] == "delivery.review_blocking_detected")
@@ -95,10 +95,10 @@ def test_one_blocking_review_sends_back_with_its_fix_plan(server: Server) -> Non
 def test_a_review_that_always_blocks_uses_up_the_iterations(server: Server) -> None:
     """S4 §10.2.3, preset "persistent blocking": `failed_budget_exhausted(iterations)`, K-44."""
     session_id = start(server.client, delivery({"reviewer": [review("Logging")]}, maxIterations=2))
-    found = ended(server.client, session_id)
-    assert (found["status"], found["finalSummary"]) == ("failed", "failed_budget_exhausted")
-    assert (found["budget"]["reason"], found["budget"]["remainingIterations"]) == ("iterations", 0)
-    assert found["phaseStatuses"] == dict.fromkeys(PHASES[:-1], "completed") | {"packaging": "skipped"}
+    session = ended(server.client, session_id)
+    assert (session["status"], session["finalSummary"]) == ("failed", "failed_budget_exhausted")
+    assert (session["budget"]["reason"], session["budget"]["remainingIterations"]) == ("iterations", 0)
+    assert session["phaseStatuses"] == dict.fromkeys(PHASES[:-1], "completed") | {"packaging": "skipped"}
     told_events = events(server.client, session_id)
     once = [*IMPLEMENTED, *VALIDATED, *BLOCKED]
     assert steps(told_events) == [
@@ -117,20 +117,20 @@ def test_a_deadline_stops_the_turn_that_runs(server: Server) -> None:
     """S4 §10.2.4, preset "time exhausted": the developer would need a minute, the budget has half a second."""
     slow = {"dev": [{"text": "late", "delayMs": 60_000}]}
     session_id = start(server.client, delivery(slow, maxMinutes=1))
-    found = ended(server.client, session_id)
-    assert (found["status"], found["finalSummary"]) == ("failed", "failed_budget_exhausted")
-    assert (found["budget"]["reason"], found["budget"]["maxMinutes"]) == ("minutes", 1)
-    assert found["phaseStatuses"]["implementation"] == "failed"
-    assert found["phaseStatuses"]["packaging"] == "skipped"
+    session = ended(server.client, session_id)
+    assert (session["status"], session["finalSummary"]) == ("failed", "failed_budget_exhausted")
+    assert (session["budget"]["reason"], session["budget"]["maxMinutes"]) == ("minutes", 1)
+    assert session["phaseStatuses"]["implementation"] == "failed"
+    assert session["phaseStatuses"]["packaging"] == "skipped"
     told_events = events(server.client, session_id)
     assert steps(told_events)[-7:] == [
         *["turn.cancelled", "phase_failed", "budget_exhausted"],
         *["phase_skipped", "phase_skipped", "phase_skipped", "session_finished"],
     ]
-    assert seconds(found["budget"]["deadlineAt"], found["budget"]["startedAt"]) == pytest.approx(0.5)
-    assert 0 < seconds(told_events[-1]["timestamp"], found["budget"]["deadlineAt"]) <= 1.0
-    assert (found["budget"]["elapsedMs"] - 500) in range(1, 1_000)
-    assert found["outstandingTurns"] == []
+    assert seconds(session["budget"]["deadlineAt"], session["budget"]["startedAt"]) == pytest.approx(0.5)
+    assert 0 < seconds(told_events[-1]["timestamp"], session["budget"]["deadlineAt"]) <= 1.0
+    assert (session["budget"]["elapsedMs"] - 500) in range(1, 1_000)
+    assert session["outstandingTurns"] == []
 
 
 def test_a_validation_that_fails_once_recovers(server: Server) -> None:
@@ -139,8 +139,8 @@ def test_a_validation_that_fails_once_recovers(server: Server) -> None:
     files = [{"text": "Done.", "files": {"src/login.py": f"ATTEMPTS = {count}\n"}} for count in (5, 3)]
     check = [sys.executable, "-c", "exec(open('src/login.py').read()); assert ATTEMPTS == 3, 'three attempts, please'"]
     session_id = start(server.client, delivery({"dev": files}, validationCommands=["true", check, "true"]))
-    found = ended(server.client, session_id)
-    assert (found["status"], found["iteration"]) == ("success", 2)
+    session = ended(server.client, session_id)
+    assert (session["status"], session["iteration"]) == ("success", 2)
     told_events = events(server.client, session_id)
     assert steps(told_events) == [*DESIGNED, *IMPLEMENTED, *BROKEN, *IMPLEMENTED, *VALIDATED, *APPROVED, *DELIVERED]
     [failed] = only(told_events, "delivery.validation_failed")
@@ -160,9 +160,9 @@ def test_a_validation_that_fails_once_recovers(server: Server) -> None:
 )
 def test_max_attempts_still_counts_as_iterations(server: Server, fields: Json, iterations: int) -> None:
     """Preset "legacy input" (S4 §4.2): `maxIterations ?? maxAttempts ?? 6`, mirrored, and 45 minutes (K-39)."""
-    found = ended(server.client, start(server.client, delivery(**fields)))
-    assert (found["budget"]["maxIterations"], found["budget"]["maxMinutes"]) == (iterations, 45)
-    assert (found["maxAttempts"], found["attempt"], found["iteration"]) == (iterations, 1, 1)
+    session = ended(server.client, start(server.client, delivery(**fields)))
+    assert (session["budget"]["maxIterations"], session["budget"]["maxMinutes"]) == (iterations, 45)
+    assert (session["maxAttempts"], session["attempt"], session["iteration"]) == (iterations, 1, 1)
 
 
 # -- beyond the presets --------------------------------------------------------------------------------------------
@@ -175,9 +175,9 @@ def test_an_exhausted_delivery_goes_on_when_it_is_given_more(server: Server) -> 
     assert first["budget"]["reason"] == "minutes"
     more = server.client.post(f"/api/sessions/{session_id}/budget", json={"addMinutes": 100, "reason": "worth it"})
     assert more.status_code == 200, more.text
-    found = ended(server.client, session_id)
-    assert (found["status"], found["iteration"], found["budget"]["maxMinutes"]) == ("success", 1, 101)
-    assert found["budget"]["reason"] is None
+    session = ended(server.client, session_id)
+    assert (session["status"], session["iteration"], session["budget"]["maxMinutes"]) == ("success", 1, 101)
+    assert session["budget"]["reason"] is None
     told_events = events(server.client, session_id)
     assert steps(told_events)[first["version"] :] == [
         *["budget_extended", *ASKED, *VALIDATED, *APPROVED, *DELIVERED],
@@ -202,10 +202,10 @@ def test_a_failing_reviewer_fails_its_phase_and_never_approves(
 ) -> None:
     """S4 §10.2.5, K-36: downstream phases are skipped."""
     session_id = start(server.client, delivery({"reviewer": [said]}))
-    found = ended(server.client, session_id)
-    assert (found["status"], found["phaseStatuses"]["review"]) == ("failed", "failed")
-    assert found["phaseStatuses"]["packaging"] == "skipped"
-    assert found["finalSummary"].startswith("Phase review failed: ")
+    session = ended(server.client, session_id)
+    assert (session["status"], session["phaseStatuses"]["review"]) == ("failed", "failed")
+    assert session["phaseStatuses"]["packaging"] == "skipped"
+    assert session["finalSummary"].startswith("Phase review failed: ")
     [failed] = only(events(server.client, session_id), "delivery.phase_failed")
     assert (failed["errorType"], failed["phase"]) == (code, "review")
     assert words in failed["errorMessage"] != ""
@@ -213,19 +213,19 @@ def test_a_failing_reviewer_fails_its_phase_and_never_approves(
 
 @pytest.mark.parametrize("role", ["planner", "architect", "designer", "dev"])
 def test_every_failing_agent_fails_the_delivery(server: Server, role: str) -> None:
-    found = ended(server.client, start(server.client, delivery({role: [{"error": "crash"}]})))
+    session = ended(server.client, start(server.client, delivery({role: [{"error": "crash"}]})))
     phase = dict(zip(("planner", "architect", "designer", "dev"), PHASES, strict=False))[role]
     after = PHASES[PHASES.index(phase) + 1 :]
-    assert found["status"] == "failed"
-    assert found["phaseStatuses"][phase] == "failed"
-    assert [found["phaseStatuses"][later] for later in after] == ["skipped"] * len(after)
+    assert session["status"] == "failed"
+    assert session["phaseStatuses"][phase] == "failed"
+    assert [session["phaseStatuses"][later] for later in after] == ["skipped"] * len(after)
 
 
 def test_a_command_that_cannot_be_started_is_no_verdict_on_the_work(server: Server) -> None:
     """It ends the delivery in its iteration, which can be retried once the program is there (contract-2 §9)."""
     session_id = start(server.client, delivery(validationCommands=["no-such-program-anywhere"]))
-    found = ended(server.client, session_id)
-    assert (found["reason"], found["iteration"]) == ("validation_not_startable", 1)
+    session = ended(server.client, session_id)
+    assert (session["reason"], session["iteration"]) == ("validation_not_startable", 1)
     assert only(events(server.client, session_id), "delivery.validation_failed") == []
 
 
@@ -237,12 +237,12 @@ def test_files_of_the_answer_are_written_into_the_workspace(server: Server, tmp_
     commands = ["grep -q 'new = 2' src/login.py", "test -s src/deep/er/page.html"]
     body = delivery({"dev": [dev]}, workspace=str(tmp_path), validationCommands=commands)
     session_id = start(server.client, body)
-    found = ended(server.client, session_id)
-    assert (found["status"], found["workspace"]) == ("success", str(tmp_path))
+    session = ended(server.client, session_id)
+    assert (session["status"], session["workspace"]) == ("success", str(tmp_path))
     assert (tmp_path / "src" / "login.py").read_text() == "new = 2\n"
     assert (tmp_path / "src" / "deep" / "er" / "page.html").read_text() == "<h1>안녕</h1>\n"
     artifact = server.client.get(
-        f"/api/sessions/{session_id}/artifacts/{found['artifactRefs']['implementation']}"
+        f"/api/sessions/{session_id}/artifacts/{session['artifactRefs']['implementation']}"
     ).json()
     assert "-old = 1\n+new = 2\n" in artifact["patch"]
     [answer] = [a for a in only(events(server.client, session_id), "turn.answered") if a["role"] == "dev"]
@@ -266,8 +266,8 @@ def test_changes_in_the_developers_words_are_written_too(server: Server, tmp_pat
         {"path": "g.txt", "patch": "--- a/g.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone\n"},
     ]
     dev = f"Here it is.\n```json\n{json.dumps({'changes': changes})}\n```"
-    found = ended(server.client, start(server.client, delivery({"dev": [dev]}, workspace=str(tmp_path))))
-    assert found["status"] == "success"
+    session = ended(server.client, start(server.client, delivery({"dev": [dev]}, workspace=str(tmp_path))))
+    assert session["status"] == "success"
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
         "a.txt": "A\n",
         "b.txt": "B\n",
@@ -281,9 +281,9 @@ def test_changes_in_the_developers_words_are_written_too(server: Server, tmp_pat
 def test_a_patch_that_does_not_apply_fails_the_phase_and_changes_nothing(server: Server, tmp_path: Path) -> None:
     changes = [{"path": "a.txt", "content": "A\n"}, {"path": "b.txt", "patch": "@@ -1 +1 @@\n-x\n+y\n"}]
     dev = json.dumps({"changes": changes})
-    found = ended(server.client, start(server.client, delivery({"dev": [dev]}, workspace=str(tmp_path))))
-    assert (found["status"], found["phaseStatuses"]["implementation"]) == ("failed", "failed")
-    assert "The patch of 'b.txt' does not apply" in found["lastError"]
+    session = ended(server.client, start(server.client, delivery({"dev": [dev]}, workspace=str(tmp_path))))
+    assert (session["status"], session["phaseStatuses"]["implementation"]) == ("failed", "failed")
+    assert "The patch of 'b.txt' does not apply" in session["lastError"]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -292,8 +292,8 @@ def test_a_file_outside_of_the_workspace_is_written_nowhere(server: Server, tmp_
     """Promise S14: the phase fails, and even the allowed file is not written."""
     (tmp_path / "work").mkdir()
     dev = {"text": "Done.", "files": {"fine.txt": "x", path: "x"}}
-    found = ended(server.client, start(server.client, delivery({"dev": [dev]}, workspace=str(tmp_path / "work"))))
-    assert (found["status"], found["phaseStatuses"]["implementation"]) == ("failed", "failed")
+    session = ended(server.client, start(server.client, delivery({"dev": [dev]}, workspace=str(tmp_path / "work"))))
+    assert (session["status"], session["phaseStatuses"]["implementation"]) == ("failed", "failed")
     assert [entry.name for entry in tmp_path.rglob("*")] == ["work"]
 
 
@@ -316,9 +316,9 @@ def test_a_cancelled_delivery_stays_cancelled(server: Server) -> None:
     reached(server.client, session_id, "turn.requested", count=4)
     answer = server.client.post(f"/api/sessions/{session_id}/cancel", json={"reason": "no longer needed"})
     assert answer.status_code == 200
-    found = ended(server.client, session_id)
-    assert (found["status"], found["finalSummary"]) == ("cancelled", "cancelled: no longer needed")
-    assert found["outstandingTurns"] == []
+    session = ended(server.client, session_id)
+    assert (session["status"], session["finalSummary"]) == ("cancelled", "cancelled: no longer needed")
+    assert session["outstandingTurns"] == []
     told_events = steps(events(server.client, session_id))
     assert told_events[-1] == "session_finished"
     assert told_events.count("turn.cancelled") == 1

@@ -18,12 +18,12 @@ from tests.kit.replies import challenge, critique, disputed, issue
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    with inside(tmp_path_factory.mktemp("discussions")) as found:
-        yield found
+    with inside(tmp_path_factory.mktemp("discussions")) as result:
+        yield result
 
 
 def roles(found: Json) -> list[tuple[str, str]]:
-    return [(said["role"], said["agent"]) for said in found["rounds"]]
+    return [(entry["role"], entry["agent"]) for entry in found["rounds"]]
 
 
 # ------------------------------------------------------------------------------------ S2, phase 6, verification: line 3
@@ -39,29 +39,29 @@ def test_a_review_in_several_rounds_converges_is_summed_up_and_decided(client: h
         "coder": ["I accept that; it is a valid point and I concede it."],
         "synthesizer": [critique(words="Write the test.", summary="One issue.", resolvedCount=0, remainingCount=1)],
     }
-    found = waits(client, review(replies, maxRounds=9))
-    assert roles(found) == [("critique", "reviewer"), ("rebuttal", "coder"), ("critique", "reviewer")]
-    assert (found["status"], found["stopReason"], found["strategy"]) == (WAITS, "converged", "review")
-    assert found["convergence"] == {
+    view = waits(client, review(replies, maxRounds=9))
+    assert roles(view) == [("critique", "reviewer"), ("rebuttal", "coder"), ("critique", "reviewer")]
+    assert (view["status"], view["stopReason"], view["strategy"]) == (WAITS, "converged", "review")
+    assert view["convergence"] == {
         "agreementRatio": 1.0,
         "avgStability": pytest.approx(6 / 7),
         "overallScore": pytest.approx(0.6 + 0.4 * 6 / 7),
         "recommendation": "converged",
         "profile": "seed",
     }
-    assert [metrics["recommendation"] for metrics in found["convergenceHistory"]] == [
+    assert [metrics["recommendation"] for metrics in view["convergenceHistory"]] == [
         "continue",
         "continue",
         "converged",
     ]
-    assert found["synthesis"]["text"].startswith("Write the test.")
-    assert (found["synthesis"]["fallback"], found["synthesis"]["counts"]["remainingCount"]) == (False, 1)
-    assert found["feedback"] == {"verdict": "NEEDS_FIX", "summary": "One left.", "issues": []}
-    assert (found["decision"], found["choices"]) == (None, ["apply_fix", "skip"])
-    decided(client, found["id"], "apply_fix")
-    found = session(client, found["id"])
-    assert found["status"] == "decided"
-    assert found["decision"] | {"at": ""} == {
+    assert view["synthesis"]["text"].startswith("Write the test.")
+    assert (view["synthesis"]["fallback"], view["synthesis"]["counts"]["remainingCount"]) == (False, 1)
+    assert view["feedback"] == {"verdict": "NEEDS_FIX", "summary": "One left.", "issues": []}
+    assert (view["decision"], view["choices"]) == (None, ["apply_fix", "skip"])
+    decided(client, view["id"], "apply_fix")
+    view = session(client, view["id"])
+    assert view["status"] == "decided"
+    assert view["decision"] | {"at": ""} == {
         "choice": "apply_fix",
         "actor": "unauthenticated",
         "rationale": "It is worth it.",
@@ -76,50 +76,50 @@ def test_a_red_team_attacks_and_its_severities_stay_visible(client: httpx.Client
     replies = {
         "reviewer": [critique(issues=found_issues, securityRisks=[{"description": "SQLi", "severity": "CRITICAL"}])]
     }
-    found = waits(client, review(replies, strategy="red-team", maxRounds=2))
-    assert roles(found) == [("critique", "reviewer"), ("rebuttal", "coder")]
-    assert found["feedback"]["issues"] == found_issues
-    assert found["feedback"]["securityRisks"] == [{"description": "SQLi", "severity": "CRITICAL"}]
-    assert found["dissent"] == ["SQL injection.", "Slow.", "Typo."]
-    assert found["stopReason"] == "limit"
+    session = waits(client, review(replies, strategy="red-team", maxRounds=2))
+    assert roles(session) == [("critique", "reviewer"), ("rebuttal", "coder")]
+    assert session["feedback"]["issues"] == found_issues
+    assert session["feedback"]["securityRisks"] == [{"description": "SQLi", "severity": "CRITICAL"}]
+    assert session["dissent"] == ["SQL injection.", "Slow.", "Typo."]
+    assert session["stopReason"] == "limit"
 
 
 def test_a_debate_has_two_rounds_at_least_and_says_that_the_limit_was_reached(client: httpx.Client) -> None:
     """Debate strategy; K-28."""
     replies = {"critic": [challenge(words="There is a flaw.", concerns=["No rollback."])], "planner": ["I disagree."]}
-    found = waits(client, debate(replies, maxRounds=1))
-    assert roles(found) == [("challenge", "critic"), ("defense", "planner")]
-    assert (found["maxRounds"], found["stopReason"], found["choices"]) == (2, "limit", ["revise", "accept"])
-    assert found["feedback"] == {"verdict": "CHALLENGE", "concerns": ["No rollback."], "suggestions": []}
-    assert found["dissent"] == ["No rollback."]
-    decided(client, found["id"], "revise")
-    assert session(client, found["id"])["decision"]["choice"] == "revise"
+    view = waits(client, debate(replies, maxRounds=1))
+    assert roles(view) == [("challenge", "critic"), ("defense", "planner")]
+    assert (view["maxRounds"], view["stopReason"], view["choices"]) == (2, "limit", ["revise", "accept"])
+    assert view["feedback"] == {"verdict": "CHALLENGE", "concerns": ["No rollback."], "suggestions": []}
+    assert view["dissent"] == ["No rollback."]
+    decided(client, view["id"], "revise")
+    assert session(client, view["id"])["decision"]["choice"] == "revise"
 
 
 def test_perspectives_are_a_risk_lens_an_innovation_lens_and_a_cross_review(client: httpx.Client) -> None:
     """Perspectives strategy; K-28: the cross-review always comes."""
-    found = waits(client, debate(strategy="perspectives", maxRounds=1))
-    assert roles(found) == [("risk-analysis", "critic"), ("innovation-analysis", "planner"), ("cross-review", "critic")]
-    assert (found["maxRounds"], found["stopReason"]) == (3, "limit")
-    assert found["feedback"]["verdict"] == "APPROVE"
+    session = waits(client, debate(strategy="perspectives", maxRounds=1))
+    assert roles(session) == [("risk-analysis", "critic"), ("innovation-analysis", "planner"), ("cross-review", "critic")]
+    assert (session["maxRounds"], session["stopReason"]) == (3, "limit")
+    assert session["feedback"]["verdict"] == "APPROVE"
 
 
 def test_a_synthesis_that_fails_is_replaced_by_the_rounds(client: httpx.Client) -> None:
     """Synthesis fallback: the rounds joined, and it says so."""
     replies = {"critic": ["There is a flaw."], "planner": ["I see none."], "synthesizer": [{"error": "timeout"}]}
-    found = waits(client, debate(replies))
-    assert found["synthesis"] == {
+    session = waits(client, debate(replies))
+    assert session["synthesis"] == {
         "text": "[challenge]: There is a flaw.\n\n[defense]: I see none.",
         "fallback": True,
         "counts": None,
     }
-    assert found["lastError"] == "synthesizer: timeout: The scenario answers synthesizer with timeout."
+    assert session["lastError"] == "synthesizer: timeout: The scenario answers synthesizer with timeout."
 
 
 def test_a_discussion_that_gets_nowhere_stalls(client: httpx.Client) -> None:
     replies = {"critic": ["Alpha beta gamma delta.", "Kappa lambda omicron sigma."], "planner": ["Epsilon zeta theta."]}
-    found = waits(client, debate(replies, maxRounds=9))
-    assert (found["stopReason"], len(found["rounds"])) == ("stalled", 3)
+    session = waits(client, debate(replies, maxRounds=9))
+    assert (session["stopReason"], len(session["rounds"])) == ("stalled", 3)
 
 
 # ------------------------------------------------------------------------------------------------------ errors (K-32)
@@ -140,27 +140,27 @@ BROKEN = {"error": "crash"}
 def test_an_agent_that_fails_leads_to_a_decision_that_shows_the_error(
     client: httpx.Client, body: Json, rounds: int, who: str
 ) -> None:
-    found = waits(client, body)
+    session = waits(client, body)
     error = f"{who}: crash: The scenario answers {who} with crash."
-    assert (found["stopReason"], len(found["rounds"]), found["lastError"]) == ("error", rounds, error)
-    assert found["feedback"]["error"] == error
-    assert found["synthesis"] is None
-    decided(client, found["id"], found["choices"][0])
+    assert (session["stopReason"], len(session["rounds"]), session["lastError"]) == ("error", rounds, error)
+    assert session["feedback"]["error"] == error
+    assert session["synthesis"] is None
+    decided(client, session["id"], session["choices"][0])
 
 
 def test_an_unreadable_verdict_is_recorded_as_such(client: httpx.Client) -> None:
-    found = waits(client, review({"reviewer": ["Looks good to me!"]}, maxRounds=1))
+    session = waits(client, review({"reviewer": ["Looks good to me!"]}, maxRounds=1))
     problem = "The reply holds no review verdict."
-    assert (found["rounds"][0]["feedback"], found["rounds"][0]["problem"]) == (None, problem)
-    assert (found["feedback"]["verdict"], found["feedback"]["problem"]) == ("NEEDS_FIX", problem)
+    assert (session["rounds"][0]["feedback"], session["rounds"][0]["problem"]) == (None, problem)
+    assert (session["feedback"]["verdict"], session["feedback"]["problem"]) == ("NEEDS_FIX", problem)
 
 
 def test_a_discussion_that_is_cancelled_says_so(client: httpx.Client) -> None:
     session_id = start(client, review({"reviewer": [{"text": "late", "delayMs": 60_000}]}))
     assert client.post(f"/api/sessions/{session_id}/cancel", json={"reason": "enough"}).status_code == 200
-    found = reached(client, session_id, "cancelled")
-    assert (found["stopReason"], found["outstandingTurns"]) == ("cancelled", [])
-    assert (found["decision"]["choice"], found["decision"]["actor"]) == ("skip", "policy")
+    session = reached(client, session_id, "cancelled")
+    assert (session["stopReason"], session["outstandingTurns"]) == ("cancelled", [])
+    assert (session["decision"]["choice"], session["decision"]["actor"]) == ("skip", "policy")
     answer = decide(client, session_id, "skip")
     assert (answer.status_code, answer.json()["allowed"]) == (409, [])
 
@@ -171,24 +171,24 @@ def test_a_discussion_that_is_cancelled_says_so(client: httpx.Client) -> None:
 def test_verdict_at_the_end_of_a_long_reply_counts_and_reaches_later_rounds(client: httpx.Client) -> None:
     long = "같은 말을 되풀이하는 긴 설명입니다. " * 600
     replies = {"reviewer": [long + critique(issues=[issue("The cache is never emptied.")])], "coder": ["I see."]}
-    found = waits(client, review(replies, maxRounds=2))
-    said = found["rounds"][0]
-    assert said["length"] > 27_000 and len(said["content"].encode()) <= 16_384
-    assert said["feedback"]["issues"] == [issue("The cache is never emptied.")]
-    asked = [data for data in only(events(client, found["id"]), "turn.requested") if data["role"] == "coder"]
+    session = waits(client, review(replies, maxRounds=2))
+    text = session["rounds"][0]
+    assert text["length"] > 27_000 and len(text["content"].encode()) <= 16_384
+    assert text["feedback"]["issues"] == [issue("The cache is never emptied.")]
+    asked = [data for data in only(events(client, session["id"]), "turn.requested") if data["role"] == "coder"]
     rounds = asked[0]["context"]["rounds"]
     assert rounds["length"] > 16_384 and rounds["derived"]["what"] == "rounds", "the beginning and the verdict"
     assert rounds["head"].startswith("[Round 1 - critique]\n같은 말을") and len(rounds["head"].encode()) <= 16_384
-    answered = only(events(client, found["id"]), "turn.answered")[1]
+    answered = only(events(client, session["id"]), "turn.answered")[1]
     assert answered["prompt"]["length"] > 16_384
 
 
 def test_a_long_subject_reaches_the_agents_whole(client: httpx.Client) -> None:
     subject = "x" * 100_000
-    found = waits(client, review(subject=subject, maxRounds=1))
-    answered = only(events(client, found["id"]), "turn.answered")[0]
+    session = waits(client, review(subject=subject, maxRounds=1))
+    answered = only(events(client, session["id"]), "turn.answered")[0]
     assert answered["prompt"]["length"] > 100_000
-    assert len(found["subject"]) == 16_384
+    assert len(session["subject"]) == 16_384
 
 
 # ------------------------------------------------------------------------------------------------------------ prompts
@@ -221,8 +221,8 @@ def test_every_agent_gets_the_prompt_of_the_strategy(
     client: httpx.Client, body: Json, headings: list[tuple[str, str]]
 ) -> None:
     """Behaviour §2.6."""
-    found = waits(client, body)
-    prompts = [data["prompt"]["head"] for data in only(events(client, found["id"]), "turn.answered")]
+    session = waits(client, body)
+    prompts = [data["prompt"]["head"] for data in only(events(client, session["id"]), "turn.answered")]
     assert len(prompts) == len(headings)
     for prompt, (heading, word) in zip(prompts, headings, strict=True):
         assert f"## {heading}" in prompt
@@ -255,8 +255,8 @@ adapter = "scripted"
 def team_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     folder = tmp_path_factory.mktemp("team")
     (folder / "team.toml").write_text(TEAM)
-    with inside(folder, team=folder / "team.toml") as found:
-        yield found
+    with inside(folder, team=folder / "team.toml") as result:
+        yield result
 
 
 def without_scenario(body: Json) -> Json:
@@ -271,16 +271,16 @@ def test_strategies_and_limits_come_from_the_team_file(team_client: httpx.Client
 
 
 def test_a_request_goes_before_the_team_file(team_client: httpx.Client) -> None:
-    found = waits(team_client, without_scenario(review(strategy="review", maxRounds=2)))
-    assert (found["strategy"], found["maxRounds"]) == ("review", 2)
+    session = waits(team_client, without_scenario(review(strategy="review", maxRounds=2)))
+    assert (session["strategy"], session["maxRounds"]) == ("review", 2)
 
 
 def test_first_agent_of_the_team_is_the_default(team_client: httpx.Client) -> None:
     """S2's settings: no reviewer or critic model means the main model."""
-    found = waits(team_client, without_scenario(review(maxRounds=2)))
-    assert roles(found) == [("critique", "Bob"), ("rebuttal", "Ada")]
-    found = waits(team_client, without_scenario(debate(strategy="debate", maxRounds=2)))
-    assert roles(found) == [("challenge", "Ada"), ("defense", "Ada")]
+    session = waits(team_client, without_scenario(review(maxRounds=2)))
+    assert roles(session) == [("critique", "Bob"), ("rebuttal", "Ada")]
+    session = waits(team_client, without_scenario(debate(strategy="debate", maxRounds=2)))
+    assert roles(session) == [("challenge", "Ada"), ("defense", "Ada")]
 
 
 @pytest.mark.parametrize(
@@ -323,8 +323,8 @@ def test_a_setting_says_how_many_rounds_may_be_asked_for(tmp_path: Path) -> None
 
 def test_a_decision_names_its_version_or_its_match(client: httpx.Client) -> None:
     """A stale version is 409 and a stale If-Match is 412; both change nothing."""
-    found = waits(client, review(maxRounds=1))
-    session_id, version = found["id"], found["version"]
+    view = waits(client, review(maxRounds=1))
+    session_id, version = view["id"], view["version"]
     stale = decide(client, session_id, "skip", version=version - 1)
     assert (stale.status_code, stale.json()["allowed"]) == (409, ["decision", "cancel"])
     assert f"is at version {version}, and the decision answers version {version - 1}." in stale.json()["detail"]
@@ -389,24 +389,24 @@ def _instant(text: str) -> float:
     [(review(decisionSeconds=1, maxRounds=1), "skip"), (debate(decisionSeconds=1, decisionDefault="revise"), "revise")],
 )
 def test_open_decision_expires_without_a_person(client: httpx.Client, body: Json, choice: str) -> None:
-    found = waits(client, body)
-    assert _instant(found["expiresAt"]) - _instant(found["updatedAt"]) == pytest.approx(1)
-    over = reached(client, found["id"], "decided")
+    session = waits(client, body)
+    assert _instant(session["expiresAt"]) - _instant(session["updatedAt"]) == pytest.approx(1)
+    over = reached(client, session["id"], "decided")
     assert (over["decision"]["choice"], over["decision"]["expired"]) == (choice, True)
     assert over["decision"]["actor"] == "policy"
-    [expired] = [event for event in events(client, found["id"]) if event["type"].endswith(".expired")]
+    [expired] = [event for event in events(client, session["id"]) if event["type"].endswith(".expired")]
     assert (expired["actor"], expired["data"]["choice"]) == ("clock", choice)
-    assert not [event for event in events(client, found["id"]) if event["type"].endswith(".decided")]
-    answer = decide(client, found["id"], choice)
+    assert not [event for event in events(client, session["id"]) if event["type"].endswith(".decided")]
+    answer = decide(client, session["id"], choice)
     assert (answer.status_code, "It has expired" in answer.json()["detail"]) == (409, True)
 
 
 def test_decision_expires_while_no_server_runs(tmp_path: Path) -> None:
     with inside(tmp_path) as first:
-        found = waits(first, review(decisionSeconds=1, maxRounds=1))
-    until(lambda: time.time() > _instant(found["expiresAt"]), what="the expiry")
+        session = waits(first, review(decisionSeconds=1, maxRounds=1))
+    until(lambda: time.time() > _instant(session["expiresAt"]), what="the expiry")
     with inside(tmp_path) as second:
-        over = reached(second, found["id"], "decided")
+        over = reached(second, session["id"], "decided")
     assert (over["decision"]["choice"], over["decision"]["expired"]) == ("skip", True)
 
 
@@ -435,8 +435,8 @@ def _survives(folder: Path, times: int) -> None:
         decided(server.client, before["id"], "accept")
         server.kill()
         server.start()
-        found = session(server.client, before["id"])
-        assert (found["status"], found["decision"]["choice"]) == ("decided", "accept")
+        view = session(server.client, before["id"])
+        assert (view["status"], view["decision"]["choice"]) == ("decided", "accept")
 
 
 def test_a_decision_that_waits_survives_kill_9(tmp_path: Path) -> None:
@@ -492,26 +492,26 @@ DISCUSSIONS: dict[str, tuple[Json, list[str], list[str], str, int, float]] = {
 @pytest.mark.parametrize("name", DISCUSSIONS)
 def test_a_discussion_ends_as_it_should(client: httpx.Client, name: str) -> None:
     fields, critiques, rebuttals, reason, rounds, ratio = DISCUSSIONS[name]
-    found = waits(client, review({"reviewer": critiques, "coder": rebuttals}, **fields))
-    assert (found["stopReason"], len(found["rounds"])) == (reason, rounds)
-    assert found["convergence"]["agreementRatio"] == pytest.approx(ratio)
-    assert len(found["convergenceHistory"]) == rounds
+    session = waits(client, review({"reviewer": critiques, "coder": rebuttals}, **fields))
+    assert (session["stopReason"], len(session["rounds"])) == (reason, rounds)
+    assert session["convergence"]["agreementRatio"] == pytest.approx(ratio)
+    assert len(session["convergenceHistory"]) == rounds
     asked = fields.get("profile", "seed")
-    assert found["profile"] == (f"{asked}@1" if isinstance(asked, str) else "custom@1")
+    assert session["profile"] == (f"{asked}@1" if isinstance(asked, str) else "custom@1")
 
 
 def test_events_are_complete(client: httpx.Client) -> None:
     replies: dict[str, list[Any]] = {"reviewer": [critique(pointsOfDisagreement=[disputed("It is slow.")])]}
     session_id = waits(client, review(replies, maxRounds=2))["id"]
     decided(client, session_id, "skip")
-    found = events(client, session_id)
-    assert [event["type"] for event in found] == [
+    history = events(client, session_id)
+    assert [event["type"] for event in history] == [
         *("review.session_started", "turn.requested"),
         *("turn.answered", "review.round_added", "review.assessed", "turn.requested"),
         *("turn.answered", "review.round_added", "review.assessed", "review.limit_reached", "turn.requested"),
         *("turn.answered", "review.synthesized", "review.decision_requested"),
         *("review.decided", "session.agent_sessions_cleared"),
     ]
-    profile = found[0]["data"]["topic"]["profile"]
+    profile = history[0]["data"]["topic"]["profile"]
     assert (profile["name"], profile["version"], profile["agreement"], profile["stability"]) == ("seed", 1, 0.7, 0.8)
-    assert json.dumps(found[-2]["data"]["choice"]) == '"skip"'
+    assert json.dumps(history[-2]["data"]["choice"]) == '"skip"'

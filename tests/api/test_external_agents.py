@@ -25,8 +25,8 @@ from tests.kit.replies import plan, subtask, verdicts
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[TestClient]:
     """The planner and the developer are external, with very long leases."""
-    with inside(tmp_path, team=team(tmp_path, "planner", "dev", limits="output_bytes = 2000")) as found:
-        yield found
+    with inside(tmp_path, team=team(tmp_path, "planner", "dev", limits="output_bytes = 2000")) as result:
+        yield result
 
 
 def developing(client: httpx.Client, **fields: Any) -> tuple[str, Json]:
@@ -99,15 +99,15 @@ def test_a_result_is_recorded_like_any_agents_answer(client: TestClient) -> None
     receipt = answer.json()
     assert (answer.status_code, answer.headers["etag"]) == (200, f'"{receipt["version"]}"')
     assert ended(client, session_id)["status"] == "success"
-    found = [event for event in events(client, session_id) if event["type"] == "turn.answered"]
-    [event] = [event for event in found if event["data"]["role"] == "dev"]
+    results = [event for event in events(client, session_id) if event["type"] == "turn.answered"]
+    [event] = [event for event in results if event["data"]["role"] == "dev"]
     assert event["actor"] == "agent:Remote via unauthenticated"
-    told = event["data"]
-    assert (told["reply"]["head"], told["usage"], told["agentSession"]) == ("Done.", usage, "thread 9")
-    assert told["prompt"]["head"] == turn["prompt"]
-    assert told["model"] == "m-1"
-    assert told["files"] == ["src/login.py"]
-    assert "+x = 1" in told["patch"]["head"]
+    text = event["data"]
+    assert (text["reply"]["head"], text["usage"], text["agentSession"]) == ("Done.", usage, "thread 9")
+    assert text["prompt"]["head"] == turn["prompt"]
+    assert text["model"] == "m-1"
+    assert text["files"] == ["src/login.py"]
+    assert "+x = 1" in text["patch"]["head"]
     assert Path(turn["workspace"], "src/login.py").read_text() == "x = 1\n"
 
 
@@ -116,7 +116,7 @@ def test_files_written_by_a_worker_are_recorded(client: TestClient) -> None:
     Path(turn["workspace"], "mine.txt").write_text("by hand\n")
     assert result(client, turn, "See mine.txt.").status_code == 200
     ended(client, session_id)
-    assert [told["files"] for told in only(events(client, session_id), "turn.answered") if told["role"] == "dev"] == [
+    assert [event["files"] for event in only(events(client, session_id), "turn.answered") if event["role"] == "dev"] == [
         ["mine.txt"]
     ]
 
@@ -132,8 +132,8 @@ def test_the_conversation_goes_on_where_the_last_result_left_it(client: TestClie
     assert (turn["role"], turn["agentSession"]) == ("dev", "thread 2")
     assert result(client, turn).status_code == 200
     ended(client, session_id)
-    told = [found for found in only(events(client, session_id), "turn.answered") if found["agent"] == "Remote"]
-    assert [found["agentSession"] for found in told] == ["thread 1", "thread 2", "thread 2"]
+    messages = [event for event in only(events(client, session_id), "turn.answered") if event["agent"] == "Remote"]
+    assert [message["agentSession"] for message in messages] == ["thread 1", "thread 2", "thread 2"]
 
 
 BODIES: dict[str, tuple[Json, Callable[[Json], bool]]] = {
@@ -166,9 +166,9 @@ def test_all_kinds_of_sessions_are_worked_through_by_an_external_worker_alone(tm
         session_id = start(client, body)
         turns = work(client, lambda: over(session(client, session_id)), planned)
         recorded = only(events(client, session_id), "turn.answered")
-        asked = [told for told in recorded if told["reply"]["length"]]
-        assert [told["turnId"] for told in asked] == [turn["turnId"] for turn in turns]
-        assert {told["agent"] for told in asked} == {"Remote"}
+        asked = [item for item in recorded if item["reply"]["length"]]
+        assert [item["turnId"] for item in asked] == [turn["turnId"] for turn in turns]
+        assert {item["agent"] for item in asked} == {"Remote"}
         assert session(client, session_id)["status"] in ("success", "done", "waiting_for_decision")
 
 
@@ -191,9 +191,9 @@ def test_two_agents_that_work_at_once_have_folders_of_their_own_and_both_changes
         assert sorted(judged["expects"]) == ["Ada", "Bob"]
         assert result(client, judged, verdicts(Ada=True, Bob=True)).status_code == 200
         until(lambda: session(client, session_id)["status"] == "done", what="the end")
-        told = [found for found in only(events(client, session_id), "turn.answered") if found.get("tree")]
+        messages = [event for event in only(events(client, session_id), "turn.answered") if event.get("tree")]
         repository = Path(first["workspace"]).parent / "repo.git"
-        listed = ["git", f"--git-dir={repository}", "ls-tree", "--name-only", told[-1]["tree"]]
+        listed = ["git", f"--git-dir={repository}", "ls-tree", "--name-only", messages[-1]["tree"]]
         assert subprocess.run(listed, capture_output=True, text=True, check=True).stdout == "Ada.py\nBob.py\n"
 
 
@@ -208,8 +208,8 @@ def test_the_worker_of_the_documents_works(tmp_path: Path) -> None:
             try:
                 for session_id in [begin(server.client) for _ in range(3)]:
                     assert ended(server.client, session_id)["status"] == "success"
-                    told = only(events(server.client, session_id), "turn.answered")
-                    [developer] = [found for found in told if found["role"] == "dev"]
+                    data = only(events(server.client, session_id), "turn.answered")
+                    [developer] = [message for message in data if message["role"] == "dev"]
                     assert developer["reply"]["head"].startswith("Remote read ")
                     assert developer["files"] == ["REMOTE.md"]
                 assert worker.poll() is None
@@ -287,8 +287,8 @@ def test_fork_reuses_answers_before_it_waits_for_a_worker(client: TestClient) ->
 
 def waiters(client: httpx.Client) -> int:
     """The number of workers waiting for a turn."""
-    [found] = re.findall(r"^hansard_claims_waiting (\d+)", client.get("/metrics").text, re.MULTILINE)
-    return int(found)
+    [matches] = re.findall(r"^hansard_claims_waiting (\d+)", client.get("/metrics").text, re.MULTILINE)
+    return int(matches)
 
 
 # -- waiting -------------------------------------------------------------------------------------------------------

@@ -24,31 +24,31 @@ from tests.api.server import Json, ended, events, inside, only, serving, until
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """The developer is external, with answers of up to 2,000 bytes and very long leases."""
     folder = tmp_path_factory.mktemp("leases")
-    with inside(folder, team=team(folder, "dev", limits="output_bytes = 2000")) as found:
-        yield found
+    with inside(folder, team=team(folder, "dev", limits="output_bytes = 2000")) as result:
+        yield result
 
 
 @pytest.fixture(scope="module")
 def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """A lease lasts one second."""
     folder = tmp_path_factory.mktemp("hasty")
-    with inside(folder, team=team(folder, "dev"), lease_seconds=1) as found:
-        yield found
+    with inside(folder, team=team(folder, "dev"), lease_seconds=1) as result:
+        yield result
 
 
 @pytest.fixture
 def turn(client: TestClient) -> Iterator[Json]:
     """The developer's turn of a new delivery with one attempt; cancelled afterwards."""
     begin(client, retry={"attempts": 1, "repairs": 0})
-    found = claim(client)
-    yield found
-    client.post(f"/api/sessions/{found['sessionId']}/cancel", json={})
+    claimed_turn = claim(client)
+    yield claimed_turn
+    client.post(f"/api/sessions/{claimed_turn['sessionId']}/cancel", json={})
 
 
 def answers(client: httpx.Client, session_id: str) -> list[tuple[int, str]]:
     """Attempt and text of the developer's answers in the log."""
-    found = only(events(client, session_id), "turn.answered")
-    return [(answer["attempt"], answer["reply"]["head"]) for answer in found if answer["role"] == "dev"]
+    data = only(events(client, session_id), "turn.answered")
+    return [(answer["attempt"], answer["reply"]["head"]) for answer in data if answer["role"] == "dev"]
 
 
 def unchanged(client: httpx.Client, turn: Json) -> None:
@@ -72,17 +72,17 @@ def test_a_heartbeat_extends_the_lease(client: TestClient, turn: Json) -> None:
 
 def test_leased_turn_is_given_to_no_other_worker(hasty: TestClient) -> None:
     begin(hasty)
-    found = claim(hasty)
+    turn = claim(hasty)
     started = datetime.now(UTC)
 
     def beaten() -> bool:
-        assert beat(hasty, found).status_code == 200
+        assert beat(hasty, turn).status_code == 200
         nothing(hasty, wait=0.2)
         return datetime.now(UTC) - started > timedelta(seconds=2)
 
     until(beaten, what="two seconds")
-    assert result(hasty, found, "held").status_code == 200
-    assert answers(hasty, found["sessionId"]) == [(1, "held")]
+    assert result(hasty, turn, "held").status_code == 200
+    assert answers(hasty, turn["sessionId"]) == [(1, "held")]
 
 
 def test_expired_lease_passes_to_the_next_worker(hasty: TestClient) -> None:
@@ -103,21 +103,21 @@ def test_expired_lease_passes_to_the_next_worker(hasty: TestClient) -> None:
 def test_expired_lease_can_still_be_answered(hasty: TestClient) -> None:
     """No other worker has started, so the work is not lost."""
     begin(hasty)
-    found = claim(hasty)
-    until(lambda: datetime.now(UTC) > datetime.fromisoformat(found["lease"]["until"]), what="the end of the lease")
-    assert result(hasty, found, "late, but alone").status_code == 200
-    assert answers(hasty, found["sessionId"]) == [(1, "late, but alone")]
+    turn = claim(hasty)
+    until(lambda: datetime.now(UTC) > datetime.fromisoformat(turn["lease"]["until"]), what="the end of the lease")
+    assert result(hasty, turn, "late, but alone").status_code == 200
+    assert answers(hasty, turn["sessionId"]) == [(1, "late, but alone")]
 
 
 def test_lease_held_beyond_the_turn_limit_fails_the_turn(tmp_path: Path) -> None:
     with inside(tmp_path, team=team(tmp_path, "dev", limits="turn_seconds = 0.3"), retry_attempts=1) as client:
         begin(client)
-        found = claim(client)
-        answer = until(lambda: a if (a := beat(client, found)).status_code != 200 else None, what="the end of patience")
+        turn = claim(client)
+        answer = until(lambda: a if (a := beat(client, turn)).status_code != 200 else None, what="the end of patience")
         assert "longer than a turn may" in lost(answer, "timeout")
-        lost(result(client, found), "settled")
-        assert ended(client, found["sessionId"])["status"] == "failed"
-        [failed] = only(events(client, found["sessionId"]), "turn.failed")
+        lost(result(client, turn), "settled")
+        assert ended(client, turn["sessionId"])["status"] == "failed"
+        [failed] = only(events(client, turn["sessionId"]), "turn.failed")
         assert failed["failure"]["code"] == "timeout"
 
 
@@ -135,14 +135,14 @@ def test_the_deadline_stops_a_claimed_turn(tmp_path: Path, work: bool) -> None:
     settings = Settings(database=f"sqlite:///{tmp_path / 'log.db'}", team=team(tmp_path, "planner"), budget_minute=1)
     with TestClient(create_app(settings, work=work), base_url="http://127.0.0.1") as client:
         session_id = begin(client, maxMinutes=1)
-        found = claim(client)
-        deadline = datetime.fromisoformat(found["deadline"])
+        turn = claim(client)
+        deadline = datetime.fromisoformat(turn["deadline"])
         until(lambda: datetime.now(UTC) - deadline > timedelta(seconds=0.01), what="the deadline")
-        answer = result(client, found, "too late")
+        answer = result(client, turn, "too late")
         assert answer.status_code == 409
         last = ended(client, session_id)
         assert (last["finalSummary"], last["budget"]["reason"]) == ("failed_budget_exhausted", "minutes")
-        lost(beat(client, found), "cancelled")
+        lost(beat(client, turn), "cancelled")
 
 
 # -- results -------------------------------------------------------------------------------------------------------
@@ -150,9 +150,9 @@ def test_the_deadline_stops_a_claimed_turn(tmp_path: Path, work: bool) -> None:
 
 def test_one_of_ten_concurrent_results_is_recorded(client: TestClient, turn: Json) -> None:
     with ThreadPoolExecutor(10) as pool:
-        given = list(pool.map(lambda n: result(client, turn, f"answer {n}", files={"n.txt": str(n)}), range(10)))
-    [(place, first)] = [(n, answer) for n, answer in enumerate(given) if answer.status_code == 200]
-    assert {answer.status_code for answer in given} == {200, 409}
+        values = list(pool.map(lambda n: result(client, turn, f"answer {n}", files={"n.txt": str(n)}), range(10)))
+    [(place, first)] = [(n, answer) for n, answer in enumerate(values) if answer.status_code == 200]
+    assert {answer.status_code for answer in values} == {200, 409}
     ended(client, turn["sessionId"])
     assert answers(client, turn["sessionId"]) == [(1, f"answer {place}")]
     assert first.json()["sessionId"] == turn["sessionId"]
@@ -164,10 +164,10 @@ def test_the_same_key_gives_the_same_answer_again(client: TestClient, turn: Json
     key = {"Idempotency-Key": str(uuid.uuid4())}
     body = {"attempt": 1, "text": "once", "files": {"once.py": "x\n"}}
     with ThreadPoolExecutor(4) as pool:
-        given = list(pool.map(lambda _: client.post(endpoint(turn, "result"), json=body, headers=key), range(4)))
-    assert {answer.status_code for answer in given} == {200}
-    assert len({answer.content for answer in given}) == 1
-    assert sum("idempotency-replayed" in answer.headers for answer in given) == 3
+        values = list(pool.map(lambda _: client.post(endpoint(turn, "result"), json=body, headers=key), range(4)))
+    assert {answer.status_code for answer in values} == {200}
+    assert len({answer.content for answer in values}) == 1
+    assert sum("idempotency-replayed" in answer.headers for answer in values) == 3
     other = client.post(endpoint(turn, "result"), json={"text": "other", "attempt": 1}, headers=key)
     assert other.status_code == 422
     assert answers(client, turn["sessionId"]) == [(1, "once")]
@@ -219,15 +219,15 @@ def test_one_key_cannot_answer_for_another(tmp_path: Path) -> None:
 
         comes("alice")
         session_id = begin(client)
-        found = claim(client)
+        turn = claim(client)
         comes("bob")
-        lost(beat(client, found), "elsewhere")
-        lost(result(client, found, "bob's"), "elsewhere")
+        lost(beat(client, turn), "elsewhere")
+        lost(result(client, turn, "bob's"), "elsewhere")
         comes("alice")
-        assert result(client, found, "alice's").status_code == 200
+        assert result(client, turn, "alice's").status_code == 200
         ended(client, session_id)
-        told = [event for event in events(client, session_id) if event["type"] == "turn.answered"]
-        assert [e["actor"] for e in told if e["data"]["role"] == "dev"] == ["agent:Remote via person:alice"]
+        messages = [event for event in events(client, session_id) if event["type"] == "turn.answered"]
+        assert [e["actor"] for e in messages if e["data"]["role"] == "dev"] == ["agent:Remote via person:alice"]
 
 
 # -- crashes -------------------------------------------------------------------------------------------------------
@@ -237,35 +237,35 @@ def test_a_killed_server_finds_the_lease_as_it_was(tmp_path: Path) -> None:
     """After kill -9 between claim and result, the lease is kept and the answer counts."""
     with serving(tmp_path, team=team(tmp_path, "dev")) as server:
         session_id = begin(server.client)
-        found = claim(server.client)
-        Path(found["workspace"], "mine.txt").write_text("kept\n")
+        turn = claim(server.client)
+        Path(turn["workspace"], "mine.txt").write_text("kept\n")
         server.kill()
         server.start()
         nothing(server.client, wait=1.5)
-        assert beat(server.client, found).status_code == 200
+        assert beat(server.client, turn).status_code == 200
         key = {"Idempotency-Key": "the-result"}
         body = {"text": "after the crash", "attempt": 1}
-        first = server.client.post(endpoint(found, "result"), json=body, headers=key)
+        first = server.client.post(endpoint(turn, "result"), json=body, headers=key)
         assert first.status_code == 200, first.text
         server.kill()
         server.start()
-        again = server.client.post(endpoint(found, "result"), json=body, headers=key)
+        again = server.client.post(endpoint(turn, "result"), json=body, headers=key)
         assert (again.content, again.headers["idempotency-replayed"]) == (first.content, "true")
         assert ended(server.client, session_id)["status"] == "success"
         assert answers(server.client, session_id) == [(1, "after the crash")]
-        [told] = [t for t in only(events(server.client, session_id), "turn.answered") if t["role"] == "dev"]
-        assert told["files"] == ["mine.txt"]
+        [history] = [t for t in only(events(server.client, session_id), "turn.answered") if t["role"] == "dev"]
+        assert history["files"] == ["mine.txt"]
 
 
 def test_a_worker_may_hold_on_through_any_server_of_the_log(tmp_path: Path) -> None:
     file = team(tmp_path, "dev")
     with serving(tmp_path, team=file) as first, serving(tmp_path, team=file) as second:
         session_id = begin(first.client)
-        found = claim(second.client)
-        assert beat(first.client, found).status_code == 200
+        turn = claim(second.client)
+        assert beat(first.client, turn).status_code == 200
         os.kill(second.pid, signal.SIGSTOP)
         try:
-            assert result(first.client, found, "through the other").status_code == 200
+            assert result(first.client, turn, "through the other").status_code == 200
             assert answers(first.client, session_id) == [(1, "through the other")]
         finally:
             os.kill(second.pid, signal.SIGCONT)

@@ -16,17 +16,17 @@ from tests.api.server import Json, ended, events, inside, only, session, until
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """The developer is external, with answers of up to 2,000 bytes."""
     folder = tmp_path_factory.mktemp("strictness")
-    with inside(folder, team=team(folder, "dev", limits="output_bytes = 2000")) as found:
-        yield found
+    with inside(folder, team=team(folder, "dev", limits="output_bytes = 2000")) as result:
+        yield result
 
 
 @pytest.fixture
 def turn(client: TestClient) -> Iterator[Json]:
     """The developer's turn of a new delivery with one attempt; cancelled afterwards."""
     begin(client, retry={"attempts": 1, "repairs": 0})
-    found = claim(client)
-    yield found
-    client.post(f"/api/sessions/{found['sessionId']}/cancel", json={})
+    claimed_turn = claim(client)
+    yield claimed_turn
+    client.post(f"/api/sessions/{claimed_turn['sessionId']}/cancel", json={})
 
 
 def unchanged(client: httpx.Client, turn: Json) -> None:
@@ -71,7 +71,7 @@ def test_invalid_result_is_refused_and_changes_nothing(
 ) -> None:
     answer = client.post(endpoint(turn, "result"), json={"attempt": turn["lease"]["attempt"]} | body)
     assert answer.status_code == 422, answer.text
-    assert sorted(found["pointer"] for found in answer.json()["errors"]) == sorted(pointers)
+    assert sorted(item["pointer"] for item in answer.json()["errors"]) == sorted(pointers)
     unchanged(client, turn)
     assert list(Path(turn["workspace"]).glob("[!.]*")) == []
 
@@ -80,7 +80,7 @@ def test_invalid_result_is_refused_and_changes_nothing(
 def test_a_worker_names_the_attempt_that_it_holds(client: TestClient, turn: Json, name: str, body: Json) -> None:
     answer = client.post(endpoint(turn, name), json=body)
     assert answer.status_code == 422
-    assert [found["pointer"] for found in answer.json()["errors"]] == ["/attempt"]
+    assert [item["pointer"] for item in answer.json()["errors"]] == ["/attempt"]
     unchanged(client, turn)
 
 
@@ -102,10 +102,10 @@ def test_a_huge_answer_is_too_large(client: TestClient, turn: Json, size: int) -
 def test_a_turn_that_may_only_read_takes_no_files(tmp_path: Path) -> None:
     with inside(tmp_path, team=team(tmp_path, "planner")) as client:
         begin(client)
-        found = claim(client)
-        answer = result(client, found, files={"a.py": "x"})
+        turn = claim(client)
+        answer = result(client, turn, files={"a.py": "x"})
         assert [fault["pointer"] for fault in answer.json()["errors"]] == ["/files"]
-        unchanged(client, found)
+        unchanged(client, turn)
 
 
 def test_words_of_an_answer_that_would_leave_the_workspace_are_a_failure_of_the_agent(
@@ -115,11 +115,11 @@ def test_words_of_an_answer_that_would_leave_the_workspace_are_a_failure_of_the_
     words = json.dumps({"changes": [{"path": "../owned.py", "content": "x"}]})
     assert result(client, turn, words).status_code == 200
     ended(client, turn["sessionId"])
-    told = only(events(client, turn["sessionId"]), "turn.failed") + only(
+    data = only(events(client, turn["sessionId"]), "turn.failed") + only(
         events(client, turn["sessionId"]), "turn.answered"
     )
     assert not Path(turn["workspace"], "../owned.py").exists()
-    assert [found["turnId"] for found in told if found["turnId"] == turn["turnId"]] == [turn["turnId"]]
+    assert [message["turnId"] for message in data if message["turnId"] == turn["turnId"]] == [turn["turnId"]]
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_words_of_an_answer_that_would_leave_the_workspace_are_a_failure_of_the_
 def test_a_claim_is_read_strictly(client: TestClient, body: Json, pointer: str) -> None:
     answer = client.post("/api/turns/claim", json=body)
     assert answer.status_code == 422, answer.text
-    assert [found["pointer"] for found in answer.json()["errors"]] == [pointer]
+    assert [item["pointer"] for item in answer.json()["errors"]] == [pointer]
 
 
 @pytest.mark.parametrize("name", ["heartbeat", "result"])

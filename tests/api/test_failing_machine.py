@@ -50,32 +50,32 @@ class Client(threading.Thread):
 @contextmanager
 def clients(server: Server, machine: FailingMachine) -> Iterator[list[Client]]:
     stop = threading.Event()
-    found = [Client(server, machine, stop) for _ in range(CLIENTS)]
-    for client in found:
+    results = [Client(server, machine, stop) for _ in range(CLIENTS)]
+    for client in results:
         client.start()
     try:
-        yield found
+        yield results
     finally:
         stop.set()
-        for client in found:
+        for client in results:
             client.join(30)
 
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[FailingMachine]:
-    with FailingMachine(tmp_path / "machine") as found:
-        yield found
+    with FailingMachine(tmp_path / "machine") as result:
+        yield result
 
 
 @pytest.fixture
 def server(tmp_path: Path, machine: FailingMachine) -> Iterator[Server]:
-    found = Server(tmp_path, within=machine.command)
+    process = Server(tmp_path, within=machine.command)
     try:
-        found.start()
-        yield found
+        process.start()
+        yield process
     finally:
         machine.accept()
-        found.leave()
+        process.leave()
 
 
 def acknowledged(found: list[Client]) -> dict[str, int]:
@@ -88,11 +88,11 @@ def check(url: str) -> tuple[set[str], Counter[tuple[str, str]]]:
     with closing(open_store(url)) as store:  # as a server after the failure would: it recovers
         events = list(store.log(after=0, limit=1_000_000))
     latest: dict[str, int] = {}
-    for found in events:
-        assert found.at >= latest.get(found.session_id, 0), "time ran backwards"
-        latest[found.session_id] = found.at
-        if isinstance(found.event, Settled):
-            turns[found.session_id, found.event.turn_id] += 1
+    for event in events:
+        assert event.at >= latest.get(event.session_id, 0), "time ran backwards"
+        latest[event.session_id] = event.at
+        if isinstance(event.event, Settled):
+            turns[event.session_id, event.event.turn_id] += 1
     with reading(url) as log:
         verdict = verify(log)
     assert verdict.sound, verdict.faults
@@ -103,16 +103,16 @@ def check(url: str) -> tuple[set[str], Counter[tuple[str, str]]]:
 
 
 def cut_power(server: Server, machine: FailingMachine, folder: Path, *, seconds: float, cuts: int) -> None:
-    with clients(server, machine) as found:
+    with clients(server, machine) as result:
         time.sleep(seconds)
     server.kill()
-    done, told, chance = machine.journal(), acknowledged(found), random.Random(7)  # noqa: S311 - the same cuts again
-    assert len(told) > 10, [client.statuses for client in found]
+    done, text, chance = machine.journal(), acknowledged(result), random.Random(7)  # noqa: S311 - the same cuts again
+    assert len(text) > 10, [client.statuses for client in result]
     for number in range(cuts):
         last = chance.randrange(len(done) // 4, len(done))
         path = after_power_cut(done[: last + 1], folder / f"cut-{number}", chance)
         sessions, turns = check(f"sqlite:///{path}")
-        lost = {name for name, size in told.items() if size <= done[last].end} - sessions
+        lost = {name for name, size in text.items() if size <= done[last].end} - sessions
         assert not lost, f"cut after {last} of {len(done)}: {lost}"
         assert set(turns.values()) <= {1}
 
@@ -131,7 +131,7 @@ def test_two_hundred_power_cuts_lose_nothing(server: Server, machine: FailingMac
 
 def refuse_writes(server: Server, machine: FailingMachine, *, windows: int) -> None:
     chance, slowest = random.Random(11), 0.0  # noqa: S311
-    with clients(server, machine) as found:
+    with clients(server, machine) as result:
         for number in range(windows):
             time.sleep(chance.uniform(0.1, 0.3))
             before = machine.refused
@@ -140,20 +140,20 @@ def refuse_writes(server: Server, machine: FailingMachine, *, windows: int) -> N
             assert server.client.get("/api/sessions").status_code == 200, "reading goes on"
             time.sleep(chance.uniform(0.05, 0.4))
             machine.accept()
-            began, sure = time.monotonic(), sum(len(client.acknowledged) for client in found)
-            until(lambda sure=sure: sum(len(c.acknowledged) for c in found) > sure, what="recovery")  # type: ignore[misc]
+            began, sure = time.monotonic(), sum(len(client.acknowledged) for client in result)
+            until(lambda sure=sure: sum(len(c.acknowledged) for c in result) > sure, what="recovery")  # type: ignore[misc]
             slowest = max(slowest, time.monotonic() - began)
-    statuses = sum((client.statuses for client in found), Counter[int]())
+    statuses = sum((client.statuses for client in result), Counter[int]())
     assert set(statuses) <= {202, 429, 503} and statuses[503] > 0, statuses
     assert slowest < 10
-    told = acknowledged(found)
-    for name in told:
+    text = acknowledged(result)
+    for name in text:
         assert session(server.client, name)["kind"] == "delivery"
-    ends = [ended(server.client, name, seconds=120)["status"] for name in list(told)[:5]]
+    ends = [ended(server.client, name, seconds=120)["status"] for name in list(text)[:5]]
     assert set(ends) == {"success"}
     server.kill()
     sessions, turns = check(f"sqlite:///{server.database}")
-    assert (sessions, set(turns.values())) == (set(told), {1})
+    assert (sessions, set(turns.values())) == (set(text), {1})
 
 
 def test_while_the_disk_refuses_writes_nothing_is_acknowledged(server: Server, machine: FailingMachine) -> None:
@@ -187,7 +187,7 @@ def test_a_clock_that_jumps_never_turns_time_back(
     assert {(each["status"], each["reason"]) for each in ends} == {("success", None), ("failed", "budget_exhausted")}
     server.stop()
     with closing(open_store(f"sqlite:///{server.database}")) as store:
-        assert max(found.at for found in store.log(after=0, limit=1_000_000)) / 1_000 > time.time() + jumps[0] - 60
+        assert max(event.at for event in store.log(after=0, limit=1_000_000)) / 1_000 > time.time() + jumps[0] - 60
     sessions, turns = check(f"sqlite:///{server.database}")
     assert sessions == {each["sessionId"] for each in started}
     assert set(turns.values()) == {1}

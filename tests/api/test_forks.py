@@ -21,12 +21,12 @@ USAGE = {"inputTokens": 100, "outputTokens": 10, "costMicros": 5}
 
 def blocked_once(client: TestClient) -> tuple[str, list[Json]]:
     """The id and events of a delivery that is sent back once."""
-    said = {
+    replies = {
         "planner": [{"text": "a plan", "usage": USAGE}],
         "dev": [{"text": "written", "files": {"src/login.py": "x = 1\n"}, "usage": USAGE}],
         "reviewer": [{"text": BLOCKED, "usage": USAGE}, {"text": FINE, "usage": USAGE}],
     }
-    session_id = start(client, delivery(said, maxIterations=3))
+    session_id = start(client, delivery(replies, maxIterations=3))
     assert ended(client, session_id)["status"] == "success"
     return session_id, events(client, session_id)
 
@@ -45,9 +45,9 @@ def fork(client: TestClient, source: str, at: int, **more: object) -> str:
 
 
 def test_a_fork_without_a_difference_runs_to_the_same_end_for_free(client: TestClient) -> None:
-    source, found = blocked_once(client)
+    source, history = blocked_once(client)
     before = session(client, source)
-    forked = fork(client, source, asked(found, "architect"))
+    forked = fork(client, source, asked(history, "architect"))
     end = ended(client, forked)
     assert (end["status"], end["iteration"], end["forkedFrom"]) == ("success", 2, source)
     assert end["budget"]["tokens"] == 110, "only what was spent before the fork"
@@ -56,24 +56,24 @@ def test_a_fork_without_a_difference_runs_to_the_same_end_for_free(client: TestC
 
 
 def test_the_common_history_is_the_sources(client: TestClient) -> None:
-    source, found = blocked_once(client)
-    at = asked(found, "reviewer")
+    source, history = blocked_once(client)
+    at = asked(history, "reviewer")
     copied = events(client, fork(client, source, at))[:at]
-    assert [event["type"] for event in copied] == [event["type"] for event in found[:at]]
-    assert [event["timestamp"] for event in copied] == [event["timestamp"] for event in found[:at]]
+    assert [event["type"] for event in copied] == [event["type"] for event in history[:at]]
+    assert [event["timestamp"] for event in copied] == [event["timestamp"] for event in history[:at]]
 
 
 def test_another_answer_leads_another_way(client: TestClient) -> None:
-    source, found = blocked_once(client)
-    forked = fork(client, source, asked(found, "reviewer"), substitute={"answer": {"text": FINE}})
+    source, history = blocked_once(client)
+    forked = fork(client, source, asked(history, "reviewer"), substitute={"answer": {"text": FINE}})
     end = ended(client, forked)
     assert (end["status"], end["iteration"]) == ("success", 1)
 
 
 def test_fork_in_stop_mode_is_held_until_a_person_continues_it(client: TestClient) -> None:
-    source, found = blocked_once(client)
+    source, history = blocked_once(client)
     other = BLOCKED.replace("no test", "no docs")
-    forked = fork(client, source, asked(found, "reviewer"), substitute={"answer": {"text": other}}, mode="stop")
+    forked = fork(client, source, asked(history, "reviewer"), substitute={"answer": {"text": other}}, mode="stop")
     until(lambda: only(events(client, forked), "session.diverged"), what="the divergence")
     page = client.get(f"/api/sessions/{forked}").json()
     assert page["session"]["held"] is True
@@ -138,8 +138,8 @@ def test_impossible_fork_is_refused_and_changes_nothing(
 
 
 def test_every_history_is_decided_the_same_way_again(client: TestClient) -> None:
-    source, found = blocked_once(client)
-    fork(client, source, asked(found, "architect"))
+    source, history = blocked_once(client)
+    fork(client, source, asked(history, "architect"))
     review = talks.waits(client, talks.review())
     talks.decide(client, review["id"], "apply_fix")
     exhausted = start(client, delivery({"reviewer": [BLOCKED]}, maxIterations=1))
@@ -202,9 +202,9 @@ def test_a_fork_parts_where_another_answer_was_given(client: TestClient) -> None
 
 
 def test_a_rule_that_has_changed_is_found_at_the_first_place_it_matters(client: TestClient) -> None:
-    source, found = blocked_once(client)
+    source, log = blocked_once(client)
     history = system(client).store.history(source)
-    place = next(index for index, event in enumerate(found) if event["type"] == "delivery.review_blocking_detected")
+    place = next(index for index, event in enumerate(log) if event["type"] == "delivery.review_blocking_detected")
     history[place] = _with(history[place], fix_plan=("Another rule wrote this.",))
     difference = first_difference(history, lambda text: text.head)
     assert difference is not None
@@ -219,16 +219,16 @@ def _with(recorded: Recorded, **fields: object) -> Recorded:
 
 def test_the_explanation_goes_back_to_the_command_that_began_it(client: TestClient) -> None:
     source, _ = blocked_once(client)
-    found = client.get(f"/api/sessions/{source}/explain", params={"wish": "implementation"}).json()
-    assert [link["actor"] for link in found["chain"][:2]] == ["unauthenticated", "agent:planner"]
-    assert found["chain"][-1]["events"][-1]["state"] == "success"
-    assert found["whyNot"]["text"] == "implementation cannot be reached from success."
-    assert "Review approved" in json.dumps(found["chain"][-1])
+    answer = client.get(f"/api/sessions/{source}/explain", params={"wish": "implementation"}).json()
+    assert [link["actor"] for link in answer["chain"][:2]] == ["unauthenticated", "agent:planner"]
+    assert answer["chain"][-1]["events"][-1]["state"] == "success"
+    assert answer["whyNot"]["text"] == "implementation cannot be reached from success."
+    assert "Review approved" in json.dumps(answer["chain"][-1])
 
 
 def test_explanation_of_a_version_ignores_later_events(client: TestClient) -> None:
-    source, found = blocked_once(client)
-    at = asked(found, "dev")
+    source, history = blocked_once(client)
+    at = asked(history, "dev")
     page = client.get(f"/api/sessions/{source}/explain", params={"version": at, "wish": "review"}).json()
     assert page["state"] == "implementation"
     assert page["whyNot"]["steps"] == [
@@ -238,16 +238,16 @@ def test_explanation_of_a_version_ignores_later_events(client: TestClient) -> No
 
 
 def test_two_sessions_are_the_same_until_they_part(client: TestClient) -> None:
-    source, found = blocked_once(client)
-    same = fork(client, source, asked(found, "architect"))
-    other = fork(client, source, asked(found, "reviewer"), substitute={"answer": {"text": FINE}})
+    source, history = blocked_once(client)
+    same = fork(client, source, asked(history, "architect"))
+    other = fork(client, source, asked(history, "reviewer"), substitute={"answer": {"text": FINE}})
     ended(client, same)
     ended(client, other)
     assert client.get(f"/api/sessions/{source}/diff/{same}").json()["firstDivergence"] is None
-    found = client.get(f"/api/sessions/{source}/diff/{other}").json()
-    assert found["firstDivergence"]["a"]["type"] == "turn.answered"
-    assert found["state"]["iteration"] == {"a": 2, "b": 1}
-    assert found["cost"]["tokensDelta"] == -330
+    history = client.get(f"/api/sessions/{source}/diff/{other}").json()
+    assert history["firstDivergence"]["a"]["type"] == "turn.answered"
+    assert history["state"]["iteration"] == {"a": 2, "b": 1}
+    assert history["cost"]["tokensDelta"] == -330
     assert client.get(f"/api/sessions/{source}/diff/delivery-unknown").status_code == 404
 
 
@@ -255,18 +255,18 @@ def test_two_sessions_are_the_same_until_they_part(client: TestClient) -> None:
 def test_a_fork_of_forks_that_never_worked_goes_on_from_the_work_of_the_first(
     client: TestClient, generations: int
 ) -> None:
-    source, found = blocked_once(client)
+    source, history = blocked_once(client)
     for _ in range(generations - 1):
-        source = fork(client, source, found[-1]["version"])
-    forked = fork(client, source, asked(found, "reviewer"), substitute={"answer": {"text": BLOCKED}})
+        source = fork(client, source, history[-1]["version"])
+    forked = fork(client, source, asked(history, "reviewer"), substitute={"answer": {"text": BLOCKED}})
     end = ended(client, forked)
     assert (end["status"], end["iteration"], end["lastError"]) == ("success", 2, None)
 
 
 def test_a_fork_may_be_bound_to_the_version_that_was_seen(client: TestClient) -> None:
     """Contract §3: `If-Match` on every command. A repeated key still gets its first answer."""
-    source, found = blocked_once(client)
-    newest = found[-1]["version"]
+    source, history = blocked_once(client)
+    newest = history[-1]["version"]
     endpoint, body = f"/api/sessions/{source}/fork", {"atVersion": newest}
     stale = client.post(endpoint, json=body, headers={"If-Match": '"1"'})
     assert (stale.status_code, stale.json()["currentVersion"]) == (412, newest)
@@ -287,8 +287,8 @@ def test_two_commands_under_one_id_are_two_decisions(client: TestClient) -> None
 
 
 def test_fork_inside_a_decision_includes_the_whole_decision(client: TestClient) -> None:
-    source, found = blocked_once(client)
-    answered = next(event["version"] for event in found if event["type"] == "delivery.review_blocking_detected")
+    source, history = blocked_once(client)
+    answered = next(event["version"] for event in history if event["type"] == "delivery.review_blocking_detected")
     forked = fork(client, source, answered - 1)
     assert ended(client, forked)["status"] == "success"
     assert only(events(client, forked), "session.forked")[0]["sourceVersion"] > answered

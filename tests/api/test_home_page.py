@@ -28,9 +28,9 @@ SLOW: dict[str, Any] = {"planner": [{"text": "late", "delayMs": 60_000}]}
 
 def sections(html: str) -> dict[str, list[str]]:
     """The sessions of each section, by its heading."""
-    found = re.findall(r'<section class="card[^"]*"><h2>([^<]+?) ?(?:<span|</h2>)(.*?)</section>', html, re.DOTALL)
+    matches = re.findall(r'<section class="card[^"]*"><h2>([^<]+?) ?(?:<span|</h2>)(.*?)</section>', html, re.DOTALL)
     return {
-        title: re.findall(r'<span class="what"><a href="/sessions/([a-z0-9-]+)" title=', body) for title, body in found
+        title: re.findall(r'<span class="what"><a href="/sessions/([a-z0-9-]+)" title=', body) for title, body in matches
     }
 
 
@@ -45,8 +45,8 @@ def settled(client: TestClient, path: str, *words: str) -> str:
 
 
 def row(html: str, session_id: str) -> str:
-    [found] = [part for part in re.split('<li class="session[^>]*>', html) if f'href="/sessions/{session_id}"' in part]
-    return " ".join(Seen(found.partition("</li>")[0]).text.split())
+    [results] = [part for part in re.split('<li class="session[^>]*>', html) if f'href="/sessions/{session_id}"' in part]
+    return " ".join(Seen(results.partition("</li>")[0]).text.split())
 
 
 def test_waiting_sessions_come_first_then_running_then_ended(client: TestClient) -> None:
@@ -139,9 +139,9 @@ def test_a_label_leads_to_all_that_have_it(client: TestClient) -> None:
     session_id = finished(client, labels=["a & b"])
     html = settled(client, "/", session_id)
     assert '<a class="label" href="/?label=a+%26+b">a &amp; b</a>' in html
-    found = page(client, "/?label=a+%26+b")
-    assert sections(found) == {"Found": [session_id]}
-    assert {"name": "label", "maxlength": "64", "value": "a & b"} in Seen(found).all("input")
+    result = page(client, "/?label=a+%26+b")
+    assert sections(result) == {"Found": [session_id]}
+    assert {"name": "label", "maxlength": "64", "value": "a & b"} in Seen(result).all("input")
 
 
 def test_older_sessions_of_a_label_keep_the_label(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,7 +218,7 @@ def test_a_report_over_several_days_has_a_column_for_each(client: TestClient) ->
     html = page(client, "/reports?kind=delivery")
     days = re.findall(r'<a href="/\?from=(\S+?)&amp;to=(\S+?)&amp;kind=delivery" aria-label="(.+?)">', html)
     assert len(days) == 4 and all(first == last for first, last, _ in days)
-    assert [told.partition(": ")[2] for _, _, told in days] == ["1 Sessions", "0 Sessions", "0 Sessions", "1 Sessions"]
+    assert [item.partition(": ")[2] for _, _, item in days] == ["1 Sessions", "0 Sessions", "0 Sessions", "1 Sessions"]
     first = page(client, f"/?from={days[0][0]}&to={days[0][1]}&kind=delivery")
     assert old in first and new not in first
     assert "By the day on which" not in page(client, f"/reports?from={days[-1][0]}")
@@ -235,8 +235,8 @@ def test_a_finding_and_the_reason_of_a_decision_can_be_searched(client: TestClie
     review = waiting_review(client, "half-up rounding")
     client.post(f"/api/sessions/{review}/decision", json={"decision": "skip", "rationale": "통화 반올림은 나중에"})
     for words, session_id in (("divides by ZERO", blocked), ("반올림은", review)):
-        found = until(lambda q=words: client.get("/api/sessions", params={"q": q}).json()["items"], what=words)
-        assert [item["id"] for item in found] == [session_id], words
+        result = until(lambda q=words: client.get("/api/sessions", params={"q": q}).json()["items"], what=words)
+        assert [item["id"] for item in result] == [session_id], words
 
 
 def test_replies_can_be_searched_between_two_dates(client: TestClient) -> None:

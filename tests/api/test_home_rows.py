@@ -11,10 +11,10 @@ from tests.kit.replies import plan, subtask, verdicts
 
 
 def test_markdown_of_agents_is_one_line_of_words_and_a_counted_run_says_its_reason(client: TestClient) -> None:
-    said = start(
+    text = start(
         client, orchestration({"assistant": ["## Done\n\n- A **shop** with `limits.py` & <b>"]}, triage="direct")
     )
-    assert "Done A shop with limits.py & <b>" in row(settled(client, "/", "limits.py"), said)
+    assert "Done A shop with limits.py & <b>" in row(settled(client, "/", "limits.py"), text)
     failing = {"planner": [plan(subtask("Docs"))], "judge": [verdicts(Docs=False)]}
     stopped = start(client, orchestration(failing, maxRounds=1))
     waits = row(settled(client, "/", f'data-waits="{stopped}"'), stopped)
@@ -27,11 +27,11 @@ def test_next_steps_offer_budget_fork_and_partial_work(client: TestClient) -> No
     body = delivery({"dev": [wrote]}, maxIterations=1, validationCommands=["false"])
     session_id = start(client, body)
     until(lambda: session(client, session_id)["status"] == "failed", what="its end")
-    said = Seen(page(client, f"/sessions/{session_id}"))
-    links = [link["href"] for link in said.all("a") if link.get("href", "").startswith(f"/compare?a={session_id}&at")]
+    text = Seen(page(client, f"/sessions/{session_id}"))
+    links = [link["href"] for link in text.all("a") if link.get("href", "").startswith(f"/compare?a={session_id}&at")]
     assert links and links[0].endswith("#fork")
-    assert "Fork before the last answer" in said.text and "1 file into your checkout, uncommitted" in said.text
-    assert f"hansard apply {session_id}" in said.text
+    assert "Fork before the last answer" in text.text and "1 file into your checkout, uncommitted" in text.text
+    assert f"hansard apply {session_id}" in text.text
     done = start(client, delivery({"dev": [wrote]}))
     until(lambda: session(client, done)["status"] == "success", what="its success")
     assert "Fork before the last answer" not in page(client, f"/sessions/{done}")
@@ -42,9 +42,9 @@ def test_head_shows_current_and_awaited_work(client: TestClient) -> None:
     failing = {"planner": [plan(subtask("Docs"))], "judge": [verdicts(Docs=False)]}
     stopped = start(client, orchestration(failing, maxRounds=2))
     until(lambda: session(client, stopped)["status"] == "partial", what="its end")
-    said = " ".join(Seen(page(client, f"/sessions/{stopped}")).text.split())
-    assert "0 of 1 agents done after 2 rounds. Docs: Docs: False" in said
-    assert "Docs, development, Round 2:" in said
+    text = " ".join(Seen(page(client, f"/sessions/{stopped}")).text.split())
+    assert "0 of 1 agents done after 2 rounds. Docs: Docs: False" in text
+    assert "Docs, development, Round 2:" in text
     asks = {"permission": {"title": "rm -rf build"}, "ifDenied": "Without it.", "text": "With it."}
     held = start(client, delivery({"planner": [asks]}))
     until(lambda: session(client, held).get("permissionRequests"), what="the question")
@@ -60,7 +60,7 @@ def test_only_exhausted_sessions_have_a_red_gauge(client: TestClient) -> None:
 
     def gauge(name: str) -> tuple[float, float]:
         meters = Seen(page(client, f"/sessions/{name}")).all("meter")
-        [found] = [meter for meter in meters if meter["aria-label"] == "Iteration"]
-        return float(found["value"]), float(found["high"])
+        [results] = [meter for meter in meters if meter["aria-label"] == "Iteration"]
+        return float(results["value"]), float(results["high"])
 
     assert gauge(spent) == (1.0, 0.99) and gauge(done) == (1.0, 1.0)

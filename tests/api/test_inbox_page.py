@@ -71,8 +71,8 @@ def test_reason_field_and_place_for_a_stale_answer(client: TestClient) -> None:
     [rationale] = [field for field in seen.all("input") if field.get("name") == "rationale"]
     assert rationale == {"id": f"why-{review}", "name": "rationale", "maxlength": "2000"}
     assert {"for": f"why-{review}"} in seen.all("label")
-    told = [p for p in seen.all("p") if "data-told" in p]
-    assert [p["role"] for p in told] == ["alert"]
+    messages = [p for p in seen.all("p") if "data-told" in p]
+    assert [p["role"] for p in messages] == ["alert"]
 
 
 def test_inbox_lists_all_waiting_sessions_and_filters_by_need(client: TestClient) -> None:

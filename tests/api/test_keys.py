@@ -36,8 +36,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client(folder: Path) -> Iterator[TestClient]:
-    with idle(folder) as found:
-        yield found
+    with idle(folder) as result:
+        yield result
 
 
 def post(client: httpx.Client, path: str, content: bytes, key: str | None) -> httpx.Response:
@@ -194,8 +194,8 @@ CLAIM = "/api/turns/claim"
 def pulled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """The developer is external, with very long leases."""
     folder = tmp_path_factory.mktemp("pulled")
-    with inside(folder, team=team(folder, "dev")) as found:
-        yield found
+    with inside(folder, team=team(folder, "dev")) as result:
+        yield result
 
 
 def test_a_claim_under_a_key_is_given_once(pulled: TestClient) -> None:
@@ -217,10 +217,10 @@ def test_claims_at_once_under_one_key_take_one_turn(pulled: TestClient, monkeypa
     begun = {begin(pulled), begin(pulled)}
     with ThreadPoolExecutor(4) as crowd:
         asked = [crowd.submit(post, pulled, CLAIM, b'{"waitSeconds": 10}', "crowd") for _ in range(4)]
-        given = [answer.result() for answer in asked]
-    assert {told(answer) for answer in given} == {told(given[0])}
-    assert sorted(replayed(answer) for answer in given) == [False, True, True, True]
-    turns = [given[0].json(), claim(pulled)]
+        answers = [answer.result() for answer in asked]
+    assert {told(answer) for answer in answers} == {told(answers[0])}
+    assert sorted(replayed(answer) for answer in answers) == [False, True, True, True]
+    turns = [answers[0].json(), claim(pulled)]
     assert {turn["sessionId"] for turn in turns} == begun
     assert [result(pulled, turn).status_code for turn in turns] == [200, 200]
 
@@ -234,9 +234,9 @@ def test_empty_claim_does_not_use_up_the_key(pulled: TestClient) -> None:
         answer = post(pulled, CLAIM, b"{}", "empty-handed")
         return answer if answer.status_code != 204 else None
 
-    found = until(given, what="the developer's turn")
-    assert (found.status_code, replayed(found)) == (200, False)
-    assert result(pulled, found.json()).status_code == 200
+    value = until(given, what="the developer's turn")
+    assert (value.status_code, replayed(value)) == (200, False)
+    assert result(pulled, value.json()).status_code == 200
 
 
 def test_lost_turn_is_answered_identically_under_its_key(pulled: TestClient) -> None:
@@ -263,7 +263,7 @@ def test_concurrent_requests_under_one_key_get_one_answer(tmp_path: Path, path: 
     with serving(tmp_path) as server, ThreadPoolExecutor(8) as crowd:
         for number in range(5):
             one = [crowd.submit(post, server.client, path, content, f"race{number}") for _ in range(8)]
-            answers = [found.result() for found in one]
+            answers = [item.result() for item in one]
             assert {told(answer) for answer in answers} == {told(answers[0])}
             assert answers[0].status_code == status
             assert sum(not replayed(answer) for answer in answers) == 1

@@ -33,8 +33,8 @@ def keys(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def client(tmp_path: Path, keys: Path) -> Iterator[TestClient]:
-    with inside(tmp_path, work=False, api_keys_file=keys) as found:
-        yield found
+    with inside(tmp_path, work=False, api_keys_file=keys) as result:
+        yield result
 
 
 def sign_in(client: TestClient, key: str = KEY, back: str = "/", **headers: str) -> httpx.Response:
@@ -190,13 +190,13 @@ def test_a_cookie_is_good_until_its_time_is_over(logins: Callable[[float], Login
 
 
 def test_changed_cookie_is_invalid(logins: Callable[[float], Logins]) -> None:
-    found = logins(1_000)
-    name, until, signature = found.issue("alice").split(".")
-    other = found.issue("김철수").partition(".")[0]
+    result = logins(1_000)
+    name, until, signature = result.issue("alice").split(".")
+    other = result.issue("김철수").partition(".")[0]
     changed: list[Any] = ["", ".", "..", name, f"{name}.{until}", f"{name}.{until}.", f"{other}.{until}.{signature}"]
     changed += [f"{name}.{int(until) + 1}.{signature}", f"{name}.{until}.{signature[:-1]}0x", f"{name}.x.{signature}"]
     changed += [f"é.{until}.{signature}", f"{name}.{until}.é", f"{name}.{'9' * 2_000}.{signature}", f"/w.{until}.a"]
-    assert [found.name_of(value) for value in changed] == [None] * len(changed)
+    assert [result.name_of(value) for value in changed] == [None] * len(changed)
 
 
 def test_cookie_of_another_server_is_invalid(tmp_path: Path, keys: Path) -> None:

@@ -73,9 +73,9 @@ def begun(client: TestClient, **fields: Any) -> str:
 
 
 def result(client: TestClient, session_id: str) -> Json:
-    found = ended(client, session_id, seconds=60)
-    assert found["status"] == "success", (found["reason"], found["lastError"])
-    kept: Json = found["result"]
+    session = ended(client, session_id, seconds=60)
+    assert session["status"] == "success", (session["reason"], session["lastError"])
+    kept: Json = session["result"]
     return kept
 
 
@@ -86,11 +86,11 @@ def test_another_machine_goes_on_with_the_workspace_of_one_that_is_gone(url: str
         before = session(one, session_id)["result"]
     shutil.rmtree(tmp_path / "one")
     with machine(tmp_path, "two", url) as two:
-        found = result(two, session_id)
-        assert (found["base"], found["commits"]) == (before["base"], before["commits"])
+        value = result(two, session_id)
+        assert (value["base"], value["commits"]) == (before["base"], before["commits"])
         patch = two.get(f"/api/sessions/{session_id}/changes").json()["patch"]
-    assert git("-C", repo, "show", f"{found['branch']}:src/login.py") == LOGIN.encode()
-    assert git("-C", repo, "rev-parse", found["branch"]).decode().strip() == before["head"]
+    assert git("-C", repo, "show", f"{value['branch']}:src/login.py") == LOGIN.encode()
+    assert git("-C", repo, "rev-parse", value["branch"]).decode().strip() == before["head"]
     assert "+def login():" in patch and git("-C", repo, "status", "--porcelain") == b""
     assert not (repo / ".git" / "shallow").exists()
 
@@ -102,11 +102,11 @@ def test_another_machine_continues_without_the_repository(url: str, tmp_path: Pa
     shutil.rmtree(tmp_path / "one")
     shutil.rmtree(repo)
     with machine(tmp_path, "two", url) as two:
-        found = ended(two, session_id, seconds=60)
-        assert found["status"] == "success", (found["reason"], found["lastError"])
-        assert found["result"]["branch"] is None
+        session = ended(two, session_id, seconds=60)
+        assert session["status"] == "success", (session["reason"], session["lastError"])
+        assert session["result"]["branch"] is None
     kept = tmp_path / "two" / "workspaces" / session_id / "repo.git"
-    shown = [git("-C", kept, "show", f"{found['result']['head']}:{name}") for name in ("readme", "src/login.py")]
+    shown = [git("-C", kept, "show", f"{session['result']['head']}:{name}") for name in ("readme", "src/login.py")]
     assert shown == [b"two\n", LOGIN.encode()]
 
 
@@ -123,8 +123,8 @@ def test_a_fork_begins_on_a_machine_that_never_had_its_source(url: str, tmp_path
     with machine(tmp_path, "two", url) as two:
         forked = two.post(f"/api/sessions/{source}/fork", json={"atVersion": at + 2})
         assert forked.status_code in (201, 202), forked.text
-        found = result(two, forked.json()["sessionId"])
-    assert git("-C", repo, "show", f"{found['branch']}:src/login.py") == LOGIN.encode()
+        value = result(two, forked.json()["sessionId"])
+    assert git("-C", repo, "show", f"{value['branch']}:src/login.py") == LOGIN.encode()
 
 
 @pytest.mark.parametrize("large", [False, True])
@@ -174,12 +174,12 @@ def test_a_machine_is_killed_in_the_middle_of_a_turn(url: str, tmp_path: Path) -
         one.kill()
         shutil.rmtree(one.folder)
         two.start()
-        found = ended(two.client, session_id, seconds=90)
-        assert found["status"] == "success", (found["reason"], found["lastError"])
+        session = ended(two.client, session_id, seconds=90)
+        assert session["status"] == "success", (session["reason"], session["lastError"])
     finally:
         one.leave()
         two.leave()
-    assert git("-C", repo, "show", f"{found['result']['branch']}:src/login.py") == LOGIN.encode()
+    assert git("-C", repo, "show", f"{session['result']['branch']}:src/login.py") == LOGIN.encode()
 
 
 def test_commits_of_ended_sessions_leave_the_database_by_clean_and_by_redact(
@@ -199,8 +199,8 @@ def test_commits_of_ended_sessions_leave_the_database_by_clean_and_by_redact(
         assert json.loads(capsys.readouterr().out)["databaseBytes"] > 0
         assert packs(url) == {(session_id, "kept"): 0}
         fork = one.post(f"/api/sessions/{session_id}/fork", json={"atVersion": at + 2}).json()["sessionId"]
-        found = result(one, fork)
-        assert git("-C", repo, "show", f"{found['branch']}:src/login.py") == LOGIN.encode()
+        value = result(one, fork)
+        assert git("-C", repo, "show", f"{value['branch']}:src/login.py") == LOGIN.encode()
         assert packs(url)[fork, "git"] >= 1
         [plan] = [each for each in reached(one, fork, "turn.answered") if each["role"] == "planner"]
         done = one.post("/api/redact", json={"digest": plan["reply"]["digest"], "reason": "A key was printed."}).json()
@@ -219,7 +219,7 @@ def packs(url: str) -> dict[tuple[str, str], int]:
     counted = "SELECT w.name, w.form, count(p.name) FROM hansard.workspaces w LEFT JOIN hansard.packs p USING (name)"
     stray = "SELECT count(*) FROM hansard.pack_parts WHERE upload NOT IN (SELECT upload FROM hansard.packs)"
     assert cluster().sql(stray, database=name) == [(0,)]
-    return {(found[0], found[1]): found[2] for found in cluster().sql(f"{counted} GROUP BY 1, 2", database=name)}
+    return {(item[0], item[1]): item[2] for item in cluster().sql(f"{counted} GROUP BY 1, 2", database=name)}
 
 
 def verified(url: str) -> bool:

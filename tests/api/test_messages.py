@@ -21,8 +21,8 @@ LONG = {"assistant": [slow()], "planner": [slow()]}
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("messages")) as found:
-        yield found
+    with serving(tmp_path_factory.mktemp("messages")) as result:
+        yield result
 
 
 @pytest.fixture
@@ -34,8 +34,8 @@ def origin(request: pytest.FixtureRequest) -> str:
 def channel(server: Server, origin: str) -> Json:
     answer = server.client.get("/api/message", params={"origin": origin})
     assert answer.status_code == 200, answer.text
-    found: Json = answer.json()
-    return found
+    body: Json = answer.json()
+    return body
 
 
 def scoped(checkpoint: bool = True) -> Json:
@@ -48,21 +48,21 @@ def scoped(checkpoint: bool = True) -> Json:
 
 def paused(server: Server, origin: str) -> Json:
     """A run started by a message that rests at a checkpoint."""
-    said = says(server.client, message("개발만 하고 보고해", scoped(), origin=origin, triage="orchestrate"))
-    found = rested(server.client, said["sessionId"])
-    assert found["status"] == "checkpoint"
-    return found
+    answer = says(server.client, message("개발만 하고 보고해", scoped(), origin=origin, triage="orchestrate"))
+    session = rested(server.client, answer["sessionId"])
+    assert session["status"] == "checkpoint"
+    return session
 
 
 # -- a message -----------------------------------------------------------------------------------------------------
 
 
 def test_a_message_starts_a_session(server: Server, origin: str) -> None:
-    said = says(server.client, message("안녕", AT_ONCE, origin=origin, title="Hello", labels=["chat"]))
-    assert (said["action"], said["kind"], said["version"]) == ("started", "orchestration", 3)
-    found = rested(server.client, said["sessionId"])
-    assert (found["status"], found["mode"], found["summary"], found["prompt"]) == ("done", "direct", "answered", "안녕")
-    assert (found["origin"], found["title"], found["labels"]) == (origin, "Hello", ["chat"])
+    answer = says(server.client, message("안녕", AT_ONCE, origin=origin, title="Hello", labels=["chat"]))
+    assert (answer["action"], answer["kind"], answer["version"]) == ("started", "orchestration", 3)
+    session = rested(server.client, answer["sessionId"])
+    assert (session["status"], session["mode"], session["summary"], session["prompt"]) == ("done", "direct", "answered", "안녕")
+    assert (session["origin"], session["title"], session["labels"]) == (origin, "Hello", ["chat"])
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_every_row_of_the_seed_is_triaged_as_listed(
     server: Server, text: str, mode: str, signals: list[str], form: Literal["NFC", "NFD"]
 ) -> None:
     """S3, K-21."""
-    said = says(server.client, message(unicodedata.normalize(form, text), origin=f"{form} {text}"))
-    found = rested(server.client, said["sessionId"])
-    assert (found["mode"], found["triage"]["signals"], found["status"]) == (mode, signals, "done")
+    answer = says(server.client, message(unicodedata.normalize(form, text), origin=f"{form} {text}"))
+    session = rested(server.client, answer["sessionId"])
+    assert (session["mode"], session["triage"]["signals"], session["status"]) == (mode, signals, "done")
 
 
 @pytest.mark.parametrize("prompt", ["", "   ", "\n\t"])
@@ -121,8 +121,8 @@ def test_invalid_message_is_422_with_a_pointer(server: Server, body: Json, point
 
 
 def test_the_teams_own_employees_take_part(server: Server, origin: str) -> None:
-    said = says(server.client, {"prompt": "hello", "origin": origin})
-    assert rested(server.client, said["sessionId"])["employees"] == TEAM
+    answer = says(server.client, {"prompt": "hello", "origin": origin})
+    assert rested(server.client, answer["sessionId"])["employees"] == TEAM
 
 
 # -- one at a time -------------------------------------------------------------------------------------------------
@@ -137,11 +137,11 @@ def test_messages_wait_in_order_and_can_be_seen(server: Server, origin: str) -> 
         "queue": [],
     }
     waiting = [says(server.client, message(word, AT_ONCE, origin=origin, title=word)) for word in ("two", "three")]
-    assert [(said["action"], said["reason"], said["queued"], said["pending"]) for said in waiting] == [
+    assert [(entry["action"], entry["reason"], entry["queued"], entry["pending"]) for entry in waiting] == [
         ("queued", "busy", True, 1),
         ("queued", "busy", True, 2),
     ]
-    assert [said["version"] for said in waiting] == [0, 0], "they have not begun"
+    assert [entry["version"] for entry in waiting] == [0, 0], "they have not begun"
     assert 0 < waiting[0]["position"] < waiting[1]["position"]
     seen = channel(server, origin)
     assert [(item["sessionId"], item["prompt"], item["title"], item["sender"]) for item in seen["queue"]] == [
@@ -153,7 +153,7 @@ def test_messages_wait_in_order_and_can_be_seen(server: Server, origin: str) -> 
     until(lambda: not channel(server, origin)["busy"], what="the end of the queue")
     ids = [first["sessionId"], waiting[0]["sessionId"], waiting[1]["sessionId"]]
     begun = [session(server.client, session_id) for session_id in ids]
-    assert [found["status"] for found in begun] == ["done", "done", "done"]
+    assert [entry["status"] for entry in begun] == ["done", "done", "done"]
     assert begun[0]["updatedAt"] <= begun[1]["createdAt"] <= begun[1]["updatedAt"] <= begun[2]["createdAt"]
     assert channel(server, origin) == {"origin": origin, "busy": None, "latest": ids[2], "queue": []}
 
@@ -163,9 +163,9 @@ def test_a_session_that_waited_is_its_senders_and_its_own(server: Server, origin
     says(server.client, message("one", {"assistant": [slow("first", 200)]}, origin=origin))
     second = says(server.client, message("two", AT_ONCE, origin=origin))["sessionId"]
     until(lambda: not channel(server, origin)["busy"], what="the end of the queue")
-    told = events(server.client, second)
-    assert {event["correlationId"] for event in told} == {second}
-    assert (told[0]["actor"], told[0]["causationId"].partition("-")[0]) == ("unauthenticated", "channel")
+    history = events(server.client, second)
+    assert {event["correlationId"] for event in history} == {second}
+    assert (history[0]["actor"], history[0]["causationId"].partition("-")[0]) == ("unauthenticated", "channel")
 
 
 def test_channel_without_messages_is_empty(server: Server) -> None:
@@ -176,15 +176,15 @@ def test_channel_without_messages_is_empty(server: Server) -> None:
 def test_concurrent_messages_start_one_after_another(server: Server, origin: str) -> None:
     bodies = [message(f"message {number}", {"assistant": [slow("ok", 400)]}, origin=origin) for number in range(16)]
     with ThreadPoolExecutor(16) as pool:
-        said = list(pool.map(lambda body: says(server.client, body), bodies))
-    assert sorted(answer["action"] for answer in said) == ["queued"] * 15 + ["started"]
-    assert sorted(answer["pending"] for answer in said if "pending" in answer) == list(range(1, 16))
+        answers = list(pool.map(lambda body: says(server.client, body), bodies))
+    assert sorted(answer["action"] for answer in answers) == ["queued"] * 15 + ["started"]
+    assert sorted(answer["pending"] for answer in answers if "pending" in answer) == list(range(1, 16))
     until(lambda: not channel(server, origin)["busy"], what="the end of the queue")
-    ended = [session(server.client, answer["sessionId"]) for answer in said]
-    assert {found["status"] for found in ended} == {"done"}
-    order = sorted(ended, key=lambda found: str(found["createdAt"]))
-    by_turn = {answer["sessionId"]: answer.get("pending", 0) for answer in said}
-    assert [by_turn[found["id"]] for found in order] == list(range(16))
+    ended = [session(server.client, answer["sessionId"]) for answer in answers]
+    assert {item["status"] for item in ended} == {"done"}
+    order = sorted(ended, key=lambda item: str(item["createdAt"]))
+    by_turn = {answer["sessionId"]: answer.get("pending", 0) for answer in answers}
+    assert [by_turn[item["id"]] for item in order] == list(range(16))
     for before, after in pairwise(order):
         assert before["updatedAt"] <= after["createdAt"], "never two at once"
 
@@ -200,14 +200,14 @@ def test_a_duplicate_is_not_started_twice(server: Server, origin: str) -> None:
 def test_queued_messages_survive_a_crash(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
         replies = {"assistant": [slow("ok", 1_000)]}, AT_ONCE, AT_ONCE
-        said = [says(server.client, message(f"message {n}", replies[n])) for n in range(3)]
+        answers = [says(server.client, message(f"message {n}", replies[n])) for n in range(3)]
         before = channel(server, "")
-        assert [item["sessionId"] for item in before["queue"]] == [answer["sessionId"] for answer in said[1:]]
+        assert [item["sessionId"] for item in before["queue"]] == [answer["sessionId"] for answer in answers[1:]]
         server.kill()
         server.start()
         assert channel(server, "") == before, "the first is asked again, the others still wait"
         until(lambda: not channel(server, "")["busy"], what="the end of the queue")
-        assert [session(server.client, answer["sessionId"])["status"] for answer in said] == ["done"] * 3
+        assert [session(server.client, answer["sessionId"])["status"] for answer in answers] == ["done"] * 3
 
 
 # -- S1 §4, the three scenarios ------------------------------------------------------------------------------------
@@ -215,26 +215,26 @@ def test_queued_messages_survive_a_crash(tmp_path: Path) -> None:
 
 def test_scenario_1_checkpoint_continue_done(server: Server, origin: str) -> None:
     """S1 §4.1; "리뷰도 해봐" is no exact phrase (K-6), "리뷰해봐" is."""
-    found = paused(server, origin)
-    assert (found["summary"], agent(found, "Backend")["agentSession"]) == (
+    session = paused(server, origin)
+    assert (session["summary"], agent(session, "Backend")["agentSession"]) == (
         "Phase 3 완료. 다음 지시?",
         "scripted:Backend",
     )
-    said = says(server.client, message("리뷰해봐", origin=origin))
-    assert (said["action"], said["continued"], said["sessionId"]) == ("started", True, found["id"])
-    over = rested(server.client, found["id"])
+    answer = says(server.client, message("리뷰해봐", origin=origin))
+    assert (answer["action"], answer["continued"], answer["sessionId"]) == ("started", True, session["id"])
+    over = rested(server.client, session["id"])
     assert [entry["phase"] for entry in agent(over, "Backend")["history"]] == [3, 4, 5]
     assert (over["status"], over["summary"], agent(over, "Backend")["agentSession"]) == ("done", "전체 완료", None)
-    asked = only(events(server.client, found["id"]), "turn.requested")
+    asked = only(events(server.client, session["id"]), "turn.requested")
     assert [turn["agentSession"] for turn in asked if turn["agent"] == "Backend"][1] == "scripted:Backend"
 
 
 def test_scenario_2_checkpoint_reset(server: Server, origin: str) -> None:
     """S1 §4.2; a sentence that ends in 리셋해 is a request (K-1), 리셋해 alone resets."""
-    found = paused(server, origin)
-    said = says(server.client, message("리셋해", origin=origin))
-    assert (said["action"], said["reset"], said["sessionId"]) == ("started", True, found["id"])
-    over = session(server.client, found["id"])
+    view = paused(server, origin)
+    answer = says(server.client, message("리셋해", origin=origin))
+    assert (answer["action"], answer["reset"], answer["sessionId"]) == ("started", True, view["id"])
+    over = session(server.client, view["id"])
     assert (over["status"], agent(over, "Backend")["agentSession"]) == ("reset", None)
     assert says(server.client, message("리셋해", origin=origin)) | {"position": 0} == {
         "kind": "orchestration",
@@ -247,11 +247,11 @@ def test_scenario_2_checkpoint_reset(server: Server, origin: str) -> None:
 
 @pytest.mark.parametrize("sentence", ["다른데서 리뷰했으니 리셋해", "초기화 코드를 작성해줘", "리셋 버튼 추가해줘"])
 def test_a_sentence_never_resets(server: Server, origin: str, sentence: str) -> None:
-    found = paused(server, origin)
-    said = says(server.client, message(sentence, origin=origin))
-    assert said["action"] == "started"
-    assert said["sessionId"] != found["id"]
-    assert session(server.client, found["id"])["status"] == "checkpoint"
+    view = paused(server, origin)
+    answer = says(server.client, message(sentence, origin=origin))
+    assert answer["action"] == "started"
+    assert answer["sessionId"] != view["id"]
+    assert session(server.client, view["id"])["status"] == "checkpoint"
 
 
 @pytest.mark.parametrize(("text", "nearest"), [("리셋해줘", "reset"), ("please continue", "continue")])
@@ -259,32 +259,32 @@ def test_nearly_a_word_to_continue_or_reset_starts_nothing(
     server: Server, origin: str, text: str, nearest: str
 ) -> None:
     """Contract §13."""
-    found = paused(server, origin)
-    said = says(server.client, message(text, origin=origin))
-    assert (said["action"], said["suggestions"][0], "sessionId" in said) == ("unclear", nearest, False)
+    view = paused(server, origin)
+    answer = says(server.client, message(text, origin=origin))
+    assert (answer["action"], answer["suggestions"][0], "sessionId" in answer) == ("unclear", nearest, False)
     assert channel(server, origin)["queue"] == []
-    assert session(server.client, found["id"])["status"] == "checkpoint"
-    assert channel(server, origin)["latest"] == found["id"]
+    assert session(server.client, view["id"])["status"] == "checkpoint"
+    assert channel(server, origin)["latest"] == view["id"]
 
 
 def test_thanks_do_not_clear_the_waiting_run(server: Server, origin: str) -> None:
     """Contract §13."""
-    found = paused(server, origin)
+    view = paused(server, origin)
     thanks = says(server.client, message("고마워", AT_ONCE, origin=origin))
     assert rested(server.client, thanks["sessionId"])["mode"] == "direct"
-    assert agent(session(server.client, found["id"]), "Backend")["agentSession"] is not None
-    said = says(server.client, message("이어서 해줘", origin=origin))
-    assert (said["sessionId"], said["continued"]) == (found["id"], True)
+    assert agent(session(server.client, view["id"]), "Backend")["agentSession"] is not None
+    answer = says(server.client, message("이어서 해줘", origin=origin))
+    assert (answer["sessionId"], answer["continued"]) == (view["id"], True)
 
 
 def test_scenario_3_checkpoint_new_request(server: Server, origin: str) -> None:
     """S1 §4.3: the conversations of the previous run are cleared and its state is kept."""
-    found = paused(server, origin)
-    said = says(server.client, message("다른 작업 해줘", LONG, origin=origin, triage="orchestrate"))
-    assert (said["action"], said["sessionId"] != found["id"]) == ("started", True)
-    before = session(server.client, found["id"])
+    view = paused(server, origin)
+    answer = says(server.client, message("다른 작업 해줘", LONG, origin=origin, triage="orchestrate"))
+    assert (answer["action"], answer["sessionId"] != view["id"]) == ("started", True)
+    before = session(server.client, view["id"])
     assert (before["status"], agent(before, "Backend")["agentSession"]) == ("checkpoint", None)
-    cleared = only(events(server.client, found["id"]), "session.agent_sessions_cleared")[-1]
+    cleared = only(events(server.client, view["id"]), "session.agent_sessions_cleared")[-1]
     assert cleared["reason"] == "a new request begins clean"
     assert cleared["agentSessions"]["Backend (backend)"] == "scripted:Backend"
 
@@ -296,16 +296,16 @@ def test_scenario_3_checkpoint_new_request(server: Server, origin: str) -> None:
 @pytest.mark.parametrize("text", ["이어서 해줘", "계속", "다음 해봐", "/CONTINUE", "  continue "])
 def test_the_exact_phrases_continue(server: Server, text: str, form: Literal["NFC", "NFD"]) -> None:
     where = f"{text} {form}"
-    found = paused(server, where)
-    said = says(server.client, message(unicodedata.normalize(form, text), origin=where))
-    assert (said["continued"], said["sessionId"]) == (True, found["id"])
-    assert rested(server.client, found["id"])["status"] == "done"
+    session = paused(server, where)
+    answer = says(server.client, message(unicodedata.normalize(form, text), origin=where))
+    assert (answer["continued"], answer["sessionId"]) == (True, session["id"])
+    assert rested(server.client, session["id"])["status"] == "done"
 
 
 def test_a_word_to_continue_goes_nowhere_while_the_run_is_busy(server: Server, origin: str) -> None:
     first = says(server.client, message("one", LONG, origin=origin))
-    said = says(server.client, message("이어서 해줘", origin=origin))
-    assert (said["action"], said["reason"]) == ("rejected", "busy")
+    answer = says(server.client, message("이어서 해줘", origin=origin))
+    assert (answer["action"], answer["reason"]) == ("rejected", "busy")
     assert channel(server, origin)["queue"] == []
     assert says(server.client, message("리셋", origin=origin))["sessionId"] == first["sessionId"]
     assert session(server.client, first["sessionId"])["status"] == "reset"
@@ -313,18 +313,18 @@ def test_a_word_to_continue_goes_nowhere_while_the_run_is_busy(server: Server, o
 
 def test_a_word_to_continue_is_a_message_once_there_is_nothing_to_continue(server: Server, origin: str) -> None:
     """K-6, #182."""
-    found = paused(server, origin)
+    session = paused(server, origin)
     says(server.client, message("리셋", origin=origin))
-    said = says(server.client, message("이어서 해줘", AT_ONCE, origin=origin))
-    assert (said["action"], said.get("continued")) == ("started", None)
-    assert said["sessionId"] != found["id"]
+    answer = says(server.client, message("이어서 해줘", AT_ONCE, origin=origin))
+    assert (answer["action"], answer.get("continued")) == ("started", None)
+    assert answer["sessionId"] != session["id"]
 
 
 def test_a_reset_lets_the_next_message_go_on(server: Server, origin: str) -> None:
     first = says(server.client, message("one", LONG, origin=origin))["sessionId"]
     second = says(server.client, message("two", AT_ONCE, origin=origin))["sessionId"]
-    said = says(server.client, message("리셋", origin=origin))
-    assert (said["sessionId"], said["reset"]) == (first, True)
+    answer = says(server.client, message("리셋", origin=origin))
+    assert (answer["sessionId"], answer["reset"]) == (first, True)
     assert session(server.client, first)["status"] == "reset"
     assert rested(server.client, second)["status"] == "done"
 
@@ -333,29 +333,29 @@ def test_a_reset_lets_the_next_message_go_on(server: Server, origin: str) -> Non
 
 
 def test_continue_and_reset_turn_to_the_latest_of_the_origin(server: Server, origin: str) -> None:
-    found = paused(server, origin)
+    session = paused(server, origin)
     answer = post(server.client, "/api/orchestrate/continue", {"origin": origin})
     body = answer.json()
     assert (answer.status_code, body["ok"], body["sessionId"], body["kind"]) == (
         200,
         True,
-        found["id"],
+        session["id"],
         "orchestration",
     )
     assert answer.headers["ETag"] == f'"{body["version"]}"'
-    assert rested(server.client, found["id"])["status"] == "done"
+    assert rested(server.client, session["id"])["status"] == "done"
     refused = post(server.client, "/api/orchestrate/continue", {"origin": origin})
     assert refused.status_code == 409
     assert "An orchestration in the state done cannot be continued." in refused.json()["detail"]
 
 
 def test_a_session_that_was_started_otherwise_is_the_latest_too(server: Server, origin: str) -> None:
-    found = run(server.client, orchestration(scoped(), origin=origin))
-    assert found["status"] == "checkpoint"
+    view = run(server.client, orchestration(scoped(), origin=origin))
+    assert view["status"] == "checkpoint"
     answer = post(server.client, "/api/orchestrate/reset", {"origin": origin, "reason": "enough"})
-    assert (answer.json()["ok"], answer.json()["sessionId"]) == (True, found["id"])
-    [was_reset] = only(events(server.client, found["id"]), "orchestration.reset")
-    assert (was_reset["reason"], session(server.client, found["id"])["status"]) == ("enough", "reset")
+    assert (answer.json()["ok"], answer.json()["sessionId"]) == (True, view["id"])
+    [was_reset] = only(events(server.client, view["id"]), "orchestration.reset")
+    assert (was_reset["reason"], session(server.client, view["id"])["status"]) == ("enough", "reset")
     assert post(server.client, "/api/orchestrate/reset", {"origin": origin}).status_code == 409
 
 
@@ -381,20 +381,20 @@ def test_a_running_run_is_reset_and_not_continued(server: Server, origin: str) -
 
 @pytest.mark.parametrize("endpoint", ["/api/orchestrate/continue", "/api/orchestrate/reset"])
 def test_the_latest_run_is_bound_to_the_version_that_is_named(server: Server, origin: str, endpoint: str) -> None:
-    found = paused(server, f"{origin} {endpoint}")
-    body, version = {"origin": f"{origin} {endpoint}"}, found["version"]
+    view = paused(server, f"{origin} {endpoint}")
+    body, version = {"origin": f"{origin} {endpoint}"}, view["version"]
     stale = post(server.client, endpoint, body, **{"If-Match": f'"{version + 1}"'})
     assert (stale.status_code, stale.json()["currentVersion"]) == (412, version)
-    assert session(server.client, found["id"])["version"] == version
+    assert session(server.client, view["id"])["version"] == version
     assert post(server.client, endpoint, body, **{"If-Match": f'"{version}"'}).status_code == 200
 
 
 def test_a_word_to_continue_is_bound_to_the_version_that_is_named(server: Server, origin: str) -> None:
-    found = paused(server, origin)
+    view = paused(server, origin)
     body = message("계속", origin=origin)
     stale = post(server.client, "/api/message", body, **{"If-Match": '"1"'})
-    assert (stale.status_code, session(server.client, found["id"])["status"]) == (412, "checkpoint")
-    fresh = post(server.client, "/api/message", body, **{"If-Match": f'"{found["version"]}"'})
+    assert (stale.status_code, session(server.client, view["id"])["status"]) == (412, "checkpoint")
+    fresh = post(server.client, "/api/message", body, **{"If-Match": f'"{view["version"]}"'})
     assert (fresh.status_code, fresh.json()["continued"]) == (200, True)
 
 
@@ -424,8 +424,8 @@ def test_refusal_under_a_key_is_repeated_after_later_changes(
 
 
 def test_the_answer_to_a_message_says_where_the_log_is(server: Server, origin: str) -> None:
-    said = says(server.client, message("안녕", AT_ONCE, origin=origin))
+    answer = says(server.client, message("안녕", AT_ONCE, origin=origin))
     listed = server.client.get(
-        "/api/sessions", headers={"Read-After": str(said["position"])}, params={"q": said["sessionId"]}
+        "/api/sessions", headers={"Read-After": str(answer["position"])}, params={"q": answer["sessionId"]}
     )
-    assert [item["id"] for item in listed.json()["items"]] == [said["sessionId"]]
+    assert [item["id"] for item in listed.json()["items"]] == [answer["sessionId"]]

@@ -49,8 +49,8 @@ def recorded(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
 def test_a_model_plans_and_reviews_and_goes_on_with_its_conversation(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = (chunk({"content": json.dumps(BLOCKED)}), chunk(finish="stop"), event({"choices": [], "usage": USED}))
-    with Endpoint(Said(said)) as endpoint:
+    text = (chunk({"content": json.dumps(BLOCKED)}), chunk(finish="stop"), event({"choices": [], "usage": USED}))
+    with Endpoint(Said(text)) as endpoint:
         path = folder.parent / "team.toml"
         path.write_text(TEAM.format(url=endpoint.url))
         words = ["run", "-t", "Fix add", "-f", "calc.py", "--test", "true", "--max-iterations", "2"]

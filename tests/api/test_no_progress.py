@@ -15,8 +15,8 @@ from tests.api.server import Json, Server, delivery, ended, events, only, servin
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("circles")) as found:
-        yield found
+    with serving(tmp_path_factory.mktemp("circles")) as result:
+        yield result
 
 
 def blocks(title: str) -> str:
@@ -25,8 +25,8 @@ def blocks(title: str) -> str:
 
 
 def told(server: Server, session_id: str) -> list[tuple[int, str, int]]:
-    found = only(events(server.client, session_id), "delivery.no_progress")
-    return [(event["iteration"], event["same"], event["iterations"]) for event in found]
+    data = only(events(server.client, session_id), "delivery.no_progress")
+    return [(event["iteration"], event["same"], event["iterations"]) for event in data]
 
 
 CIRCLES: dict[str, tuple[dict[str, Any], list[str]]] = {
@@ -39,8 +39,8 @@ CIRCLES: dict[str, tuple[dict[str, Any], list[str]]] = {
 def test_the_same_result_again_and_again_rests_and_can_be_extended(server: Server, same: str) -> None:
     replies, commands = CIRCLES[same]
     session_id = start(server.client, delivery(replies, validationCommands=commands, noProgressLimit=2))
-    found = ended(server.client, session_id)
-    assert (found["status"], found["reason"], found["iteration"]) == ("failed", "no_progress", 3)
+    session = ended(server.client, session_id)
+    assert (session["status"], session["reason"], session["iteration"]) == ("failed", "no_progress", 3)
     assert told(server, session_id) == [(2, same, 1), (3, same, 2)]
     answer = server.client.get(f"/api/sessions/{session_id}").json()
     assert answer["availableCommands"] == ["extend"]
@@ -54,20 +54,20 @@ def test_the_same_result_again_and_again_rests_and_can_be_extended(server: Serve
 def test_an_iteration_that_changes_no_file_of_the_workspace_is_no_progress(server: Server, tmp_path: Path) -> None:
     replies: Json = {"dev": ["I looked at it."], "reviewer": [blocks("One"), blocks("Two"), blocks("Three")]}
     session_id = start(server.client, delivery(replies, workspace=str(tmp_path), noProgressLimit=2))
-    found = ended(server.client, session_id)
-    assert (found["status"], found["reason"], found["iteration"]) == ("failed", "no_progress", 2)
+    session = ended(server.client, session_id)
+    assert (session["status"], session["reason"], session["iteration"]) == ("failed", "no_progress", 2)
     assert told(server, session_id) == [(1, "files", 1), (2, "files", 2)]
 
 
 def test_progress_in_between_begins_the_count_again(server: Server) -> None:
-    said = [blocks(title) for title in ("One", "One", "Two", "Two", "Three")]
-    session_id = start(server.client, delivery({"reviewer": said}, maxIterations=5, noProgressLimit=2))
-    found = ended(server.client, session_id)
-    assert (found["reason"], found["iteration"]) == ("budget_exhausted", 5)
+    answers = [blocks(title) for title in ("One", "One", "Two", "Two", "Three")]
+    session_id = start(server.client, delivery({"reviewer": answers}, maxIterations=5, noProgressLimit=2))
+    session = ended(server.client, session_id)
+    assert (session["reason"], session["iteration"]) == ("budget_exhausted", 5)
     assert told(server, session_id) == [(2, "issues", 1), (4, "issues", 1)]
 
 
 def test_a_limit_of_zero_never_stops(server: Server) -> None:
     session_id = start(server.client, delivery({"reviewer": [blocks("One")]}, maxIterations=4, noProgressLimit=0))
-    found = ended(server.client, session_id)
-    assert (found["reason"], found["iteration"]) == ("budget_exhausted", 4)
+    session = ended(server.client, session_id)
+    assert (session["reason"], session["iteration"]) == ("budget_exhausted", 4)

@@ -99,8 +99,8 @@ def exhausted(server: Server) -> str:
 
 def check_signature(headers: dict[str, str], body: bytes) -> None:
     """Check the signature as a Standard Webhooks receiver does."""
-    told = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
-    expected = base64.b64encode(hmac.new(KEY, told, sha256).digest()).decode()
+    text = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+    expected = base64.b64encode(hmac.new(KEY, text, sha256).digest()).decode()
     assert headers["webhook-signature"] == f"v1,{expected}"
 
 
@@ -122,12 +122,12 @@ def test_webhook_is_retried_until_it_accepts_each_notification(tmp_path: Path) -
     assert len({body for _, body in receiver.got[:3]}) == 1
     for headers, body in receiver.got:
         check_signature(headers, body)
-    told = [json.loads(body) for _, body in receiver.got[2:]]
-    assert [one["data"]["sessionId"] for one in told] == [first, second, third]
-    assert {one["type"] for one in told} == {"session.waits"}
-    item = told[0]["data"]
+    messages = [json.loads(body) for _, body in receiver.got[2:]]
+    assert [one["data"]["sessionId"] for one in messages] == [first, second, third]
+    assert {one["type"] for one in messages} == {"session.waits"}
+    item = messages[0]["data"]
     assert (item["waitsFor"], item["cause"], item["kind"]) == ("budget", "iterations", "delivery")
-    assert told[0]["timestamp"] == item["since"]
+    assert messages[0]["timestamp"] == item["since"]
 
 
 def tried(folder: Path) -> bool:
@@ -156,10 +156,10 @@ def test_unsent_notifications_are_sent_after_a_restart(tmp_path: Path) -> None:
 
 def test_twenty_outages_and_a_restart_lose_and_repeat_nothing(tmp_path: Path) -> None:
     """Command and webhook fail together, repeatedly; the webhook's port is closed while it is down."""
-    told, away, program = tmp_path / "told.jsonl", tmp_path / "away", tmp_path / "tell.py"
+    text, away, program = tmp_path / "told.jsonl", tmp_path / "away", tmp_path / "tell.py"
     program.write_text(
         f"import pathlib, sys\nif pathlib.Path({str(away)!r}).exists(): sys.exit(3)\n"
-        f"open({str(told)!r}, 'a').write(sys.stdin.read() + '\\n')\n"
+        f"open({str(text)!r}, 'a').write(sys.stdin.read() + '\\n')\n"
     )
     receiver, waits = Receiver(port=free_port()), list[str]()
     file = hook(tmp_path, f"http://127.0.0.1:{receiver.port}/hook")
@@ -174,12 +174,12 @@ def test_twenty_outages_and_a_restart_lose_and_repeat_nothing(tmp_path: Path) ->
             away.unlink()
             with receiver.listening():
                 until(lambda: len(receiver.got) == len(waits), what=f"the webhook after outage {outage + 1}")
-                until(lambda: told.exists() and len(told.read_text().splitlines()) == len(waits), what="the command")
+                until(lambda: text.exists() and len(text.read_text().splitlines()) == len(waits), what="the command")
     for headers, body in receiver.got:
         check_signature(headers, body)
     assert len({headers["webhook-id"] for headers, _ in receiver.got}) == len(waits)
     assert [json.loads(body)["data"]["sessionId"] for _, body in receiver.got] == waits
-    assert [json.loads(line)["data"]["sessionId"] for line in told.read_text().splitlines()] == waits
+    assert [json.loads(line)["data"]["sessionId"] for line in text.read_text().splitlines()] == waits
 
 
 @pytest.fixture
@@ -230,18 +230,18 @@ def failed(database: str) -> bool:
 
 
 def test_a_webhook_that_hangs_delays_no_command(tmp_path: Path) -> None:
-    told, program = tmp_path / "told.jsonl", tmp_path / "tell.py"
-    program.write_text(f"import sys\nopen({str(told)!r}, 'a').write(sys.stdin.read() + '\\n')\n")
+    text, program = tmp_path / "told.jsonl", tmp_path / "tell.py"
+    program.write_text(f"import sys\nopen({str(text)!r}, 'a').write(sys.stdin.read() + '\\n')\n")
     receiver = Receiver(hanging=threading.Event())
     with receiver.listening():
         file = hook(tmp_path, receiver.url)
         file.write_text(f'{file.read_text()}command = ["{sys.executable}", "{program}"]\n')
         with serving(tmp_path, team=file) as server:
             waits = [exhausted(server), exhausted(server)]
-            until(lambda: told.exists() and len(told.read_text().splitlines()) == 2, what="both for the command")
+            until(lambda: text.exists() and len(text.read_text().splitlines()) == 2, what="both for the command")
             receiver.hanging.set()
             until(lambda: len(receiver.got) == 2, what="both for the webhook")
-    assert [json.loads(line)["data"]["sessionId"] for line in told.read_text().splitlines()] == waits
+    assert [json.loads(line)["data"]["sessionId"] for line in text.read_text().splitlines()] == waits
 
 
 def test_notification_in_flight_at_shutdown_is_not_repeated(tmp_path: Path) -> None:
@@ -287,9 +287,9 @@ def test_a_decision_that_still_waits_is_notified_again_once(tmp_path: Path) -> N
 
 
 def _reminders(receiver: Receiver, session_id: str) -> list[dict[str, str]]:
-    told = [(headers, json.loads(body)) for headers, body in receiver.got]
+    messages = [(headers, json.loads(body)) for headers, body in receiver.got]
     return [
-        headers for headers, one in told if one["type"] == "session.reminder" and one["data"]["sessionId"] == session_id
+        headers for headers, one in messages if one["type"] == "session.reminder" and one["data"]["sessionId"] == session_id
     ]
 
 

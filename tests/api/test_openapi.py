@@ -63,10 +63,10 @@ def nodes(found: Any) -> Iterator[dict[str, Any]]:
 
 
 def resolved(document: dict[str, Any], reference: str) -> Any:
-    found: Any = document
+    result: Any = document
     for part in reference.removeprefix("#/").split("/"):
-        found = found[part.replace("~1", "/").replace("~0", "~")]
-    return found
+        result = result[part.replace("~1", "/").replace("~0", "~")]
+    return result
 
 
 def plain(path: str) -> str:
@@ -117,9 +117,9 @@ def test_every_command_with_a_body_has_an_example(document: dict[str, Any]) -> N
 
 def test_endpoints_document_the_headers_of_the_contract(document: dict[str, Any]) -> None:
     def headers(method: str, path: str) -> set[str]:
-        given = document["paths"][path][method].get("parameters", [])
-        found = [resolved(document, entry["$ref"]) for entry in given if "$ref" in entry]
-        return {parameter["name"] for parameter in found}
+        result = document["paths"][path][method].get("parameters", [])
+        results = [resolved(document, entry["$ref"]) for entry in result if "$ref" in entry]
+        return {parameter["name"] for parameter in results}
 
     assert headers("post", "/api/sessions") == {"traceparent", "Idempotency-Key", "If-Match"}
     assert headers("post", "/api/message") == {"traceparent", "Idempotency-Key", "If-Match"}
@@ -181,8 +181,8 @@ def test_a_field_that_may_be_left_out_of_a_body_takes_null(document: dict[str, A
     refusing = [
         f"{name}.{field}"
         for name, schema in bodies.items()
-        for field, found in schema.get("properties", {}).items()
-        if field not in schema.get("required", ()) and {"type": "null"} not in found.get("anyOf", ())
+        for field, item in schema.get("properties", {}).items()
+        if field not in schema.get("required", ()) and {"type": "null"} not in item.get("anyOf", ())
     ]
     kinds = [f"{kind}Start.kind" for kind in ("Debate", "Delivery", "Orchestration", "Review")]
     assert refusing == ["Claim.parallel", *kinds], "the first takes anything"
@@ -214,11 +214,11 @@ def test_every_operation_matches_the_openapi_schema(document: dict[str, Any]) ->
 
 def test_every_parameter_is_well_formed_and_unique(document: dict[str, Any]) -> None:
     for _, path, operation in operations(document):
-        given = [resolved(document, one["$ref"]) if "$ref" in one else one for one in operation.get("parameters", [])]
-        places = [(parameter["in"], parameter["name"]) for parameter in given]
+        answers = [resolved(document, one["$ref"]) if "$ref" in one else one for one in operation.get("parameters", [])]
+        places = [(parameter["in"], parameter["name"]) for parameter in answers]
         assert len(places) == len(set(places))
         assert {name for place, name in places if place == "path"} == set(re.findall(r"\{(\w+)\}", path))
-        for parameter in given:
+        for parameter in answers:
             assert parameter["in"] in {"path", "query", "header"}
             assert parameter["required"] is (parameter["in"] == "path")
             assert parameter["description"]
@@ -228,9 +228,9 @@ def test_every_parameter_is_well_formed_and_unique(document: dict[str, Any]) -> 
 def test_every_schema_uses_json_schema_2020_12(document: dict[str, Any]) -> None:
     types = {"string", "integer", "number", "boolean", "object", "array", "null"}
     for node in nodes(document["components"]["schemas"]):
-        given = node.get("type")
-        if isinstance(given, str | list):
-            assert set([given] if isinstance(given, str) else given) <= types
+        result = node.get("type")
+        if isinstance(result, str | list):
+            assert set([result] if isinstance(result, str) else result) <= types
         assert not isinstance(node.get("nullable"), bool)
         assert not isinstance(node.get("exclusiveMinimum"), bool)
         if isinstance(node.get("required"), list) and isinstance(node.get("properties"), dict):
@@ -286,11 +286,11 @@ def test_an_orchestration_looks_as_described(client: TestClient) -> None:
     subtask = {"agent": "Backend", "role": "backend", "task": "Add it", "start_phase": 3, "end_phase": 3}
     plan = json.dumps({"subtasks": [{**subtask, "checkpoint": True}]})
     body = {**EXAMPLES["receive_message"], "scenario": {"replies": {"planner": [plan]}}}
-    said = client.post("/api/message", json=body)
-    assert components.MessageAnswer.model_validate_json(said.content).action == "started"
-    found = OrchestrationView.model_validate(talks.reached(client, said.json()["sessionId"], "checkpoint"))
-    assert found.status == "checkpoint"
-    assert found.agents[0].status == "paused"
+    response = client.post("/api/message", json=body)
+    assert components.MessageAnswer.model_validate_json(response.content).action == "started"
+    result = OrchestrationView.model_validate(talks.reached(client, response.json()["sessionId"], "checkpoint"))
+    assert result.status == "checkpoint"
+    assert result.agents[0].status == "paused"
     for endpoint in ("continue", "reset"):
         answer = client.post(f"/api/orchestrate/{endpoint}", json=EXAMPLES[f"{endpoint}_latest"])
         assert answer.status_code == 200, answer.text
@@ -301,11 +301,11 @@ def test_an_orchestration_looks_as_described(client: TestClient) -> None:
 def test_a_discussion_looks_as_described_before_and_after_its_decision(
     client: TestClient, body: dict[str, Any], view: type[ReviewView | DebateView]
 ) -> None:
-    found = view.model_validate(talks.waits(client, body))
-    assert found.decision is None and len(found.choices) == 2
+    result = view.model_validate(talks.waits(client, body))
+    assert result.decision is None and len(result.choices) == 2
     sessions.DecisionPage.model_validate_json(client.get("/api/decisions").content)
-    talks.decided(client, found.id, found.choices[1])
-    after = view.model_validate(session(client, found.id))
+    talks.decided(client, result.id, result.choices[1])
+    after = view.model_validate(session(client, result.id))
     assert after.decision is not None and not after.decision.expired
 
 
@@ -367,8 +367,8 @@ def test_problems_look_as_described_and_lead_to_their_explanation(
 ) -> None:
     response = client.request(method, path.replace("{id}", finished), headers=headers, json=body)
     assert response.status_code == status
-    found = components.ProblemDetails.model_validate_json(response.content)
-    page, anchor = found.type.split("#")
+    result = components.ProblemDetails.model_validate_json(response.content)
+    page, anchor = result.type.split("#")
     assert f'id="{anchor}"' in client.get(page).text
 
 
@@ -448,8 +448,8 @@ def test_matching_etag_gets_304(client: TestClient, path: str) -> None:
     first = client.get(path)
     tag = first.headers["etag"]
     assert first.status_code == 200
-    for known in (tag, f'"other", W/{tag}', "*"):
-        again = client.get(path, headers={"If-None-Match": known})
+    for case in (tag, f'"other", W/{tag}', "*"):
+        again = client.get(path, headers={"If-None-Match": case})
         assert (again.status_code, again.content) == (304, b"")
     assert client.get(path, headers={"If-None-Match": '"other"'}).status_code == 200
 

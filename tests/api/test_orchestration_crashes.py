@@ -54,23 +54,23 @@ def turns(told: list[Json]) -> list[tuple[str, str, str]]:
 
 def essence(client: TestClient | Any, session_id: str) -> Json:
     """The result of a run without times and attempts; parallel agents may finish in any order."""
-    found, told = session(client, session_id), events(client, session_id)
+    history, log = session(client, session_id), events(client, session_id)
     kept = ("status", "mode", "plan", "planVersion", "round", "lastRound", "agents", "summary", "warnings", "reason")
     files: dict[str, list[list[str]]] = {}
-    for answered in only(told, "turn.answered"):
+    for answered in only(log, "turn.answered"):
         files.setdefault(answered["agent"], []).append(answered["files"])
-    return {name: found[name] for name in kept} | {
-        "types": sorted(event["type"] for event in told),
+    return {name: history[name] for name in kept} | {
+        "types": sorted(event["type"] for event in log),
         "verdicts": [
-            (v["round"], v["agent"], v["judged"], v["pass"]) for v in only(told, "orchestration.verdict_given")
+            (v["round"], v["agent"], v["judged"], v["pass"]) for v in only(log, "orchestration.verdict_given")
         ],
         "reports": sorted(
             (report["round"], report["agent"], report["result"], report["report"]["head"])
-            for report in only(told, "orchestration.work_reported")
+            for report in only(log, "orchestration.work_reported")
         ),
-        "turns": turns(told),
+        "turns": turns(log),
         "files": files,
-        "versions": [event["version"] for event in told] == list(range(1, len(told) + 1)),
+        "versions": [event["version"] for event in log] == list(range(1, len(log) + 1)),
     }
 
 
@@ -114,10 +114,10 @@ def watched(folder: Path) -> Iterator[tuple[TestClient, Watch]]:
 
 def _then(act: Callable[[], None], call: Callable[..., T]) -> Callable[..., T]:
     def both(*args: Any, **fields: Any) -> T:
-        found = call(*args, **fields)
-        if found:
+        result = call(*args, **fields)
+        if result:
             act()
-        return found
+        return result
 
     return both
 
@@ -129,17 +129,17 @@ def watched_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Json, li
     with watched(folder) as (client, watch):
         session_id = client.post("/api/sessions", json=orchestration(REPLIES)).json()["sessionId"]
         rested(client, session_id)
-        found = essence(client, session_id)
-    return session_id, found, [folder / f"copy-{number}" for number in range(watch.copies)]
+        result = essence(client, session_id)
+    return session_id, result, [folder / f"copy-{number}" for number in range(watch.copies)]
 
 
 def test_crash_test_watches_the_intended_run(watched_run: tuple[str, Json, list[Path]]) -> None:
-    session_id, found, copies = watched_run
-    assert (found["status"], found["round"], found["summary"]) == ("done", 3, "Three rounds.")
-    assert [entry["pass"] for entry in agent(found, "Frontend")["history"]] == [True, False, True]
-    assert [agent(found, name)["currentPhase"] for name in ("Backend", "Frontend", "Docs")] == [5, 5, 5]
+    session_id, result, copies = watched_run
+    assert (result["status"], result["round"], result["summary"]) == ("done", 3, "Three rounds.")
+    assert [entry["pass"] for entry in agent(result, "Frontend")["history"]] == [True, False, True]
+    assert [agent(result, name)["currentPhase"] for name in ("Backend", "Frontend", "Docs")] == [5, 5, 5]
     asked = 1 + 3 * 3 + 4
-    assert len(found["turns"]) == asked - 1, "one of them was asked twice"
+    assert len(result["turns"]) == asked - 1, "one of them was asked twice"
     assert len(copies) == 1 + 2 * asked, "one for the start; for each turn one in hand and one when it is recorded"
     versions = [version_of(copy, session_id) for copy in copies]
     assert versions == sorted(versions)
@@ -163,9 +163,9 @@ def test_a_crash_after_any_event_leads_to_the_same_end(watched_run: tuple[str, J
         with inside(copy) as client:
             rested(client, session_id)
             assert essence(client, session_id) == expected, f"{copy.name}, at version {before}"
-            told = events(client, session_id)
-        repaired = [event["turnId"] for event in only(told, "turn.attempt_failed")]
-        answered = only(told, "turn.answered")
+            history = events(client, session_id)
+        repaired = [event["turnId"] for event in only(history, "turn.attempt_failed")]
+        answered = only(history, "turn.answered")
         assert {turn["turnId"] for turn in answered if turn["attempt"] > 1 + repaired.count(turn["turnId"])} == held
         in_hand += len(held)
     assert in_hand == 14, "every turn was in hand once"
@@ -182,16 +182,16 @@ def turns_in(copy: Path, state: str) -> set[str]:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One log that survives all the kills."""
-    with serving(tmp_path_factory.mktemp("killed")) as found:
-        yield found
+    with serving(tmp_path_factory.mktemp("killed")) as result:
+        yield result
 
 
 def grown(server: Server, session_id: str, version: int) -> int:
     """The session's version, once it is above that one."""
 
     def beyond() -> int:
-        found: int = session(server.client, session_id)["version"]
-        return found if found > version else 0
+        view: int = session(server.client, session_id)["version"]
+        return view if view > version else 0
 
     return until(beyond, what="the next event")
 
@@ -209,9 +209,9 @@ def test_killed_again_and_again_a_run_comes_to_the_same_end(
         server.kill()
         server.start()
     rested(server.client, session_id)
-    found = essence(server.client, session_id)
-    mine = [(turn.replace(session_id, other_id), who, end) for turn, who, end in found["turns"]]
-    assert found | {"turns": mine} == expected
+    result = essence(server.client, session_id)
+    mine = [(turn.replace(session_id, other_id), who, end) for turn, who, end in result["turns"]]
+    assert result | {"turns": mine} == expected
 
 
 def test_a_checkpoint_and_its_conversations_survive_a_crash(server: Server) -> None:
@@ -239,5 +239,5 @@ def test_reset_survives_a_crash_and_no_turn_follows(server: Server) -> None:
     assert session(server.client, session_id)["status"] == "reset"
     assert events(server.client, session_id) == before
     with closing(sqlite3.connect(server.database)) as database:
-        found = database.execute("SELECT DISTINCT state FROM turns WHERE stream = ?", (session_id,)).fetchall()
-    assert found == [("cancelled",)]
+        result = database.execute("SELECT DISTINCT state FROM turns WHERE stream = ?", (session_id,)).fetchall()
+    assert result == [("cancelled",)]

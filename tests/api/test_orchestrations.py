@@ -21,8 +21,8 @@ FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("orchestrations")) as found:
-        yield found
+    with serving(tmp_path_factory.mktemp("orchestrations")) as result:
+        yield result
 
 
 def topics(found: list[Json]) -> list[str]:
@@ -54,38 +54,38 @@ def test_run_of_two_rounds_event_by_event(server: Server) -> None:
         "Docs": ["written"],
         "judge": [verdicts(Backend=True, Docs=True), verdicts(words="All is well.", Backend=True)],
     }
-    found = run(server.client, orchestration(replies))
-    told = events(server.client, found["id"])
-    assert topics(told) == [
+    session = run(server.client, orchestration(replies))
+    history = events(server.client, session["id"])
+    assert topics(history) == [
         *["session_started", "session.agent_sessions_cleared", *ASKED, "plan_made"],
         *["round_start", *ASKED, "work_reported", *ASKED, "work_reported", "judging_started", *ASKED],
         *["verdict_given", "verdict_given", "round_done"],
         *["round_start", *ASKED, "work_reported", "judging_started", *ASKED, "verdict_given", "round_done"],
         *["completed", "session.agent_sessions_cleared", "orchestrate_done"],
     ]
-    assert [event["version"] for event in told] == list(range(1, found["version"] + 1))
-    starts, ends = only(told, "orchestration.round_start"), only(told, "orchestration.round_done")
+    assert [event["version"] for event in history] == list(range(1, session["version"] + 1))
+    starts, ends = only(history, "orchestration.round_start"), only(history, "orchestration.round_done")
     assert [(event["round"], event["agentPhases"]) for event in starts] == [
         (1, [{"agent": "Backend", "phase": 3, "completed": False}, {"agent": "Docs", "phase": 3, "completed": False}]),
         (2, [{"agent": "Backend", "phase": 4, "completed": False}, {"agent": "Docs", "phase": 3, "completed": True}]),
     ]
     assert [(event["round"], event["action"]) for event in ends] == [(1, "next"), (2, "complete")]
-    [over] = only(told, "orchestration.orchestrate_done")
+    [over] = only(history, "orchestration.orchestrate_done")
     assert (over["text"]["head"], over["origin"], over["status"], over["checkpoint"]) == (
         "All is well.",
         "",
         "done",
         False,
     )
-    [given, _, last] = only(told, "orchestration.verdict_given")
-    assert (given["agent"], given["phase"], given["pass"], given["feedback"]) == ("Backend", 3, True, "Backend: True")
+    [data, _, last] = only(history, "orchestration.verdict_given")
+    assert (data["agent"], data["phase"], data["pass"], data["feedback"]) == ("Backend", 3, True, "Backend: True")
     assert (last["phase"], last["completed"]) == (4, True)
 
 
 def test_the_view_of_a_run(server: Server) -> None:
     """Contract §2, Views."""
-    found = paused(server, title="My run", labels=["a"], origin="view")
-    assert {name: found[name] for name in ("kind", "status", "title", "origin", "labels", "prompt", "mode")} == {
+    session = paused(server, title="My run", labels=["a"], origin="view")
+    assert {name: session[name] for name in ("kind", "status", "title", "origin", "labels", "prompt", "mode")} == {
         "kind": "orchestration",
         "status": "checkpoint",
         "title": "My run",
@@ -94,10 +94,10 @@ def test_the_view_of_a_run(server: Server) -> None:
         "prompt": "Build it",
         "mode": "orchestrated",
     }
-    assert found["triage"] == {"orchestrate": False, "signals": []}
-    assert (found["planVersion"], found["round"], found["maxRounds"]) == (1, 1, 3)
-    assert found["plan"] == plan(subtask("Backend", checkpoint=True), subtask("Docs"))
-    assert (found["summary"], found["warnings"], found["outstandingTurns"]) == ("Phase 3 is built.", [], [])
+    assert session["triage"] == {"orchestrate": False, "signals": []}
+    assert (session["planVersion"], session["round"], session["maxRounds"]) == (1, 1, 3)
+    assert session["plan"] == plan(subtask("Backend", checkpoint=True), subtask("Docs"))
+    assert (session["summary"], session["warnings"], session["outstandingTurns"]) == ("Phase 3 is built.", [], [])
     expected = {
         "agent": "Backend",
         "role": "backend",
@@ -113,17 +113,17 @@ def test_the_view_of_a_run(server: Server) -> None:
         "history": [{"round": 1, "phase": 3, "pass": True, "feedback": "Backend: True"}],
         "agentSession": "scripted:Backend",
     }
-    assert {name: agent(found, "Backend")[name] for name in expected} == expected
-    docs = agent(found, "Docs")
+    assert {name: agent(session, "Backend")[name] for name in expected} == expected
+    docs = agent(session, "Docs")
     assert (docs["status"], docs["gate"], docs["completed"]) == ("completed", "✅ 완료", True)
 
 
 def test_run_can_be_read_at_any_version(server: Server) -> None:
-    found = paused(server)
-    at = {event["type"]: event["version"] for event in events(server.client, found["id"])}
-    plan_made = session(server.client, found["id"], version=at["orchestration.plan_made"])
+    view = paused(server)
+    at = {event["type"]: event["version"] for event in events(server.client, view["id"])}
+    plan_made = session(server.client, view["id"], version=at["orchestration.plan_made"])
     assert (plan_made["status"], plan_made["round"], agent(plan_made, "Backend")["gate"]) == ("active", 0, "⏳ 진행 중")
-    judging = session(server.client, found["id"], version=at["orchestration.judging_started"])
+    judging = session(server.client, view["id"], version=at["orchestration.judging_started"])
     assert [turn["agent"] for turn in judging["outstandingTurns"]] == []
     assert agent(judging, "Backend")["agentSession"] == "scripted:Backend"
 
@@ -142,47 +142,47 @@ def test_triage_decides_or_is_overruled(
     server: Server, prompt: str, triage: str, mode: str, signals: list[str]
 ) -> None:
     """S3, K-22."""
-    found = run(server.client, orchestration(prompt=prompt, triage=triage))
-    assert (found["status"], found["mode"], found["summary"]) == ("done", mode, "ok")
-    assert found["triage"] == {"orchestrate": len(signals) >= 2, "signals": signals}
+    session = run(server.client, orchestration(prompt=prompt, triage=triage))
+    assert (session["status"], session["mode"], session["summary"]) == ("done", mode, "ok")
+    assert session["triage"] == {"orchestrate": len(signals) >= 2, "signals": signals}
 
 
 def test_without_employees_one_agent_answers(server: Server) -> None:
-    found = run(server.client, orchestration(prompt="src/agent.js 수정해줘", employees=[], triage="auto"))
-    assert (found["mode"], found["status"], found["triage"]["orchestrate"]) == ("direct", "done", True)
+    session = run(server.client, orchestration(prompt="src/agent.js 수정해줘", employees=[], triage="auto"))
+    assert (session["mode"], session["status"], session["triage"]["orchestrate"]) == ("direct", "done", True)
 
 
 def test_the_teams_own_employees_are_the_default(server: Server) -> None:
     body = orchestration({"planner": [plan(subtask("docs"))]})
     del body["employees"]
-    found = run(server.client, body)
-    assert found["employees"] == TEAM
-    assert agent(found, "Docs")["completed"] is True
+    session = run(server.client, body)
+    assert session["employees"] == TEAM
+    assert agent(session, "Docs")["completed"] is True
 
 
 def test_late_subtasks_enter_the_same_rounds(server: Server) -> None:
     """S0 2-D, S1 §3.3."""
     replies = {"assistant": ["I hand it on.\n" + plan(subtask("Backend", checkpoint=True))]}
-    found = run(server.client, orchestration(replies, triage="direct"))
-    assert (found["status"], found["mode"], found["plan"]) == ("checkpoint", "orchestrated", "Agent-initiated dispatch")
-    assert agent(found, "Backend")["agentSession"] == "scripted:Backend"
+    session = run(server.client, orchestration(replies, triage="direct"))
+    assert (session["status"], session["mode"], session["plan"]) == ("checkpoint", "orchestrated", "Agent-initiated dispatch")
+    assert agent(session, "Backend")["agentSession"] == "scripted:Backend"
 
 
 def test_an_invalid_plan_is_repaired_or_ends_the_run(server: Server) -> None:
     """K-18, contract §5."""
-    found = run(server.client, orchestration({"planner": [plan(subtask("Ghost")), plan(subtask("Backend"))]}))
-    assert (found["status"], found["planVersion"]) == ("done", 1)
-    [refused] = only(events(server.client, found["id"]), "orchestration.plan_refused")
+    session = run(server.client, orchestration({"planner": [plan(subtask("Ghost")), plan(subtask("Backend"))]}))
+    assert (session["status"], session["planVersion"]) == ("done", 1)
+    [refused] = only(events(server.client, session["id"]), "orchestration.plan_refused")
     assert refused["reasons"] == ["There is no employee 'Ghost'; there are: Frontend, Backend, Data, Docs."]
 
     replies = {"planner": [plan(subtask("Ghost")), "Hm?", "Hm.", plan(subtask("Backend"))]}
-    found = run(server.client, orchestration(replies))
-    assert (found["status"], found["reason"], found["agents"]) == ("partial", "plan_invalid", [])
-    assert found["summary"] == "Hm.\n\nThe reply holds no list of subtasks."
-    assert post(server.client, f"/api/sessions/{found['id']}/retry").status_code == 202
-    found = rested(server.client, found["id"])
-    assert (found["status"], found["planVersion"], agent(found, "Backend")["completed"]) == ("done", 1, True)
-    assert len(only(events(server.client, found["id"]), "orchestration.retried")) == 1
+    session = run(server.client, orchestration(replies))
+    assert (session["status"], session["reason"], session["agents"]) == ("partial", "plan_invalid", [])
+    assert session["summary"] == "Hm.\n\nThe reply holds no list of subtasks."
+    assert post(server.client, f"/api/sessions/{session['id']}/retry").status_code == 202
+    session = rested(server.client, session["id"])
+    assert (session["status"], session["planVersion"], agent(session, "Backend")["completed"]) == ("done", 1, True)
+    assert len(only(events(server.client, session["id"]), "orchestration.retried")) == 1
 
 
 def test_an_agent_that_fails_is_judged_as_an_error(server: Server) -> None:
@@ -191,12 +191,12 @@ def test_an_agent_that_fails_is_judged_as_an_error(server: Server) -> None:
         "Backend": [{"error": "timeout"}, "built"],
         "judge": [verdicts(Backend=False), verdicts(Backend=True)],
     }
-    found = run(server.client, orchestration(replies, retry={"attempts": 1}))
-    told = events(server.client, found["id"])
-    assert [report["result"] for report in only(told, "orchestration.work_reported")] == ["error", "done"]
-    [first, _] = [asked for asked in only(told, "turn.requested") if asked["role"] == "judge"]
+    session = run(server.client, orchestration(replies, retry={"attempts": 1}))
+    history = events(server.client, session["id"])
+    assert [report["result"] for report in only(history, "orchestration.work_reported")] == ["error", "done"]
+    [first, _] = [asked for asked in only(history, "turn.requested") if asked["role"] == "judge"]
     assert first["context"]["results"]["head"].startswith("❌ Backend\ntimeout: ")
-    assert (found["status"], found["round"]) == ("done", 2)
+    assert (session["status"], session["round"]) == ("done", 2)
 
 
 def test_unreadable_verdicts_advance_no_agent(server: Server) -> None:
@@ -209,18 +209,18 @@ def test_unreadable_verdicts_advance_no_agent(server: Server) -> None:
             verdicts(Backend=False),
         ],
     }
-    found = run(server.client, orchestration(replies, maxRounds=2))
-    assert (found["status"], agent(found, "Backend")["currentPhase"]) == ("partial", 3)
-    assert [(entry["phase"], entry["pass"]) for entry in agent(found, "Backend")["history"]] == [(3, False)] * 2
-    unreadable = only(events(server.client, found["id"]), "orchestration.verdict_unreadable")
+    session = run(server.client, orchestration(replies, maxRounds=2))
+    assert (session["status"], agent(session, "Backend")["currentPhase"]) == ("partial", 3)
+    assert [(entry["phase"], entry["pass"]) for entry in agent(session, "Backend")["history"]] == [(3, False)] * 2
+    unreadable = only(events(server.client, session["id"]), "orchestration.verdict_unreadable")
     assert [(event["round"], event["attempt"]) for event in unreadable] == [(1, 1)]
 
 
 def test_the_next_round_brings_the_judges_feedback(server: Server) -> None:
     replies = {"planner": [plan(subtask("Backend"))], "judge": [verdicts(Backend=False), verdicts(Backend=True)]}
-    found = run(server.client, orchestration(replies))
+    session = run(server.client, orchestration(replies))
     asked = [
-        asked for asked in only(events(server.client, found["id"]), "turn.requested") if asked["role"] == "backend"
+        asked for asked in only(events(server.client, session["id"]), "turn.requested") if asked["role"] == "backend"
     ]
     assert [turn["context"]["feedback"]["head"] for turn in asked] == ["", "Backend: False"]
     assert [turn["agentSession"] for turn in asked] == [None, "scripted:Backend"]
@@ -231,56 +231,56 @@ def test_the_next_round_brings_the_judges_feedback(server: Server) -> None:
 
 def test_continue_after_a_checkpoint_goes_on_with_the_next_phase(server: Server) -> None:
     """K-7, K-9: same session, no planner call; at the end the conversations are cleared."""
-    found = paused(server)
-    answer = post(server.client, f"/api/sessions/{found['id']}/continue")
+    session = paused(server)
+    answer = post(server.client, f"/api/sessions/{session['id']}/continue")
     assert answer.status_code == 200
-    assert answer.json()["sessionId"] == found["id"]
-    over = rested(server.client, found["id"])
+    assert answer.json()["sessionId"] == session["id"]
+    over = rested(server.client, session["id"])
     assert (over["status"], over["round"], over["planVersion"]) == ("done", 3, 1)
     assert [entry["phase"] for entry in agent(over, "Backend")["history"]] == [3, 4, 5]
     assert (agent(over, "Backend")["checkpoint"], agent(over, "Backend")["agentSession"]) == (False, None)
-    told = events(server.client, found["id"])
-    assert [asked["role"] for asked in only(told, "turn.requested")].count("planner") == 1
-    resumed = [asked["agentSession"] for asked in only(told, "turn.requested") if asked["agent"] == "Backend"]
+    history = events(server.client, session["id"])
+    assert [asked["role"] for asked in only(history, "turn.requested")].count("planner") == 1
+    resumed = [asked["agentSession"] for asked in only(history, "turn.requested") if asked["agent"] == "Backend"]
     assert resumed == [None, "scripted:Backend", "scripted:Backend"]
 
 
 def test_continue_after_partial_goes_on_in_the_same_phase_with_fresh_rounds(server: Server) -> None:
-    found = ran_out(server, maxRounds=2)
-    assert (found["status"], found["reason"], found["round"], found["lastRound"]) == ("partial", "rounds", 2, 2)
-    assert found["summary"] == (
+    session = ran_out(server, maxRounds=2)
+    assert (session["status"], session["reason"], session["round"], session["lastRound"]) == ("partial", "rounds", 2, 2)
+    assert session["summary"] == (
         "## 완료 (1)\n- ✅ Docs (docs)\n\n## 미완료 (1)\n- ⏳ Backend (backend) — Phase 3: 개발\n\n"
-        f'이어서 진행하려면 "이어서 해줘"라고 말씀하세요.\nWorklog: /api/sessions/{found["id"]}/worklog'
+        f'이어서 진행하려면 "이어서 해줘"라고 말씀하세요.\nWorklog: /api/sessions/{session["id"]}/worklog'
     )
-    assert agent(found, "Backend")["agentSession"] == "scripted:Backend"
-    post(server.client, f"/api/sessions/{found['id']}/continue")
-    again = rested(server.client, found["id"])
+    assert agent(session, "Backend")["agentSession"] == "scripted:Backend"
+    post(server.client, f"/api/sessions/{session['id']}/continue")
+    again = rested(server.client, session["id"])
     assert (again["status"], again["round"], again["lastRound"]) == ("partial", 4, 4)
-    post(server.client, f"/api/sessions/{found['id']}/continue")
-    over = rested(server.client, found["id"])
+    post(server.client, f"/api/sessions/{session['id']}/continue")
+    over = rested(server.client, session["id"])
     assert (over["status"], over["round"]) == ("done", 6)
 
 
 @pytest.mark.parametrize("end", ["done", "reset"])
 def test_edge_cases_8_and_9_ended_run_is_not_continued(server: Server, end: str) -> None:
     """S1 §5.8 and §5.9."""
-    found = paused(server) if end == "reset" else run(server.client, orchestration())
+    session = paused(server) if end == "reset" else run(server.client, orchestration())
     if end == "reset":
-        post(server.client, f"/api/sessions/{found['id']}/reset")
-    answer = post(server.client, f"/api/sessions/{found['id']}/continue")
+        post(server.client, f"/api/sessions/{session['id']}/reset")
+    answer = post(server.client, f"/api/sessions/{session['id']}/continue")
     assert answer.status_code == 409
     nothing = "이어갈 worklog가 없습니다. (There is nothing to continue.)"
     assert answer.json()["detail"] == (
         f"{nothing} An orchestration in the state {end} cannot be continued. Nothing is allowed now."
     )
-    assert server.client.get(f"/api/sessions/{found['id']}").json()["availableCommands"] == []
+    assert server.client.get(f"/api/sessions/{session['id']}").json()["availableCommands"] == []
 
 
 def test_available_commands_are_the_endpoints_that_open(server: Server) -> None:
-    found = paused(server)
-    shown = server.client.get(f"/api/sessions/{found['id']}").json()
+    session = paused(server)
+    shown = server.client.get(f"/api/sessions/{session['id']}").json()
     assert shown["availableCommands"] == ["continue", "reset", "cancel"]
-    answer = post(server.client, f"/api/sessions/{found['id']}/budget", {"addRounds": 1, "reason": "more"})
+    answer = post(server.client, f"/api/sessions/{session['id']}/budget", {"addRounds": 1, "reason": "more"})
     assert (answer.status_code, answer.json()["allowed"]) == (409, shown["availableCommands"])
     assert answer.json()["detail"] == (
         "An orchestration in the state checkpoint cannot be given more rounds. Allowed now: continue, reset, cancel."
@@ -295,21 +295,21 @@ def test_agent_text_never_becomes_state(server: Server) -> None:
         "Backend": [words],
         "judge": [verdicts(words=words, Backend=True)],
     }
-    found = run(server.client, orchestration(replies, prompt=f"Build it. {words}"))
-    assert found["status"] == "checkpoint"
-    assert post(server.client, f"/api/sessions/{found['id']}/continue").status_code == 200
-    assert rested(server.client, found["id"])["status"] == "done"
+    session = run(server.client, orchestration(replies, prompt=f"Build it. {words}"))
+    assert session["status"] == "checkpoint"
+    assert post(server.client, f"/api/sessions/{session['id']}/continue").status_code == 200
+    assert rested(server.client, session["id"])["status"] == "done"
 
 
 def test_reset_ends_a_run_that_rests(server: Server) -> None:
-    found = paused(server)
-    assert post(server.client, f"/api/sessions/{found['id']}/reset", {"reason": "enough"}).status_code == 200
-    over = session(server.client, found["id"])
+    view = paused(server)
+    assert post(server.client, f"/api/sessions/{view['id']}/reset", {"reason": "enough"}).status_code == 200
+    over = session(server.client, view["id"])
     assert (over["status"], over["round"], over["summary"]) == ("reset", 1, "유저 요청으로 페이즈 리셋됨.")
     assert agent(over, "Backend")["agentSession"] is None
-    [told] = only(events(server.client, found["id"]), "orchestration.orchestrate_done")[1:]
-    assert told["text"]["head"] == "페이즈 리셋 완료. 새로 시작하려면 작업을 요청하세요."
-    assert post(server.client, f"/api/sessions/{found['id']}/reset").status_code == 409
+    [history] = only(events(server.client, view["id"]), "orchestration.orchestrate_done")[1:]
+    assert history["text"]["head"] == "페이즈 리셋 완료. 새로 시작하려면 작업을 요청하세요."
+    assert post(server.client, f"/api/sessions/{view['id']}/reset").status_code == 409
 
 
 @pytest.mark.parametrize("endpoint", ["reset", "cancel"])
@@ -319,20 +319,20 @@ def test_reset_while_agents_work_ends_the_run_at_once(server: Server, endpoint: 
     session_id = server.client.post("/api/sessions", json=orchestration(replies)).json()["sessionId"]
     reached(server.client, session_id, "turn.requested", count=2)
     assert post(server.client, f"/api/sessions/{session_id}/{endpoint}").status_code == 200
-    found = session(server.client, session_id)
-    assert (found["status"], found["outstandingTurns"]) == ("reset", [])
+    view = session(server.client, session_id)
+    assert (view["status"], view["outstandingTurns"]) == ("reset", [])
     assert topics(events(server.client, session_id))[-4:] == [
         *["turn.cancelled", "reset", "session.agent_sessions_cleared", "orchestrate_done"]
     ]
 
 
 def test_more_rounds_let_a_run_that_ran_out_go_on(server: Server) -> None:
-    found = ran_out(server, maxRounds=1)
+    session = ran_out(server, maxRounds=1)
     body = {"addRounds": 1, "reason": "nearly there"}
-    assert post(server.client, f"/api/sessions/{found['id']}/budget", body).status_code == 200
-    again = rested(server.client, found["id"])
+    assert post(server.client, f"/api/sessions/{session['id']}/budget", body).status_code == 200
+    again = rested(server.client, session["id"])
     assert (again["status"], again["round"], again["lastRound"]) == ("partial", 2, 2)
-    [added] = only(events(server.client, found["id"]), "orchestration.rounds_added")
+    [added] = only(events(server.client, session["id"]), "orchestration.rounds_added")
     assert (added["addRounds"], added["lastRound"], added["why"]) == (1, 2, "nearly there")
 
 
@@ -347,8 +347,8 @@ def test_more_rounds_let_a_run_that_ran_out_go_on(server: Server) -> None:
     ],
 )
 def test_only_rounds_are_the_budget_of_a_run(server: Server, body: Json, pointer: str) -> None:
-    found = run(server.client, orchestration())
-    answer = post(server.client, f"/api/sessions/{found['id']}/budget", body)
+    session = run(server.client, orchestration())
+    answer = post(server.client, f"/api/sessions/{session['id']}/budget", body)
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, pointer)
 
 
@@ -378,8 +378,8 @@ def test_invalid_start_is_422_with_a_pointer(server: Server, fields: Json, point
 
 
 def test_a_command_is_bound_to_the_version_it_names(server: Server) -> None:
-    found = paused(server)
-    path, version = f"/api/sessions/{found['id']}/continue", found["version"]
+    session = paused(server)
+    path, version = f"/api/sessions/{session['id']}/continue", session["version"]
     stale = post(server.client, path, **{"If-Match": f'"{version - 1}"'})
     assert (stale.status_code, stale.json()["currentVersion"]) == (412, version)
     fresh = post(server.client, path, **{"If-Match": f'"{version}"'})
@@ -388,12 +388,12 @@ def test_a_command_is_bound_to_the_version_it_names(server: Server) -> None:
 
 @pytest.mark.parametrize("endpoint", ["continue", "reset", "cancel", "budget"])
 def test_every_endpoint_answers_the_same_key_once(server: Server, endpoint: str) -> None:
-    found = ran_out(server, maxRounds=1)
-    path = f"/api/sessions/{found['id']}/{endpoint}"
+    session = ran_out(server, maxRounds=1)
+    path = f"/api/sessions/{session['id']}/{endpoint}"
     body: Json = {"addRounds": 1, "reason": "r"} if endpoint == "budget" else {}
-    key = {"Idempotency-Key": f"{endpoint}-{found['id']}"}
+    key = {"Idempotency-Key": f"{endpoint}-{session['id']}"}
     first = post(server.client, path, body, **key)
-    rested(server.client, found["id"])
+    rested(server.client, session["id"])
     again = post(server.client, path, body, **key)
     assert (first.status_code, again.status_code) == (200, 200)
     assert (again.content, again.headers["Idempotency-Replayed"]) == (first.content, "true")
@@ -412,8 +412,8 @@ def test_endpoints_answer_404_for_everything_but_sessions(server: Server, endpoi
 
 
 def log(server: Server) -> list[Json]:
-    found: list[Json] = server.client.get("/api/events", params={"limit": "500"}).json()["items"]
-    return found
+    session: list[Json] = server.client.get("/api/events", params={"limit": "500"}).json()["items"]
+    return session
 
 
 @pytest.mark.parametrize("endpoint", ["continue", "reset"])
@@ -453,20 +453,20 @@ def test_edge_cases_6_and_7_new_request_clears_the_resting_run(server: Server, r
     """S1 §5.6 and §5.7: through either endpoint."""
     for endpoint in ("session", "message"):
         origin = f"{rest.__name__}-{endpoint}"
-        found = rest(server, origin=origin)
-        assert agent(found, "Backend")["agentSession"] == "scripted:Backend"
+        result = rest(server, origin=origin)
+        assert agent(result, "Backend")["agentSession"] == "scripted:Backend"
         if endpoint == "session":
             run(server.client, orchestration(origin=origin))
         else:
             says(server.client, {"prompt": "다른 작업 해줘", "origin": origin, "triage": "orchestrate"})
-        after = session(server.client, found["id"])
-        assert (after["status"], agent(after, "Backend")["agentSession"]) == (found["status"], None)
+        after = session(server.client, result["id"])
+        assert (after["status"], agent(after, "Backend")["agentSession"]) == (result["status"], None)
 
 
 def test_sessions_without_an_origin_leave_each_other_alone(server: Server) -> None:
-    found = paused(server)
+    view = paused(server)
     run(server.client, orchestration())
-    assert agent(session(server.client, found["id"]), "Backend")["agentSession"] == "scripted:Backend"
+    assert agent(session(server.client, view["id"]), "Backend")["agentSession"] == "scripted:Backend"
 
 
 # -- real programs in a real repository ----------------------------------------------------------------------------
@@ -527,17 +527,17 @@ def test_two_programs_work_at_once_in_worktrees_of_their_own(tmp_path: Path) -> 
     planned = plan(*(subtask(name, parallel=True, verification=files) for name, files in apart.items()))
     with inside(tmp_path, team=a_team(tmp_path, programs, {"replies": {"planner": [planned]}})) as client:
         body = {"kind": "orchestration", "prompt": "Both", "triage": "orchestrate", "workspace": str(repository)}
-        found = run(client, body)
-        told = events(client, found["id"])
-    reports = {event["agent"]: event for event in only(told, "orchestration.work_reported")}
+        session = run(client, body)
+        history = events(client, session["id"])
+    reports = {event["agent"]: event for event in only(history, "orchestration.work_reported")}
     assert {name: report["result"] for name, report in reports.items()} == {"Backend": "done", "Docs": "done"}
     folders = {report["report"]["head"].split(" in ")[1].strip() for report in reports.values()}
     assert len(folders) == 2
     assert str(repository) not in folders
-    assert found["status"] == "done"
-    answered = [event for event in only(told, "turn.answered") if event["agent"] in programs]
+    assert session["status"] == "done"
+    answered = [event for event in only(history, "turn.answered") if event["agent"] in programs]
     assert sorted(event["files"] for event in answered) == [["backend.txt"], ["docs.txt"]]
-    kept = tmp_path / "node" / "workspaces" / found["id"] / "repo.git"
+    kept = tmp_path / "node" / "workspaces" / session["id"] / "repo.git"
     listing = ["git", "--git-dir", str(kept), "ls-tree", "--name-only", answered[-1]["tree"]]
     names = subprocess.run(listing, check=True, capture_output=True, text=True).stdout.split()
     assert names == ["backend.txt", "docs.txt"], "what came second is merged with what came first"

@@ -26,9 +26,9 @@ def of(name: str) -> dict[str, str]:
 def client(tmp_path: Path) -> Iterator[TestClient]:
     lines = [f"{name}:{hashlib.sha256(f'key of {name}'.encode()).hexdigest()}:admin" for name in PEOPLE]
     (tmp_path / "keys").write_text("\n".join(lines))
-    with inside(tmp_path, api_keys_file=tmp_path / "keys") as found:
-        found.headers.update(of("ada"))
-        yield found
+    with inside(tmp_path, api_keys_file=tmp_path / "keys") as result:
+        result.headers.update(of("ada"))
+        yield result
 
 
 def spent(client: TestClient, who: str, folder: Path) -> str:

@@ -20,8 +20,8 @@ from tests.api.server import ended, events, inside, start, system
 def idle(tmp_path: Path) -> Iterator[TestClient]:
     """An application without a worker, so sessions stay at their start."""
     settings = Settings(database=f"sqlite:///{tmp_path / 'idle.db'}", read_after_seconds=0.05)
-    with TestClient(create_app(settings, work=False), base_url="http://127.0.0.1") as found:
-        yield found
+    with TestClient(create_app(settings, work=False), base_url="http://127.0.0.1") as result:
+        yield result
 
 
 # -- one version, one page -------------------------------------------------------------------------------------------

@@ -103,8 +103,8 @@ def test_keywords_are_bold_and_comments_soft_and_nothing_in_strings() -> None:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("changes")) as found:
-        yield found
+    with serving(tmp_path_factory.mktemp("changes")) as result:
+        yield result
 
 
 def test_line_shows_its_finding_validation_and_approval(server: Server) -> None:

@@ -54,14 +54,14 @@ class Form:
 
 def form(html: str, verb: str, session_id: str = "") -> Form:
     """The form of a command; if there are several, the one of that session."""
-    found = [each for each in re.findall(r"<form.*?</form>", html, re.DOTALL) if f'name="verb" value="{verb}"' in each]
-    [one] = [each for each in found if f'name="session" value="{session_id}"' in each or not session_id]
+    results = [each for each in re.findall(r"<form.*?</form>", html, re.DOTALL) if f'name="verb" value="{verb}"' in each]
+    [one] = [each for each in results if f'name="session" value="{session_id}"' in each or not session_id]
     return Form(one)
 
 
 def starting(html: str, kind: str) -> Form:
-    [found] = re.findall(rf'<form class="starting"[^>]*data-start="{kind}".*?</form>', html, re.DOTALL)
-    return Form(found)
+    [matches] = re.findall(rf'<form class="starting"[^>]*data-start="{kind}".*?</form>', html, re.DOTALL)
+    return Form(matches)
 
 
 def post(client: httpx.Client, path: str, fields: Any, **headers: str) -> httpx.Response:
@@ -129,16 +129,16 @@ TYPED: dict[str, tuple[dict[str, str], Json]] = {
 def test_every_kind_starts_from_its_form(client: TestClient, kind: str) -> None:
     typed, expected = TYPED[kind]
     location = done(send(client, starting(page(client, "/"), kind), **typed))
-    found = session(client, location.rpartition("/")[2])
-    assert found["kind"] == kind and {name: found[name] for name in expected} == expected
+    view = session(client, location.rpartition("/")[2])
+    assert view["kind"] == kind and {name: view[name] for name in expected} == expected
 
 
 def test_a_form_that_is_sent_twice_starts_one_session_and_a_changed_one_another(client: TestClient) -> None:
-    found = starting(page(client, "/"), "delivery")
+    page_form = starting(page(client, "/"), "delivery")
     typed = {"task": "Once", "filePaths": "a.py", "validationCommands": "true"}
-    first = done(send(client, found, **typed))
-    assert done(send(client, found, **typed)) == first
-    assert done(send(client, found, **typed | {"task": "Twice"})) != first
+    first = done(send(client, page_form, **typed))
+    assert done(send(client, page_form, **typed)) == first
+    assert done(send(client, page_form, **typed | {"task": "Twice"})) != first
     assert done(send(client, starting(page(client, "/"), "delivery"), **typed)) != first
     until(lambda: count(client) == 3, what="three sessions")
 
@@ -189,8 +189,8 @@ def test_every_form_shows_errors_at_their_fields(
 
 def test_a_review_is_decided_and_the_page_is_shown(client: TestClient) -> None:
     session_id = waiting_review(client)
-    found = form(of_session(client, session_id), "decision")
-    assert done(send(client, found, decision="skip", rationale="It is small")) == f"/sessions/{session_id}"
+    page_form = form(of_session(client, session_id), "decision")
+    assert done(send(client, page_form, decision="skip", rationale="It is small")) == f"/sessions/{session_id}"
     made = session(client, session_id)["decision"]
     assert (made["choice"], made["rationale"]) == ("skip", "It is small")
 
@@ -243,21 +243,21 @@ def test_money_is_typed_in_dollars(client: TestClient) -> None:
     dear = delivery({"planner": [{"text": "A plan.", "usage": usage}]}, maxCostMicros=1_000_000)
     session_id = reached(client, begun(client, dear), "failed")
     assert 'name="addCost"' in page(client, "/decisions")
-    found = form(of_session(client, session_id), "budget")
-    assert "addCost" in found.fields
-    [wrong] = re.findall(r'id="addCost-error">([^<]+)', send(client, found, addCost="much", reason="More").text)
+    page_form = form(of_session(client, session_id), "budget")
+    assert "addCost" in page_form.fields
+    [wrong] = re.findall(r'id="addCost-error">([^<]+)', send(client, page_form, addCost="much", reason="More").text)
     assert wrong
-    done(send(client, found, addCost="2.50", reason="More"))
-    [given] = only(events(client, session_id), "delivery.budget_extended")
-    assert given["limits"]["maxCostMicros"] == 3_500_000
+    done(send(client, page_form, addCost="2.50", reason="More"))
+    [history] = only(events(client, session_id), "delivery.budget_extended")
+    assert history["limits"]["maxCostMicros"] == 3_500_000
 
 
 @pytest.mark.parametrize("path", ["page", "inbox"])
 def test_ending_a_session_needs_a_ticked_box(client: TestClient, path: str) -> None:
     session_id = at_checkpoint(client)
     html = page(client, "/decisions") if path == "inbox" else of_session(client, session_id)
-    found = form(html, "reset")
-    answer = send(client, found, reason="seen enough")
+    page_form = form(html, "reset")
+    answer = send(client, page_form, reason="seen enough")
     seen = refused(answer, 422)
     [tick] = [field for field in seen.all("input") if field.get("name") == "really"]
     assert tick["aria-invalid"] == "true" and "required" in tick
@@ -272,19 +272,19 @@ def test_ending_a_session_needs_a_ticked_box(client: TestClient, path: str) -> N
 
 def test_a_running_session_is_cancelled_once(client: TestClient) -> None:
     session_id = start(client, delivery(SLOW))
-    found = form(of_session(client, session_id), "cancel")
+    page_form = form(of_session(client, session_id), "cancel")
     for _ in range(2):
-        assert done(send(client, found, really="yes", reason="No longer wanted")) == f"/sessions/{session_id}"
+        assert done(send(client, page_form, really="yes", reason="No longer wanted")) == f"/sessions/{session_id}"
     assert session(client, session_id)["status"] == "cancelled"
 
 
 def test_a_budget_is_extended_once_however_often_the_form_is_sent(client: TestClient) -> None:
     session_id = exhausted(client)
-    found = form(of_session(client, session_id), "budget")
+    page_form = form(of_session(client, session_id), "budget")
     for _ in range(2):
-        done(send(client, found, addIterations="2", reason="Almost there"))
-    given = only(events(client, session_id), "delivery.budget_extended")
-    assert [(event["why"], event["limits"]["maxIterations"]) for event in given] == [("Almost there", 3)]
+        done(send(client, page_form, addIterations="2", reason="Almost there"))
+    data = only(events(client, session_id), "delivery.budget_extended")
+    assert [(event["why"], event["limits"]["maxIterations"]) for event in data] == [("Almost there", 3)]
 
 
 def test_errors_of_an_extension_are_at_their_fields(client: TestClient) -> None:
@@ -306,17 +306,17 @@ def test_errors_of_an_extension_are_at_their_fields(client: TestClient) -> None:
 
 def test_a_session_is_forked_from_a_position_once(client: TestClient) -> None:
     source = two_iterations(client)
-    found = form(of_session(client, source, "?at=9"), "fork")
-    fork = done(send(client, found))
-    assert done(send(client, found)) == fork
+    page_form = form(of_session(client, source, "?at=9"), "fork")
+    fork = done(send(client, page_form))
+    assert done(send(client, page_form)) == fork
     [forked] = only(events(client, fork.rpartition("/")[2]), "session.forked")
     assert (forked["source"], forked["sourceVersion"] >= 9) == (source, True)
 
 
 def test_a_position_that_is_not_there_cannot_be_forked(client: TestClient) -> None:
     source = two_iterations(client)
-    found = form(of_session(client, source, "?at=9"), "fork")
-    answer = send(client, found, atVersion="9999")
+    page_form = form(of_session(client, source, "?at=9"), "fork")
+    answer = send(client, page_form, atVersion="9999")
     assert f"There is no version 9999 of {source}." in refused(answer, 404).text
     assert form(answer.text, "fork").action == f"/sessions/{source}?at=9"
 
@@ -327,10 +327,10 @@ def test_a_position_that_is_not_there_cannot_be_forked(client: TestClient) -> No
 @pytest.mark.parametrize("path", ["page", "inbox"])
 def test_decision_made_elsewhere_is_reported(client: TestClient, path: str) -> None:
     session_id = waiting_review(client)
-    found = form(page(client, "/decisions") if path == "inbox" else of_session(client, session_id), "decision")
+    page_form = form(page(client, "/decisions") if path == "inbox" else of_session(client, session_id), "decision")
     body = {"decision": "apply_fix"}
     assert client.post(f"/api/sessions/{session_id}/decision", json=body).status_code == 200
-    seen = refused(send(client, found, decision="skip"), 412)
+    seen = refused(send(client, page_form, decision="skip"), 412)
     assert "Already decided by unauthenticated: Apply Fix." in seen.text
     assert [form for form in seen.all("form") if "data-command" in form] == []
     assert session(client, session_id)["decision"]["choice"] == "apply_fix"
@@ -338,36 +338,36 @@ def test_decision_made_elsewhere_is_reported(client: TestClient, path: str) -> N
 
 def test_late_decision_keeps_the_typed_text(client: TestClient) -> None:
     session_id = waiting_review(client)
-    found = form(of_session(client, session_id), "decision")
-    found.fields["version"] = str(int(found.fields["version"]) - 1)
-    answer = send(client, found, decision="skip", rationale="Long & thought <over>")
+    page_form = form(of_session(client, session_id), "decision")
+    page_form.fields["version"] = str(int(page_form.fields["version"]) - 1)
+    answer = send(client, page_form, decision="skip", rationale="Long & thought <over>")
     seen = refused(answer, 412)
-    [told] = [words for words in seen.all("p") if words.get("class") == "answer told"]
-    assert (told["role"], "autofocus" in told) == ("alert", True)
+    [messages] = [words for words in seen.all("p") if words.get("class") == "answer told"]
+    assert (messages["role"], "autofocus" in messages) == ("alert", True)
     again = form(answer.text, "decision")
     assert again.fields["rationale"] == "Long & thought <over>"
-    assert again.fields["key"] != found.fields["key"]
+    assert again.fields["key"] != page_form.fields["key"]
     done(send(client, again, decision="skip"))
     assert session(client, session_id)["decision"]["rationale"] == "Long & thought <over>"
 
 
 def test_a_busy_session_is_ended_while_its_state_is_the_one_seen(client: TestClient) -> None:
     session_id = start(client, delivery(SLOW))
-    found = form(of_session(client, session_id), "cancel")
-    version = int(found.fields["version"])
+    page_form = form(of_session(client, session_id), "cancel")
+    version = int(page_form.fields["version"])
     more = {"addIterations": 1, "reason": "meanwhile"}
     assert client.post(f"/api/sessions/{session_id}/budget", json=more).status_code == 200
-    other = {**found.fields, "state": "exhausted", "really": "yes"}
-    assert STALE in refused(post(client, found.action, other), 412).text
+    other = {**page_form.fields, "state": "exhausted", "really": "yes"}
+    assert STALE in refused(post(client, page_form.action, other), 412).text
     assert session(client, session_id)["version"] > version
-    done(send(client, found, really="yes"))
+    done(send(client, page_form, really="yes"))
     assert session(client, session_id)["status"] == "cancelled"
 
 
 def test_refused_command_says_why(client: TestClient) -> None:
     session_id = waiting_debate(client)
-    found = form(of_session(client, session_id), "decision")
-    seen = refused(send(client, found, decision="skip"), 409)
+    page_form = form(of_session(client, session_id), "decision")
+    seen = refused(send(client, page_form, decision="skip"), 409)
     assert "Could not be done: " in seen.text and "Allowed now: " in seen.text
 
 
@@ -397,10 +397,10 @@ def test_each_page_has_a_key_of_its_own_and_the_script_gets_none(client: TestCli
 )
 def test_only_our_own_pages_may_send_forms(client: TestClient, headers: dict[str, str], status: int) -> None:
     session_id = waiting_review(client)
-    found = form(of_session(client, session_id), "decision")
+    page_form = form(of_session(client, session_id), "decision")
     sent = {name: value for name, value in FORM.items() if name != "Sec-Fetch-Site"} | headers
-    content = urlencode(found.fields | {"decision": "skip"})
-    assert client.post(found.action, content=content, headers=sent, follow_redirects=False).status_code == status
+    content = urlencode(page_form.fields | {"decision": "skip"})
+    assert client.post(page_form.action, content=content, headers=sent, follow_redirects=False).status_code == status
     expected = "decided" if status == 303 else "waiting_for_decision"
     assert session(client, session_id)["status"] == expected
 
@@ -440,11 +440,11 @@ def test_a_form_is_read_as_it_was_typed() -> None:
 
 def test_a_form_has_a_largest_size(tmp_path: Path) -> None:
     with inside(tmp_path, max_body_bytes=2_000) as client:
-        found = starting(page(client, "/"), "review")
-        assert send(client, found, subject="x" * 6_000).status_code == 413
-        kept = send(client, found, subject="한" * 500)
+        page_form = starting(page(client, "/"), "review")
+        assert send(client, page_form, subject="x" * 6_000).status_code == 413
+        kept = send(client, page_form, subject="한" * 500)
         done(kept)
-        answer = send(client, found, subject="x" * 3_000)
+        answer = send(client, page_form, subject="x" * 3_000)
         assert "A body has at most 2000 bytes." in refused(answer, 413).text
         assert starting(answer.text, "review").fields["subject"] == "x" * 3_000
 
@@ -456,8 +456,8 @@ def test_a_form_has_a_largest_size(tmp_path: Path) -> None:
 )
 def test_form_fields_that_no_page_sends_are_400(client: TestClient, change: dict[str, str]) -> None:
     session_id = waiting_review(client)
-    found = form(of_session(client, session_id), "decision")
-    answer = send(client, found, **{"decision": "skip"} | change)
+    page_form = form(of_session(client, session_id), "decision")
+    answer = send(client, page_form, **{"decision": "skip"} | change)
     assert answer.status_code == 400
     harmless(answer.text)
     assert session(client, session_id)["status"] == "waiting_for_decision"
@@ -479,10 +479,10 @@ def test_an_address_that_no_form_is_sent_to_is_refused(client: TestClient, path:
 
 def test_stale_decision_is_reported_in_korean(client: TestClient) -> None:
     session_id = waiting_review(client)
-    found = form(of_session(client, session_id, "?lang=ko"), "decision")
-    assert found.action == f"/sessions/{session_id}?lang=ko"
-    found.fields["version"] = "1"
-    answer = send(client, found, decision="skip", rationale="작습니다")
+    page_form = form(of_session(client, session_id, "?lang=ko"), "decision")
+    assert page_form.action == f"/sessions/{session_id}?lang=ko"
+    page_form.fields["version"] = "1"
+    answer = send(client, page_form, decision="skip", rationale="작습니다")
     assert "그 사이 세션이 변경되었습니다." in refused(answer, 412).text
     again = form(answer.text, "decision")
     assert again.fields["rationale"] == "작습니다"
@@ -505,6 +505,6 @@ def test_typed_text_is_always_escaped(client: TestClient) -> None:
     refused(answer, 422)
     assert "\u202e" not in answer.text
     session_id = waiting_review(client)
-    found = form(of_session(client, session_id), "decision")
-    found.fields["version"] = "1"
-    refused(send(client, found, decision="skip", rationale=words), 412)
+    page_form = form(of_session(client, session_id), "decision")
+    page_form.fields["version"] = "1"
+    refused(send(client, page_form, decision="skip", rationale=words), 412)

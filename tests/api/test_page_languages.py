@@ -72,8 +72,8 @@ def test_the_korean_turns_have_no_english_sentence_of_ours(client: TestClient) -
             html = page(client, f"/sessions/{session_id}/turns/{turn['turnId']}?lang=ko")
             text = Seen(re.sub('<details id="part-.*?</details>', "", html, flags=re.DOTALL)).text  # as requested
             assert [words for words in OURS if words in text] == []
-    said = Seen(page(client, f"/sessions/{sessions[0]}?tab=turns&lang=ko")).text
-    assert "통과한 명령: 1" in " ".join(said.split())
-    assert "Words of an agent" in said
+    page_text = Seen(page(client, f"/sessions/{sessions[0]}?tab=turns&lang=ko")).text
+    assert "통과한 명령: 1" in " ".join(page_text.split())
+    assert "Words of an agent" in page_text
     assert "`false` 종료 코드 1" in Seen(page(client, f"/sessions/{sessions[1]}?lang=ko")).text
     assert "답변에" in Seen(page(client, f"/sessions/{sessions[2]}?lang=ko")).text

@@ -27,8 +27,8 @@ def test_output_has_numbered_lines_that_can_be_linked_and_searched(client: TestC
     assert '<li id="L2" class="">' in html and 'href="#L3"' in html
     assert 'id="L3" class="is-bad"' in html and "E   assert 301 == 200</code>" in html
     assert "errors in lines 3" in words_of(html)
-    found = words_of(page(client, f"{address}&q=ASSERT"))
-    assert "2 lines found: 1 3" in found
+    text = words_of(page(client, f"{address}&q=ASSERT"))
+    assert "2 lines found: 1 3" in text
     assert "0 lines found:" in words_of(page(client, f"{address}&q=nothing+like+it"))
 
 
@@ -78,8 +78,8 @@ def test_the_record_of_a_session_can_be_checked_on_its_page(client: TestClient) 
 
 def test_an_event_has_an_address_with_its_fields_its_cause_and_its_hash(client: TestClient) -> None:
     session_id = two_iterations(client)
-    found = words_of(page(client, f"/sessions/{session_id}/event?at=3"))
-    assert "turn.requested" in found and "deadline" in found and "Hash" in found
+    text = words_of(page(client, f"/sessions/{session_id}/event?at=3"))
+    assert "turn.requested" in text and "deadline" in text and "Hash" in text
     answer = client.get(f"/sessions/{session_id}/event?at=3", headers={"Accept": "application/json"})
     assert answer.json()["html"].startswith('<dl class="payload">')
     for query, status in (("", 422), ("?at=999", 404)):

@@ -51,13 +51,13 @@ BODIES = (
 @pytest.mark.parametrize("model", BODIES, ids=lambda model: model.__name__)
 def test_field_errors_are_korean(model: type[BaseModel]) -> None:
     fields = [field.alias or name for name, field in model.model_fields.items()] + ["stranger"]
-    said = set()
+    texts = set()
     for body in ({field: junk} for field in fields for junk in JUNK):
         try:
             model.model_validate(body, by_name=False)
         except ValidationError as error:
-            said |= {found["detail"] for found in invalid(error, body).more["errors"]}
-    assert said and {sentence for sentence in said if not korean(in_words(KOREAN, sentence))} == set()
+            texts |= {item["detail"] for item in invalid(error, body).more["errors"]}
+    assert texts and {sentence for sentence in texts if not korean(in_words(KOREAN, sentence))} == set()
 
 
 def test_scenario_and_threshold_errors_are_korean() -> None:
@@ -68,13 +68,13 @@ def test_scenario_and_threshold_errors_are_korean() -> None:
         *({"delayMs": junk} for junk in JUNK),
         {"stranger": 1},
     ]
-    said = set()
+    texts = set()
     for scenario in scenarios:
-        said |= _errors(lambda scenario=scenario: Scenario.parse(scenario))
+        texts |= _errors(lambda scenario=scenario: Scenario.parse(scenario))
     for name in (*Thresholds.model_fields, "stranger"):
         for junk in JUNK:
-            said |= _errors(lambda name=name, junk=junk: named({name: junk}))
-    assert len(said) > 10 and {sentence for sentence in said if not korean(in_words(KOREAN, sentence))} == set()
+            texts |= _errors(lambda name=name, junk=junk: named({name: junk}))
+    assert len(texts) > 10 and {sentence for sentence in texts if not korean(in_words(KOREAN, sentence))} == set()
 
 
 def _errors(tried: Any) -> set[str]:
@@ -95,8 +95,8 @@ def _errors(tried: Any) -> set[str]:
 def test_json_errors_are_entirely_korean(text: str) -> None:
     with pytest.raises(Malformed) as refused:
         decode(text)
-    told = in_words(KOREAN, sentence_of(refused.value))
-    assert korean(told) and re.findall("[a-z]{4,}", told.replace("NaN", "")) == []
+    page_text = in_words(KOREAN, sentence_of(refused.value))
+    assert korean(page_text) and re.findall("[a-z]{4,}", page_text.replace("NaN", "")) == []
 
 
 @pytest.mark.parametrize(
@@ -122,9 +122,9 @@ def test_a_problem_of_the_wire_is_worded_by_its_code() -> None:
     refused = Refused(
         Sentence("cannot_be_reset", kind="delivery", status="running", state="planning"), allowed=("extend", "cancel")
     )
-    told = orjson.loads(document(of(refused)))
-    assert (told["code"], told["params"]["kind"]) == ("cannot_be_reset", "delivery")
-    assert told_in(KOREAN, told)["detail"] == (
+    text = orjson.loads(document(of(refused)))
+    assert (text["code"], text["params"]["kind"]) == ("cannot_be_reset", "delivery")
+    assert told_in(KOREAN, text)["detail"] == (
         "딜리버리 세션은 실행 중 (계획) 상태에서 리셋할 수 없습니다. 지금 가능한 작업: 예산 추가, 취소."
     )
     assert told_in(KOREAN, {"detail": "Somebody else's words."})["detail"] == "Somebody else's words."
@@ -214,8 +214,8 @@ def test_script_gets_the_next_address_after_a_reset(client: TestClient) -> None:
 def test_pages_of_errors_speak_korean(client: TestClient, path: str, status: int, expected: str) -> None:
     answer = client.get(path, headers=BROWSER)
     assert answer.status_code == status and expected in Seen(answer.text).text
-    told = client.get(path, headers={"Accept": "application/json"})
-    assert told.status_code == status and expected in told.json()["detail"]
+    response = client.get(path, headers={"Accept": "application/json"})
+    assert response.status_code == status and expected in response.json()["detail"]
 
 
 def test_forms_that_no_page_has_are_refused_in_korean(client: TestClient) -> None:
@@ -234,8 +234,8 @@ def test_the_api_stays_english(client: TestClient) -> None:
     for headers in ({}, {"Accept-Language": "ko"}, {"Accept": "application/json", "Accept-Language": "ko"}, BROWSER):
         answer = client.get("/api/sessions/review-none", headers=headers)
         assert answer.json()["detail"] == "There is no session 'review-none'."
-    told = client.get("/sessions/nope", headers={"Accept-Language": "ko", "Accept": "*/*"})
-    assert told.json()["detail"] == "There is no session 'nope'."
+    response = client.get("/sessions/nope", headers={"Accept-Language": "ko", "Accept": "*/*"})
+    assert response.json()["detail"] == "There is no session 'nope'."
 
 
 # -- recorded reasons --------------------------------------------------------------------------------------------------

@@ -39,9 +39,9 @@ def test_a_person_allows_it(tmp_path: Path) -> None:
     with inside(tmp_path) as client:
         name = start(client, asks())
         request = question(client, name)
-        found = client.get(f"/api/sessions/{name}").json()
-        assert found["session"]["status"] == "running"
-        assert "permission" in found["availableCommands"]
+        answer = client.get(f"/api/sessions/{name}").json()
+        assert answer["session"]["status"] == "running"
+        assert "permission" in answer["availableCommands"]
         frames = client.get(f"/api/sessions/{name}/turns/{name}.t1/activity").json()["items"]
         assert [(frame["kind"], frame["status"]) for frame in frames] == [("permission", "running")]
         assert decide(client, name, request, "allow").status_code == 200
@@ -163,9 +163,9 @@ def test_the_inbox_has_every_question(tmp_path: Path) -> None:
     with inside(tmp_path) as client:
         first, second = start(client, asks()), start(client, asks())
         requests = [question(client, name) for name in (first, second)]
-        found = client.get("/api/decisions", params={"needs": "permission"}).json()
-        assert [item["requestId"] for item in found["items"]] == requests
-        item = found["items"][0]
+        answer = client.get("/api/decisions", params={"needs": "permission"}).json()
+        assert [item["requestId"] for item in answer["items"]] == requests
+        item = answer["items"][0]
         assert (item["sessionId"], item["kind"], item["waitsFor"], item["choices"]) == (
             first, "permission", "permission", ["allow", "deny"]
         )  # fmt: skip
@@ -174,7 +174,7 @@ def test_the_inbox_has_every_question(tmp_path: Path) -> None:
         )  # fmt: skip
         page = client.get("/api/decisions", params={"limit": 1}).json()
         rest = client.get("/api/decisions", params={"limit": 1, "cursor": page["nextCursor"]}).json()
-        assert [*page["items"], *rest["items"]] == found["items"] and rest["nextCursor"] is None
+        assert [*page["items"], *rest["items"]] == answer["items"] and rest["nextCursor"] is None
         listed = client.get("/api/sessions").json()["items"]
         assert {each["waiting"] for each in listed} == {"permission"}
         view = session(client, first)

@@ -40,9 +40,9 @@ def test_allow_and_deny_answer_from_elsewhere(hansard: Program, tmp_path: Path) 
         for command, plan in (("allow", "With it."), ("deny", "Without it.")):
             name = start(server.client, delivery({"planner": [ENTRY]}))
             [asked] = reached(server.client, name, "turn.permission_requested")
-            said = hansard("inbox", **there)
-            assert "permission" in said.stdout and "planner: execute: rm -rf build" in said.stdout
-            assert "hansard allow SESSION" in said.stderr
+            result = hansard("inbox", **there)
+            assert "permission" in result.stdout and "planner: execute: rm -rf build" in result.stdout
+            assert "hansard allow SESSION" in result.stderr
             wrong = hansard(command, name, f"{name}.t9.p9", **there)
             assert (wrong.returncode, "no such request" in wrong.stderr) == (4, True)
             done = hansard(command, name, asked["requestId"], "--remember", "--json", **there)

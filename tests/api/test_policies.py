@@ -20,8 +20,8 @@ BUDGET = {"maxIterations": 6, "maxMinutes": 45, "startedAt": 0, "iteration": 1, 
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     folder: Path = tmp_path_factory.mktemp("policies")
     app = create_app(Settings(database=f"sqlite:///{folder / 'log.db'}", budget_minute=0.5), work=False)
-    with TestClient(app, base_url="http://127.0.0.1") as found:
-        yield found
+    with TestClient(app, base_url="http://127.0.0.1") as result:
+        yield result
 
 
 def ask(client: TestClient, policy: str, body: object) -> Any:

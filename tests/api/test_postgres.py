@@ -27,21 +27,21 @@ settings = { argv = ["/bin/true", "{prompt}"] }
 
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
-    found = Cluster(require())
-    yield found
-    found.remove()
+    result = Cluster(require())
+    yield result
+    result.remove()
 
 
 @pytest.fixture
 def server(cluster: Cluster, tmp_path: Path) -> Iterator[Server]:
-    found = Server(tmp_path, database=cluster.url("postgres"), poll_seconds=0.05)
-    yield found
-    found.leave()
+    process = Server(tmp_path, database=cluster.url("postgres"), poll_seconds=0.05)
+    yield process
+    process.leave()
 
 
 def ready(server: Server) -> Json:
-    found: Json = server.client.get("/readyz").json()
-    return found
+    session: Json = server.client.get("/readyz").json()
+    return session
 
 
 def hansard(cluster: Cluster, folder: Path, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
@@ -66,9 +66,9 @@ def test_a_delivery_runs_and_every_node_is_listed(cluster: Cluster, server: Serv
         lambda: server.client.get(f"/api/sessions/{session_id}").json()["session"]["status"] == "success",
         what="the end of the delivery",
     )
-    found = until(lambda: ready(server) if ready(server).get("nodes") else None, what="the node")
-    assert (found["status"], found["store"]) == ("ready", "postgresql")
-    assert [(node["name"], node["role"]) for node in found["nodes"]] == [(found["node"], "server")]
+    result = until(lambda: ready(server) if ready(server).get("nodes") else None, what="the node")
+    assert (result["status"], result["store"]) == ("ready", "postgresql")
+    assert [(node["name"], node["role"]) for node in result["nodes"]] == [(result["node"], "server")]
     listed = hansard(cluster, tmp_path, "list")
     assert session_id in listed.stdout
     verified = hansard(cluster, tmp_path, "verify")
@@ -101,8 +101,8 @@ def test_a_restart_of_the_database_ends_nothing(cluster: Cluster, server: Server
     cluster.start()
     until(
         lambda: (
-            (found := server.client.get(f"/api/sessions/{session_id}")).status_code == 200
-            and found.json()["session"]["status"] == "success"
+            (session := server.client.get(f"/api/sessions/{session_id}")).status_code == 200
+            and session.json()["session"]["status"] == "success"
         ),
         what="the end of the delivery",
     )
@@ -124,8 +124,8 @@ def test_changes_without_notification_are_found_by_polling(
         for each in (two, one):
             until(
                 lambda each=each: (  # type: ignore[misc]
-                    (found := each.get(f"/api/sessions/{session_id}")).status_code == 200
-                    and found.json()["session"]["status"] == "success"
+                    (result := each.get(f"/api/sessions/{session_id}")).status_code == 200
+                    and result.json()["session"]["status"] == "success"
                 ),
                 what="the end of the delivery",
             )
@@ -137,9 +137,9 @@ def test_networked_agents_are_refused_next_to_an_open_database(
 ) -> None:
     team = tmp_path / "team.toml"
     team.write_text(COMMAND_AGENT)
-    found = hansard(cluster, tmp_path, command, HANSARD_TEAM=str(team), HANSARD_PORT="0")
-    assert (found.returncode, "lets this account in without a password" in found.stderr) == (5, True), found.stderr
-    assert "HANSARD_DATABASE_TRUSTED=1" in found.stderr
+    result = hansard(cluster, tmp_path, command, HANSARD_TEAM=str(team), HANSARD_PORT="0")
+    assert (result.returncode, "lets this account in without a password" in result.stderr) == (5, True), result.stderr
+    assert "HANSARD_DATABASE_TRUSTED=1" in result.stderr
 
 
 def test_a_database_with_a_password_is_not_open(cluster: Cluster) -> None:
@@ -154,8 +154,8 @@ def test_the_log_of_a_newer_version_is_refused_with_exit_code_1(cluster: Cluster
     assert hansard(cluster, tmp_path, "rebuild").returncode == 0
     cluster.sql("UPDATE hansard.log SET format = 99")
     for words in (["serve"], ["list"], ["verify"], ["export"]):
-        found = hansard(cluster, tmp_path, *words, HANSARD_PORT="0")
-        assert (found.returncode, "has format 99" in found.stderr) == (1, True), found
+        result = hansard(cluster, tmp_path, *words, HANSARD_PORT="0")
+        assert (result.returncode, "has format 99" in result.stderr) == (1, True), result
     assert cluster.sql("SELECT format, position FROM hansard.log") == [(99, 0)]
 
 
@@ -165,8 +165,8 @@ def test_doctor_looks_at_the_database(cluster: Cluster, tmp_path: Path) -> None:
     assert f"{USER}@" not in hansard(cluster, tmp_path, "doctor").stderr
     assert "lets this account in without a password" in hansard(cluster, tmp_path, "doctor").stdout
     cluster.stop()
-    found = hansard(cluster, tmp_path, "doctor")
-    assert (found.returncode, "does not answer" in found.stdout) == (1, True)
+    result = hansard(cluster, tmp_path, "doctor")
+    assert (result.returncode, "does not answer" in result.stdout) == (1, True)
 
 
 def test_a_log_moves_to_postgresql_and_back_and_repeats_its_first_answers(cluster: Cluster, tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ class Reader(threading.Thread):
                 last = self._done.is_set()
                 try:
                     while page := store.log(after=self.positions[-1] if self.positions else 0, limit=50):
-                        self.positions += [found.position for found in page]
+                        self.positions += [item.position for item in page]
                 except StoreError:
                     last = False
                 if last:
@@ -101,16 +101,16 @@ class Reader(threading.Thread):
 
 @pytest.fixture
 def net() -> Iterator[Network | None]:
-    with network() as found:
-        yield found
+    with network() as result:
+        yield result
 
 
 @pytest.fixture
 def cluster(net: Network | None) -> Iterator[Cluster]:
-    found = Cluster(require(), **({} if net is None else {"listen_addresses": net.address}))
-    found.ask_for_passwords(PASSWORD)
-    yield found
-    found.remove()
+    result = Cluster(require(), **({} if net is None else {"listen_addresses": net.address}))
+    result.ask_for_passwords(PASSWORD)
+    yield result
+    result.remove()
 
 
 class Team:
@@ -134,7 +134,7 @@ class Team:
     def _server(self, folder: Path, keys: Path, number: int) -> Server:
         host = self.machines[number].address if self.machines else "127.0.0.1"
         folder.mkdir()
-        found = Server(
+        server = Server(
             folder,
             within=self._within(number),
             database=self.url,
@@ -144,8 +144,8 @@ class Team:
             lease_seconds=3,
             poll_seconds=0.1,
         )
-        found.client.headers["Authorization"] = f"Bearer {KEY}"
-        return found
+        server.client.headers["Authorization"] = f"Bearer {KEY}"
+        return server
 
     def suffer(self, what: str) -> None:
         if what == "restarts":
@@ -185,8 +185,8 @@ def submit(servers: list[Server], chance: random.Random, key: str) -> Json:
         except httpx.HTTPError:
             return None
         assert answer.status_code in (202, 429, 503), answer.text
-        found: Json = answer.json()
-        return found if answer.status_code == 202 else None
+        body: Json = answer.json()
+        return body if answer.status_code == 202 else None
 
     return until(answered, what=f"an answer to {key}", seconds=LONG, pause=0.1)
 
@@ -245,9 +245,9 @@ def settled(store: Store) -> Iterator[tuple[str, str]]:
     """The ended turns, as often as the log records them."""
     position = 0
     while page := store.log(after=position, limit=PAGE):
-        for found in page:
-            if isinstance(found.event, Settled):
-                yield found.session_id, found.event.turn_id
+        for item in page:
+            if isinstance(item.event, Settled):
+                yield item.session_id, item.event.turn_id
         position = page[-1].position
 
 

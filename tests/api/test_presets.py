@@ -14,8 +14,8 @@ from tests.api.talks import decided, reached
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server whose budget minute lasts two seconds."""
-    with serving(tmp_path_factory.mktemp("presets"), budget_minute=2.0, worker_slots=32) as found:
-        yield found
+    with serving(tmp_path_factory.mktemp("presets"), budget_minute=2.0, worker_slots=32) as result:
+        yield result
 
 
 @pytest.fixture(scope="module")
@@ -33,18 +33,18 @@ def at_rest(client: httpx.Client, session_id: str) -> Json:
     """The session, once none of its turns is running."""
 
     def there() -> Json | None:
-        found = session(client, session_id)
-        busy = found["status"] in ("pending", "running", "active", "reviewing", "debating", "synthesizing")
-        return None if busy else found
+        view = session(client, session_id)
+        busy = view["status"] in ("pending", "running", "active", "reviewing", "debating", "synthesizing")
+        return None if busy else view
 
     return until(there, what=f"the rest of {session_id}")
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_comes_to_where_it_says(client: httpx.Client, started: dict[str, str], name: str) -> None:
-    found = at_rest(client, started[name])
-    assert (found["kind"], found["status"]) == (PRESETS[name].kind, PRESETS[name].rests)
-    assert found["labels"] == ["preset"] and found["title"].startswith("Preset: ")
+    session = at_rest(client, started[name])
+    assert (session["kind"], session["status"]) == (PRESETS[name].kind, PRESETS[name].rests)
+    assert session["labels"] == ["preset"] and session["title"].startswith("Preset: ")
 
 
 @pytest.mark.parametrize(
@@ -61,21 +61,21 @@ def test_a_preset_comes_to_where_it_says(client: httpx.Client, started: dict[str
 def test_the_deliveries_of_s4_end_as_they_are_named(
     client: httpx.Client, started: dict[str, str], name: str, status: str, iteration: int, reason: Any, verdicts: Any
 ) -> None:
-    found = at_rest(client, started[name])
-    told = [event["type"].removeprefix("delivery.review_") for event in events(client, found["id"])]
-    assert (found["status"], found["iteration"], found["budget"]["reason"]) == (status, iteration, reason)
-    assert [word for word in told if word in ("approved", "blocking_detected")] == verdicts
+    session = at_rest(client, started[name])
+    messages = [event["type"].removeprefix("delivery.review_") for event in events(client, session["id"])]
+    assert (session["status"], session["iteration"], session["budget"]["reason"]) == (status, iteration, reason)
+    assert [word for word in messages if word in ("approved", "blocking_detected")] == verdicts
 
 
 def test_the_validation_that_recovers_has_failed_once(client: httpx.Client, started: dict[str, str]) -> None:
-    found = at_rest(client, started["recovery"])
-    assert len(only(events(client, found["id"]), "delivery.validation_failed")) == 1
+    session = at_rest(client, started["recovery"])
+    assert len(only(events(client, session["id"]), "delivery.validation_failed")) == 1
 
 
 def test_the_legacy_field_is_the_limit_of_iterations(client: httpx.Client, started: dict[str, str]) -> None:
-    found = at_rest(client, started["legacy"])
+    session = at_rest(client, started["legacy"])
     assert "maxIterations" not in PRESETS["legacy"].body
-    assert (found["maxAttempts"], found["budget"]["maxIterations"]) == (2, 2)
+    assert (session["maxAttempts"], session["budget"]["maxIterations"]) == (2, 2)
 
 
 def test_a_checkpoint_is_continued_until_all_is_done(client: httpx.Client, started: dict[str, str]) -> None:
@@ -101,8 +101,8 @@ def test_a_checkpoint_is_reset(client: httpx.Client, started: dict[str, str]) ->
 def test_the_discussions_end_as_they_are_named(
     client: httpx.Client, started: dict[str, str], name: str, stop: str, rounds: list[str], choice: str
 ) -> None:
-    found = at_rest(client, started[name])
-    assert (found["stopReason"], [said["role"] for said in found["rounds"]]) == (stop, rounds)
-    assert found["strategy"] == PRESETS[name].body["strategy"]
-    decided(client, found["id"], choice)
-    assert session(client, found["id"])["decision"]["choice"] == choice
+    view = at_rest(client, started[name])
+    assert (view["stopReason"], [entry["role"] for entry in view["rounds"]]) == (stop, rounds)
+    assert view["strategy"] == PRESETS[name].body["strategy"]
+    decided(client, view["id"], choice)
+    assert session(client, view["id"])["decision"]["choice"] == choice

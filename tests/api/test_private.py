@@ -35,7 +35,7 @@ def test_a_log_that_was_opened_to_others_stays_so_and_is_named(tmp_path: Path) -
     path.chmod(0o640)
     open_store(f"sqlite:///{path}").close()
     assert rights(path) == 0o640
-    found = doctor.place(path)
-    assert (found.mark, found.found) == ("warn", f"{path} is readable by other users of this machine")
+    result = doctor.place(path)
+    assert (result.mark, result.found) == ("warn", f"{path} is readable by other users of this machine")
     path.chmod(0o600)
     assert doctor.place(path) == doctor.Finding("ok", "log", str(path))

@@ -27,8 +27,8 @@ PEOPLES = ["."] * len(BASE)
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    with inside(tmp_path_factory.mktemp("provenance")) as found:
-        yield found
+    with inside(tmp_path_factory.mktemp("provenance")) as result:
+        yield result
 
 
 @pytest.fixture
@@ -37,8 +37,8 @@ def place(client: httpx.Client, tmp_path: Path) -> Place:
 
 
 def test_every_line_of_a_delivery_is_claimed_and_no_other(place: Place) -> None:
-    found = place.deliver({"shop.py": WORK})
-    branch = found["result"]["branch"]
+    session = place.deliver({"shop.py": WORK})
+    branch = session["result"]["branch"]
     assert place.claimed("shop.py", branch) == [*PEOPLES, *OURS]
     assert place.claimed("shop.py") == PEOPLES
     place.git("merge", "--quiet", branch)
@@ -73,8 +73,8 @@ def test_a_persons_brace_in_an_amended_commit_is_not_claimed(place: Place) -> No
 
 
 def test_lines_are_found_again_after_a_squash_without_trailers(place: Place) -> None:
-    found = place.deliver({"shop.py": WORK})
-    place.git("merge", "--squash", found["result"]["branch"])
+    session = place.deliver({"shop.py": WORK})
+    place.git("merge", "--squash", session["result"]["branch"])
     place.commit({"readme.md": ["# Shop", "Mine, too."]}, message="All in one")
     assert place.claimed("shop.py") == [*PEOPLES, *OURS]
     assert place.claimed("readme.md") == [".", "."]
@@ -95,11 +95,11 @@ def test_moved_and_reindented_lines_stay_the_agents(place: Place) -> None:
 
 
 def test_a_rebase_and_a_cherry_pick_keep_the_claims(place: Place) -> None:
-    found = place.deliver({"shop.py": WORK})
+    session = place.deliver({"shop.py": WORK})
     place.commit({"readme.md": ["# Shop", "More."]}, message="Meanwhile")
-    place.git("cherry-pick", "--no-commit", found["result"]["head"])
+    place.git("cherry-pick", "--no-commit", session["result"]["head"])
     place.git("commit", "--quiet", "-m", "Picked")
-    place.git("branch", "--quiet", "-D", found["result"]["branch"])
+    place.git("branch", "--quiet", "-D", session["result"]["branch"])
     assert place.claimed("shop.py") == [*PEOPLES, *OURS]
 
 
@@ -141,8 +141,8 @@ def test_a_persons_line_that_they_restore_is_theirs_though_an_agent_restored_it_
     """The agent's result is never merged."""
     place.commit({"shop.py": RIGHT}, message="All in cents")
     place.commit({"shop.py": WRONG}, message="Break it")
-    found = place.deliver({"shop.py": RIGHT})
-    assert place.claimed("shop.py", found["result"]["branch"]) == [".", RIGHT[1], *PEOPLES[2:]]
+    session = place.deliver({"shop.py": RIGHT})
+    assert place.claimed("shop.py", session["result"]["branch"]) == [".", RIGHT[1], *PEOPLES[2:]]
     if restored == "revert":
         place.git("revert", "--no-edit", "HEAD")
     else:
@@ -153,9 +153,9 @@ def test_a_persons_line_that_they_restore_is_theirs_though_an_agent_restored_it_
 def test_a_line_that_an_agent_restores_is_the_agents_where_the_commit_names_the_turn(place: Place) -> None:
     place.commit({"shop.py": RIGHT}, message="All in cents")
     place.commit({"shop.py": WRONG}, message="Break it")
-    found = place.deliver({"shop.py": RIGHT})
-    trailers = place.git("log", "-1", "--format=%(trailers:only,unfold)", found["result"]["branch"])
-    place.git("merge", "--quiet", "--squash", found["result"]["branch"])
+    session = place.deliver({"shop.py": RIGHT})
+    trailers = place.git("log", "-1", "--format=%(trailers:only,unfold)", session["result"]["branch"])
+    place.git("merge", "--quiet", "--squash", session["result"]["branch"])
     place.commit({}, message=f"Restore it\n\n{trailers}")
     assert place.claimed("shop.py") == [".", RIGHT[1], *PEOPLES[2:]]
 
@@ -163,8 +163,8 @@ def test_a_line_that_an_agent_restores_is_the_agents_where_the_commit_names_the_
 def test_lines_that_say_little_are_found_at_their_place(place: Place) -> None:
     """A file of imports alone, and imports between a person's lines; not those that the person adds elsewhere."""
     imports = ["from shop import total", "from shop import first"]
-    found = place.deliver({"__init__.py": imports, "shop.py": ["import sys", *BASE, *OURS]})
-    place.git("merge", "--squash", found["result"]["branch"])
+    session = place.deliver({"__init__.py": imports, "shop.py": ["import sys", *BASE, *OURS]})
+    place.git("merge", "--squash", session["result"]["branch"])
     place.commit({"mine.py": [*imports, "import sys"]}, message="All in one")
     assert place.claimed("__init__.py") == imports
     assert place.claimed("shop.py") == ["import sys", *PEOPLES, *OURS]
@@ -214,7 +214,7 @@ def test_each_line_names_the_finding_that_demanded_it(place: Place) -> None:
     passed = json.dumps({"blockingIssues": [], "nonBlockingIssues": [], "score": 90, "fixPlan": []})
     early = [*BASE, "", "def average_price(prices):", "    return total(prices) / len(prices)"]
     second = {"shop.py": WORK, "readme.md": ["# Shop", "Averages, too."], "other.txt": ["by the way"]}
-    found = place.merged({"shop.py": early}, second, reviews=[blocked, passed])
+    result = place.merged({"shop.py": early}, second, reviews=[blocked, passed])
     shop = {line["text"].strip(): line for line in place.blame("shop.py")}
     assert shop["def average_price(prices):"]["demandedBy"] is None
     assert shop["def average_price(prices):"]["iteration"] == 1
@@ -222,8 +222,8 @@ def test_each_line_names_the_finding_that_demanded_it(place: Place) -> None:
     assert shop["if not prices:"]["iteration"] == 2
     assert place.blame("readme.md")[1]["demandedBy"]["title"] == "Docs are missing"
     assert place.blame("other.txt")[0]["demandedBy"] is None
-    told = events(place.client, found["id"])
-    types = dict(zip(itertools.count(1), (event["type"] for event in told), strict=False))
+    history = events(place.client, result["id"])
+    types = dict(zip(itertools.count(1), (event["type"] for event in history), strict=False))
     line = shop["if not prices:"]
     assert types[line["demandedBy"]["version"]] == "delivery.review_blocking_detected"
     assert types[line["validatedBy"]] == "delivery.tests_passed"
@@ -231,16 +231,16 @@ def test_each_line_names_the_finding_that_demanded_it(place: Place) -> None:
 
 
 def test_work_reused_by_a_fork_stays_with_the_source(place: Place) -> None:
-    found = place.deliver({"shop.py": WORK})
-    answer = place.client.post(f"/api/sessions/{found['id']}/fork", json={"atVersion": 3})
+    session = place.deliver({"shop.py": WORK})
+    answer = place.client.post(f"/api/sessions/{session['id']}/fork", json={"atVersion": 3})
     forked = ended(place.client, answer.json()["sessionId"])
-    assert forked["status"] == "success" and forked["result"]["branch"] != found["result"]["branch"]
+    assert forked["status"] == "success" and forked["result"]["branch"] != session["result"]["branch"]
     branch = forked["result"]["branch"]
-    assert {line["session"] for line in place.blame("shop.py", branch)} == {None, found["id"]}
+    assert {line["session"] for line in place.blame("shop.py", branch)} == {None, session["id"]}
     place.git("merge", "--quiet", "--squash", branch)
     place.commit({}, message="All in one")
     assert place.claimed("shop.py") == [*PEOPLES, *OURS]
-    assert {line["session"] for line in place.blame("shop.py")} == {None, found["id"]}
+    assert {line["session"] for line in place.blame("shop.py")} == {None, session["id"]}
 
 
 def test_other_revisions_are_refused_by_name(place: Place) -> None:
@@ -256,8 +256,8 @@ def test_a_block_that_an_agent_moves_stays_the_persons_with_its_faint_lines(plac
     place.commit({"shop.js": [*block, "", "const rate_of_today = 0.19;"]})
     written = ["function theirs(prices) {", "  return prices[1];", "}"]
     place.merged({"shop.js": ["const rate_of_today = 0.19;", "", *written, "", *block]})
-    found = place.claimed("shop.js")
-    assert [line for line in found[-len(block) :] if line != "."] == []
-    assert "function theirs(prices) {" in found and "  return prices[1];" in found
+    result = place.claimed("shop.js")
+    assert [line for line in result[-len(block) :] if line != "."] == []
+    assert "function theirs(prices) {" in result and "  return prices[1];" in result
     place.commit({"other.txt": ["x"]}, "--amend", "--message=Mine")
     assert [line for line in place.claimed("shop.js")[-len(block) :] if line != "."] == []

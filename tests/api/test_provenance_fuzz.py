@@ -13,8 +13,8 @@ from tests.api.server import inside
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    with inside(tmp_path_factory.mktemp("rewriting")) as found:
-        yield found
+    with inside(tmp_path_factory.mktemp("rewriting")) as result:
+        yield result
 
 
 def rewritten(found: Rewriter, steps: int, *, deliveries: int, looks: int) -> tuple[Score, Score]:
@@ -34,9 +34,9 @@ def summary(found: Rewriter, *scores: Score) -> str:
 
 
 def _rewrite(folder: Path, client: httpx.Client, seed: str, word: Callable[[int], str], steps: int) -> None:
-    found = rewriter(folder / "shop", client, seed, word)
-    fresh, later = rewritten(found, steps, deliveries=max(60, steps // 100), looks=max(20, steps // 200))
-    words = f"seed {seed}: {summary(found, fresh, later)}"
+    result = rewriter(folder / "shop", client, seed, word)
+    fresh, later = rewritten(result, steps, deliveries=max(60, steps // 100), looks=max(20, steps // 200))
+    words = f"seed {seed}: {summary(result, fresh, later)}"
     assert fresh.false == later.false == 0, words
     assert fresh.lines and fresh.right == fresh.lines, words
     assert later.restored, words

@@ -27,8 +27,8 @@ CHECK = [sys.executable, "-B", "suite.py"]
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("git")) as found:
-        yield found
+    with serving(tmp_path_factory.mktemp("git")) as result:
+        yield result
 
 
 def git(folder: Path, *words: str) -> str:
@@ -79,8 +79,8 @@ def checkout(folder: Path) -> dict[str, Any]:
 
 def mend(workspace: Path, *texts: str, **fields: Any) -> Json:
     """The body of a delivery whose developer writes these versions of the file, one per iteration."""
-    said = [{"text": "Done.", "files": {"shop.py": text}} for text in texts]
-    return delivery({"dev": said}, workspace=str(workspace), validationCommands=[CHECK], **fields)
+    answers = [{"text": "Done.", "files": {"shop.py": text}} for text in texts]
+    return delivery({"dev": answers}, workspace=str(workspace), validationCommands=[CHECK], **fields)
 
 
 def artifact(server: Server, found: Json, phase: str) -> Json:
@@ -93,17 +93,17 @@ def artifact(server: Server, found: Json, phase: str) -> Json:
 def test_the_owners_checkout_stays_as_it_is_and_a_branch_holds_the_work(server: Server, repository: Path) -> None:
     """The first version fails the project's own test, the second passes it."""
     before = checkout(repository)
-    found = ended(server.client, start(server.client, mend(repository, BROKEN + "# hm\n", MENDED)))
-    assert (found["status"], found["iteration"]) == ("success", 2)
+    session = ended(server.client, start(server.client, mend(repository, BROKEN + "# hm\n", MENDED)))
+    assert (session["status"], session["iteration"]) == ("success", 2)
     assert checkout(repository) == before
     assert not (repository / "hooks-ran").exists()
-    branch = f"hansard/{found['id']}"
+    branch = f"hansard/{session['id']}"
     assert git(repository, "branch", "--list", "--format=%(refname:short)").splitlines() == [branch, "main"]
     assert git(repository, "show", f"{branch}:shop.py") + "\n" == MENDED
     assert git(repository, "show", f"{branch}:notes.txt") == "a", "uncommitted changes are not taken along"
     assert git(repository, "diff", "--name-only", "main", branch) == "shop.py"
     assert git(repository, "merge-base", "main", branch) == before["main"]
-    [published] = only(events(server.client, found["id"]), "delivery.branch_published")
+    [published] = only(events(server.client, session["id"]), "delivery.branch_published")
     assert (published["branch"], published["commit"]) == (branch, git(repository, "rev-parse", branch))
     assert git(repository, "fsck", "--strict", "--no-dangling") == ""
 
@@ -113,16 +113,16 @@ def test_the_patch_applies_to_where_it_began(server: Server, repository: Path, t
     files = {"shop.py": MENDED, "docs/deep/안내.md": "# 안내\n", "no newline": "x", "crlf.txt": "a\r\nb\r\n"}
     body = mend(repository, MENDED) | delivery({"dev": [{"text": "Done.", "files": files}]})
     body |= {"workspace": str(repository), "validationCommands": [CHECK]}
-    found = ended(server.client, start(server.client, body))
-    assert found["status"] == "success"
-    patch = artifact(server, found, "packaging")
+    session = ended(server.client, start(server.client, body))
+    assert session["status"] == "success"
+    patch = artifact(server, session, "packaging")
     assert patch["mediaType"] == "text/x-diff"
     clone = tmp_path / "clone"
     git(tmp_path, "clone", "--quiet", "--no-hardlinks", "--branch", "main", str(repository), str(clone))
     (tmp_path / "work.patch").write_bytes(patch["content"].encode())
     git(clone, "apply", "--index", str(tmp_path / "work.patch"))
     tree = git(clone, "write-tree")
-    assert tree == git(repository, "rev-parse", f"hansard/{found['id']}^{{tree}}")
+    assert tree == git(repository, "rev-parse", f"hansard/{session['id']}^{{tree}}")
     assert (clone / "docs" / "deep" / "안내.md").read_text() == "# 안내\n"
     assert (clone / "crlf.txt").read_bytes() == b"a\r\nb\r\n"
 
@@ -133,14 +133,14 @@ def test_validation_sees_the_commit_without_uncommitted_changes(
     script = "import os; assert sorted(os.listdir('.')) == ['.git', '.gitignore', 'notes.txt', 'shop.py', 'suite.py']"
     look = [sys.executable, "-c", f"{script}; assert open('notes.txt').read() == 'a\\n'"]
     body = delivery(workspace=str(repository), validationCommands=[look])
-    found = ended(server.client, start(server.client, body))
-    assert found["status"] == "success"
+    session = ended(server.client, start(server.client, body))
+    assert session["status"] == "success"
 
 
 def test_work_that_fails_leaves_no_branch(server: Server, repository: Path) -> None:
     before = checkout(repository)
-    found = ended(server.client, start(server.client, mend(repository, BROKEN, maxIterations=1)))
-    assert found["budget"]["reason"] == "iterations"
+    session = ended(server.client, start(server.client, mend(repository, BROKEN, maxIterations=1)))
+    assert session["budget"]["reason"] == "iterations"
     assert checkout(repository) == before
     assert git(repository, "branch", "--list", "hansard/*") == ""
 
@@ -160,10 +160,10 @@ def test_a_folder_inside_of_a_repository_is_where_the_work_is_done(server: Serve
     git(repository, "add", "packages")
     git(repository, "-c", "core.hooksPath=/dev/null", "commit", "--quiet", "-m", "Packages", "--", "packages")
     before = checkout(repository)
-    found = ended(server.client, start(server.client, mend(repository / "packages" / "shop", MENDED)))
-    assert found["status"] == "success"
+    session = ended(server.client, start(server.client, mend(repository / "packages" / "shop", MENDED)))
+    assert session["status"] == "success"
     assert checkout(repository) == before
-    assert git(repository, "diff", "--name-only", "main", f"hansard/{found['id']}") == "packages/shop/shop.py"
+    assert git(repository, "diff", "--name-only", "main", f"hansard/{session['id']}") == "packages/shop/shop.py"
 
 
 def test_a_repository_without_a_commit_is_worked_on_too(server: Server, tmp_path: Path) -> None:
@@ -171,20 +171,20 @@ def test_a_repository_without_a_commit_is_worked_on_too(server: Server, tmp_path
     folder.mkdir()
     git(folder, "init", "--quiet", "--initial-branch=main")
     body = delivery({"dev": [{"text": "Done.", "files": {"a.txt": "a\n"}}]}, workspace=str(folder))
-    found = ended(server.client, start(server.client, body))
-    assert found["status"] == "success"
+    session = ended(server.client, start(server.client, body))
+    assert session["status"] == "success"
     assert [path.name for path in folder.iterdir()] == [".git"]
-    assert git(folder, "show", f"hansard/{found['id']}:a.txt") == "a"
+    assert git(folder, "show", f"hansard/{session['id']}:a.txt") == "a"
 
 
 def test_a_folder_without_git_is_worked_in_as_it_is(server: Server, tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text(BROKEN)
     (tmp_path / "suite.py").write_text(SUITE)
-    found = ended(server.client, start(server.client, mend(tmp_path, BROKEN + "# hm\n", MENDED)))
-    assert (found["status"], found["iteration"]) == ("success", 2)
+    session = ended(server.client, start(server.client, mend(tmp_path, BROKEN + "# hm\n", MENDED)))
+    assert (session["status"], session["iteration"]) == ("success", 2)
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"shop.py": MENDED, "suite.py": SUITE}
-    assert "packaging" not in found["artifactRefs"]
-    assert "+    return sum(prices)\n" in artifact(server, found, "implementation")["patch"]
+    assert "packaging" not in session["artifactRefs"]
+    assert "+    return sum(prices)\n" in artifact(server, session, "implementation")["patch"]
 
 
 def test_a_deliverys_own_folder_is_no_git_of_the_owner(server: Server) -> None:

@@ -47,8 +47,8 @@ def redact(server: Server, digest: str) -> Any:
 
 def quoting(server: Server) -> list[str]:
     """The server's files that contain the secret, except the scenario sent by this test."""
-    found = [path for path in server.folder.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
-    return [path.name for path in found]
+    results = [path for path in server.folder.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+    return [path.name for path in results]
 
 
 def test_a_redacted_text_is_gone_and_the_log_verifies_and_names_it(server: Server) -> None:
@@ -57,11 +57,11 @@ def test_a_redacted_text_is_gone_and_the_log_verifies_and_names_it(server: Serve
     assert "hansard.db" in quoting(server) or "hansard.db-wal" in quoting(server)
     for each in {digest, *mentions(server, session_id), *scenario}:
         assert redact(server, each).status_code == 200
-    code, said = hansard(server, "verify")
-    assert (code, "A key was printed." in said, digest in said) == (0, True, True), said
-    assert "person:" in said
-    found = json.loads(hansard(server, "verify", "--json")[1])
-    assert (found["sound"], digest in [text["digest"] for text in found["redacted"]]) == (True, True)
+    code, result = hansard(server, "verify")
+    assert (code, "A key was printed." in result, digest in result) == (0, True, True), result
+    assert "person:" in result
+    body = json.loads(hansard(server, "verify", "--json")[1])
+    assert (body["sound"], digest in [text["digest"] for text in body["redacted"]]) == (True, True)
     assert only(events(server.client, session_id), "session.text_redacted")[0]["reason"] == "A key was printed."
     turn = f"/api/sessions/{session_id}/turns"
     [planner] = [each for each in server.client.get(turn).json()["items"] if each["role"] == "planner"]
@@ -77,12 +77,12 @@ SESSION_STARTED = "delivery.session_started"
 
 def mentions(server: Server, session_id: str) -> set[str]:
     """The digests of all long texts whose beginning or whole holds the secret."""
-    found: set[str] = set()
+    texts: set[str] = set()
 
     def walk(value: object) -> None:
         if isinstance(value, dict):
             if isinstance(value.get("digest"), str) and "head" in value:
-                found.add(value["digest"])
+                texts.add(value["digest"])
             for part in value.values():
                 walk(part)
         elif isinstance(value, list):
@@ -90,7 +90,7 @@ def mentions(server: Server, session_id: str) -> set[str]:
                 walk(part)
 
     walk(events(server.client, session_id))
-    return found
+    return texts
 
 
 def test_redaction_needs_a_known_digest_and_an_admin(server: Server) -> None:
@@ -116,8 +116,8 @@ def test_a_change_that_no_redaction_names_is_still_found(server: Server) -> None
         forged = state.replace(b"[redacted]", b"[forged!!]")
         log.execute("UPDATE events SET state = ? WHERE position = ?", (forged, position))
     log.close()
-    code, said = hansard(server, "verify")
-    assert (code, "has been changed" in said) == (8, True)
+    code, result = hansard(server, "verify")
+    assert (code, "has been changed" in result) == (8, True)
 
 
 def test_the_command_line_redacts_in_the_log_directly(server: Server, tmp_path: Path) -> None:
@@ -129,6 +129,6 @@ def test_the_command_line_redacts_in_the_log_directly(server: Server, tmp_path: 
     (tmp_path / "log.jsonl").write_text(hansard(server, "export")[1])
     copy = ["--database", str(tmp_path / "copy.db")]
     assert hansard(server, "import", str(tmp_path / "log.jsonl"), *copy)[0] == 0
-    code, said = hansard(server, "verify", *copy)
-    assert (code, "It leaked." in said) == (0, True), said
+    code, result = hansard(server, "verify", *copy)
+    assert (code, "It leaked." in result) == (0, True), result
     server.start()

@@ -217,8 +217,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         scene.made(stage, scene.id)
     stage.store.close()
     app = create_app(Settings(database=f"sqlite:///{folder / 'log.db'}"), work=False)
-    with TestClient(app, base_url="http://127.0.0.1") as found:
-        yield found
+    with TestClient(app, base_url="http://127.0.0.1") as result:
+        yield result
 
 
 def knock(client: httpx.Client, scene: Scene, endpoint: str, **headers: str) -> httpx.Response:
@@ -256,14 +256,14 @@ def test_refusal_names_state_and_allowed_commands(
 ) -> None:
     before = client.get(f"/api/sessions/{scene.id}").content
     answer = knock(client, scene, endpoint)
-    found = answer.json()
-    assert (answer.status_code, found["allowed"]) == (409, list(scene.open))
+    body = answer.json()
+    assert (answer.status_code, body["allowed"]) == (409, list(scene.open))
     kind = scene.id.partition("-")[0]
     article = "An" if kind == "orchestration" else "A"
-    assert f"{article} {kind} in the state {scene.told} " in found["detail"]
+    assert f"{article} {kind} in the state {scene.told} " in body["detail"]
     allowed = f"Allowed now: {', '.join(scene.open)}." if scene.open else "Nothing is allowed now."
-    assert found["detail"].endswith(f" {allowed}")
-    assert CAMEL.search(found["detail"]) is None
+    assert body["detail"].endswith(f" {allowed}")
+    assert CAMEL.search(body["detail"]) is None
     assert client.get(f"/api/sessions/{scene.id}").content == before
 
 
@@ -287,29 +287,29 @@ def test_refusal_names_state_and_allowed_commands(
 def test_refusal_uses_the_verb_of_the_endpoint(
     client: TestClient, scene: str, endpoint: str, sentence: str
 ) -> None:
-    found = next(known for known in SCENES if known.id == scene)
-    assert f" {sentence} " in knock(client, found, endpoint).json()["detail"]
+    result = next(case for case in SCENES if case.id == scene)
+    assert f" {sentence} " in knock(client, result, endpoint).json()["detail"]
 
 
 @pytest.mark.parametrize("end", ["done", "reset"])
 def test_nothing_to_reset_appears_only_for_resets(client: TestClient, end: str) -> None:
-    scene = next(known for known in SCENES if known.id == f"orchestration-{end}")
-    told = f"An orchestration in the state {end} cannot be"
-    assert knock(client, scene, "cancel").json()["detail"] == f"{told} cancelled. Nothing is allowed now."
+    scene = next(case for case in SCENES if case.id == f"orchestration-{end}")
+    text = f"An orchestration in the state {end} cannot be"
+    assert knock(client, scene, "cancel").json()["detail"] == f"{text} cancelled. Nothing is allowed now."
     nothing = "리셋할 worklog가 없습니다. (There is nothing to reset.)"
-    assert knock(client, scene, "reset").json()["detail"] == f"{nothing} {told} reset. Nothing is allowed now."
+    assert knock(client, scene, "reset").json()["detail"] == f"{nothing} {text} reset. Nothing is allowed now."
 
 
 @pytest.mark.parametrize("scene", ["delivery-undecided", "orchestration-undecided", "review-decided"])
 def test_refusal_under_a_key_is_repeated_byte_for_byte(client: TestClient, scene: str) -> None:
-    found = next(known for known in SCENES if known.id == scene)
-    first, again = (knock(client, found, "continue", **{"Idempotency-Key": scene}) for _ in range(2))
+    result = next(case for case in SCENES if case.id == scene)
+    first, again = (knock(client, result, "continue", **{"Idempotency-Key": scene}) for _ in range(2))
     assert "Idempotency-Replayed" not in first.headers
     assert (first.status_code, again.content, again.headers["Idempotency-Replayed"]) == (409, first.content, "true")
 
 
 def test_parent_that_moved_on_is_reported_first(client: TestClient) -> None:
-    scene = next(known for known in SCENES if known.id == "delivery-undecided")
+    scene = next(case for case in SCENES if case.id == "delivery-undecided")
     assert knock(client, scene, "reset", **{"If-Match": '"1"'}).status_code == 412
 
 

@@ -27,29 +27,29 @@ STUMBLES = {"planner": [{"error": "lost_conversation"}, "A plan."]}
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """A delivery, a review that a person overruled, and a debate that waits."""
-    with inside(tmp_path_factory.mktemp("reports")) as found:
-        ended(found, start(found, delivery(labels=["demo"], replies=STUMBLES)))
-        waiting = talks.waits(found, talks.review(maxRounds=1, title="=1+1"))
-        talks.decided(found, waiting["id"], "apply_fix")
-        talks.waits(found, talks.debate(labels=["demo"]))
-        yield found
+    with inside(tmp_path_factory.mktemp("reports")) as result:
+        ended(result, start(result, delivery(labels=["demo"], replies=STUMBLES)))
+        waiting = talks.waits(result, talks.review(maxRounds=1, title="=1+1"))
+        talks.decided(result, waiting["id"], "apply_fix")
+        talks.waits(result, talks.debate(labels=["demo"]))
+        yield result
 
 
 def report(client: TestClient, name: str, **query: object) -> Json:
     answer = client.get(f"/api/reports/{name}", params={key: str(value) for key, value in query.items()})
     assert answer.status_code == 200, answer.text
-    found: Json = answer.json()
-    return found
+    body: Json = answer.json()
+    return body
 
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_every_report_looks_as_described(client: TestClient, name: str) -> None:
-    found = report(client, name)
-    ReportAnswer.model_validate(found)
-    assert set(found) == {"name", "asOf", "filters", "rows", "totals"}
-    assert found["asOf"] == client.get("/readyz").json()["head"]
-    assert found["rows"], "there is something to tell"
-    assert report(client, name) == found
+    result = report(client, name)
+    ReportAnswer.model_validate(result)
+    assert set(result) == {"name", "asOf", "filters", "rows", "totals"}
+    assert result["asOf"] == client.get("/readyz").json()["head"]
+    assert result["rows"], "there is something to tell"
+    assert report(client, name) == result
 
 
 def test_the_pages_of_a_report_are_its_rows(tmp_path: Path) -> None:
@@ -88,10 +88,10 @@ def test_filters_narrow_it(client: TestClient) -> None:
 
 
 def test_a_date_as_end_means_the_end_of_that_day(client: TestClient) -> None:
-    found = report(client, "summary", **{"from": "2026-11-20", "to": DAY})["filters"]
-    assert (found["from"], found["to"]) == ("2026-11-20T00:00:00.000Z", "2026-11-22T00:00:00.000Z")
-    found = report(client, "summary", **{"from": "2026-11-20T09:00:00+09:00", "to": f"{DAY}T00:00:00Z"})["filters"]
-    assert (found["from"], found["to"]) == ("2026-11-20T00:00:00.000Z", "2026-11-21T00:00:00.000Z")
+    result = report(client, "summary", **{"from": "2026-11-20", "to": DAY})["filters"]
+    assert (result["from"], result["to"]) == ("2026-11-20T00:00:00.000Z", "2026-11-22T00:00:00.000Z")
+    result = report(client, "summary", **{"from": "2026-11-20T09:00:00+09:00", "to": f"{DAY}T00:00:00Z"})["filters"]
+    assert (result["from"], result["to"]) == ("2026-11-20T00:00:00.000Z", "2026-11-21T00:00:00.000Z")
 
 
 @pytest.mark.parametrize(
@@ -164,16 +164,16 @@ def lab(client: TestClient, **body: Any) -> Json:
     answer = client.post("/api/policies/lab", json=body)
     assert answer.status_code == 200, answer.text
     LabAnswer.model_validate_json(answer.content)
-    found: Json = answer.json()
-    return found
+    data: Json = answer.json()
+    return data
 
 
 def test_recorded_discussions_are_judged_by_other_profiles_and_nothing_is_written(client: TestClient) -> None:
     head = client.get("/readyz").json()["head"]
-    found = lab(client, profiles=["seed", {"agreement": 0.0, "stability": 0.0}, {"stall": 0.0}])
-    assert [tried["name"] for tried in found["profiles"]] == ["seed@1", "custom@1", "custom@1#2"]
-    assert [item["kind"] for item in found["items"]] == ["debate", "review"], "newest first"
-    review = found["items"][1]
+    result = lab(client, profiles=["seed", {"agreement": 0.0, "stability": 0.0}, {"stall": 0.0}])
+    assert [tried["name"] for tried in result["profiles"]] == ["seed@1", "custom@1", "custom@1#2"]
+    assert [item["kind"] for item in result["items"]] == ["debate", "review"], "newest first"
+    review = result["items"][1]
     assert review["recorded"] == {
         "profile": "seed@1",
         "rounds": 1,
@@ -189,9 +189,9 @@ def test_recorded_discussions_are_judged_by_other_profiles_and_nothing_is_writte
         "suggestion": "skip",
         "overruled": True,
     }
-    assert [tally["discussions"] for tally in found["totals"]] == [2, 2, 2]
-    assert found["totals"][0]["same"] == 2
-    assert (found["leftOut"], client.get("/readyz").json()["head"]) == (0, head)
+    assert [tally["discussions"] for tally in result["totals"]] == [2, 2, 2]
+    assert result["totals"][0]["same"] == 2
+    assert (result["leftOut"], client.get("/readyz").json()["head"]) == (0, head)
 
 
 def test_the_lab_takes_sessions_or_a_query(client: TestClient) -> None:
@@ -242,8 +242,8 @@ def test_lab_counts_sessions_left_out_for_size(
     whole = lab(client, profiles=["seed"])
     monkeypatch.setattr("api.routes.policies.lab.MOST_CHARACTERS", 0)
     assert len(whole["items"]) == 2
-    found = lab(client, profiles=["seed"])
-    assert (found["items"], found["leftOut"]) == ([], 2)
+    result = lab(client, profiles=["seed"])
+    assert (result["items"], result["leftOut"]) == ([], 2)
 
 
 def test_a_report_knows_every_kind(client: TestClient) -> None:
@@ -267,9 +267,9 @@ def test_costs_are_grouped_by_the_model_of_the_agent(tmp_path: Path) -> None:
     with inside(tmp_path) as client:
         session_id = start(client, delivery({"planner": [planner]}))
         ended(client, session_id)
-        found = report(client, "costs")
-        assert [(row["agent"], row["tokens"]) for row in found["rows"] if row["model"] == "large-1"] == [("planner", 5)]
-        by_model = {row["model"]: (row["turns"], row["costMicros"]) for row in found["totals"]["byModel"]}
+        result = report(client, "costs")
+        assert [(row["agent"], row["tokens"]) for row in result["rows"] if row["model"] == "large-1"] == [("planner", 5)]
+        by_model = {row["model"]: (row["turns"], row["costMicros"]) for row in result["totals"]["byModel"]}
         assert by_model == {None: (4, None), "large-1": (1, 2)}
         [answered] = [e["data"] for e in events(client, session_id) if e["data"].get("model")]
         assert (answered["agent"], answered["model"]) == ("planner", "large-1")
@@ -279,8 +279,8 @@ def test_costs_are_grouped_by_the_model_of_the_agent(tmp_path: Path) -> None:
 def test_costs_fall_back_to_the_model_of_the_team_file(tmp_path: Path) -> None:
     roles = ("planner", "architect", "designer", "dev", "reviewer")
     one = [f'[[agents]]\nname = "{role}"\nroles = "{role}"\nadapter = "scripted"\nmodel = "small-2"' for role in roles]
-    told = '\n[agents.settings.scenario.replies]\nreviewer = [{text = "{}", usage = {model = "large-1"}}]'
-    (tmp_path / "team.toml").write_text("\n".join(one) + told)
+    text = '\n[agents.settings.scenario.replies]\nreviewer = [{text = "{}", usage = {model = "large-1"}}]'
+    (tmp_path / "team.toml").write_text("\n".join(one) + text)
     body = {name: value for name, value in delivery().items() if name != "scenario"}
     with inside(tmp_path, team=tmp_path / "team.toml") as client:
         ended(client, start(client, body))

@@ -16,8 +16,8 @@ WROTE: Json = {"text": "Wrote the docs of the API.\n\nMore words.", "files": {"d
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("results")) as found:
-        yield found
+    with serving(tmp_path_factory.mktemp("results")) as result:
+        yield result
 
 
 def here(repository: Path) -> Json:
@@ -28,8 +28,8 @@ def published(server: Server, session_id: str) -> Json:
     """The session, once its branch exists."""
 
     def done() -> Json | None:
-        found = session(server.client, session_id)
-        return found if found["result"] and found["result"]["branch"] else None
+        view = session(server.client, session_id)
+        return view if view["result"] and view["result"]["branch"] else None
 
     return until(done, what=f"the branch of {session_id}")
 
@@ -43,17 +43,17 @@ def docs_run(repository: Path, **fields: object) -> Json:
 def test_delivery_names_its_base_and_its_changes(server: Server, repository: Path) -> None:
     files = {"shop.py": MENDED, "extra.txt": "a\nb\n"}
     body = delivery({"dev": [{"text": "Fixed the sum of the prices.", "files": files}]}, filePaths=["shop.py"])
-    found = ended(
+    session = ended(
         server.client, start(server.client, body | {"workspace": str(repository), "validationCommands": [CHECK]})
     )
-    assert found["status"] == "success"
-    [base] = only(events(server.client, found["id"]), "session.workspace_prepared")
+    assert session["status"] == "success"
+    [base] = only(events(server.client, session["id"]), "session.workspace_prepared")
     main = git(repository, "rev-parse", "main")
     assert (base["repository"], base["baseBranch"], base["baseCommit"]) == (str(repository), "main", main)
     assert base["dirty"] is True
-    result = found["result"]
+    result = session["result"]
     assert result["base"] == {"branch": "main", "commit": main}
-    assert result["branch"] == f"hansard/{found['id']}"
+    assert result["branch"] == f"hansard/{session['id']}"
     assert result["commits"] == git(repository, "rev-list", "--reverse", f"main..{result['branch']}").split()
     assert result["head"] == result["commits"][-1]
     assert result["files"] == [
@@ -64,45 +64,45 @@ def test_delivery_names_its_base_and_its_changes(server: Server, repository: Pat
 
 def test_commit_names_the_work_and_its_author(server: Server, repository: Path) -> None:
     body = delivery({"dev": [{"text": "## Fixed the sum of the prices.\n\nWords.", "files": {"shop.py": MENDED}}]})
-    found = ended(
+    session = ended(
         server.client, start(server.client, body | {"workspace": str(repository), "validationCommands": [CHECK]})
     )
     form = "%s%n%an <%ae>%n%(trailers:unfold,only)"
     subject, author, *trailers = git(
-        repository, "log", "-1", f"--format={form}", found["result"]["branch"]
+        repository, "log", "-1", f"--format={form}", session["result"]["branch"]
     ).splitlines()
     assert subject == "Fixed the sum of the prices."
     assert author.endswith("@hansard.invalid>") and " via Hansard <" in author
     names = dict(line.split(": ", 1) for line in trailers)
-    assert names["Hansard-Session"] == found["id"]
-    assert names["Hansard-Turn"].startswith(f"{found['id']}.t")
+    assert names["Hansard-Session"] == session["id"]
+    assert names["Hansard-Turn"].startswith(f"{session['id']}.t")
     assert names["Hansard-Iteration"] == "1"
 
 
 def test_an_orchestration_hands_over_a_branch(server: Server, repository: Path) -> None:
-    found = published(server, run(server.client, docs_run(repository))["id"])
-    assert found["status"] == "done"
-    result = found["result"]
-    assert result["branch"] == f"hansard/{found['id']}"
+    value = published(server, run(server.client, docs_run(repository))["id"])
+    assert value["status"] == "done"
+    result = value["result"]
+    assert result["branch"] == f"hansard/{value['id']}"
     assert git(repository, "show", f"{result['branch']}:docs/api.md") == "# API"
     assert result["files"] == [{"path": "docs/api.md", "status": "added", "added": 1, "removed": 0, "named": True}]
-    assert only(events(server.client, found["id"]), "session.result_published") == [
+    assert only(events(server.client, value["id"]), "session.result_published") == [
         {"branch": result["branch"], "commit": result["head"], "problem": None}
     ]
 
 
 def test_a_direct_answer_hands_over_a_branch(server: Server, repository: Path) -> None:
     body = message("Write a README", {"assistant": [WROTE]}, workspace=str(repository), origin="direct")
-    found = published(server, says(server.client, body)["sessionId"])
-    assert (found["status"], found["mode"]) == ("done", "direct")
-    assert git(repository, "log", "-1", "--format=%s", found["result"]["branch"]) == "Wrote the docs of the API."
+    result = published(server, says(server.client, body)["sessionId"])
+    assert (result["status"], result["mode"]) == ("done", "direct")
+    assert git(repository, "log", "-1", "--format=%s", result["result"]["branch"]) == "Wrote the docs of the API."
 
 
 def test_an_answer_that_changes_nothing_hands_over_nothing(server: Server, repository: Path) -> None:
     body = message("What is this?", {"assistant": ["A shop."]}, workspace=str(repository), origin="silent")
-    found = run(server.client, {"kind": "orchestration", **body})
-    assert found["result"] is None
-    assert not [turn for turn in found["outstandingTurns"] if turn["work"] == "package"]
+    session = run(server.client, {"kind": "orchestration", **body})
+    assert session["result"] is None
+    assert not [turn for turn in session["outstandingTurns"] if turn["work"] == "package"]
 
 
 def test_a_branch_that_is_in_the_way_is_left_alone(server: Server, repository: Path) -> None:
@@ -124,12 +124,12 @@ def test_a_branch_that_is_in_the_way_is_left_alone(server: Server, repository: P
     assert server.client.post(f"/api/sessions/{paused['id']}/continue", json={}).status_code == 200
 
     def moved() -> Json | None:
-        found = session(server.client, paused["id"])
-        return found if found["result"]["branch"] == f"{branch}-2" else None
+        view = session(server.client, paused["id"])
+        return view if view["result"]["branch"] == f"{branch}-2" else None
 
-    found = until(moved, what="the second branch")
+    result = until(moved, what="the second branch")
     assert git(repository, "rev-parse", branch) == theirs
-    assert git(repository, "rev-parse", f"{branch}-2") == found["result"]["head"]
+    assert git(repository, "rev-parse", f"{branch}-2") == result["result"]["head"]
 
 
 def asked_of(server: Server, found: Json, role: str) -> list[str]:
@@ -140,23 +140,23 @@ def asked_of(server: Server, found: Json, role: str) -> list[str]:
 
 def test_a_reviewer_reads_the_diff_and_not_only_what_the_author_says(server: Server, repository: Path) -> None:
     body = delivery({"dev": [{"text": "Only a comment.", "files": {"shop.py": MENDED}}]})
-    found = ended(server.client, start(server.client, body | here(repository)))
-    [prompt] = asked_of(server, found, "reviewer")
+    session = ended(server.client, start(server.client, body | here(repository)))
+    [prompt] = asked_of(server, session, "reviewer")
     assert "Only a comment." in prompt
     assert "-    return sum(prices[1:])\n+    return sum(prices)" in prompt
 
 
 def test_a_judge_reads_the_diff(server: Server, repository: Path) -> None:
-    found = run(server.client, docs_run(repository))
-    [prompt] = asked_of(server, found, "judge")
+    session = run(server.client, docs_run(repository))
+    [prompt] = asked_of(server, session, "judge")
     assert "+++ b/docs/api.md" in prompt and "+# API" in prompt
 
 
 def test_a_success_is_summed_up(server: Server, repository: Path) -> None:
     body = delivery({"dev": [{"text": "Done.", "files": {"shop.py": MENDED}}]})
-    found = ended(server.client, start(server.client, body | here(repository)))
-    assert found["finalSummary"].startswith("Success on iteration 1. Validated by ")
-    assert found["finalSummary"].endswith(f"Branch hansard/{found['id']}.")
+    session = ended(server.client, start(server.client, body | here(repository)))
+    assert session["finalSummary"].startswith("Success on iteration 1. Validated by ")
+    assert session["finalSummary"].endswith(f"Branch hansard/{session['id']}.")
 
 
 def say(server: Server, repository: Path, prompt: str, reply: Json | str, origin: str) -> Json:
@@ -164,8 +164,8 @@ def say(server: Server, repository: Path, prompt: str, reply: Json | str, origin
     session_id = says(server.client, body)["sessionId"]
 
     def over() -> Json | None:
-        found = session(server.client, session_id)
-        return found if found["status"] == "done" and not found["outstandingTurns"] else None
+        view = session(server.client, session_id)
+        return view if view["status"] == "done" and not view["outstandingTurns"] else None
 
     return until(over, what=f"the end of {session_id}")
 
@@ -194,15 +194,15 @@ def test_a_result_that_was_merged_is_not_gone_back_to(server: Server, repository
 
 
 def test_conversations_are_listed_and_shown(server: Server, repository: Path) -> None:
-    found = say(server, repository, "What is this?", "A shop.", "talk")
+    result = say(server, repository, "What is this?", "A shop.", "talk")
     listed = server.client.get("/api/conversations").json()["items"]
     [item] = [item for item in listed if item["origin"] == "talk"]
     assert (item["messages"], item["waiting"], item["running"]) == (2, None, None)
-    told = server.client.get("/api/conversations/talk").json()
-    assert [(line["from"], line["text"]) for line in told["messages"]] == [
+    session = server.client.get("/api/conversations/talk").json()
+    assert [(line["from"], line["text"]) for line in session["messages"]] == [
         ("person", "What is this?"),
         ("team", "A shop."),
     ]
-    assert {line["sessionId"] for line in told["messages"]} == {found["id"]}
-    assert (told["origin"], told["waiting"], told["running"], told["result"]) == ("talk", None, None, None)
+    assert {line["sessionId"] for line in session["messages"]} == {result["id"]}
+    assert (session["origin"], session["waiting"], session["running"], session["result"]) == ("talk", None, None, None)
     assert server.client.get("/api/conversations/nobody").status_code == 404

@@ -24,16 +24,16 @@ PLAN = plan(subtask("Backend"))
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    with inside(tmp_path_factory.mktemp("within")) as found:
-        yield found
+    with inside(tmp_path_factory.mktemp("within")) as result:
+        yield result
 
 
 def run(replies: dict[str, list[Any]] | None = None, **fields: Any) -> Json:
     """The body that starts an orchestration of two employees, of whom Backend has one phase to do."""
-    given = {"planner": [PLAN], "judge": [verdicts(Backend=True)]} | (replies or {})
+    result = {"planner": [PLAN], "judge": [verdicts(Backend=True)]} | (replies or {})
     employees = [{"name": name, "role": name.lower()} for name in ("Backend", "Frontend")]
     body: Json = {"kind": "orchestration", "prompt": "src/ API 만들어줘", "employees": employees}
-    return body | {"scenario": {"replies": given}} | fields
+    return body | {"scenario": {"replies": result}} | fields
 
 
 def prompts(client: httpx.Client, session_id: str) -> list[str]:
@@ -51,14 +51,14 @@ def test_an_accepted_plan_is_carried_out_as_it_is(client: httpx.Client) -> None:
     """S2, verification: "Accept as-is". Decided at the parent; both are linked to each other."""
     session_id = start(client, run(planReview={"enabled": True}))
     debate = child(client, session_id)
-    found = session(client, session_id)
-    assert (debate["kind"], debate["parent"], found["children"]) == ("debate", session_id, [debate["id"]])
-    assert (found["status"], found["round"], found["planVersion"]) == ("active", 0, 1)
+    view = session(client, session_id)
+    assert (debate["kind"], debate["parent"], view["children"]) == ("debate", session_id, [debate["id"]])
+    assert (view["status"], view["round"], view["planVersion"]) == ("active", 0, 1)
     assert debate["plan"].endswith(PLAN)
     receipt = decided(client, session_id, "accept")
     assert (receipt["sessionId"], receipt["kind"]) == (debate["id"], "debate")
-    found = reached(client, session_id, "done")
-    assert (found["round"], found["planVersion"]) == (1, 1)
+    view = reached(client, session_id, "done")
+    assert (view["round"], view["planVersion"]) == (1, 1)
     assert session(client, debate["id"])["decision"]["choice"] == "accept"
 
 
@@ -73,9 +73,9 @@ def test_a_plan_that_is_sent_back_comes_again_as_version_two(client: httpx.Clien
     session_id = start(client, run(replies, planReview={"enabled": True}))
     debate = child(client, session_id)
     decided(client, debate["id"], "revise")
-    found = reached(client, session_id, "done")
-    assert (found["planVersion"], found["children"]) == (2, [debate["id"]])
-    assert [agent["agent"] for agent in found["agents"]] == ["Frontend"]
+    session = reached(client, session_id, "done")
+    assert (session["planVersion"], session["children"]) == (2, [debate["id"]])
+    assert [agent["agent"] for agent in session["agents"]] == ["Frontend"]
     assert prompts(client, session_id)[:2] == ["plan@1", "revise_plan@1"]
     [asked] = [data for data in only(events(client, session_id), "turn.requested") if data["prompt"] == "revise_plan@1"]
     assert asked["context"]["synthesis"]["head"] == "Add a rollback."
@@ -127,8 +127,8 @@ def test_a_fix_is_made_and_reviewed_again(client: httpx.Client) -> None:
     assert result.endswith("Result:\nI wrote the test.")
     assert "+++ b/test_api.py\n@@ -0,0 +1 @@\n+assert True\n" in changes
     decided(client, session_id, "skip")
-    found = reached(client, session_id, "done")
-    [backend] = found["agents"]
+    session = reached(client, session_id, "done")
+    [backend] = session["agents"]
     feedback = "[Review NEEDS_FIX] It is broken.\n- **[major]** No test. → Write one."
     assert [(judged["round"], judged["pass"]) for judged in backend["history"]] == [(1, True), (1, False), (2, True)]
     assert backend["history"][1]["feedback"] == f"{feedback}\n\n[Synthesis]: Write the test."
@@ -145,8 +145,8 @@ def test_a_skipped_review_goes_on_without_a_fix(client: httpx.Client) -> None:
     session_id = start(client, run({"reviewer": [BROKEN]}, workReview=ON))
     child(client, session_id)
     decided(client, session_id, "skip")
-    found = reached(client, session_id, "done")
-    assert (found["round"], prompts(client, session_id)) == (1, ["plan@1", "work@1", "verdict@1"])
+    session = reached(client, session_id, "done")
+    assert (session["round"], prompts(client, session_id)) == (1, ["plan@1", "work@1", "verdict@1"])
 
 
 def test_reviews_of_several_agents_are_decided_one_by_one(client: httpx.Client) -> None:
@@ -168,8 +168,8 @@ def test_a_run_out_of_rounds_goes_on_with_the_fix(client: httpx.Client) -> None:
     session_id = start(client, run({"reviewer": [BROKEN]}, workReview=ON, maxRounds=1))
     child(client, session_id)
     decided(client, session_id, "apply_fix")
-    found = reached(client, session_id, "partial")
-    assert (found["reason"], found["agents"][0]["completed"]) == ("rounds", False)
+    session = reached(client, session_id, "partial")
+    assert (session["reason"], session["agents"][0]["completed"]) == ("rounds", False)
     assert client.post(f"/api/sessions/{session_id}/continue", json={}).status_code == 200
     child(client, session_id, 2)
     assert prompts(client, session_id)[-2:] == ["fix@1", "verdict@1"]
@@ -191,18 +191,18 @@ def test_a_run_that_ends_closes_its_discussions(
     session_id = start(client, run(**fields))
     discussion = child(client, session_id)
     assert client.post(f"/api/sessions/{session_id}/{endpoint}", json={"reason": "enough"}).status_code == 200
-    found, closed = session(client, session_id), session(client, discussion["id"])
-    assert (found["status"], found["outstandingTurns"]) == ("reset", [])
+    result, closed = session(client, session_id), session(client, discussion["id"])
+    assert (result["status"], result["outstandingTurns"]) == ("reset", [])
     assert (closed["status"], closed["decision"]["choice"], closed["decision"]["actor"]) == (
         "cancelled",
         passing,
         "policy",
     )
-    [told] = only(events(client, session_id), "session.child_closed")
-    assert (told["choice"], told["by"]) == (passing, "cancelled")
+    [history] = only(events(client, session_id), "session.child_closed")
+    assert (history["choice"], history["by"]) == (passing, "cancelled")
     answer = decide(client, session_id, passing)
     assert answer.status_code == 409
-    assert session(client, session_id)["version"] == found["version"]
+    assert session(client, session_id)["version"] == result["version"]
 
 
 def test_parent_shows_the_decision_of_its_child(client: httpx.Client) -> None:
@@ -254,16 +254,16 @@ def test_a_debate_cancelled_alone_lets_its_run_go_on(client: httpx.Client) -> No
     debate = child(client, session_id)
     assert client.post(f"/api/sessions/{debate['id']}/cancel", json={}).status_code == 200
     assert reached(client, session_id, "done")["round"] == 1
-    [told] = only(events(client, session_id), "session.child_closed")
-    assert (told["choice"], told["by"]) == ("accept", "cancelled")
+    [history] = only(events(client, session_id), "session.child_closed")
+    assert (history["choice"], history["by"]) == ("accept", "cancelled")
 
 
 def test_a_decision_within_a_run_may_expire(client: httpx.Client) -> None:
     wish = ON | {"decisionSeconds": 1, "decisionDefault": "skip"}
     session_id = start(client, run({"reviewer": [BROKEN]}, workReview=wish))
-    found = reached(client, session_id, "done")
-    [told] = only(events(client, session_id), "session.child_closed")
-    assert (told["choice"], told["by"], found["round"]) == ("skip", "policy", 1)
+    session = reached(client, session_id, "done")
+    [history] = only(events(client, session_id), "session.child_closed")
+    assert (history["choice"], history["by"], session["round"]) == ("skip", "policy", 1)
 
 
 @pytest.mark.parametrize(
@@ -293,15 +293,15 @@ def test_delivery_is_reviewed_fixed_and_delivered(client: httpx.Client) -> None:
     }
     session_id = start(client, delivery(replies, review=ON))
     reviewed = child(client, session_id)
-    found = session(client, session_id)
-    assert (found["status"], found["currentPhase"], found["children"]) == ("running", "review", [reviewed["id"]])
+    view = session(client, session_id)
+    assert (view["status"], view["currentPhase"], view["children"]) == ("running", "review", [reviewed["id"]])
     assert "Result:\nI wrote it." in reviewed["subject"]
     assert "+print()" in reviewed["subject"], "the reviewer sees what has changed"
     decided(client, session_id, "apply_fix")
     child(client, session_id, 2)
     decided(client, session_id, "skip")
-    found = reached(client, session_id, "success")
-    assert (found["iteration"], len(found["children"])) == (2, 2)
+    view = reached(client, session_id, "success")
+    assert (view["iteration"], len(view["children"])) == (2, 2)
     [fix] = only(events(client, session_id), "delivery.fix_requested")
     assert fix["feedback"]["head"].endswith("[Synthesis]: Write the test.")
 
@@ -310,8 +310,8 @@ def test_a_delivery_whose_iterations_are_used_up_is_not_fixed_beyond_them(client
     session_id = start(client, delivery({"reviewer": [APPROVED]}, review=ON, maxIterations=1))
     child(client, session_id)
     decided(client, session_id, "apply_fix")
-    found = reached(client, session_id, "failed")
-    assert (found["finalSummary"], found["budget"]["reason"]) == ("failed_budget_exhausted", "iterations")
+    session = reached(client, session_id, "failed")
+    assert (session["finalSummary"], session["budget"]["reason"]) == ("failed_budget_exhausted", "iterations")
 
 
 def test_a_cancelled_delivery_closes_its_review(client: httpx.Client) -> None:
@@ -339,8 +339,8 @@ def test_a_cancelled_delivery_closes_its_review(client: httpx.Client) -> None:
 def test_where_nothing_is_to_be_discussed_the_events_are_the_same(client: httpx.Client, body: Json, off: Json) -> None:
     """S2, verification: with the feature off, all events are as before."""
     stories = []
-    for given in (body, body | off):
-        session_id = start(client, given)
+    for item in (body, body | off):
+        session_id = start(client, item)
         reached(client, session_id, "done", "partial", "success")
         stories.append(types(client, session_id))
     assert stories[0] == stories[1]

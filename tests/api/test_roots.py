@@ -21,8 +21,8 @@ def roots(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def limited(tmp_path: Path, roots: Path) -> Iterator[TestClient]:
-    with inside(tmp_path, work=False, roots=f"{roots}:/nowhere") as found:
-        yield found
+    with inside(tmp_path, work=False, roots=f"{roots}:/nowhere") as result:
+        yield result
 
 
 @pytest.mark.parametrize(("place", "status"), [("app", 202), (".", 202), ("../private", 422), ("link", 422)])

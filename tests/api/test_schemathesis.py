@@ -22,7 +22,7 @@ def test_the_document_says_what_is_taken_and_answered(tmp_path: Path, seed: int)
     install = [program / "python", "-m", "pip", "install", "--quiet", f"schemathesis=={VERSION}"]
     subprocess.run(install, check=True, timeout=600)
     with serving(tmp_path, worker_slots=1) as server:
-        found = subprocess.run(
+        result = subprocess.run(
             [
                 *(program / "schemathesis", "run", f"{server.url}/openapi.json", "--seed", str(seed)),
                 *("--max-examples", "20", "--max-time", "240", "--continue-on-failure", "--no-color"),
@@ -34,4 +34,4 @@ def test_the_document_says_what_is_taken_and_answered(tmp_path: Path, seed: int)
             text=True,
             check=False,
         )
-    assert found.returncode == 0, found.stdout[-8_000:]
+    assert result.returncode == 0, result.stdout[-8_000:]

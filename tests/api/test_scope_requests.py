@@ -20,8 +20,8 @@ UNDONE = json.dumps({"changes": [GONE]})
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("scopes")) as found:
-        yield found
+    with serving(tmp_path_factory.mktemp("scopes")) as result:
+        yield result
 
 
 def begun(server: Server, repository: Path, outside: str, *answers: Json | str, **fields: object) -> str:
@@ -46,40 +46,40 @@ def answered(server: Server, session_id: str, request_id: str, decision: str) ->
 
 
 def test_changes_outside_the_scope_are_recorded(server: Server, repository: Path) -> None:
-    found = ended(server.client, begun(server, repository, "record", DRIFT))
-    assert (found["status"], found["result"]["outside"]) == ("success", ["deploy/prod.yaml"])
-    assert {file["path"]: file["named"] for file in found["result"]["files"]} == {
+    session = ended(server.client, begun(server, repository, "record", DRIFT))
+    assert (session["status"], session["result"]["outside"]) == ("success", ["deploy/prod.yaml"])
+    assert {file["path"]: file["named"] for file in session["result"]["files"]} == {
         "deploy/prod.yaml": False,
         "shop.py": True,
     }
 
 
 def test_iteration_outside_the_scope_fails_with_feedback(server: Server, repository: Path) -> None:
-    found = ended(server.client, begun(server, repository, "fail", DRIFT, UNDONE))
-    assert (found["status"], found["iteration"], found["result"]["outside"]) == ("success", 2, [])
-    [exceeded] = only(events(server.client, found["id"]), "delivery.scope_exceeded")
+    session = ended(server.client, begun(server, repository, "fail", DRIFT, UNDONE))
+    assert (session["status"], session["iteration"], session["result"]["outside"]) == ("success", 2, [])
+    [exceeded] = only(events(server.client, session["id"]), "delivery.scope_exceeded")
     assert exceeded["paths"] == ["deploy/prod.yaml"]
-    prompts = [event["prompt"]["head"] for event in only(events(server.client, found["id"]), "turn.answered")]
+    prompts = [event["prompt"]["head"] for event in only(events(server.client, session["id"]), "turn.answered")]
     assert any("You may not change these paths:\n- deploy/prod.yaml" in prompt for prompt in prompts)
 
 
 def test_the_scope_is_the_persons_not_the_agents(server: Server, repository: Path) -> None:
     widened: Json = {"text": "Wider.", "files": {**DRIFT["files"], "hansard.toml": '[scope]\noutside = "record"\n'}}
-    found = ended(server.client, begun(server, repository, "fail", widened, widened, maxIterations=2))
-    assert found["finalSummary"] == "failed_budget_exhausted"
-    assert "hansard.toml" in found["result"]["outside"]
+    session = ended(server.client, begun(server, repository, "fail", widened, widened, maxIterations=2))
+    assert session["finalSummary"] == "failed_budget_exhausted"
+    assert "hansard.toml" in session["result"]["outside"]
 
 
 def test_a_person_allows_it(server: Server, repository: Path) -> None:
     session_id = begun(server, repository, "ask", DRIFT)
     item = asked(server, session_id)
     assert (item["waitsFor"], item["choices"], item["summary"]) == ("scope", ["allow", "deny"], "deploy/prod.yaml")
-    found = session(server.client, session_id)
-    assert (found["status"], found["scopeRequest"]["paths"]) == ("running", ["deploy/prod.yaml"])
+    view = session(server.client, session_id)
+    assert (view["status"], view["scopeRequest"]["paths"]) == ("running", ["deploy/prod.yaml"])
     assert answered(server, session_id, "another", "allow") == 409
     assert answered(server, session_id, item["requestId"], "allow") == 200
-    found = ended(server.client, session_id)
-    assert (found["status"], found["result"]["outside"]) == ("success", ["deploy/prod.yaml"])
+    view = ended(server.client, session_id)
+    assert (view["status"], view["result"]["outside"]) == ("success", ["deploy/prod.yaml"])
     [decided] = only(events(server.client, session_id), "delivery.scope_decided")
     assert (decided["decision"], decided["paths"]) == ("allow", ["deploy/prod.yaml"])
     assert decided["by"]
@@ -89,8 +89,8 @@ def test_a_person_allows_it(server: Server, repository: Path) -> None:
 def test_a_person_denies_it(server: Server, repository: Path) -> None:
     session_id = begun(server, repository, "ask", DRIFT, UNDONE)
     assert answered(server, session_id, asked(server, session_id)["requestId"], "deny") == 200
-    found = ended(server.client, session_id)
-    assert (found["status"], found["iteration"], found["result"]["outside"]) == ("success", 2, [])
+    session = ended(server.client, session_id)
+    assert (session["status"], session["iteration"], session["result"]["outside"]) == ("success", 2, [])
 
 
 def test_the_page_asks_without_a_script(server: Server, repository: Path) -> None:
@@ -111,8 +111,8 @@ def test_a_workspace_below_the_top_names_its_files(server: Server, repository: P
     git(repository, "commit", "-qm", "pkg")
     dev: Json = {"text": "Changed a.", "files": {"a.py": "a = 2\n"}}
     body = delivery({"dev": [dev]}, workspace=str(below), validationCommands=["true"], filePaths=["a.py"])
-    found = ended(server.client, start(server.client, body))
-    assert [(file["path"], file["named"]) for file in found["result"]["files"]] == [("pkg/a.py", True)]
+    session = ended(server.client, start(server.client, body))
+    assert [(file["path"], file["named"]) for file in session["result"]["files"]] == [("pkg/a.py", True)]
 
 
 CONTINUING = "Files outside the scope were changed; continuing permits these changes."
@@ -126,20 +126,20 @@ CARD = (
 
 def test_an_orchestration_asks_at_its_end(server: Server, repository: Path) -> None:
     (repository / "hansard.toml").write_text('[scope]\nallow = ["*.py"]\noutside = "ask"\n', encoding="utf-8")
-    told = {"planner": [plan(subtask("Backend"))], "Backend": [DRIFT], "judge": [verdicts(all_done=True, Backend=True)]}
-    found = run(server.client, orchestration(told, workspace=str(repository)))
-    assert (found["status"], found["result"]["outside"]) == ("checkpoint", ["deploy/prod.yaml"])
+    replies = {"planner": [plan(subtask("Backend"))], "Backend": [DRIFT], "judge": [verdicts(all_done=True, Backend=True)]}
+    view = run(server.client, orchestration(replies, workspace=str(repository)))
+    assert (view["status"], view["result"]["outside"]) == ("checkpoint", ["deploy/prod.yaml"])
     items = server.client.get("/api/decisions").json()["items"]
-    [item] = [item for item in items if item["sessionId"] == found["id"]]
+    [item] = [item for item in items if item["sessionId"] == view["id"]]
     assert "- deploy/prod.yaml" in item["summary"]
     assert (item["waitsFor"], item["cause"], item["why"]) == ("checkpoint", "scope_checkpoint", CONTINUING)
-    [paused] = only(events(server.client, found["id"]), "orchestration.checkpoint_reached")
+    [paused] = only(events(server.client, view["id"]), "orchestration.checkpoint_reached")
     assert paused["outside"] == ["deploy/prod.yaml"]
-    for page, words in (("/decisions", ROW), ("/", ROW[:1]), (f"/sessions/{found['id']}", CARD)):
+    for page, words in (("/decisions", ROW), ("/", ROW[:1]), (f"/sessions/{view['id']}", CARD)):
         text = unescape(server.client.get(page, headers={"Accept": "text/html", "Accept-Language": "en"}).text)
         assert all(each in text for each in words), (page, words)
-    assert server.client.post(f"/api/sessions/{found['id']}/continue", json={}).status_code == 200
-    assert session(server.client, found["id"])["status"] == "done"
+    assert server.client.post(f"/api/sessions/{view['id']}/continue", json={}).status_code == 200
+    assert session(server.client, view["id"])["status"] == "done"
 
 
 def test_orchestration_undoes_denied_changes(server: Server, repository: Path) -> None:
@@ -150,8 +150,8 @@ def test_orchestration_undoes_denied_changes(server: Server, repository: Path) -
     drift: Json = {"text": "Fixed the sum.", "files": {"shop.py": MENDED, "prod.yaml": "replicas: 0\n"}}
     undone: Json = {"text": "Restored it.", "files": {"prod.yaml": "replicas: 2\n"}}
     passed = verdicts(all_done=True, Backend=True)
-    told = {"planner": [plan(subtask("Backend"))], "Backend": [drift, undone], "judge": [passed, passed]}
-    found = run(server.client, orchestration(told, workspace=str(repository)))
-    assert (found["status"], found["result"]["outside"]) == ("done", [])
-    assert [file["path"] for file in found["result"]["files"]] == ["shop.py"]
-    assert "- prod.yaml" in found["agents"][0]["history"][0]["feedback"]
+    replies = {"planner": [plan(subtask("Backend"))], "Backend": [drift, undone], "judge": [passed, passed]}
+    session = run(server.client, orchestration(replies, workspace=str(repository)))
+    assert (session["status"], session["result"]["outside"]) == ("done", [])
+    assert [file["path"] for file in session["result"]["files"]] == ["shop.py"]
+    assert "- prod.yaml" in session["agents"][0]["history"][0]["feedback"]

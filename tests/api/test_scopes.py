@@ -59,8 +59,8 @@ def of(name: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory, keys: Path) -> Iterator[TestClient]:
-    with inside(tmp_path_factory.mktemp("log"), work=False, api_keys_file=keys) as found:
-        yield found
+    with inside(tmp_path_factory.mktemp("log"), work=False, api_keys_file=keys) as result:
+        yield result
 
 
 @pytest.mark.parametrize(("method", "path"), ROUTES)

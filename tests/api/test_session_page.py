@@ -59,8 +59,8 @@ TABS = {"artifacts": "changes", "changes": "changes", "turns": "turns", "worklog
 def at(client: TestClient, session_id: str, **query: Any) -> dict[str, Any]:
     answer = client.get(f"/sessions/{session_id}/at", params=query)
     assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    body: dict[str, Any] = answer.json()
+    return body
 
 
 def panel(client: TestClient, session_id: str, name: str, **query: Any) -> str:
@@ -110,8 +110,8 @@ def test_past_position_does_not_change_with_later_events(client: TestClient, kin
 def test_every_event_of_every_kind_can_be_stepped_to(client: TestClient, kind: str) -> None:
     session_id = SCENES[kind](client)
     for version in range(1, len(events(client, session_id)) + 1):
-        found = at(client, session_id, at=version)
-        assert (found["version"], set(found["panels"])) == (version, PANELS[kind])
+        result = at(client, session_id, at=version)
+        assert (result["version"], set(result["panels"])) == (version, PANELS[kind])
 
 
 def test_a_source_lists_its_forks(client: TestClient) -> None:
@@ -166,15 +166,15 @@ def test_delivery_shows_reviews_budget_and_changes(client: TestClient) -> None:
 
 def test_the_matrix_keeps_every_verdict_and_links_it_to_its_event(client: TestClient) -> None:
     session_id = at_checkpoint(client)
-    given = [e["version"] for e in events(client, session_id) if e["type"] == "orchestration.verdict_given"]
+    answers = [e["version"] for e in events(client, session_id) if e["type"] == "orchestration.verdict_given"]
     html = panel(client, session_id, "matrix")
     cells = re.findall(r'<td class="cell is-(\w+)".*?</td>', html, re.DOTALL)
     assert cells == ["passed", "passed", "passed", "outside", "outside"]
     first = re.search(r'<td class="cell is-passed".*?</td>', html, re.DOTALL)
     assert first is not None
     assert re.findall(r'class="mark (\w+)" href="/sessions/[^"]+at=(\d+)"', first[0]) == [
-        ("bad", str(given[0])),
-        ("good", str(given[1])),
+        ("bad", str(answers[0])),
+        ("good", str(answers[1])),
     ]
     claimed = next(e["version"] for e in events(client, session_id) if e["data"].get("claimed"))
     assert 'class="mark claim"' in panel(client, session_id, "matrix", at=claimed)
@@ -185,15 +185,15 @@ def test_review_shows_rounds_scores_synthesis_and_unresolved_points(client: Test
     session_id = waiting_review(client)
     html = panel(client, session_id, "discussion")
     seen = Seen(html)
-    rounds = [found for found in seen.all("details") if str(found.get("id", "")).startswith("round-")]
-    assert [(found["id"], "open" in found) for found in rounds] == [
+    rounds = [item for item in seen.all("details") if str(item.get("id", "")).startswith("round-")]
+    assert [(entry["id"], "open" in entry) for entry in rounds] == [
         ("round-1", False),
         ("round-2", False),
         ("round-3", True),
     ]
-    told = session(client, session_id)["convergence"]
-    badge = f"Convergence: {told['overallScore']:.2f} (round limit reached)"
-    assert badge in words_of(html) and f'class="convergence is-{told["recommendation"]}"' in html
+    view = session(client, session_id)["convergence"]
+    badge = f"Convergence: {view['overallScore']:.2f} (round limit reached)"
+    assert badge in words_of(html) and f'class="convergence is-{view["recommendation"]}"' in html
     assert len(re.findall(r"<tr><td>", html)) == 3 and html.count('class="dot is-score"') == 3
     assert "Synthesis" in words_of(html) and "≠ Unresolved points 1 half-up rounding" in words_of(html)
     spoken = [e["version"] for e in events(client, session_id) if e["type"] == "review.round_added"]
@@ -223,22 +223,22 @@ def test_decision_is_shown_with_person_and_reason(client: TestClient) -> None:
     session_id = waiting_review(client)
     body = {"decision": "apply_fix", "rationale": "It is worth it"}
     assert client.post(f"/api/sessions/{session_id}/decision", json=body).status_code == 200
-    found = at(client, session_id)
-    assert "Decision: Apply Fix (unauthenticated)" in words_of(found["panels"]["discussion"][1])
-    assert "It is worth it" in found["panels"]["discussion"][1]
-    assert found["panels"]["decision"][1] == "" and "data-command" not in found["act"]
+    result = at(client, session_id)
+    assert "Decision: Apply Fix (unauthenticated)" in words_of(result["panels"]["discussion"][1])
+    assert "It is worth it" in result["panels"]["discussion"][1]
+    assert result["panels"]["decision"][1] == "" and "data-command" not in result["act"]
 
 
 def test_children_are_linked_both_ways_and_decided_from_their_parent(client: TestClient) -> None:
     parent = start(client, delivery(review={"maxRounds": 1}))
     [child] = until(lambda: session(client, parent)["children"], what="a child")
     reached(client, child, "waiting_for_decision")
-    found = at(client, parent)
-    assert child in found["follows"] and found["state"] == "reviewing"
-    assert "? Awaiting decision" in words_of(found["badge"]) and found["title"].startswith("? ")
-    assert f'href="/sessions/{child}"' in found["panels"]["family"][1]
+    result = at(client, parent)
+    assert child in result["follows"] and result["state"] == "reviewing"
+    assert "? Awaiting decision" in words_of(result["badge"]) and result["title"].startswith("? ")
+    assert f'href="/sessions/{child}"' in result["panels"]["family"][1]
     version = session(client, child)["version"]
-    assert f'data-command="/api/sessions/{child}/decision" data-bound="{version}"' in found["act"]
+    assert f'data-command="/api/sessions/{child}/decision" data-bound="{version}"' in result["act"]
     assert f'href="/sessions/{parent}"' in panel(client, child, "family")
     bound = {"If-Match": f'"{version}"'}
     answer = client.post(f"/api/sessions/{child}/decision", json={"decision": "skip"}, headers=bound)
@@ -275,7 +275,7 @@ def test_a_fork_that_is_held_says_so_and_can_be_continued(client: TestClient) ->
 
 def test_only_finished_sessions_are_not_followed(client: TestClient) -> None:
     waiting, over, short = waiting_review(client), two_iterations(client), exhausted(client)
-    assert [at(client, found)["follows"] for found in (waiting, over, short)] == [waiting, "", short]
+    assert [at(client, item)["follows"] for item in (waiting, over, short)] == [waiting, "", short]
     assert Seen(page(client, f"/sessions/{over}")).all("body")[0]["data-follows"] == ""
     head = client.get("/api/events", params={"after": 0, "limit": 500}).json()["items"][-1]["position"]
     assert at(client, short)["head"] == head
@@ -331,16 +331,16 @@ def test_a_stale_decision_is_refused(client: TestClient) -> None:
 def listed(client: TestClient, session_id: str, **query: Any) -> list[int]:
     answer = client.get(f"/sessions/{session_id}/rows", params=query)
     assert answer.status_code == 200, answer.text
-    return [int(found) for found in re.findall(r'data-row="(\d+)"', answer.json()["rows"])]
+    return [int(match) for match in re.findall(r'data-row="(\d+)"', answer.json()["rows"])]
 
 
 def test_events_are_filtered_on_the_server(client: TestClient) -> None:
     session_id = two_iterations(client)
-    found = events(client, session_id)
-    reviewer = [e["version"] for e in found if e["data"].get("role") == "reviewer"]
+    history = events(client, session_id)
+    reviewer = [e["version"] for e in history if e["data"].get("role") == "reviewer"]
     assert listed(client, session_id, role="reviewer") == reviewer
     bright = listed(client, session_id, highlights=1)
-    types = {e["type"].partition(".")[2] for e in found if e["version"] in bright}
+    types = {e["type"].partition(".")[2] for e in history if e["version"] in bright}
     assert types == {"review_blocking_detected", "review_approved", "session_finished"}
     both = set(listed(client, session_id, role="reviewer", highlights=1))
     assert both == set(bright) & set(reviewer) != set()
@@ -420,14 +420,14 @@ def test_a_failed_delivery_says_which_command_failed_and_how(client: TestClient)
 
 def test_the_strip_shows_where_things_are(client: TestClient) -> None:
     session_id = two_iterations(client)
-    found = at(client, session_id)
-    bands = re.findall(r"band tone-(\w+)", found["strip"])
+    result = at(client, session_id)
+    bands = re.findall(r"band tone-(\w+)", result["strip"])
     assert bands == [
         "planning", "architecture", "design", "implementation", "validation", "review", "implementation",
         "validation", "review", "packaging", "success",
     ]  # fmt: skip
-    assert re.findall(r"light is-(\w+)", found["strip"]) == ["bad", "good", "note"]
-    assert found["lights"] == listed(client, session_id, highlights=1)
+    assert re.findall(r"light is-(\w+)", result["strip"]) == ["bad", "good", "note"]
+    assert result["lights"] == listed(client, session_id, highlights=1)
 
 
 def test_the_whole_of_a_long_text_is_a_link_away_as_plain_text(client: TestClient) -> None:

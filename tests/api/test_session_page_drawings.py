@@ -70,7 +70,7 @@ def _box(told: str, at: tuple[int, int]) -> Box:
 
 
 def _lines(path: str) -> list[Box]:
-    found: list[Box] = []
+    results: list[Box] = []
     x = y = 0.0
     for name, numbers in re.findall(r"([MHV])([\d ]+)", path):
         went = (x, y)
@@ -81,8 +81,8 @@ def _lines(path: str) -> list[Box]:
                 pass
             case "V", [y]:
                 pass
-        found.append((min(x, went[0]), min(y, went[1]), max(x, went[0]), max(y, went[1])))
-    return found
+        results.append((min(x, went[0]), min(y, went[1]), max(x, went[0]), max(y, went[1])))
+    return results
 
 
 def _cross(box: Box, line: Box) -> bool:
@@ -129,8 +129,8 @@ def test_remaining_budget_decreases_in_steps() -> None:
 
 def test_long_lines_are_thinned_and_keep_their_end() -> None:
     points = [(float(n), float(n)) for n in range(5_001)]
-    found = svg.thinned(points)
-    assert len(found) <= svg.MOST_POINTS + 1 and found[-1] == points[-1] and found[0] == points[0]
+    result = svg.thinned(points)
+    assert len(result) <= svg.MOST_POINTS + 1 and result[-1] == points[-1] and result[0] == points[0]
 
 
 def test_a_strip_is_bounded_and_keeps_the_gravest_mark() -> None:
@@ -151,11 +151,11 @@ def test_the_page_of_a_session_has_no_sink_of_its_own() -> None:
 
 
 def test_no_script_and_no_sheet_loads_anything_from_elsewhere() -> None:
-    found = {place.name: place.read_text("utf-8") for place in files("api.web").iterdir() if _is_asset(place.name)}
-    assert {"app.js", "session.js", "app.css", "session.css"} <= set(found)
-    for name, text in found.items():
+    result = {place.name: place.read_text("utf-8") for place in files("api.web").iterdir() if _is_asset(place.name)}
+    assert {"app.js", "session.js", "app.css", "session.css"} <= set(result)
+    for name, text in result.items():
         assert re.findall(r"https?://|@import|url\(", text) == [], name
-        assert set(re.findall(r'^import .* from "([^"]+)"', text, re.MULTILINE)) <= {f"./{other}" for other in found}
+        assert set(re.findall(r'^import .* from "([^"]+)"', text, re.MULTILINE)) <= {f"./{other}" for other in result}
 
 
 def _is_asset(name: str) -> bool:

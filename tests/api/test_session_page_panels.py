@@ -31,7 +31,7 @@ def words_of(html: str) -> str:
 def test_the_iterations_left_are_those_besides_the_one_that_runs_as_of_any_event(client: TestClient) -> None:
     session_id = two_iterations(client)
     begun_at = [e["version"] for e in events(client, session_id) if e["type"] == "delivery.attempt_started"]
-    told = []
+    messages = []
     for version in (
         1,
         begun_at[0] - 1,
@@ -44,8 +44,8 @@ def test_the_iterations_left_are_those_besides_the_one_that_runs_as_of_any_event
         now = re.search(r"Iteration (\d)/6 ", words)
         left = re.search(r"Remaining (\d)", words_of(panel(client, session_id, "budget", at=version)))
         assert now is not None and left is not None, words
-        told.append((now[1], left[1]))
-    assert told == [("0", "6"), ("0", "6"), ("1", "5"), ("1", "5"), ("2", "4"), ("2", "4")]
+        messages.append((now[1], left[1]))
+    assert messages == [("0", "6"), ("0", "6"), ("1", "5"), ("1", "5"), ("2", "4"), ("2", "4")]
     assert session(client, session_id)["budget"]["remainingIterations"] == 5
 
 
@@ -87,9 +87,9 @@ def test_primary_choice_follows_the_verdict(
     replies = {agent: [said], "synthesizer": ["All is said."]}
     session_id = reached(client, begun(client, body | {"scenario": {"replies": replies}}), "waiting_for_decision")
     for path in (f"/sessions/{session_id}", "/decisions"):
-        buttons = [found for found in Seen(page(client, path)).all("button") if found.get("name") == "decision"]
+        buttons = [item for item in Seen(page(client, path)).all("button") if item.get("name") == "decision"]
         assert len(buttons) == 2
-        assert [found["value"] for found in buttons if "strong" in str(found["class"]).split()] == strong
+        assert [item["value"] for item in buttons if "strong" in str(item["class"]).split()] == strong
 
 
 def test_decision_and_reason_are_separate(client: TestClient) -> None:
@@ -98,8 +98,8 @@ def test_decision_and_reason_are_separate(client: TestClient) -> None:
     version = client.post(f"/api/sessions/{session_id}/decision", json=body).json()["version"]
     decided = next(e["version"] for e in events(client, session_id) if e["type"] == "review.decided")
     assert decided <= version
-    told = words_of(panel(client, session_id, "discussion"))
-    assert f"Decision: Skip & Continue (unauthenticated) event {decided} – known, and planned" in told
+    text = words_of(panel(client, session_id, "discussion"))
+    assert f"Decision: Skip & Continue (unauthenticated) event {decided} – known, and planned" in text
 
 
 # -- agents x phases ---------------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def test_long_rows_of_verdicts_show_first_last_and_a_count(client: TestClient) -
 
 
 def run(**fields: Any) -> dict[str, Any]:
-    found = {
+    result = {
         "stage": "test",
         "command": "pytest",
         "argv": ["pytest"],
@@ -153,7 +153,7 @@ def run(**fields: Any) -> dict[str, Any]:
         "seconds": 0.25,
         "ended": "exited",
     }
-    return found | {"truncated": False, "leftOut": 0, "detail": "", "stdout": "", "stderr": ""} | fields
+    return result | {"truncated": False, "leftOut": 0, "detail": "", "stdout": "", "stderr": ""} | fields
 
 
 def written(*runs: dict[str, Any], **fields: Any) -> str:
@@ -165,8 +165,8 @@ def test_a_validation_is_shown_command_by_command(client: TestClient) -> None:
     loud = "import sys; print('<b>one</b>\\ntwo'); print('three', file=sys.stderr); sys.exit(3)"
     body = delivery({"reviewer": [review()]}, validationCommands=[["python3", "-c", loud]], maxIterations=1)
     html = panel(client, reached(client, begun(client, body), "failed"), "artifacts")
-    told = words_of(html)
-    assert re.search(r"✕ FAIL custom python3 -c .* exit code 3 · \d+\.\d s", told)
+    text = words_of(html)
+    assert re.search(r"✕ FAIL custom python3 -c .* exit code 3 · \d+\.\d s", text)
     assert re.findall(r'aria-label="(std\w+)"><code>(.*?)</code>', html, re.DOTALL) == [
         ("stdout", "&lt;b&gt;one&lt;/b&gt;\ntwo\n"),
         ("stderr", "three\n"),
@@ -184,19 +184,19 @@ def test_output_longer_than_an_event_is_shown_in_full(client: TestClient) -> Non
 
 def test_a_command_that_did_not_end_by_itself_says_how_and_has_no_exit_code() -> None:
     stopped = run(exitCode=-1, ended="timeout", detail="It was stopped after 300 s.", seconds=300.0)
-    found = report(written(run(), stopped))
-    assert found is not None
-    assert [(one["passed"], one["exit_code"], one["detail"]) for one in found["runs"]] == [
+    result = report(written(run(), stopped))
+    assert result is not None
+    assert [(one["passed"], one["exit_code"], one["detail"]) for one in result["runs"]] == [
         (True, 0, ""),
         (False, None, "It was stopped after 300 s."),
     ]
 
 
 def test_a_report_is_bounded() -> None:
-    found = report(written(*[run(command="x" * 9_000, stdout="o" * 9_000, stderr="e" * 9_000)] * 100))
-    assert found is not None
-    assert (len(found["runs"]), found["more"], found["cut"]) == (RUNS, 80, True)
-    assert len(str(found)) < 2 * OUTPUT
+    result = report(written(*[run(command="x" * 9_000, stdout="o" * 9_000, stderr="e" * 9_000)] * 100))
+    assert result is not None
+    assert (len(result["runs"]), result["more"], result["cut"]) == (RUNS, 80, True)
+    assert len(str(result)) < 2 * OUTPUT
 
 
 @pytest.mark.parametrize(
@@ -227,8 +227,8 @@ def test_fork_form_explains_forks(client: TestClient, language: str, told: str) 
 
 def test_a_review_among_the_artifacts_is_text(client: TestClient) -> None:
     html = panel(client, two_iterations(client), "artifacts")
-    told = words_of(html)
-    assert "blockingIssues" not in told and "Blocking issues 1" in told and "No rate limit" in told
+    text = words_of(html)
+    assert "blockingIssues" not in text and "Blocking issues 1" in text and "No rate limit" in text
 
 
 def test_the_worklog_has_its_times_in_the_reader_s_time(client: TestClient) -> None:

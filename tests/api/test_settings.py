@@ -41,9 +41,9 @@ def test_an_empty_variable_is_one_that_is_not_set(monkeypatch: pytest.MonkeyPatc
 )
 def test_a_log_is_a_url_or_a_plain_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: str, path: str) -> None:
     monkeypatch.setenv("HANSARD_DATABASE", given)
-    found = Settings()
-    assert str(found.log_file) == path.format(here=tmp_path)
-    assert found.database == f"sqlite:///{found.log_file}"
+    settings = Settings()
+    assert str(settings.log_file) == path.format(here=tmp_path)
+    assert settings.database == f"sqlite:///{settings.log_file}"
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,8 @@ def test_failure_reaches_all_waiters_and_is_retried() -> None:
         tries.append(1)
         raise Unknown("nobody")
 
-    found = asked((5, "a"), (5, "a"), make=fail, at_once=False)
-    assert [str(error) for error in found] == ["nobody", "nobody"]
+    result = asked((5, "a"), (5, "a"), make=fail, at_once=False)
+    assert [str(error) for error in result] == ["nobody", "nobody"]
     assert tries == [1, 1]
 
 

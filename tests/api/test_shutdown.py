@@ -18,8 +18,8 @@ GENEROUS = 2.0
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("shutdown")
     filled(folder, 800)
-    with serving(folder) as found:
-        yield found
+    with serving(folder) as result:
+        yield result
 
 
 async def ending(server: Server, session_id: str, *, readers: int, lazy: int) -> tuple[float, list[str]]:
@@ -46,10 +46,10 @@ def test_streams_end_politely_and_at_once(server: Server, readers: int, lazy: in
     """Readers get the last chunk and are asked to reconnect in a second; clients that do not read their
     5 MB are cut and delay no others. The process exits with 0."""
     session_id = start(server.client, delivery(scenario=SCENARIO))
-    took, told = asyncio.run(ending(server, session_id, readers=readers, lazy=lazy))
+    took, value = asyncio.run(ending(server, session_id, readers=readers, lazy=lazy))
     server.start()
     assert took < GENEROUS
-    assert [text.endswith("}\n\nretry: 1000\n\n") for text in told] == [True] * readers
+    assert [text.endswith("}\n\nretry: 1000\n\n") for text in value] == [True] * readers
 
 
 def test_a_command_on_its_way_is_answered(server: Server) -> None:

@@ -14,8 +14,8 @@ FORM = b"POST /decisions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: applicatio
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("slow"), receive_seconds=0.4) as found:
-        yield found
+    with serving(tmp_path_factory.mktemp("slow"), receive_seconds=0.4) as result:
+        yield result
 
 
 def answer_to(server: Server, *parts: bytes) -> bytes:
@@ -38,10 +38,10 @@ def problem(answer: bytes, status: int) -> str:
     assert headers["content-type"] == "application/problem+json"
     assert (headers["connection"], headers["content-length"]) == ("close", str(len(body)))
     assert headers["x-content-type-options"] == "nosniff"
-    found = json.loads(body)
-    assert set(found) == {"type", "title", "status", "detail", "code", "params"}
-    assert (found["type"], found["status"]) == (f"/docs#problem-{status}", status)
-    return str(found["detail"])
+    data = json.loads(body)
+    assert set(data) == {"type", "title", "status", "detail", "code", "params"}
+    assert (data["type"], data["status"]) == (f"/docs#problem-{status}", status)
+    return str(data["detail"])
 
 
 @pytest.mark.parametrize(

@@ -19,17 +19,17 @@ from tests.api.server import delivery
 
 def named(html: str, kind: str) -> dict[str, dict[str, str | None]]:
     """The attributes of each field of one form, by name."""
-    found = re.search(rf'<form class="starting"[^>]*data-start="{kind}".*?</form>', html, re.DOTALL)
-    assert found is not None
-    seen = Seen(found[0])
+    match = re.search(rf'<form class="starting"[^>]*data-start="{kind}".*?</form>', html, re.DOTALL)
+    assert match is not None
+    seen = Seen(match[0])
     fields = [*seen.all("input"), *seen.all("textarea"), *seen.all("select")]
     return {str(field["name"]): field for field in fields if field.get("type") != "hidden"}
 
 
 def options(html: str, identity: str) -> list[str | None]:
-    found = re.search(rf'<select id="{identity}".*?</select>', html, re.DOTALL)
-    assert found is not None
-    return [option["value"] for option in Seen(found[0]).all("option")]
+    match = re.search(rf'<select id="{identity}".*?</select>', html, re.DOTALL)
+    assert match is not None
+    return [option["value"] for option in Seen(match[0]).all("option")]
 
 
 def test_each_kind_has_the_fields_that_it_is_started_with(client: TestClient) -> None:
@@ -139,8 +139,8 @@ def test_the_command_line_says_the_same(kind: str) -> None:
 def test_shown_command_passes_any_scenario_on_stdin() -> None:
     values = {field.name: "" for field in (*FORMS["review"].fields, *FORMS["review"].more)}
     scenario = '{"replies": {}}\nSCENARIO\n'
-    told = command(FORMS["review"], values | {"subject": "x", "scenario": scenario})
-    assert told == "hansard review --scenario - x <<'SCENARIO_'\n{\"replies\": {}}\nSCENARIO\nSCENARIO_"
+    text = command(FORMS["review"], values | {"subject": "x", "scenario": scenario})
+    assert text == "hansard review --scenario - x <<'SCENARIO_'\n{\"replies\": {}}\nSCENARIO\nSCENARIO_"
 
 
 def test_the_form_answers_with_the_command_for_what_was_typed_without_starting_it(client: TestClient) -> None:
@@ -178,11 +178,11 @@ def test_invalid_start_link_is_422(client: TestClient, path: str) -> None:
 def test_every_error_leads_to_a_field_of_the_form(client: TestClient, body: Any, pointers: list[str]) -> None:
     answer = client.post("/api/sessions", json=body, headers={"Idempotency-Key": "form-1"})
     assert answer.status_code == 422
-    found = sorted(error["pointer"] for error in answer.json()["errors"])
-    assert found == pointers
+    result = sorted(error["pointer"] for error in answer.json()["errors"])
+    assert result == pointers
     form = FORMS[body["kind"]]
     names = {field.name for field in (*form.fields, *form.more)}
-    for pointer in found:
+    for pointer in result:
         parts = pointer.split("/")[1:]
         assert any(".".join(parts[:length]) in names for length in range(1, len(parts) + 1)), pointer
 

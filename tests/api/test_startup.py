@@ -28,7 +28,7 @@ SERVER = ("uvicorn", "adapters.turns.worker", "projections.record.mirror")
 def imported(statement: str, folder: Path) -> set[str]:
     """The modules loaded by a new Python process after the statement."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("HANSARD_")}
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", f"{statement}\nimport sys\nprint('\\nmodules', *sys.modules)"],
         cwd=ROOT,
         env=kept | {"XDG_DATA_HOME": str(folder), "HOME": str(folder)},
@@ -36,7 +36,7 @@ def imported(statement: str, folder: Path) -> set[str]:
         text=True,
         check=True,
     )
-    return set(told.stdout.splitlines()[-1].split()[1:])
+    return set(result.stdout.splitlines()[-1].split()[1:])
 
 
 def command(*words: str) -> str:
@@ -56,8 +56,8 @@ def command(*words: str) -> str:
     ids=["the application", "the reader", "serve", "--help", "list --help", "list --json"],
 )
 def test_unneeded_modules_are_not_imported(statement: str, spared: tuple[str, ...], tmp_path: Path) -> None:
-    found = imported(statement, tmp_path)
-    assert [name for name in spared if name in found] == []
+    result = imported(statement, tmp_path)
+    assert [name for name in spared if name in result] == []
 
 
 @pytest.mark.parametrize("reading", [("list",), ("inbox",), ("show", "delivery-1"), ("show", "latest")])
@@ -68,7 +68,7 @@ def test_views_that_are_up_to_date_are_read_without_a_server_inside(reading: tup
     stage.store.close()
     path = stage.store.path
     imported(command("show", "delivery-1", "--json", "--database", str(path)), tmp_path)
-    found = imported(command(*reading, "--database", str(path)), tmp_path)
+    result = imported(command(*reading, "--database", str(path)), tmp_path)
     spared = (
         "pydantic",
         "pydantic_core",
@@ -80,7 +80,7 @@ def test_views_that_are_up_to_date_are_read_without_a_server_inside(reading: tup
         "httpx2",
         "starlette",
     )
-    assert [name for name in spared if name in found] == []
+    assert [name for name in spared if name in result] == []
 
 
 @pytest.mark.parametrize("reading", [("explain", "delivery-1"), ("report", "budgets", "--json")])
@@ -89,8 +89,8 @@ def test_commands_about_the_past_need_no_application(reading: tuple[str, ...], t
     stage = Stage(tmp_path)
     stage.delivers()
     stage.store.close()
-    found = imported(command(*reading, "--database", str(stage.store.path)), tmp_path)
-    assert [name for name in ("api.app", "api.routes.commands", "api.openapi.building", *SERVER) if name in found] == []
+    result = imported(command(*reading, "--database", str(stage.store.path)), tmp_path)
+    assert [name for name in ("api.app", "api.routes.commands", "api.openapi.building", *SERVER) if name in result] == []
 
 
 def test_a_server_answers_while_its_views_are_folded_again(tmp_path: Path) -> None:

@@ -46,23 +46,23 @@ class Message:
     retry: str = ""
 
     def json(self) -> Json:
-        found: Json = json.loads(self.data)
-        return found
+        body: Json = json.loads(self.data)
+        return body
 
 
 def message(lines: list[str]) -> Message:
     """Parse a block of lines by the rules of the standard."""
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for line in lines:
         name, _, value = line.partition(":")
-        found.setdefault(name or "comment", []).append(value.removeprefix(" "))
-    ids = found.get("id", [])
+        result.setdefault(name or "comment", []).append(value.removeprefix(" "))
+    ids = result.get("id", [])
     return Message(
-        event="".join(found.get("event", [])),
+        event="".join(result.get("event", [])),
         id=int(ids[-1]) if ids else None,
-        data="\n".join(found.get("data", [])),
-        comment="".join(found.get("comment", [])),
-        retry="".join(found.get("retry", [])),
+        data="\n".join(result.get("data", [])),
+        comment="".join(result.get("comment", [])),
+        retry="".join(result.get("retry", [])),
     )
 
 
@@ -97,7 +97,7 @@ class Stream:
         assert lines == [], "the stream ended inside of a block"
 
     def events(self) -> Iterator[Message]:
-        return (found for found in self.messages() if found.id is not None)
+        return (message for message in self.messages() if message.id is not None)
 
     def read(self, amount: int) -> bytes:
         return self._answer.read1(amount)
@@ -117,8 +117,8 @@ class Stream:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("streams")
-    with serving(folder, sse_heartbeat_seconds=0.1, worker_slots=64) as found:
-        yield found
+    with serving(folder, sse_heartbeat_seconds=0.1, worker_slots=64) as result:
+        yield result
 
 
 def path(session_id: str, query: str = "") -> str:
@@ -127,19 +127,19 @@ def path(session_id: str, query: str = "") -> str:
 
 def take(stream: Stream, count: int) -> list[Message]:
     """The next events, limited by the connection's timeout."""
-    found = []
+    results = []
     for event in stream.events():
-        found.append(event)
-        if len(found) == count:
-            return found
-    raise AssertionError(f"the stream ended after {len(found)} of {count} events")
+        results.append(event)
+        if len(results) == count:
+            return results
+    raise AssertionError(f"the stream ended after {len(results)} of {count} events")
 
 
 def extend(server: Server, session_id: str) -> Json:
     answer = server.client.post(f"/api/sessions/{session_id}/budget", json={"addMinutes": 1, "reason": "more"})
     assert answer.status_code == 200, answer.text
-    found: Json = answer.json()
-    return found
+    body: Json = answer.json()
+    return body
 
 
 def cancel(server: Server, session_id: str) -> None:
@@ -158,26 +158,26 @@ def test_stream_sends_history_then_live_events_then_the_end(server: Server) -> N
     session_id = start(server.client, SILENT)
     with Stream(server, path(session_id)) as stream:
         assert (stream.status, stream.kind) == (200, "text/event-stream; charset=utf-8")
-        told = take(stream, 3)
+        text = take(stream, 3)
         assert extend(server, session_id)["position"] == take(stream, 1)[0].id
         cancel(server, session_id)
-        rest = [found for found in stream.messages() if not found.comment]
+        rest = [message for message in stream.messages() if not message.comment]
     assert (rest[-1].event, rest[-1].data, rest[-1].id) == ("end", "{}", None)
     recorded = events(server.client, session_id)
-    assert [found.json() for found in (*told, *rest[:-1])] == [recorded[i] for i in range(len(recorded)) if i != 3]
-    assert [found.id for found in told] == [event["position"] for event in recorded[:3]]
+    assert [item.json() for item in (*text, *rest[:-1])] == [recorded[i] for i in range(len(recorded)) if i != 3]
+    assert [message.id for message in text] == [event["position"] for event in recorded[:3]]
 
 
 def test_stream_of_an_ended_session_is_its_history(server: Server) -> None:
     session_id = start(server.client, delivery())
     ended(server.client, session_id)
     with Stream(server, path(session_id)) as stream:
-        told = [found for found in stream.messages() if not found.retry]
+        messages = [message for message in stream.messages() if not message.retry]
     recorded = events(server.client, session_id)
-    assert [found.json() for found in told[:-1]] == recorded
-    assert told[-1].event == "end"
+    assert [message.json() for message in messages[:-1]] == recorded
+    assert messages[-1].event == "end"
     with Stream(server, path(session_id), last=recorded[-1]["position"]) as stream:
-        assert [found.event for found in stream.messages() if not found.retry] == ["end"]
+        assert [message.event for message in stream.messages() if not message.retry] == ["end"]
 
 
 @pytest.mark.parametrize("replies", [{"planner": [{"error": "auth"}]}, {}], ids=["retry", "extend"])
@@ -232,7 +232,7 @@ def test_the_log_can_be_followed_by_kind_and_type(server: Server) -> None:
         session_id = start(server.client, SILENT)
         extend(server, session_id)
         assert take(extensions, 1)[0].json()["sessionId"] == session_id
-        assert [found.json()["version"] for found in take(deliveries, 4)] == [1, 2, 3, 4]
+        assert [message.json()["version"] for message in take(deliveries, 4)] == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(
@@ -283,7 +283,7 @@ def test_an_id_above_the_head_waits(server: Server) -> None:
     with Stream(server, path(session_id), last=above) as stream, Stream(server, "/api/events", last=above) as whole:
         positions = [extend(server, session_id)["position"] for _ in range(8)]
         for line in (stream, whole):
-            assert [found.id for found in take(line, 3)] == positions[5:]
+            assert [message.id for message in take(line, 3)] == positions[5:]
 
 
 def test_a_version_above_the_newest_waits(server: Server) -> None:
@@ -299,8 +299,8 @@ def test_silent_stream_sends_heartbeats(server: Server) -> None:
     session_id = start(server.client, SILENT)
     with Stream(server, path(session_id)) as stream:
         take(stream, 3)
-        began, told = time.monotonic(), stream.messages()
-        beats = [next(told) for _ in range(5)]
+        began, text = time.monotonic(), stream.messages()
+        beats = [next(text) for _ in range(5)]
     assert {(beat.comment, beat.id, beat.data, beat.event) for beat in beats} == {("alive", None, "", "")}
     assert 0.3 < time.monotonic() - began < 5
 
@@ -356,9 +356,9 @@ def _interrupted(server: Server, place: str, seen: list[Json], seed: int) -> Non
     last: int | None = None
     for _ in range(100):
         stream = Stream(server, place, last=last)
-        for found in take(stream, chance.randint(1, 8)):
-            seen.append(found.json())
-            last = found.id
+        for message in take(stream, chance.randint(1, 8)):
+            seen.append(message.json())
+            last = message.id
         end = chance.choice(("close", "reset", "cut"))
         if end == "cut":
             stream.read(chance.randint(1, 200))
@@ -366,13 +366,13 @@ def _interrupted(server: Server, place: str, seen: list[Json], seed: int) -> Non
 
 
 def _whole_log(server: Server) -> list[Json]:
-    found: list[Json] = []
+    results: list[Json] = []
     after: str | None = "0"
     while after is not None:
         page = server.client.get("/api/events", params={"after": after, "limit": "500"}).json()
-        found += page["items"]
+        results += page["items"]
         after = page["nextCursor"]
-    return found
+    return results
 
 
 def fill(folder: Path, count: int) -> tuple[str, str]:
@@ -405,12 +405,12 @@ def test_a_stream_does_not_depend_on_how_far_the_views_are(tmp_path: Path, views
     with serving(tmp_path) as server:
         newest = head(server)
         with Stream(server, path(first)) as stream:
-            told = [found for found in stream.messages() if not found.retry]
-        assert told[-1].event == "end"
+            messages = [message for message in stream.messages() if not message.retry]
+        assert messages[-1].event == "end"
         versions = session(server.client, first)["version"]
-        assert [found.json()["version"] for found in told[:-1]] == list(range(1, versions + 1))
+        assert [message.json()["version"] for message in messages[:-1]] == list(range(1, versions + 1))
         with Stream(server, "/api/events?after=0") as whole, Stream(server, "/api/events", last=newest - 1) as last:
-            assert [found.id for found in take(whole, newest)] == list(range(1, newest + 1))
+            assert [message.id for message in take(whole, newest)] == list(range(1, newest + 1))
             assert take(last, 1)[0].id == newest
             position = extend(server, second)["position"]
             assert take(whole, 1)[0].id == take(last, 1)[0].id == position == newest + 1
@@ -429,8 +429,8 @@ def test_client_behind_the_hub_reads_the_log(
         for last in (0, 1, count - 9, count - 8, count - 7, count - 1):
             headers = {"Accept": "text/event-stream", "Last-Event-ID": str(last)}
             blocks = client.get(path(session_id), headers=headers).text.split("\n\n")
-            told = [message(block.split("\n")) for block in blocks]
-            assert [found.id for found in told if found.id] == list(range(last + 1, count + 1))
+            messages = [message(block.split("\n")) for block in blocks]
+            assert [entry.id for entry in messages if entry.id] == list(range(last + 1, count + 1))
 
 
 def fold(folder: Path) -> None:
@@ -453,20 +453,20 @@ def fill_more(folder: Path, count: int) -> None:
 def test_a_stream_goes_on_over_a_crash_of_the_server(server: Server) -> None:
     """One connection per start of the server; none misses events committed earlier."""
     session_id = start(server.client, SILENT)
-    told: list[int] = []
+    messages: list[int] = []
     last: int | None = None
     for _ in range(2):
         with Stream(server, path(session_id), last=last) as stream:
             newest = extend(server, session_id)["version"]
-            for found in stream.events():
-                told.append(found.json()["version"])
-                last = found.id
-                if told[-1] == newest:
+            for event in stream.events():
+                messages.append(event.json()["version"])
+                last = event.id
+                if messages[-1] == newest:
                     break
             extend(server, session_id)
             server.kill()
         server.start()
-    assert told == [1, 2, 3, 4, 5, 6]
+    assert messages == [1, 2, 3, 4, 5, 6]
 
 
 # -- clients of all kinds ------------------------------------------------------------------------------------------
@@ -484,8 +484,8 @@ def test_client_that_does_not_read_delays_no_other(tmp_path: Path) -> None:
         ):
             for _ in range(300):
                 assert server.client.post(f"/api/sessions/{session_id}/budget", json=long).status_code == 200
-            assert [found.json()["version"] for found in take(eager, 300)] == list(range(4, 304))
-            assert [found.json()["version"] for found in take(lazy, 300)] == list(range(4, 304))
+            assert [message.json()["version"] for message in take(eager, 300)] == list(range(4, 304))
+            assert [message.json()["version"] for message in take(lazy, 300)] == list(range(4, 304))
 
 
 def test_server_counts_connected_clients(server: Server) -> None:
@@ -512,13 +512,13 @@ def test_server_shutdown_ends_streams_at_once(server: Server) -> None:
         streams = [stack.enter_context(Stream(server, path(session_id))) for _ in range(20)]
         begun = [take(stream, 3) for stream in streams]
         assert server.stop() < 2.0
-        rests = [[found for found in stream.messages() if not found.comment] for stream in streams]
-    assert [[found.retry for found in rest] for rest in rests] == [["1000"]] * 20
-    assert [[found.json()["version"] for found in told] for told in begun] == [[1, 2, 3]] * 20
+        rests = [[message for message in stream.messages() if not message.comment] for stream in streams]
+    assert [[message.retry for message in rest] for rest in rests] == [["1000"]] * 20
+    assert [[entry.json()["version"] for entry in message] for message in begun] == [[1, 2, 3]] * 20
     server.start()
     newest = extend(server, session_id)["position"]
     with Stream(server, path(session_id), last=begun[0][-1].id) as stream:
-        assert [found.id for found in take(stream, 1)] == [newest]
+        assert [message.id for message in take(stream, 1)] == [newest]
 
 
 # -- hostile text --------------------------------------------------------------------------------------------------
@@ -545,10 +545,10 @@ def test_text_cannot_forge_a_message(server: Server) -> None:
             recorded = events(server.client, session_id)
             assert recorded[0]["data"]["task"] == f"x{words}"
             with Stream(server, path(session_id)) as stream:
-                told = [found for found in stream.messages() if not found.retry and not found.comment]
-            assert [found.json() for found in told[:-1]] == recorded
-            assert [found.event for found in told] == [""] * len(recorded) + ["end"]
-            assert [found.json() for found in take(whole, len(recorded))] == recorded
+                messages = [message for message in stream.messages() if not message.retry and not message.comment]
+            assert [message.json() for message in messages[:-1]] == recorded
+            assert [message.event for message in messages] == [""] * len(recorded) + ["end"]
+            assert [message.json() for message in take(whole, len(recorded))] == recorded
 
 
 @given(words=st.text(st.characters(exclude_categories=["Cs"])))

@@ -56,15 +56,15 @@ async def happened(hub: Hub, *page: Recorded) -> None:
 @pytest.fixture
 def encoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The positions of the encoded events."""
-    found: list[int] = []
+    results: list[int] = []
     of = SseFrame.of
 
     def counted(one: Recorded) -> SseFrame:
-        found.append(one.position)
+        results.append(one.position)
         return of(one)
 
     monkeypatch.setattr(SseFrame, "of", counted)
-    return found
+    return results
 
 
 def test_an_event_is_encoded_once_and_its_bytes_are_shared(encoded: list[int]) -> None:
@@ -98,10 +98,10 @@ def test_only_requested_events_are_encoded(encoded: list[int]) -> None:
         await happened(hub, *events)
         return [hub.take(B, 0), hub.take(ALL, 0), hub.take(ALL, 1), hub.take(A, 0), hub.take(A, 2)]
 
-    found = asyncio.run(scene())
+    result = asyncio.run(scene())
     assert encoded == [1, 3]
     first, third = SseFrame.of(recorded(1, "delivery-b")).data, SseFrame.of(recorded(3, "delivery-b")).data
-    assert [piece and piece[:2] for piece in found] == [(first + third, 3), (first, 1), None, None, (b"", 3)]
+    assert [piece and piece[:2] for piece in result] == [(first + third, 3), (first, 1), None, None, (b"", 3)]
 
 
 def test_nothing_is_encoded_without_readers(encoded: list[int]) -> None:
@@ -170,8 +170,8 @@ def test_evicted_events_are_read_from_the_log_once() -> None:
     async def scene() -> tuple[list[Piece], Piece | None, Piece | None]:
         hub = Hub(15.0)
         hub.begin(9)
-        found = await asyncio.gather(*(hub.find(A, 1, search) for _ in range(5)))
-        return found, hub.take(A, 3), hub.take(A, 5)
+        result = await asyncio.gather(*(hub.find(A, 1, search) for _ in range(5)))
+        return result, hub.take(A, 3), hub.take(A, 5)
 
     assert asyncio.run(scene()) == ([Piece(b"a", 3, 3)] * 5, Piece(b"b", 5, 5), None)
     assert searches == [1]
@@ -180,9 +180,9 @@ def test_evicted_events_are_read_from_the_log_once() -> None:
 def test_chunks_are_small_and_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     frames = [SseFrame.of(recorded(position, version=position - 10)) for position in range(11, 16)]
     monkeypatch.setattr("api.node.frames.PIECE_BYTES", len(frames[0].data) + 1)
-    found = list(pieces(frames, A, 20))
+    results = list(pieces(frames, A, 20))
     data = [frame.data for frame in frames]
-    assert found == [Piece(data[0] + data[1], 12, 2), Piece(data[2] + data[3], 14, 4), Piece(data[4], 20, 5)]
+    assert results == [Piece(data[0] + data[1], 12, 2), Piece(data[2] + data[3], 14, 4), Piece(data[4], 20, 5)]
     assert list(pieces(frames, B, 20)) == [Piece(b"", 20, 0)]
     assert list(pieces(frames, Interest("delivery-a", above=4), 20)) == [Piece(data[4], 20, 5)]
 
@@ -232,19 +232,19 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Its log begins with 5 MB of one session: more than a kernel takes for a client that does not read."""
     folder = tmp_path_factory.mktemp("many")
     filled(folder, 800)
-    with serving(folder, sse_heartbeat_seconds=0.5, worker_slots=8) as found:
-        yield found
+    with serving(folder, sse_heartbeat_seconds=0.5, worker_slots=8) as result:
+        yield result
 
 
 def extend(server: Server, session_id: str, count: int) -> list[int]:
     """Record this many more events; return their positions."""
     body = {"addMinutes": 1, "reason": "more"}
-    found = []
+    results = []
     for _ in range(count):
         answer = server.client.post(f"/api/sessions/{session_id}/budget", json=body)
         assert answer.status_code == 200, answer.text
-        found.append(answer.json()["position"])
-    return found
+        results.append(answer.json()["position"])
+    return results
 
 
 def clients(server: Server) -> float:
@@ -274,8 +274,8 @@ def test_fifty_clients_get_the_same_events(server: Server) -> None:
     until(lambda: _version(server, session_id) == 3, what="the planner's turn")
     begin = server.client.get("/readyz").json()["head"] - 3
     places = [path(session_id), f"/api/events?after={begin}"] * 25
-    told = asyncio.run(listening(server, places, lambda: extend(server, session_id, 20), already=3))
-    events = {"\n".join(line for line in text.splitlines() if line.startswith(("id:", "data:"))) for text in told}
+    value = asyncio.run(listening(server, places, lambda: extend(server, session_id, 20), already=3))
+    events = {"\n".join(line for line in text.splitlines() if line.startswith(("id:", "data:"))) for text in value}
     assert len(events) == 1
 
 

@@ -35,9 +35,9 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         'who = [{ label = "money", keys = ["bob", "eve"] }]\n'
     )
     (folder / "team.toml").write_text(AGENTS + decisions)
-    with inside(folder, api_keys_file=folder / "keys", team=folder / "team.toml") as found:
-        found.headers.update(of("ada"))
-        yield found
+    with inside(folder, api_keys_file=folder / "keys", team=folder / "team.toml") as result:
+        result.headers.update(of("ada"))
+        yield result
 
 
 def waits(client: TestClient, **fields: Any) -> Json:
@@ -52,8 +52,8 @@ def vote(client: TestClient, name: str, choice: str, who: str, **fields: Any) ->
 
 
 def item(client: TestClient, name: str) -> Json:
-    found = client.get("/api/decisions?limit=200").json()["items"]
-    return next(each for each in found if each["sessionId"] == name)
+    answer = client.get("/api/decisions?limit=200").json()["items"]
+    return next(each for each in answer if each["sessionId"] == name)
 
 
 def test_two_people_decide_and_the_author_does_not(client: TestClient) -> None:
@@ -177,8 +177,8 @@ def test_repository_rule_names_the_approvers(tmp_path: Path) -> None:
     )
     decisions = load(tmp_path / "team.toml").decisions
     assert decisions is not None
-    found = [decisions.policy("", (), place).who for place in ("/srv/pay", "/srv/pay/api", "/srv/payments", None)]
-    assert found == [("bob",), ("bob",), (), ()]
+    results = [decisions.policy("", (), place).who for place in ("/srv/pay", "/srv/pay/api", "/srv/payments", None)]
+    assert results == [("bob",), ("bob",), (), ()]
     assert decisions.policy("", (), None).remind_ms == (7_200_000,)
 
 

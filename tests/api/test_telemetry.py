@@ -36,16 +36,16 @@ class Watched:
         system(client).follower.listen(self.telemetry.seen)
 
     def spans(self, session_id: str) -> list[Any]:
-        found = self.exporter.get_finished_spans()
-        return [span for span in found if span.attributes["hansard.session"] == session_id]
+        result = self.exporter.get_finished_spans()
+        return [span for span in result if span.attributes["hansard.session"] == session_id]
 
     def figures(self) -> dict[str, float]:
         data = self.reader.get_metrics_data()
-        found: dict[str, float] = {}
+        result: dict[str, float] = {}
         for metric in data.resource_metrics[0].scope_metrics[0].metrics:
             points = metric.data.data_points
-            found[metric.name] = sum(getattr(point, "value", None) or getattr(point, "count", 0) for point in points)
-        return found
+            result[metric.name] = sum(getattr(point, "value", None) or getattr(point, "count", 0) for point in points)
+        return result
 
 
 def test_a_session_continues_the_callers_trace(tmp_path: Path) -> None:
@@ -100,8 +100,8 @@ def test_a_server_without_the_extra_warns_and_starts(tmp_path: Path, monkeypatch
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318")
     with serving(tmp_path) as server:
         assert ended(server.client, start(server.client, delivery()))["status"] == "success"
-        said = server.log.read_text()
-    assert "sending no traces and metrics" in said and "[otel]" in said
+        text = server.log.read_text()
+    assert "sending no traces and metrics" in text and "[otel]" in text
 
 
 def test_a_server_sends_what_it_has_to_the_endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,15 +60,15 @@ def test_messages_tools_with_their_output_and_thoughts_are_in_order(client: Test
         ),
     )
     html = turn(client, name)
-    told = steps(html)
-    assert [re.sub(r"\d+\.\d s", "", step).strip() for step in told[:3]] == [
+    text = steps(html)
+    assert [re.sub(r"\d+\.\d s", "", step).strip() for step in text[:3]] == [
         "Thought It rounds the sum.",
         "I look at both tests.",
         "Read calc.py",
     ]
-    assert told[3].startswith("Run pytest -q ✕ exit code 1") and "E AssertionError: 301 != 200" in told[3]
-    assert told[4].startswith("Plan [x] look") and told[5] == "Retry HTTP 529, attempt 1 of 10"
-    assert len(told) == 6, "the reply is below, once"
+    assert text[3].startswith("Run pytest -q ✕ exit code 1") and "E AssertionError: 301 != 200" in text[3]
+    assert text[4].startswith("Plan [x] look") and text[5] == "Retry HTTP 529, attempt 1 of 10"
+    assert len(text) == 6, "the reply is below, once"
     assert "<strong>both</strong>" in html
     assert re.search(r'<details id="step-4" open>.*?<span class="is-removed">FAILED', html, re.DOTALL)
     assert f'href="/api/sessions/{name}/turns/{name}.t1/transcript"' in html
@@ -115,9 +115,9 @@ def test_long_work_is_shortened_and_says_so(client: TestClient) -> None:
     call = {"kind": "tool", "tool": "execute", "title": "make", "status": "completed", "text": "word " * 60}
     name = over(client, planned(*[call] * 350, FAILED | {"text": "\n".join(map(str, range(60)))}))
     html = turn(client, name)
-    told = steps(html)
-    assert len(told) == 301 and told[100] == "51 steps are only in the raw transcript."
-    assert "20 lines before this are in the raw transcript." in told[-1] and told[-1].endswith("59")
+    text = steps(html)
+    assert len(text) == 301 and text[100] == "51 steps are only in the raw transcript."
+    assert "20 lines before this are in the raw transcript." in text[-1] and text[-1].endswith("59")
     assert len(html) < 400_000
 
 
@@ -151,12 +151,12 @@ def test_the_steps_of_a_program_are_read_from_what_it_printed(tmp_path: Path, st
         if not stream:  # everything it printed is the reply
             assert 'class="story"' not in html and "Looked at the code. A plan." in words_of(html)
         else:
-            told = steps(html)
-            assert {step for step in told if not step.startswith("Run")} == {
+            text = steps(html)
+            assert {step for step in text if not step.startswith("Run")} == {
                 "I run the tests first.",
                 "Notice a warning",
             }
-            [call] = [step for step in told if step.startswith("Run")]
+            [call] = [step for step in text if step.startswith("Run")]
             assert re.match(r"Run pytest -q ✕ exit code 1 .*E +assert 1 == 2", call)
         client.post(f"/api/sessions/{name}/cancel", json={})
 
@@ -182,8 +182,8 @@ def test_prompt_is_shown_in_parts_with_new_ones_open(client: TestClient) -> None
 
 def _chips(html: str) -> dict[str, tuple[bool, bool]]:
     """The parts by name: whether each is new, and open."""
-    found = re.findall(r'<details id="part-([a-z_]+)"( open)?><summary class="chip( is-new)?"', html)
-    return {name: (bool(new), bool(opened)) for name, opened, new in found}
+    matches = re.findall(r'<details id="part-([a-z_]+)"( open)?><summary class="chip( is-new)?"', html)
+    return {name: (bool(new), bool(opened)) for name, opened, new in matches}
 
 
 def test_every_block_of_every_prompt_has_a_name_for_readers() -> None:

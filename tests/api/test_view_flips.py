@@ -30,24 +30,24 @@ def views(log: Path) -> Path:
 
 
 def shown(path: Path) -> bytes:
-    with closing(SqliteViews(path)) as found:
-        return dump(found)
+    with closing(SqliteViews(path)) as result:
+        return dump(result)
 
 
 def silent(log: Path, views: Path, seed: int, count: int) -> tuple[int, list[int]]:
     """The number of detected flips, and those that changed something silently."""
     content, before, chance = views.read_bytes(), shown(views), random.Random(seed)  # noqa: S311 - the same again
     used = [place for place, byte in enumerate(content) if byte]
-    found, missed = 0, []
+    result, missed = 0, []
     with reading(f"sqlite:///{log}") as store:
         for _ in range(count):
             bit = chance.choice(used) * 8 + chance.randrange(8)
             with flipped(views, bit):
                 if _views(store, views) is not None:
-                    found += 1
+                    result += 1
                 elif not sound(views) or shown(views) != before:
                     missed.append(bit)
-    return found, missed
+    return result, missed
 
 
 def sound(path: Path) -> bool:
@@ -56,17 +56,17 @@ def sound(path: Path) -> bool:
 
 
 def test_a_flipped_bit_in_the_views_is_found_or_changes_nothing(log: Path, views: Path) -> None:
-    found, missed = silent(log, views, 3, 40)
+    result, missed = silent(log, views, 3, 40)
     assert missed == []
-    assert found > 10
+    assert result > 10
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(4))
 def test_a_thousand_flipped_bits_in_the_views_are_found_or_change_nothing(log: Path, views: Path, seed: int) -> None:
-    found, missed = silent(log, views, seed, 250)
+    result, missed = silent(log, views, seed, 250)
     assert missed == []
-    assert found > 60
+    assert result > 60
 
 
 def test_a_row_that_an_index_does_not_lead_to_is_found(log: Path, views: Path) -> None:

@@ -25,8 +25,8 @@ DATA = "is inside Hansard's own data folder; choose a folder elsewhere"
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[TestClient]:
     (tmp_path / "data").mkdir()
-    with inside(tmp_path / "data", workspace_files=3, workspace_bytes=100) as found:
-        yield found
+    with inside(tmp_path / "data", workspace_files=3, workspace_bytes=100) as result:
+        yield result
 
 
 def refused(client: httpx.Client, folder: Path, path: str = "/api/sessions", **body: Any) -> str:
@@ -106,5 +106,5 @@ def test_small_folders_and_large_checkouts_are_usable(client: TestClient, tmp_pa
     large = a_large_one(tmp_path)
     git("init", "-q", large)
     for folder in (tmp_path / "small", large):
-        found = ended(client, start(client, delivery(workspace=str(folder))))
-        assert (found["status"], found["workspace"]) == ("success", str(folder))
+        session = ended(client, start(client, delivery(workspace=str(folder))))
+        assert (session["status"], session["workspace"]) == ("success", str(folder))

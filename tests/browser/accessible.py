@@ -72,12 +72,12 @@ FAINT = """() => {
 
 def faults(page: Page) -> list[str]:
     """The problems of the current page as text; an empty list if there are none."""
-    found = [f"no name: {each}" for each in page.evaluate(NAMELESS)]
-    found += [f"no landmark: {each}" for each in page.evaluate(LANDMARKS)]
-    found += [f"an id twice: {each}" for each in page.evaluate(TWICE)]
-    found += [f"too faint: {each}" for each in page.evaluate(FAINT)]
+    results = [f"no name: {each}" for each in page.evaluate(NAMELESS)]
+    results += [f"no landmark: {each}" for each in page.evaluate(LANDMARKS)]
+    results += [f"an id twice: {each}" for each in page.evaluate(TWICE)]
+    results += [f"too faint: {each}" for each in page.evaluate(FAINT)]
     levels = page.evaluate(HEADINGS)
     if levels.count(1) != 1:
-        found.append(f"one h1, not {levels.count(1)}")
+        results.append(f"one h1, not {levels.count(1)}")
     steps = [f"h{before} is followed by h{after}" for before, after in pairwise(levels) if after > before + 1]
-    return found + steps
+    return results + steps

@@ -74,9 +74,9 @@ def browsing(browser: Browser, url: str, **look: Any) -> Iterator[Browsing]:
     """`look` takes Playwright's options: viewport, color_scheme, locale. At the end no output may be left."""
     context = browser.new_context(**({"viewport": {"width": 1440, "height": 900}, "locale": "en"} | look))
     try:
-        found = Browsing(context, url)
-        yield found
-        assert not found.said, found.said
+        result = Browsing(context, url)
+        yield result
+        assert not result.said, result.said
     finally:
         context.close()
 
@@ -103,14 +103,14 @@ def live(page: Page, words: str = "live") -> None:
 
 def panels(page: Page) -> dict[str, str]:
     """The current panels of a session by name, whether folded or not."""
-    found: dict[str, str] = page.evaluate(
+    result: dict[str, str] = page.evaluate(
         """() => Object.fromEntries([...document.querySelectorAll("[data-part]")].map((part) => {
           const copy = part.cloneNode(true);
           for (const details of copy.querySelectorAll("details")) details.open = false;
           return [part.dataset.part, copy.innerHTML];
         }))"""
     )
-    return found
+    return result
 
 
 def unfold(page: Page) -> None:

@@ -19,19 +19,19 @@ def browser() -> Iterator[Browser]:
         assert os.environ.get("CI") != "true", MISSING
         pytest.skip(MISSING)
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
-        yield found
-        found.close()
+        result = playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
+        yield result
+        result.close()
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("site"), max_body_bytes=4_000_000) as found:
-        yield found
+    with serving(tmp_path_factory.mktemp("site"), max_body_bytes=4_000_000) as result:
+        yield result
 
 
 @pytest.fixture
 def site(browser: Browser, server: Server) -> Iterator[Browsing]:
     """A desktop browser at the server; unexpected output of a page fails the test."""
-    with browsing(browser, server.url) as found:
-        yield found
+    with browsing(browser, server.url) as result:
+        yield result

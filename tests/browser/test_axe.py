@@ -61,7 +61,7 @@ def pages(server: Server) -> dict[str, str]:
         "review that waits": waiting_review(client),
         "debate that waits": waiting_debate(client),
     }
-    found = {name: f"/sessions/{session_id}" for name, session_id in sessions.items()}
+    result = {name: f"/sessions/{session_id}" for name, session_id in sessions.items()}
     kinds = {f"form of a {kind}": f"/?start={kind}" for kind in ("delivery", "orchestration", "review", "debate")}
     reports = ("summary", "budgets", "quality", "convergence", "decisions", "costs", "waits")
     return (
@@ -69,20 +69,20 @@ def pages(server: Server) -> dict[str, str]:
         | empty
         | kinds
         | {f"report: {name}": f"/reports?name={name}" for name in reports}
-        | found
+        | result
         | {
-            "replay of a delivery": found["delivery that succeeded"] + "?at=11",
-            "replay of an orchestration": found["orchestration at its checkpoint"] + "?at=20",
-            "replay of a review": found["review that waits"] + "?at=7",
+            "replay of a delivery": result["delivery that succeeded"] + "?at=11",
+            "replay of an orchestration": result["orchestration at its checkpoint"] + "?at=20",
+            "replay of a review": result["review that waits"] + "?at=7",
             "comparison": f"/compare?a={sessions['delivery that succeeded']}&b={sessions['delivery that failed']}",
             "lab": f"/lab?session={sessions['review that waits']}",
             "new conversation": "/chat",
             "conversation": "/chat/axe",
             "output": _output(server, sessions["delivery without budget"]),
-            "why": found["delivery without budget"] + "/why?check=1",
-            "event": found["delivery that succeeded"] + "/event?at=3",
+            "why": result["delivery without budget"] + "/why?check=1",
+            "event": result["delivery that succeeded"] + "/event?at=3",
         }
-        | {f"tab {tab}": found["delivery that succeeded"] + f"?tab={tab}" for tab in ("turns", "changes", "worklog")}
+        | {f"tab {tab}": result["delivery that succeeded"] + f"?tab={tab}" for tab in ("turns", "changes", "worklog")}
     )
 
 
@@ -129,16 +129,16 @@ def test_axe_finds_what_is_wrong(browser: Browser, server: Server) -> None:
 
 def _found(browser: Browser, server: Server, pages: dict[str, str], look: str) -> dict[str, list[str]]:
     """The violations on each page, by its name."""
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     with browsing(browser, server.url, bypass_csp=True, **LOOKS[look]) as site:
         page = site.tab("/")
         for name, path in pages.items():
             page.goto(server.url + path)
             unfold(page)
             if violations := _violations(page):
-                found[name] = violations
+                result[name] = violations
         site.overlook("status of 404")
-    return found
+    return result
 
 
 def _violations(page: Page) -> list[str]:

@@ -10,10 +10,10 @@ from tests.browser.browsing import Browsing
 
 def columns(page: Page) -> int:
     """The number of columns of the changes."""
-    found: str = page.locator(".block.is-change").first.evaluate(
+    result: str = page.locator(".block.is-change").first.evaluate(
         "(block) => getComputedStyle(block).gridTemplateColumns"
     )
-    return len(found.split())
+    return len(result.split())
 
 
 def test_changes_are_side_by_side_or_in_one_column_as_the_reader_chose(site: Browsing, server: Server) -> None:

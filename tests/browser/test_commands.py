@@ -79,7 +79,7 @@ def test_a_delivery_without_budget_goes_on_when_it_gets_more(site: Browsing, ser
     expect(page.locator("#overview")).to_contain_text("3/3", timeout=PATIENCE_MS)
     badge(page, "Budget exhausted")
     extended = only(events(server.client, session_id), "delivery.budget_extended")
-    assert [found["why"] for found in extended] == ["Almost there"]
+    assert [item["why"] for item in extended] == ["Almost there"]
 
 
 def test_invalid_extension_is_reported_at_the_form(site: Browsing, server: Server) -> None:

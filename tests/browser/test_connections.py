@@ -17,8 +17,8 @@ TABS = 12
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[Server]:
     """A server for a test that stops it."""
-    with serving(tmp_path) as found:
-        yield found
+    with serving(tmp_path) as result:
+        yield result
 
 
 def test_twelve_tabs_stay_current_though_a_browser_has_six_connections(site: Browsing, server: Server) -> None:

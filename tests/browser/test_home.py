@@ -61,8 +61,8 @@ def test_a_delivery_is_started_from_a_preset_and_followed_to_its_end(site: Brows
     badge(page, "Success")
     live(page, "finished")
     expect(page.locator("#overview .phase.is-completed")).to_have_count(7)
-    found = session(server.client, _identity(page))
-    assert (found["status"], found["task"]) == ("success", "Add a login page, from the form.")
+    view = session(server.client, _identity(page))
+    assert (view["status"], view["task"]) == ("success", "Add a login page, from the form.")
 
 
 def test_a_debate_is_started_by_hand_with_a_strategy_that_fits(site: Browsing, server: Server) -> None:

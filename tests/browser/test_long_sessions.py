@@ -48,8 +48,8 @@ def long_session(server: Server) -> str:
 
 
 def _rows(page: Page) -> list[int]:
-    found: list[int] = page.locator("[data-row]").evaluate_all("(rows) => rows.map((row) => Number(row.dataset.row))")
-    return found
+    result: list[int] = page.locator("[data-row]").evaluate_all("(rows) => rows.map((row) => Number(row.dataset.row))")
+    return result
 
 
 def _scroll(page: Page, top: int) -> None:

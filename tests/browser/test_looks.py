@@ -40,10 +40,10 @@ HOSTILE = (
 @pytest.fixture(scope="module")
 def pages(server: Server) -> dict[str, str]:
     """The addresses of the main pages, by name."""
-    found = {kind: f"/sessions/{scene(server.client)}" for kind, scene in SCENES.items()}
-    found["exhausted"] = f"/sessions/{exhausted(server.client)}"
-    return found | {
-        "replay": found["delivery"] + "?at=11",
+    result = {kind: f"/sessions/{scene(server.client)}" for kind, scene in SCENES.items()}
+    result["exhausted"] = f"/sessions/{exhausted(server.client)}"
+    return result | {
+        "replay": result["delivery"] + "?at=11",
         "sessions": "/",
         "decisions": "/decisions",
         "reports": "/reports",
@@ -52,8 +52,8 @@ def pages(server: Server) -> dict[str, str]:
 
 @contextmanager
 def _phone(browser: Browser, server: Server, **look: object) -> Iterator[Browsing]:
-    with browsing(browser, server.url, **PHONE, **look) as found:
-        yield found
+    with browsing(browser, server.url, **PHONE, **look) as result:
+        yield result
 
 
 def _too_wide(page: Page) -> int:

@@ -32,8 +32,8 @@ font: 15px/1.45 "DejaVu Sans Mono", monospace; }}</style><pre>{words}</pre>"""
 @pytest.fixture
 def site(browser: Browser, server: Server) -> Iterator[Browsing]:
     """As wide as documents show a picture well."""
-    with browsing(browser, server.url, viewport={"width": 1280, "height": 800}) as found:
-        yield found
+    with browsing(browser, server.url, viewport={"width": 1280, "height": 800}) as result:
+        yield result
 
 
 def picture(page: Page, name: str) -> None:

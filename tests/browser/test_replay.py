@@ -47,8 +47,8 @@ def test_the_slider_shows_any_moment_and_every_moment_is_an_address(
 def test_arrow_keys_step_and_with_shift_go_from_highlight_to_highlight(
     site: Browsing, server: Server, session_id: str
 ) -> None:
-    found = events(server.client, session_id)
-    blocked = next(each["version"] for each in found if each["type"] == "delivery.review_blocking_detected")
+    history = events(server.client, session_id)
+    blocked = next(each["version"] for each in history if each["type"] == "delivery.review_blocking_detected")
     page = site.tab(f"/sessions/{session_id}?at={blocked + 2}")
     page.keyboard.press("ArrowLeft")
     _at(page, blocked + 1)
@@ -58,7 +58,7 @@ def test_arrow_keys_step_and_with_shift_go_from_highlight_to_highlight(
     _at(page, blocked)
     expect(page.locator("#reviews")).to_contain_text("blocked")
     page.keyboard.press("Shift+ArrowRight")
-    approved = next(each["version"] for each in found if each["type"] == "delivery.review_approved")
+    approved = next(each["version"] for each in history if each["type"] == "delivery.review_approved")
     _at(page, approved)
 
 
@@ -82,8 +82,8 @@ def test_playback_keeps_pauses_can_be_stopped_and_ends(
 ) -> None:
     session_id = start(server.client, delivery({"planner": [{"text": "A plan.", "delayMs": 1_900}]}))
     ended(server.client, session_id)
-    found = events(server.client, session_id)
-    answered = next(each["version"] for each in found if each["type"] == "turn.answered")
+    history = events(server.client, session_id)
+    answered = next(each["version"] for each in history if each["type"] == "turn.answered")
     page = site.tab(f"/sessions/{session_id}")
     speed, play = page.get_by_label("Speed"), page.get_by_role("button", name="Play at recorded speed, or pause")
     speed.select_option("1")
@@ -94,7 +94,7 @@ def test_playback_keeps_pauses_can_be_stopped_and_ends(
     expect(play).to_have_attribute("aria-pressed", "false")
     speed.select_option("50")
     play.click()
-    _at(page, len(found))
+    _at(page, len(history))
     expect(play).to_have_attribute("aria-pressed", "false")
 
 
@@ -140,14 +140,14 @@ def test_a_replay_offers_no_decision_and_stays_where_it_is_while_the_session_goe
 
 
 def test_events_are_filtered_by_clicking(site: Browsing, server: Server, session_id: str) -> None:
-    found = events(server.client, session_id)
-    reviewer = [each["version"] for each in found if each["data"].get("role") == "reviewer"]
+    history = events(server.client, session_id)
+    reviewer = [each["version"] for each in history if each["data"].get("role") == "reviewer"]
     page = site.tab(f"/sessions/{session_id}")
     page.locator("#filtering > summary").click()
     page.get_by_label("reviewer", exact=True).check()
     expect(page.locator("[data-row]")).to_have_count(len(reviewer))
     page.get_by_label("reviewer", exact=True).uncheck()
-    expect(page.locator("[data-row]")).to_have_count(len(found))
+    expect(page.locator("[data-row]")).to_have_count(len(history))
 
 
 def test_a_hidden_replay_comes_back_where_it_was(site: Browsing, server: Server, session_id: str) -> None:

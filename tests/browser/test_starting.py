@@ -22,8 +22,8 @@ def test_every_preset_can_be_clicked_and_started(site: Browsing, server: Server,
     form = page.locator(f"form[data-start={kind}]")
     expect(page.locator(f"#start-{kind} a.preset[aria-current=true]")).to_have_count(1)
     button(form, "Start").click()
-    found = session(server.client, _started(page, kind))
-    assert (found["kind"], found["title"]) == (kind, body["title"])
+    view = session(server.client, _started(page, kind))
+    assert (view["kind"], view["title"]) == (kind, body["title"])
     expect(page.get_by_role("heading", level=1)).to_have_text(body["title"])
 
 
@@ -35,9 +35,9 @@ def test_an_orchestration_is_started_by_hand(site: Browsing, server: Server) -> 
     form.locator("[name=maxRounds]").fill("2")
     form.locator("[name=triage]").select_option("orchestrate")
     button(form, "Start").click()
-    found = session(server.client, _started(page, "orchestration"))
-    assert (found["prompt"], found["maxRounds"]) == ("Build src/api.py and describe it.", 2)
-    assert found["triage"]["orchestrate"] is True
+    view = session(server.client, _started(page, "orchestration"))
+    assert (view["prompt"], view["maxRounds"]) == ("Build src/api.py and describe it.", 2)
+    assert view["triage"]["orchestrate"] is True
 
 
 def test_a_review_is_started_by_hand(site: Browsing, server: Server) -> None:
@@ -47,8 +47,8 @@ def test_a_review_is_started_by_hand(site: Browsing, server: Server) -> None:
     form.locator("[name=strategy]").select_option("red-team")
     form.locator("[name=maxRounds]").fill("1")
     button(form, "Start").click()
-    found = session(server.client, _started(page, "review"))
-    assert found["strategy"] == "red-team"
+    view = session(server.client, _started(page, "review"))
+    assert view["strategy"] == "red-team"
     badge(page, "Awaiting decision")
 
 
@@ -62,8 +62,8 @@ def test_a_delivery_is_started_by_keyboard_alone(site: Browsing, server: Server)
         page.keyboard.type(words)
     tab_to(page, page.locator("form[data-start=delivery] .start-go button.strong"))
     page.keyboard.press("Enter")
-    found = session(server.client, _started(page, "delivery"))
-    assert (found["task"], found["filePaths"]) == ("Typed, never clicked.", ["src/typed.py"])
+    view = session(server.client, _started(page, "delivery"))
+    assert (view["task"], view["filePaths"]) == ("Typed, never clicked.", ["src/typed.py"])
 
 
 def test_the_command_that_does_the_same_is_shown_until_something_else_is_typed(site: Browsing) -> None:

@@ -42,8 +42,8 @@ LAN = "team.example"
 
 @pytest.fixture
 def site(browser: Browser, server: Server) -> Iterator[Browsing]:
-    with browsing(browser, server.url, java_script_enabled=False) as found:
-        yield found
+    with browsing(browser, server.url, java_script_enabled=False) as result:
+        yield result
 
 
 def _watched(page: Page, words: str) -> None:
@@ -183,7 +183,7 @@ def pages(server: Server) -> dict[str, str]:
         "orchestration at its checkpoint": at_checkpoint(client),
         "debate that waits": waiting_debate(client),
     }
-    return {"home": "/", "inbox": "/decisions"} | {name: f"/sessions/{found}" for name, found in sessions.items()}
+    return {"home": "/", "inbox": "/decisions"} | {name: f"/sessions/{item}" for name, item in sessions.items()}
 
 
 @pytest.mark.parametrize("look", ["light", "phone", pytest.param("dark", marks=pytest.mark.nightly)])

@@ -89,8 +89,8 @@ def judged(words: str = "", all_done: bool = False, /, **passed: bool) -> str:
 
 def critique(verdict: str = "NEEDS_FIX", *issues: tuple[str, str]) -> str:
     """A reviewer's answer with these issues: severity and description."""
-    found = [{"severity": severity, "description": words, "suggestion": "mend it"} for severity, words in issues]
-    return f"# Critique\nThis is what I think.\n{json.dumps({'verdict': verdict, 'summary': '요약', 'issues': found})}"
+    results = [{"severity": severity, "description": words, "suggestion": "mend it"} for severity, words in issues]
+    return f"# Critique\nThis is what I think.\n{json.dumps({'verdict': verdict, 'summary': '요약', 'issues': results})}"
 
 
 def git(folder: Path, *words: str) -> str:

@@ -23,8 +23,8 @@ __all__ = ["delivered", "here"]
 
 @pytest.fixture
 def envelope(hansard: Hansard, delivered: str) -> dict[str, Any]:
-    found: dict[str, Any] = hansard("attest", delivered).json
-    return found
+    result: dict[str, Any] = hansard("attest", delivered).json
+    return result
 
 
 @pytest.fixture
@@ -33,31 +33,31 @@ def pem(hansard: Hansard, delivered: str) -> str:
 
 
 def statement(envelope: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(base64.b64decode(envelope["payload"]))
-    return found
+    body: dict[str, Any] = json.loads(base64.b64decode(envelope["payload"]))
+    return body
 
 
 def test_the_statement_says_how_the_result_came_about(
     hansard: Hansard, here: Path, delivered: str, envelope: dict[str, Any]
 ) -> None:
-    found = statement(envelope)
-    assert found["_type"] == "https://in-toto.io/Statement/v1"
+    result = statement(envelope)
+    assert result["_type"] == "https://in-toto.io/Statement/v1"
     branch = f"hansard/{delivered}"
-    assert [subject["digest"] for subject in found["subject"]] == [{"gitCommit": git(here, "rev-parse", branch)}]
-    said = found["predicate"]
-    assert said["session"]["id"] == delivered and said["session"]["status"] == "success"
-    assert said["base"] == {"branch": "main", "commit": {"gitCommit": git(here, "rev-parse", "main")}}
-    assert said["branch"] == branch
-    assert [file["path"] for file in said["files"]] == ["a.txt", "new/b.txt"]
-    [turn] = said["turns"]
-    told = events(hansard, delivered)
-    assert told[turn["validatedBy"] - 1]["type"] == "delivery.tests_passed"
-    assert told[turn["approvedBy"]["version"] - 1]["type"] == "delivery.review_approved"
-    answered = next(event["data"] for event in told if event["data"].get("files"))
+    assert [subject["digest"] for subject in result["subject"]] == [{"gitCommit": git(here, "rev-parse", branch)}]
+    text = result["predicate"]
+    assert text["session"]["id"] == delivered and text["session"]["status"] == "success"
+    assert text["base"] == {"branch": "main", "commit": {"gitCommit": git(here, "rev-parse", "main")}}
+    assert text["branch"] == branch
+    assert [file["path"] for file in text["files"]] == ["a.txt", "new/b.txt"]
+    [turn] = text["turns"]
+    history = events(hansard, delivered)
+    assert history[turn["validatedBy"] - 1]["type"] == "delivery.tests_passed"
+    assert history[turn["approvedBy"]["version"] - 1]["type"] == "delivery.review_approved"
+    answered = next(event["data"] for event in history if event["data"].get("files"))
     patch: Any = answered["patch"]
     assert turn["patch"]["sha256"] == hashlib.sha256(patch["head"].encode()).hexdigest()
-    proof = hansard("prove", delivered, str(said["record"]["version"])).json
-    assert proof["event"]["version"] == len(told)
+    proof = hansard("prove", delivered, str(text["record"]["version"])).json
+    assert proof["event"]["version"] == len(history)
 
 
 def test_securesystemslib_verifies_it(envelope: dict[str, Any], pem: str) -> None:
@@ -89,8 +89,8 @@ def test_the_key_is_that_of_the_checkpoints(hansard: Hansard, pem: str) -> None:
 
 
 def test_session_without_result_cannot_be_attested(hansard: Hansard, here: Path) -> None:
-    said = hansard("run", "-t", "Look", "-f", "a.txt", "--test", "true")
-    name = said.err.partition("Session ")[2].split()[0].rstrip(".")
+    result = hansard("run", "-t", "Look", "-f", "a.txt", "--test", "true")
+    name = result.err.partition("Session ")[2].split()[0].rstrip(".")
     for command in ("attest", "trace"):
         assert hansard(command, name).code == 4
         assert hansard(command, "nope").code == 3
@@ -98,16 +98,16 @@ def test_session_without_result_cannot_be_attested(hansard: Hansard, here: Path)
 
 
 def test_the_trace_has_the_lines_of_the_result(hansard: Hansard, here: Path, delivered: str) -> None:
-    found = hansard("trace", delivered).json
-    assert found.keys() == {"version", "id", "timestamp", "vcs", "tool", "files", "metadata"}
-    assert found["version"] == "0.1.0" and uuid.UUID(found["id"])
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", found["timestamp"])
-    assert found["vcs"] == {"type": "git", "revision": git(here, "rev-parse", f"hansard/{delivered}")}
-    assert [file["path"] for file in found["files"]] == ["a.txt", "new/b.txt"]
-    [conversation] = found["files"][0]["conversations"]
+    result = hansard("trace", delivered).json
+    assert result.keys() == {"version", "id", "timestamp", "vcs", "tool", "files", "metadata"}
+    assert result["version"] == "0.1.0" and uuid.UUID(result["id"])
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", result["timestamp"])
+    assert result["vcs"] == {"type": "git", "revision": git(here, "rev-parse", f"hansard/{delivered}")}
+    assert [file["path"] for file in result["files"]] == ["a.txt", "new/b.txt"]
+    [conversation] = result["files"][0]["conversations"]
     assert conversation["url"].startswith(f"hansard:{delivered}/{delivered}.t")
     assert conversation["contributor"]["type"] == "ai"
     digest = hashlib.sha256(b"THREE").hexdigest()
     assert conversation["ranges"] == [{"start_line": 3, "end_line": 3, "content_hash": f"sha256:{digest}"}]
     assert [each["type"] for each in conversation["related"]] == ["validation", "approval"]
-    assert hansard("trace", delivered).json["id"] == found["id"]
+    assert hansard("trace", delivered).json["id"] == result["id"]

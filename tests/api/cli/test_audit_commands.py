@@ -37,11 +37,11 @@ def change(log: Path, statement: str) -> None:
 
 
 def test_intact_log_is_reported_with_its_figures(hansard: Hansard, log: Path) -> None:
-    said = hansard("verify")
+    result = hansard("verify")
     events = audited.rows(log, "SELECT count(*), count(DISTINCT stream) FROM events")[0]
-    assert (said.code, said.out) == (0, "")
+    assert (result.code, result.out) == (0, "")
     assert (
-        HASH.sub("…", said.err)
+        HASH.sub("…", result.err)
         == f"{log} is complete and unchanged: {events[0]} events of {events[1]} streams, root …\n"
     )
 
@@ -49,12 +49,12 @@ def test_intact_log_is_reported_with_its_figures(hansard: Hansard, log: Path) ->
 def test_a_changed_event_is_named_and_the_code_is_8(hansard: Hansard, log: Path) -> None:
     words = "cast(replace(cast(plain(state) AS TEXT), 'tester', 'nobody') AS BLOB)"
     change(log, f"UPDATE events SET state = {words} WHERE position = 5")
-    said = hansard("verify")
-    assert said.code == 8
-    assert said.out.splitlines()[0].startswith("position 5: ")
-    assert "is damaged or was changed" in said.err and "the first bad position is 5" in said.err
-    found = hansard("verify", "--json")
-    assert (found.code, found.json["sound"], found.json["firstBad"]) == (8, False, 5)
+    result = hansard("verify")
+    assert result.code == 8
+    assert result.out.splitlines()[0].startswith("position 5: ")
+    assert "is damaged or was changed" in result.err and "the first bad position is 5" in result.err
+    output = hansard("verify", "--json")
+    assert (output.code, output.json["sound"], output.json["firstBad"]) == (8, False, 5)
 
 
 @pytest.mark.parametrize(
@@ -63,15 +63,15 @@ def test_a_changed_event_is_named_and_the_code_is_8(hansard: Hansard, log: Path)
 )
 def test_events_that_are_missing_are_counted_right(hansard: Hansard, log: Path, gone: str, sentence: str) -> None:
     change(log, f"DELETE FROM events WHERE position {gone}")
-    said = hansard("verify")
-    assert (said.code, said.out.splitlines()[0]) == (8, f"position 5: {sentence}")
+    result = hansard("verify")
+    assert (result.code, result.out.splitlines()[0]) == (8, f"position 5: {sentence}")
 
 
 def test_a_file_that_does_not_open_any_more_is_a_fault_too(hansard: Hansard, log: Path) -> None:
     log.write_bytes(b"x" * 100 + log.read_bytes()[100:])
-    said = hansard("verify")
-    assert said.code == 8
-    assert said.out == f"The log {log} cannot be opened: file is not a database.\n"
+    result = hansard("verify")
+    assert result.code == 8
+    assert result.out == f"The log {log} cannot be opened: file is not a database.\n"
 
 
 @pytest.mark.parametrize("words", [["verify"], ["doctor", "--all"], ["checkpoint"], ["export"]])
@@ -90,17 +90,17 @@ def test_verify_fails_on_foreign_files_and_keeps_them(hansard: Hansard, own_log:
     if statement is not None:
         change(own_log, statement)
     before = own_log.read_bytes()
-    said = hansard("verify", "--json")
-    assert (said.code, said.json["sound"]) == (8, False)
+    result = hansard("verify", "--json")
+    assert (result.code, result.json["sound"]) == (8, False)
     why = "cannot be read: no such table: events." if statement is None else "not a Hansard log. It was not changed."
-    assert why in said.json["faults"][0]["problem"]
+    assert why in result.json["faults"][0]["problem"]
     assert own_log.read_bytes() == before
 
 
 def test_no_log_is_not_found(hansard: Hansard, own_log: Path) -> None:
     for words in (["verify"], ["export"], ["checkpoint"], ["backup", "x.db"], ["prove", "x", "1"]):
-        said = hansard(*words)
-        assert (said.code, said.err) == (3, f"hansard: No log at {own_log}.\n")
+        result = hansard(*words)
+        assert (result.code, result.err) == (3, f"hansard: No log at {own_log}.\n")
     assert not own_log.exists()
 
 
@@ -110,8 +110,8 @@ def test_verify_finds_wrong_views_and_rebuild_replaces_them(hansard: Hansard, lo
     views = Settings().views_path
     with closing(sqlite3.connect(views, isolation_level=None)) as connection:
         connection.execute("DELETE FROM overview WHERE session_id = 'delivery-1'")
-    said = hansard("verify")
-    assert (said.code, said.out) == (
+    result = hansard("verify")
+    assert (result.code, result.out) == (
         8,
         f"the views {views} differ from the log: keep a copy before you replace them\n",
     )
@@ -122,32 +122,32 @@ def test_verify_finds_wrong_views_and_rebuild_replaces_them(hansard: Hansard, lo
 def test_views_that_are_no_database_are_a_sentence(hansard: Hansard, log: Path) -> None:
     Settings().views_path.parent.mkdir(parents=True)
     Settings().views_path.write_bytes(b"no database at all, and long enough" * 100)
-    said = hansard("verify")
-    assert said.code == 8
-    assert "cannot be read (file is not a database): delete the file, and they are rebuilt" in said.out
+    result = hansard("verify")
+    assert result.code == 8
+    assert "cannot be read (file is not a database): delete the file, and they are rebuilt" in result.out
 
 
 def test_unreadable_views_are_reported_and_say_nothing_about_the_log(hansard: Hansard, log: Path) -> None:
     """With a folder in place of the views, the log can still be verified."""
     views = Settings().views_path
     views.mkdir(parents=True)
-    said = hansard("verify")
-    assert (said.code, said.out) == (0, "")
-    unchecked, proved = said.err.splitlines()
+    result = hansard("verify")
+    assert (result.code, result.out) == (0, "")
+    unchecked, proved = result.err.splitlines()
     assert unchecked == f"The views could not be checked: {views}: unable to open database file."
     assert proved.startswith(f"{log} is complete and unchanged: ")
-    found = hansard("verify", "--json").json
-    assert (found["sound"], found["faults"]) == (True, [])
-    assert found["viewsUnchecked"] == f"{views}: unable to open database file."
+    output = hansard("verify", "--json").json
+    assert (output["sound"], output["faults"]) == (True, [])
+    assert output["viewsUnchecked"] == f"{views}: unable to open database file."
     views.rmdir()
     assert hansard("verify", "--json").json["viewsUnchecked"] is None
 
 
 def test_unopenable_log_is_not_reported_as_changed(hansard: Hansard, own_log: Path) -> None:
     own_log.mkdir(parents=True)
-    said = hansard("verify")
-    assert (said.code, said.out) == (1, "")
-    assert said.err == f"hansard: The log {own_log} cannot be opened: unable to open database file.\n"
+    result = hansard("verify")
+    assert (result.code, result.out) == (1, "")
+    assert result.err == f"hansard: The log {own_log} cannot be opened: unable to open database file.\n"
 
 
 def test_views_beside_which_nothing_can_be_written_are_checked_all_the_same(
@@ -164,18 +164,18 @@ def test_views_beside_which_nothing_can_be_written_are_checked_all_the_same(
         return connection
 
     monkeypatch.setattr(sqlite3, "connect", refuse)
-    said = hansard("verify", "--json")
-    assert (said.code, said.json["viewsUnchecked"]) == (0, None)
+    result = hansard("verify", "--json")
+    assert (result.code, result.json["viewsUnchecked"]) == (0, None)
 
 
 def test_an_event_that_cannot_be_read_is_damage_and_never_not_found(hansard: Hansard, log: Path) -> None:
     change(log, "UPDATE events SET topic = 'foo.bar' WHERE stream = 'review-1' AND version = 2")
     for words in (["show"], ["events"], ["worklog"], ["explain"], ["cancel"]):
-        said = hansard(*words, "review-1")
-        assert (said.code, said.out) == (1, "")
-        assert "(version 2 of review-1) cannot be read: There is no event type 'foo.bar'." in said.err
-        assert "`hansard verify` says whether it was changed" in said.err
-        assert "Try again" not in said.err
+        result = hansard(*words, "review-1")
+        assert (result.code, result.out) == (1, "")
+        assert "(version 2 of review-1) cannot be read: There is no event type 'foo.bar'." in result.err
+        assert "`hansard verify` says whether it was changed" in result.err
+        assert "Try again" not in result.err
     assert hansard("show", "delivery-1").code == 0
     assert hansard("show", "review-none").code == 3
 
@@ -184,22 +184,22 @@ def test_doctor_reports_known_problems_without_reading_the_whole_log(hansard: Ha
     """The doctor reads the newest events and the problems recorded while folding the views."""
 
     def told() -> dict[str, Any]:
-        said = hansard("doctor", "--json")
-        [found] = [item for item in said.json["items"] if item["name"] == "record"]
-        return {"code": said.code, **found}
+        output = hansard("doctor", "--json")
+        [results] = [item for item in output.json["items"] if item["name"] == "record"]
+        return {"code": output.code, **results}
 
     assert told()["mark"] == "ok"
     position = audited.rows(log, "SELECT position FROM events WHERE stream = 'review-1' AND version = 2")[0][0]
     change(log, "UPDATE events SET topic = 'foo.bar' WHERE stream = 'review-1' AND version = 2")
-    found = told()
-    assert (found["code"], found["mark"]) == (1, "fail")
-    assert f"position {position} (version 2 of review-1) cannot be read" in found["found"]
+    result = told()
+    assert (result["code"], result["mark"]) == (1, "fail")
+    assert f"position {position} (version 2 of review-1) cannot be read" in result["found"]
     hansard("list")
     change(log, "UPDATE events SET topic = 'turn.requested' WHERE stream = 'review-1' AND version = 2")
-    found = told()
-    assert (found["code"], found["mark"]) == (1, "fail")
-    assert found["found"].startswith(f"event at position {position}: DamagedEvent: ")
-    assert "hansard rebuild" in found["advice"]
+    result = told()
+    assert (result["code"], result["mark"]) == (1, "fail")
+    assert result["found"].startswith(f"event at position {position}: DamagedEvent: ")
+    assert "hansard rebuild" in result["advice"]
 
 
 def test_the_doctor_finds_noise_anywhere_in_the_log(hansard: Hansard, log: Path) -> None:
@@ -208,10 +208,10 @@ def test_the_doctor_finds_noise_anywhere_in_the_log(hansard: Hansard, log: Path)
     with log.open("r+b") as file:
         file.seek((page - 1) * 4_096)
         file.write(b"\xa5" * 4_096)
-    said = hansard("doctor", "--json")
-    [found] = [item for item in said.json["items"] if item["name"] == "record"]
-    assert (said.code, found["mark"]) == (1, "fail"), found
-    assert "hansard verify" in found["advice"]
+    result = hansard("doctor", "--json")
+    [results] = [item for item in result.json["items"] if item["name"] == "record"]
+    assert (result.code, results["mark"]) == (1, "fail"), results
+    assert "hansard verify" in results["advice"]
 
 
 # -- checkpoints and proofs ------------------------------------------------------------------------------------------
@@ -230,9 +230,9 @@ def test_a_checkpoint_shows_that_the_end_was_cut_off_with_its_traces(hansard: Ha
     change(log, "DELETE FROM events WHERE stream = 'review-1'")
     change(log, "UPDATE sqlite_sequence SET seq = (SELECT max(position) FROM events) WHERE name = 'events'")
     assert hansard("verify").code == 0, "the log is sound in itself"
-    said = hansard("verify", "--checkpoint", str(note))
-    assert said.code == 8
-    assert re.fullmatch(r"the log has been cut: \d+ events were signed, \d+ are there\n", said.out)
+    result = hansard("verify", "--checkpoint", str(note))
+    assert result.code == 8
+    assert re.fullmatch(r"the log has been cut: \d+ events were signed, \d+ are there\n", result.out)
 
 
 def test_a_checkpoint_is_read_with_its_own_key_only(hansard: Hansard, note: Path, tmp_path: Path) -> None:
@@ -240,26 +240,26 @@ def test_a_checkpoint_is_read_with_its_own_key_only(hansard: Hansard, note: Path
     assert hansard("verify", "--checkpoint", str(note), "--public-key", key).code == 0
     hansard("backup", str(tmp_path / "other.db"))
     other = hansard("checkpoint", "--public-key", "--database", str(tmp_path / "other.db")).out.strip()
-    said = hansard("verify", "--checkpoint", str(note), "--public-key", other)
-    assert (said.code, said.out) == (8, "The checkpoint is not signed with this key.\n")
+    result = hansard("verify", "--checkpoint", str(note), "--public-key", other)
+    assert (result.code, result.out) == (8, "The checkpoint is not signed with this key.\n")
     assert hansard("verify", "--checkpoint", str(note), "--public-key", "nonsense").code == 8
     assert hansard("verify", "--checkpoint", str(tmp_path / "nowhere")).code == 2
 
 
 def test_verifying_makes_no_key(hansard: Hansard, log: Path, tmp_path: Path) -> None:
     (tmp_path / "note").write_text("x")
-    said = hansard("verify", "--checkpoint", str(tmp_path / "note"))
-    assert said.code == 2
-    assert "There is no signing key" in said.err
+    result = hansard("verify", "--checkpoint", str(tmp_path / "note"))
+    assert result.code == 2
+    assert "There is no signing key" in result.err
     assert not (log.with_name(f"{log.name}.d") / "signing.key").exists()
 
 
 def test_nothing_damaged_is_signed(hansard: Hansard, log: Path) -> None:
     change(log, "UPDATE events SET topic = 'turn.failed' WHERE position = 4")
     for words in (["checkpoint"], ["prove", "delivery-1", "1"]):
-        said = hansard(*words)
-        assert (said.code, said.out) == (8, "")
-        assert "The event at position 4 has been changed" in said.err
+        result = hansard(*words)
+        assert (result.code, result.out) == (8, "")
+        assert "The event at position 4 has been changed" in result.err
 
 
 def test_a_proof_holds_without_the_log(hansard: Hansard, log: Path, tmp_path: Path) -> None:
@@ -268,24 +268,24 @@ def test_a_proof_holds_without_the_log(hansard: Hansard, log: Path, tmp_path: Pa
     proof.write_text(hansard("prove", "delivery-1", "3").out, encoding="utf-8")
     events = audited.rows(log, "SELECT count(*) FROM events")[0][0]
     shutil.rmtree(log.parent)
-    said = hansard("verify", "--proof", str(proof), "--public-key", key)
-    assert (said.code, said.err) == (0, f"Proved: the event is one of the {events} signed events.\n")
+    result = hansard("verify", "--proof", str(proof), "--public-key", key)
+    assert (result.code, result.err) == (0, f"Proved: the event is one of the {events} signed events.\n")
     assert hansard("verify", "--proof", str(proof)).code == 2
     proof.write_text(proof.read_text().replace("Ada", "Eve").replace("planner", "plannet"), encoding="utf-8")
-    said = hansard("verify", "--proof", str(proof), "--public-key", key)
-    assert (said.code, said.err) == (
+    result = hansard("verify", "--proof", str(proof), "--public-key", key)
+    assert (result.code, result.err) == (
         8,
         "hansard: Not proved: The proof does not lead from the event to the checkpoint.\n",
     )
     for words in ("", "{}", "[" * 9_999, '{"a":1,"a":2}', "Infinity"):
         proof.write_text(words)
-        said = hansard("verify", "--proof", str(proof), "--public-key", key)
-        assert (said.code, said.err.startswith("hansard: Not proved: ")) == (8, True), words
+        result = hansard("verify", "--proof", str(proof), "--public-key", key)
+        assert (result.code, result.err.startswith("hansard: Not proved: ")) == (8, True), words
 
 
 def test_missing_version_cannot_be_proved(hansard: Hansard, log: Path) -> None:
-    said = hansard("prove", "delivery-1", "999")
-    assert (said.code, said.err) == (3, "hansard: There is no version 999 of delivery-1.\n")
+    result = hansard("prove", "delivery-1", "999")
+    assert (result.code, result.err) == (3, "hansard: There is no version 999 of delivery-1.\n")
 
 
 # -- export, import, backup ------------------------------------------------------------------------------------------
@@ -297,9 +297,9 @@ def test_a_session_goes_from_one_log_to_another(
     exported = hansard("export", "delivery-1")
     file, other = tmp_path / "session.jsonl", str(tmp_path / "other.db")
     file.write_text(exported.out, encoding="utf-8")
-    said = hansard("import", str(file), "--database", other)
-    assert said.code == 0
-    assert re.fullmatch(r"Imported \d+ events of 1 session\.\n", said.err)
+    result = hansard("import", str(file), "--database", other)
+    assert result.code == 0
+    assert re.fullmatch(r"Imported \d+ events of 1 session\.\n", result.err)
     assert hansard("export", "--database", other).out == exported.out
     assert hansard("verify", "--database", other).code == 0
     assert hansard("cancel", "delivery-1", "--database", other).code == 0
@@ -310,9 +310,9 @@ def test_a_session_goes_from_one_log_to_another(
 def test_incomplete_import_exits_with_8(hansard: Hansard, log: Path, tmp_path: Path) -> None:
     file, other = tmp_path / "session.jsonl", tmp_path / "other.db"
     file.write_text(hansard("export").out.rpartition('{"manifest"')[0], encoding="utf-8")
-    said = hansard("import", str(file), "--database", str(other))
-    assert said.code == 8
-    assert said.err == "hansard: Nothing was imported. The file is cut off: there is no manifest at its end.\n"
+    result = hansard("import", str(file), "--database", str(other))
+    assert result.code == 8
+    assert result.err == "hansard: Nothing was imported. The file is cut off: there is no manifest at its end.\n"
     assert hansard("list", "--json", "--database", str(other)).json["items"] == []
     assert hansard("import", str(tmp_path / "nowhere"), "--database", str(other)).code == 2
 
@@ -320,23 +320,23 @@ def test_incomplete_import_exits_with_8(hansard: Hansard, log: Path, tmp_path: P
 def test_import_refuses_existing_sessions(hansard: Hansard, log: Path, tmp_path: Path) -> None:
     file = tmp_path / "all.jsonl"
     file.write_text(hansard("export").out, encoding="utf-8")
-    said = hansard("import", str(file))
-    assert said.code == 4
-    assert "Nothing was imported. The log holds delivery-1, orchestration-1, review-1 already." in said.err
+    result = hansard("import", str(file))
+    assert result.code == 4
+    assert "Nothing was imported. The log holds delivery-1, orchestration-1, review-1 already." in result.err
     assert hansard("verify").code == 0
 
 
 def test_an_unknown_session_is_not_exported(hansard: Hansard, log: Path) -> None:
-    said = hansard("export", "delivery-nobody")
-    assert (said.code, said.out, said.err) == (3, "", "hansard: There is no session 'delivery-nobody'.\n")
+    result = hansard("export", "delivery-nobody")
+    assert (result.code, result.out, result.err) == (3, "", "hansard: There is no session 'delivery-nobody'.\n")
 
 
 def test_a_backup_is_a_log(hansard: Hansard, log: Path, tmp_path: Path) -> None:
     target = tmp_path / "backup.db"
-    said = hansard("backup", str(target))
-    assert (said.code, said.out) == (0, "")
-    assert said.err.startswith(f"Copied the log to {target}: ")
-    assert said.err.endswith(" events. The copy is complete and unchanged.\n")
+    result = hansard("backup", str(target))
+    assert (result.code, result.out) == (0, "")
+    assert result.err.startswith(f"Copied the log to {target}: ")
+    assert result.err.endswith(" events. The copy is complete and unchanged.\n")
     assert hansard("verify", "--database", str(target)).code == 0
     assert hansard("export", "--database", str(target)).out == hansard("export").out
     assert hansard("backup", str(target)).code == 4
@@ -359,8 +359,8 @@ def test_a_backup_replaces_nothing_but_a_good_one_by_a_good_one(hansard: Hansard
     assert hansard("backup", "--replace", str(target)).code == 4
     used.unlink()
     audited.harmed(log, "UPDATE events SET hash = randomblob(32) WHERE position = 3")
-    said = hansard("backup", "--replace", str(target))
-    assert (said.code, "The log is damaged, so nothing was copied" in said.err) == (8, True)
+    result = hansard("backup", "--replace", str(target))
+    assert (result.code, "The log is damaged, so nothing was copied" in result.err) == (8, True)
     assert target.read_bytes() == kept and sorted(path.name for path in tmp_path.glob("*backup*")) == ["backup.db"]
 
 
@@ -368,10 +368,10 @@ def test_a_backup_replaces_nothing_but_a_good_one_by_a_good_one(hansard: Hansard
 
 
 def test_the_doctor_says_that_every_history_loads(hansard: Hansard, log: Path) -> None:
-    said = hansard("doctor", "--all")
-    assert (said.code, said.err) == (0, "")
+    result = hansard("doctor", "--all")
+    assert (result.code, result.err) == (0, "")
     count = audited.rows(log, "SELECT count(DISTINCT stream) FROM events")[0][0]
-    assert re.search(rf"ok +histories +{count} can be loaded and would be decided the same way today\n", said.out)
+    assert re.search(rf"ok +histories +{count} can be loaded and would be decided the same way today\n", result.out)
     assert "histories" not in hansard("doctor").out
 
 
@@ -382,9 +382,9 @@ def test_doctor_names_unreadable_events_and_changed_decisions(hansard: Hansard, 
         """UPDATE events SET state = cast(replace(cast(plain(state) AS TEXT), '"planning"', '"review"') AS BLOB)"""
         " WHERE stream = 'delivery-1' AND version = 1",
     )
-    said = hansard("doctor", "--all", "--json")
-    failed = {item["name"]: item["found"] for item in said.json["items"] if item["mark"] == "fail"}
-    assert said.code == 1
+    result = hansard("doctor", "--all", "--json")
+    failed = {item["name"]: item["found"] for item in result.json["items"] if item["mark"] == "fail"}
+    assert result.code == 1
     loading = "version 2, turn.vanished, does not load: DamagedEvent: The event at position "
     assert failed.pop("review-1").startswith(loading)
     assert "cannot be read: There is no event type 'turn.vanished'." in failed.pop("record")
@@ -417,9 +417,9 @@ def test_doctor_replays_channels_and_their_consequences(
     assert hansard("doctor", "--all").code == 0
     state = f"cast(replace(cast(plain(state) AS TEXT), '{before}', '{after}') AS BLOB)"
     change(own_log, f"UPDATE events SET state = {state} WHERE topic = '{topic}'")
-    said = hansard("doctor", "--all", "--json")
-    failed = [item["found"] for item in said.json["items"] if item["mark"] == "fail"]
-    assert said.code == 1
+    result = hansard("doctor", "--all", "--json")
+    failed = [item["found"] for item in result.json["items"] if item["mark"] == "fail"]
+    assert result.code == 1
     assert len(failed) == 1 and found in failed[0]
 
 
@@ -441,10 +441,10 @@ def test_help_names_exit_code_8(hansard: Hansard) -> None:
 
 def test_rebuild_names_unreadable_events(hansard: Hansard, log: Path) -> None:
     change(log, "UPDATE events SET topic = 'foo.bar' WHERE stream = 'review-1' AND version = 2")
-    said = hansard("rebuild")
-    assert said.code == 8
+    result = hansard("rebuild")
+    assert result.code == 8
     assert re.search(
-        r"^missing .*The event at position \d+ \(version 2 of review-1\) cannot be read", said.err, re.MULTILINE
+        r"^missing .*The event at position \d+ \(version 2 of review-1\) cannot be read", result.err, re.MULTILINE
     )
     change(log, "UPDATE events SET topic = 'turn.requested' WHERE stream = 'review-1' AND version = 2")
     assert hansard("rebuild").code == 0
@@ -453,8 +453,8 @@ def test_rebuild_names_unreadable_events(hansard: Hansard, log: Path) -> None:
 def test_a_damaged_log_is_not_backed_up(hansard: Hansard, log: Path, tmp_path: Path) -> None:
     with closing(sqlite3.connect(log, isolation_level=None)) as connection:
         connection.execute("UPDATE events SET state = CAST('{}' AS BLOB) WHERE position = 5")
-    said = hansard("backup", str(tmp_path / "backup.db"))
-    assert (said.code, "The log is damaged, so nothing was copied" in said.err) == (8, True)
+    result = hansard("backup", str(tmp_path / "backup.db"))
+    assert (result.code, "The log is damaged, so nothing was copied" in result.err) == (8, True)
     assert list(tmp_path.glob("*backup.db*")) == list(tmp_path.glob(".*backup.db*")) == []
 
 
@@ -465,6 +465,6 @@ def test_the_log_of_a_newer_version_is_refused_unchanged(hansard: Hansard, log: 
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     before = log.read_bytes()
     for words in (["list"], ["verify"], ["rebuild"], ["export"], ["serve", "--port", "0"]):
-        said = hansard(*words)
-        assert (said.code, f"has format 99; this Hansard knows format {FORMAT}" in said.err) == (1, True), words
+        result = hansard(*words)
+        assert (result.code, f"has format 99; this Hansard knows format {FORMAT}" in result.err) == (1, True), words
     assert log.read_bytes() == before

@@ -15,8 +15,8 @@ def trees(log: Path) -> list[Path]:
 
 @pytest.fixture
 def delivered(hansard: Hansard) -> str:
-    said = hansard("example")
-    assert said.code == 0
+    result = hansard("example")
+    assert result.code == 0
     return str(hansard("list", "--json").json["items"][0]["id"])
 
 
@@ -29,12 +29,12 @@ def test_a_session_that_rests_long_enough_is_cleaned_and_can_still_be_forked(
     now = time.time() + 31 * 86_400
     monkeypatch.setattr(time, "time", lambda: now)
     trial = hansard("clean", "--dry-run", "--json")
-    [found] = trial.json["items"]
-    assert (found["sessionId"], found["bytes"] > 0, trial.json["deleted"]) == (delivered, True, False)
+    [result] = trial.json["items"]
+    assert (result["sessionId"], result["bytes"] > 0, trial.json["deleted"]) == (delivered, True, False)
     assert trees(own_log)
-    said = hansard("clean")
-    assert (said.code, said.out.split()[0]) == (0, delivered)
-    assert said.err.startswith("Deleted the working folders of 1 session, ")
+    output = hansard("clean")
+    assert (output.code, output.out.split()[0]) == (0, delivered)
+    assert output.err.startswith("Deleted the working folders of 1 session, ")
     assert trees(own_log) == []
     before = hansard("show", delivered, "--json").json
     assert hansard("fork", delivered, "--at", str(before["session"]["version"])).code == 0
@@ -49,9 +49,9 @@ def test_clean_keeps_active_and_foreign_folders(hansard: Hansard, own_log: Path,
     source = tree.parent.with_name("notes") / "tree-0"
     source.mkdir(parents=True)
     assert hansard("fork", delivered, "--at", "3", "--mode", "stop").code == 0
-    said = hansard("clean", "--days", "0")
-    assert said.code == 0
-    assert [line.split()[0] for line in said.out.splitlines()] == [delivered]
+    result = hansard("clean", "--days", "0")
+    assert result.code == 0
+    assert [line.split()[0] for line in result.out.splitlines()] == [delivered]
     assert (strange.is_dir(), source.is_dir()) == (True, True)
 
 

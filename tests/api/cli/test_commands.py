@@ -37,9 +37,9 @@ def id_of(said: Said) -> str:
 
 @pytest.mark.parametrize("command", [listed.name for listed in COMMANDS])
 def test_every_command_explains_itself(hansard: Hansard, command: str) -> None:
-    said = hansard(command, "--help")
-    assert (said.code, said.err) == (0, "")
-    assert said.out.startswith(f"Usage: hansard {command} ")
+    result = hansard(command, "--help")
+    assert (result.code, result.err) == (0, "")
+    assert result.out.startswith(f"Usage: hansard {command} ")
 
 
 def test_the_help_is_korean_where_the_terminal_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,9 +90,9 @@ def test_the_english_help_of_the_catalogue_is_that_of_the_commands() -> None:
     ],
 )
 def test_wrong_usage_is_a_sentence_and_a_hint(hansard: Hansard, words: list[str], complaint: str, hint: str) -> None:
-    said = hansard(*words)
-    assert (said.code, said.out) == (2, "")
-    first, second = said.err.splitlines()
+    result = hansard(*words)
+    assert (result.code, result.out) == (2, "")
+    first, second = result.err.splitlines()
     assert first.startswith("hansard: ")
     assert complaint in first
     assert hint in second
@@ -104,16 +104,16 @@ def test_wrong_usage_is_a_sentence_and_a_hint(hansard: Hansard, words: list[str]
 def test_a_delivery_that_succeeds_is_shown_event_by_event_and_ends_with_its_result(
     delivery: Callable[..., Said],
 ) -> None:
-    said = delivery("--title", "합계")
-    lines = said.out.splitlines()
-    assert said.code == 0
-    assert lines[0] == f"session  {id_of(said)}"
+    result = delivery("--title", "합계")
+    lines = result.out.splitlines()
+    assert result.code == 0
+    assert lines[0] == f"session  {id_of(result)}"
     assert lines[1:3] == [
         "status   success",
         "summary  Success on iteration 1. Validated by true. Review approved (score 100).",
     ]
     assert lines[3].startswith("used     iteration 1/6, 0:0")
-    talk = said.err.splitlines()
+    talk = result.err.splitlines()
     assert talk[1] == "Workspace: a new, empty folder."
     assert talk[2].split(maxsplit=3)[0] == "1"
     assert talk[2].endswith("delivery.session_started          Delivery started")
@@ -121,30 +121,30 @@ def test_a_delivery_that_succeeds_is_shown_event_by_event_and_ends_with_its_resu
 
 
 def test_the_end_of_a_delivery_can_be_read_by_a_script(delivery: Callable[..., Said]) -> None:
-    said = delivery("--json", "--label", "x", "--label", "y", "--max-minutes", "7")
-    session = said.json
-    assert (said.code, session["id"], session["status"]) == (0, id_of(said), "success")
+    result = delivery("--json", "--label", "x", "--label", "y", "--max-minutes", "7")
+    session = result.json
+    assert (result.code, session["id"], session["status"]) == (0, id_of(result), "success")
     assert session["task"] == "더하기를 고쳐줘"
     assert session["filePaths"] == ["a.py", "b.py"]
     assert session["labels"] == ["x", "y"]
     assert session["origin"] == "cli"
     assert session["budget"]["maxMinutes"] == 7
-    assert "더하기" in said.out
+    assert "더하기" in result.out
 
 
 def test_validation_commands_are_split_at_commas_outside_quotes(delivery: Callable[..., Said]) -> None:
-    said = delivery("--validation-commands", "echo 'a,b',true", "--validate", "echo c", "--json")
-    assert said.code == 0
-    commands = [step["command"] for step in said.json["validationCommands"]]
+    result = delivery("--validation-commands", "echo 'a,b',true", "--validate", "echo c", "--json")
+    assert result.code == 0
+    commands = [step["command"] for step in result.json["validationCommands"]]
     assert commands == ["echo 'a,b'", "true", "echo c"]
 
 
 def test_a_delivery_whose_agent_fails_is_a_failure(delivery: Callable[..., Said]) -> None:
-    said = delivery(replies={"planner": [{"error": "crash"}]})
-    assert said.code == 1
-    assert "status   failed" in said.out
-    assert "summary  Phase planning failed: The scenario answers planner with crash." in said.out
-    assert said.err.splitlines()[-1].startswith("  hansard retry delivery-")
+    result = delivery(replies={"planner": [{"error": "crash"}]})
+    assert result.code == 1
+    assert "status   failed" in result.out
+    assert "summary  Phase planning failed: The scenario answers planner with crash." in result.out
+    assert result.err.splitlines()[-1].startswith("  hansard retry delivery-")
 
 
 def test_explain_ends_with_cause_evidence_and_next_command(
@@ -162,10 +162,10 @@ def test_a_delivery_that_runs_out_of_budget_says_so_and_goes_on_when_extended(
     delivery: Callable[..., Said], hansard: Hansard
 ) -> None:
     """K-46: the second review approves, but the budget allowed only one."""
-    said = delivery("--max-iterations", "1", replies={"reviewer": [BLOCKED, review()]})
-    assert said.code == 7
-    assert "summary  Ended: budget exhausted (1 of 1 iterations)" in said.out
-    assert "exhausted by iterations" in said.out
+    result = delivery("--max-iterations", "1", replies={"reviewer": [BLOCKED, review()]})
+    assert result.code == 7
+    assert "summary  Ended: budget exhausted (1 of 1 iterations)" in result.out
+    assert "exhausted by iterations" in result.out
     more = hansard("extend", "latest", "--iterations", "1", "--reason", "- 한 번 더", "--wait")
     assert more.code == 0
     assert "status   success" in more.out
@@ -176,17 +176,17 @@ def test_a_delivery_that_runs_out_of_budget_says_so_and_goes_on_when_extended(
 
 
 def test_a_task_may_begin_like_an_option(hansard: Hansard) -> None:
-    said = hansard("run", "-t", "- one\n- two", "-f", "a", "--test", "true", "--detach", "--fresh")
-    assert said.code == 0
+    result = hansard("run", "-t", "- one\n- two", "-f", "a", "--test", "true", "--detach", "--fresh")
+    assert result.code == 0
     assert hansard("show", "latest", "--json").json["session"]["task"] == "- one\n- two"
 
 
 def test_detach_prints_only_the_id_and_a_hint(hansard: Hansard, scenario: Scenario) -> None:
     start = ("run", "-t", "x", "-f", "a", "--test", "true", "--fresh", "--scenario", scenario())
-    said = hansard(*start, "--detach")
-    assert said.code == 0
-    assert said.out == f"{id_of(said)}\n"
-    assert "Start `hansard serve`" in said.err
+    result = hansard(*start, "--detach")
+    assert result.code == 0
+    assert result.out == f"{id_of(result)}\n"
+    assert "Start `hansard serve`" in result.err
     assert hansard("show", "latest", "--json").json["session"]["status"] == "running"
 
 
@@ -201,11 +201,11 @@ def test_in_a_repository_the_work_becomes_a_branch_of_it(
     git(repository, "commit", "-q", "-m", "x")
     monkeypatch.chdir(repository / "src")
     replies = {"dev": [{"text": "done", "files": {"a.py": "new\n"}}]}
-    said = hansard("run", "-t", "x", "-f", "a.py", "--test", "true", "--scenario", scenario(replies))
-    session_id = id_of(said)
-    assert said.code == 0, said.err
-    assert f"Workspace: a worktree of the repository at {repository}/src; use --fresh" in said.err
-    assert f"branch     hansard/{session_id}" in said.out
+    result = hansard("run", "-t", "x", "-f", "a.py", "--test", "true", "--scenario", scenario(replies))
+    session_id = id_of(result)
+    assert result.code == 0, result.err
+    assert f"Workspace: a worktree of the repository at {repository}/src; use --fresh" in result.err
+    assert f"branch     hansard/{session_id}" in result.out
     assert git(repository, "show", f"hansard/{session_id}:src/a.py") == "new\n"
     assert (repository / "src" / "a.py").read_text() == "old\n"
 
@@ -216,15 +216,15 @@ def test_a_folder_that_is_no_repository_is_worked_in_when_it_is_named(
     (tmp_path / "plain").mkdir()
     replies = {"dev": [{"text": "done", "files": {"a.py": "new\n"}}]}
     start = ("run", "-t", "x", "-f", "a.py", "--test", "true", "--scenario", scenario(replies))
-    said = hansard(*start, "--workspace", "../plain")
-    assert said.code == 0, said.err
-    assert f"Workspace: {tmp_path}/plain, edited in place." in said.err
+    result = hansard(*start, "--workspace", "../plain")
+    assert result.code == 0, result.err
+    assert f"Workspace: {tmp_path}/plain, edited in place." in result.err
     assert (tmp_path / "plain" / "a.py").read_text() == "new\n"
 
 
 def test_the_example_team_is_never_taken_for_a_real_one(hansard: Hansard) -> None:
-    said = hansard("run", "-t", "x", "-f", "a", "--test", "true", "--detach")
-    assert "No team file: the scripted example team does no real work." in said.err
+    result = hansard("run", "-t", "x", "-f", "a", "--test", "true", "--detach")
+    assert "No team file: the scripted example team does no real work." in result.err
 
 
 @pytest.mark.parametrize(
@@ -252,9 +252,9 @@ def test_invalid_start_names_the_invalid_part(
     Path("twice.json").write_text('{"a": 1, "a": 2}')
     Path("list.json").write_text("[]")
     Path("odd.json").write_text('{"replies": {"dev": 3}}')
-    said = hansard("run", "-t", "x", "-f", "a", "--test", "true", *words)
-    assert (said.code, said.out) == (2, "")
-    assert sentence in said.err
+    result = hansard("run", "-t", "x", "-f", "a", "--test", "true", *words)
+    assert (result.code, result.out) == (2, "")
+    assert sentence in result.err
     assert hansard("list", "--json").json == {"items": [], "nextCursor": None}
 
 
@@ -287,9 +287,9 @@ def test_a_session_is_cancelled_once_and_only_at_the_version_that_was_seen(hansa
 
 
 def test_an_extension_says_how_much(hansard: Hansard) -> None:
-    said = hansard("extend", "latest", "--reason", "x")
-    assert (said.code, said.out) == (2, "")
-    assert "--iterations, --minutes, --tokens, --cost, or --rounds for an orchestration" in said.err
+    result = hansard("extend", "latest", "--reason", "x")
+    assert (result.code, result.out) == (2, "")
+    assert "--iterations, --minutes, --tokens, --cost, or --rounds for an orchestration" in result.err
 
 
 # --- reading --------------------------------------------------------------------------------------------------------
@@ -348,8 +348,8 @@ def test_a_unique_beginning_of_an_id_is_enough(hansard: Hansard, delivery: Calla
 
 @pytest.mark.parametrize("name", ["nope", "../sessions", "", "%2e", "한글"])
 def test_unknown_session_exits_with_3(hansard: Hansard, name: str) -> None:
-    said = hansard("show", name)
-    assert said == Said(3, "", f"hansard: There is no session {name!r}. `hansard list` lists the sessions.\n")
+    result = hansard("show", name)
+    assert result == Said(3, "", f"hansard: There is no session {name!r}. `hansard list` lists the sessions.\n")
 
 
 def test_events_are_lines_for_people_and_lines_of_json_for_scripts(
@@ -368,10 +368,10 @@ def test_events_are_lines_for_people_and_lines_of_json_for_scripts(
 
 
 def test_agent_output_cannot_control_the_terminal(hansard: Hansard, delivery: Callable[..., Said]) -> None:
-    said = delivery("--title", "\x1b]0;owned\x07\u202e", replies={"reviewer": [BLOCKED, review()]})
-    assert said.code == 0
+    result = delivery("--title", "\x1b]0;owned\x07\u202e", replies={"reviewer": [BLOCKED, review()]})
+    assert result.code == 0
     everything = (
-        said.out + said.err + hansard("list").out + hansard("show", "latest").out + hansard("events", "latest").out
+        result.out + result.err + hansard("list").out + hansard("show", "latest").out + hansard("events", "latest").out
     )
     assert not {"\x1b", "\x07", "\u202e"} & set(everything)
 
@@ -387,19 +387,19 @@ def test_worklog_is_markdown_now_and_at_a_past_version(hansard: Hansard, deliver
 def test_rebuilt_views_say_the_same(hansard: Hansard, delivery: Callable[..., Said]) -> None:
     delivery("--label", "x")
     before = hansard("list", "--json").json, hansard("worklog", "latest").out
-    said = hansard("rebuild")
-    assert said.code == 0
-    assert said.err.startswith("Views rebuilt up to position ")
+    result = hansard("rebuild")
+    assert result.code == 0
+    assert result.err.startswith("Views rebuilt up to position ")
     assert (hansard("list", "--json").json, hansard("worklog", "latest").out) == before
 
 
 def test_the_example_is_sent_back_once_and_succeeds(hansard: Hansard) -> None:
-    said = hansard("example")
-    assert said.code == 0, said.err
-    assert "with a scripted team" in said.err
-    assert "delivery.review_blocking_detected Review blocked in iteration 1" in said.err
-    assert "status     success" in said.out
-    assert "iteration 2/4" in said.out
+    result = hansard("example")
+    assert result.code == 0, result.err
+    assert "with a scripted team" in result.err
+    assert "delivery.review_blocking_detected Review blocked in iteration 1" in result.err
+    assert "status     success" in result.out
+    assert "iteration 2/4" in result.out
 
 
 # --- which log ------------------------------------------------------------------------------------------------------
@@ -433,29 +433,29 @@ def test_invalid_setting_is_named(
     hansard: Hansard, monkeypatch: pytest.MonkeyPatch, name: str, value: str, sentence: str
 ) -> None:
     monkeypatch.setenv(name, value)
-    said = hansard("list")
-    assert (said.code, said.out) == (2, "")
-    assert said.err.startswith(f"hansard: {sentence}")
+    result = hansard("list")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(f"hansard: {sentence}")
 
 
 def test_file_that_is_not_a_log_is_one_sentence(hansard: Hansard, tmp_path: Path) -> None:
     junk = tmp_path / "junk.db"
     junk.write_bytes(b"no database" * 100)
-    said = hansard("list", "--database", str(junk))
-    assert said == Said(1, "", f"hansard: The log {junk} cannot be opened: file is not a database.\n")
+    result = hansard("list", "--database", str(junk))
+    assert result == Said(1, "", f"hansard: The log {junk} cannot be opened: file is not a database.\n")
 
 
 def test_example_needs_direct_access_to_a_log(hansard: Hansard, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HANSARD_SERVER", "http://127.0.0.1:9")
-    said = hansard("example")
-    assert said == Said(2, "", "hansard: The example needs direct access to a log: unset HANSARD_SERVER.\n")
+    result = hansard("example")
+    assert result == Said(2, "", "hansard: The example needs direct access to a log: unset HANSARD_SERVER.\n")
 
 
 def test_a_server_that_is_not_there_is_one_sentence(hansard: Hansard) -> None:
-    said = hansard("list", "--server", "http://127.0.0.1:9")
-    assert said.code == 1
-    assert said.err.startswith("hansard: http://127.0.0.1:9 does not answer: ")
-    assert said.err.endswith("Is `hansard serve` running there?\n")
+    result = hansard("list", "--server", "http://127.0.0.1:9")
+    assert result.code == 1
+    assert result.err.startswith("hansard: http://127.0.0.1:9 does not answer: ")
+    assert result.err.endswith("Is `hansard serve` running there?\n")
 
 
 @pytest.mark.parametrize(
@@ -503,8 +503,8 @@ def test_a_cost_limit_is_given_in_dollars_or_in_millionths(
 
 @pytest.mark.parametrize("amount", ["two", "1e99", "0.0000001", "inf"])
 def test_invalid_amount_is_a_usage_error(hansard: Hansard, amount: str) -> None:
-    said = hansard("run", "-t", "x", "--test", "true", "--detach", "--max-cost", amount)
-    assert (said.code, said.err) == (
+    result = hansard("run", "-t", "x", "--test", "true", "--detach", "--max-cost", amount)
+    assert (result.code, result.err) == (
         2,
         f"hansard: --max-cost {amount}: expected an amount in US dollars, such as 2.50.\n",
     )

@@ -38,9 +38,9 @@ def test_staged_and_unstaged_changes_and_untracked_files_are_reviewed(hansard: H
     (mine / "ignored").write_text("x")
     (mine / ".git" / "info" / "exclude").write_text("ignored\n")
     git(mine, "add", "b.py")
-    said = hansard("review", "--diff", "--detach")
-    assert said.code == 0
-    subject = _subject(hansard, said)
+    result = hansard("review", "--diff", "--detach")
+    assert result.code == 0
+    subject = _subject(hansard, result)
     head = git(mine, "rev-parse", "HEAD")[:10]
     assert subject.startswith(f"Step: the changes in the repository mine since the last commit ({head})")
     for line in ("+둘", "+three", "-one", "+secret", "diff --git a/값.py b/값.py"):
@@ -48,7 +48,7 @@ def test_staged_and_unstaged_changes_and_untracked_files_are_reviewed(hansard: H
     assert "3 files changed" in subject
     assert "ignored" not in subject
     assert '?? "새 파일.txt"' in git(mine, "-c", "core.quotePath=false", "status", "--porcelain")
-    session = hansard("show", said.out.strip(), "--json").json["session"]
+    session = hansard("show", result.out.strip(), "--json").json["session"]
     assert session["title"] == "Uncommitted changes in mine"
     assert session["workspace"] == str(mine)
 
@@ -86,17 +86,17 @@ def test_before_the_first_commit_everything_staged_is_new(hansard: Hansard, tmp_
     git(tmp_path, "init", "-q", "fresh")
     (tmp_path / "fresh" / "a.py").write_text("first\n")
     git(tmp_path / "fresh", "add", ".")
-    said = hansard("review", "--diff", "--repo", str(tmp_path / "fresh"), "--detach")
-    subject = _subject(hansard, said)
+    result = hansard("review", "--diff", "--repo", str(tmp_path / "fresh"), "--detach")
+    subject = _subject(hansard, result)
     assert "since the beginning" in subject
     assert "+first" in subject
 
 
 def test_nothing_changed_is_nothing_to_review(hansard: Hansard, mine: Path) -> None:
-    said = hansard("review", "--diff")
-    assert said == Said(0, "", f"Nothing to review: {mine} has no uncommitted changes.\n")
-    said = hansard("review", "--base", "HEAD")
-    assert said == Said(0, "", f"Nothing to review: {mine} has no changes since HEAD.\n")
+    result = hansard("review", "--diff")
+    assert result == Said(0, "", f"Nothing to review: {mine} has no uncommitted changes.\n")
+    result = hansard("review", "--base", "HEAD")
+    assert result == Said(0, "", f"Nothing to review: {mine} has no changes since HEAD.\n")
     assert hansard("list", "--json").json["items"] == []
 
 
@@ -111,10 +111,10 @@ def test_nothing_changed_is_nothing_to_review(hansard: Hansard, mine: Path) -> N
 def test_invalid_base_is_a_usage_error(
     hansard: Hansard, mine: Path, words: tuple[str, ...], sentence: str
 ) -> None:
-    said = hansard("review", *words)
-    assert (said.code, said.out) == (2, "")
-    assert said.err.startswith("hansard: ")
-    assert said.err.endswith(sentence)
+    result = hansard("review", *words)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("hansard: ")
+    assert result.err.endswith(sentence)
     assert not (mine / "x").exists()
 
 
@@ -125,9 +125,9 @@ def test_nothing_of_the_repository_is_executed_for_it(mine: Path, tmp_path: Path
     git(mine, "config", "core.pager", f"touch {trace}; cat")
     (mine / ".git" / "info" / "attributes").write_text("*.py diff=odd\n")
     (mine / "b.py").write_text("two\n")
-    found = asyncio.run(review.changes(mine, base=None))
-    assert found is not None
-    assert "+two" in found.text
+    result = asyncio.run(review.changes(mine, base=None))
+    assert result is not None
+    assert "+two" in result.text
     assert not trace.exists()
 
 
@@ -135,32 +135,32 @@ def test_colours_and_prefixes_of_the_persons_own_do_not_get_into_it(mine: Path) 
     for name, value in (("color.ui", "always"), ("diff.renames", "false")):
         git(mine, "config", name, value)
     git(mine, "mv", "b.py", "c.py")
-    found = asyncio.run(review.changes(mine, base=None))
-    assert found is not None
-    assert "rename from b.py" in found.text
-    assert "\x1b" not in found.text
+    result = asyncio.run(review.changes(mine, base=None))
+    assert result is not None
+    assert "rename from b.py" in result.text
+    assert "\x1b" not in result.text
 
 
 def test_a_long_diff_is_cut_at_a_line_and_says_so(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (mine / "b.py").write_text("한글 한 줄\n" * 40_000)
-    found = asyncio.run(review.changes(mine, base=None))
-    assert found is not None
-    assert review.MOST < len(found.text) < review.MOST + 2_000
-    kept, _, note = found.text.rpartition("\n\n")
+    result = asyncio.run(review.changes(mine, base=None))
+    assert result is not None
+    assert review.MOST < len(result.text) < review.MOST + 2_000
+    kept, _, note = result.text.rpartition("\n\n")
     assert kept.endswith("\n+한글 한 줄")
     assert note.startswith("[120,104 more characters of the diff ")
     assert "The diff is long: the last " in capsys.readouterr().err
-    assert len(found.text.encode()) < 1_048_576, "what the server takes"
+    assert len(result.text.encode()) < 1_048_576, "what the server takes"
 
 
 def test_review_copes_with_binary_files(mine: Path) -> None:
     (mine / "b.py").write_bytes(b"a" * 9_000 + b"\0 late\xff\n")
     (mine / "값.py").write_bytes(b"\0\1\2")
-    found = asyncio.run(review.changes(mine, base=None))
-    assert found is not None
-    assert "Binary files a/값.py and b/값.py differ" in found.text
-    assert "late�" in found.text
-    assert "\0" not in found.text
+    result = asyncio.run(review.changes(mine, base=None))
+    assert result is not None
+    assert "Binary files a/값.py and b/값.py differ" in result.text
+    assert "late�" in result.text
+    assert "\0" not in result.text
 
 
 def test_without_git_it_is_a_sentence(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,10 +46,10 @@ def test_a_table_is_the_same_out_of_the_views(
     words = [*command, "--database", log]
     hansard(*words)  # folds the views
     answers = _watched(monkeypatch, inbox, show)
-    found = hansard(*words)
-    assert found.code == 0 and answers[0] is not None
+    result = hansard(*words)
+    assert result.code == 0 and answers[0] is not None
     monkeypatch.setenv("HANSARD_POLL_SECONDS", "1")  # a setting that is validated elsewhere
-    assert hansard(*words) == found
+    assert hansard(*words) == result
     assert answers[1:] == [None]
 
 

@@ -23,8 +23,8 @@ def review(hansard: Hansard, scenario: Scenario) -> Callable[..., Said]:
     """Run a review that finds two issues and uses up its rounds, or one with these replies."""
 
     def start(*words: str, replies: dict[str, list[Any]] | None = None) -> Said:
-        said = {"reviewer": [critique("NEEDS_FIX", *ISSUES)], "coder": ["I see."], "synthesizer": [SYNTHESIS]}
-        return hansard("review", "단계, 행동, 결과", "--scenario", scenario(said | (replies or {})), *words)
+        answers = {"reviewer": [critique("NEEDS_FIX", *ISSUES)], "coder": ["I see."], "synthesizer": [SYNTHESIS]}
+        return hansard("review", "단계, 행동, 결과", "--scenario", scenario(answers | (replies or {})), *words)
 
     return start
 
@@ -37,28 +37,28 @@ def id_of(said: Said) -> str:
 
 
 def test_a_review_in_a_pipe_prints_its_result_and_waits(review: Callable[..., Said]) -> None:
-    said = review("--strategy", "red-team")
-    assert said.code == 6
-    assert said.out.splitlines() == [
-        f"session      {id_of(said)}",
+    result = review("--strategy", "red-team")
+    assert result.code == 6
+    assert result.out.splitlines() == [
+        f"session      {id_of(result)}",
         "status       waiting_for_decision",
         "subject      단계, 행동, 결과",
         "rounds       1  critique  reviewer  NEEDS_FIX, 2 issues  This is what I think.",
         "             2  rebuttal  coder                          I see.",
         "             3  critique  reviewer  NEEDS_FIX, 2 issues  This is what I think.",
         "stopped      after 3 rounds: the rounds are used up",
-        said.out.splitlines()[7],
+        result.out.splitlines()[7],
         "feedback     NEEDS_FIX: 요약",
         "             [critical] 자료를 잃는다 ⟦U+001B⟧[2J → mend it",
         "             [minor] 이름이 나쁘다 → mend it",
         "synthesis    고치자.",
         "             NEEDS_FIX: 거의 (resolved 1, remaining 2)",
     ]
-    assert said.out.splitlines()[7].startswith("convergence  agreement ")
-    assert said.out.splitlines()[7].endswith(", profile seed")
-    assert said.err.splitlines()[-2:] == [
+    assert result.out.splitlines()[7].startswith("convergence  agreement ")
+    assert result.out.splitlines()[7].endswith(", profile seed")
+    assert result.err.splitlines()[-2:] == [
         "Waiting for your decision:",
-        f"  hansard decide {id_of(said)} apply_fix|skip",
+        f"  hansard decide {id_of(result)} apply_fix|skip",
     ]
 
 
@@ -66,8 +66,8 @@ def test_a_review_is_decided_once_by_a_choice_of_its_kind(hansard: Hansard, revi
     session_id = id_of(review())
     wrong = hansard("decide", session_id, "revise")
     assert (wrong.code, wrong.out) == (4, "")
-    told = "A review in the state waiting_for_decision is decided by one of apply_fix, skip."
-    assert wrong.err.startswith(f"hansard: {told}")
+    text = "A review in the state waiting_for_decision is decided by one of apply_fix, skip."
+    assert wrong.err.startswith(f"hansard: {text}")
     stale = hansard("decide", session_id, "skip", "--if-version", "3")
     assert stale.code == 4
     first = hansard("decide", session_id, "skip", "--rationale", "- 괜찮다", "--json")
@@ -109,14 +109,14 @@ def test_a_review_is_shown_whole(hansard: Hansard, review: Callable[..., Said]) 
 
 def test_a_review_whose_agent_fails_waits_with_the_error(review: Callable[..., Said]) -> None:
     """K-32"""
-    said = review(replies={"reviewer": [{"error": "crash"}]})
-    assert said.code == 6
-    assert "stopped   after 0 rounds: an agent failed\n" in said.out
-    assert "feedback  NEEDS_FIX: " in said.out
-    assert "error     reviewer: crash: The scenario answers reviewer with crash.\n" in said.out
-    assert said.err.splitlines()[-2:] == [
-        f"  hansard decide {id_of(said)} apply_fix|skip",
-        f"  hansard retry {id_of(said)}",
+    result = review(replies={"reviewer": [{"error": "crash"}]})
+    assert result.code == 6
+    assert "stopped   after 0 rounds: an agent failed\n" in result.out
+    assert "feedback  NEEDS_FIX: " in result.out
+    assert "error     reviewer: crash: The scenario answers reviewer with crash.\n" in result.out
+    assert result.err.splitlines()[-2:] == [
+        f"  hansard decide {id_of(result)} apply_fix|skip",
+        f"  hansard retry {id_of(result)}",
     ]
 
 
@@ -134,9 +134,9 @@ def test_a_subject_comes_through_a_pipe_and_only_one_is_taken(
         (("x", "--strategy", "debate"), "--strategy: 'debate' is not one of review, red-team."),
         (("x", "--profile", "odd"), "--profile: "),
     ):
-        said = hansard("review", *words)
-        assert (said.code, said.out) == (2, "")
-        assert sentence in said.err
+        result = hansard("review", *words)
+        assert (result.code, result.out) == (2, "")
+        assert sentence in result.err
 
 
 def test_a_review_is_cancelled_like_any_session(hansard: Hansard, review: Callable[..., Said]) -> None:
@@ -155,8 +155,8 @@ def test_a_review_is_cancelled_like_any_session(hansard: Hansard, review: Callab
 def test_a_plan_is_debated_from_its_perspectives_and_accepted(hansard: Hansard, scenario: Scenario) -> None:
     concern = json.dumps({"verdict": "CHALLENGE", "concerns": ["너무 크다"], "suggestions": ["나누자"]})
     file = scenario({"critic": ["위험", f"다시\n{concern}"], "planner": ["기회"], "synthesizer": ["요약"]})
-    said = hansard("debate", "1. 만든다", "--strategy", "perspectives", "--scenario", file)
-    assert said.code == 6
+    result = hansard("debate", "1. 만든다", "--strategy", "perspectives", "--scenario", file)
+    assert result.code == 6
     for line in (
         "plan         1. 만든다",
         "rounds       1  risk-analysis        critic              위험",
@@ -167,7 +167,7 @@ def test_a_plan_is_debated_from_its_perspectives_and_accepted(hansard: Hansard, 
         "             [suggestion] 나누자",
         "synthesis    요약",
     ):
-        assert line in said.out.splitlines(), line
+        assert line in result.out.splitlines(), line
     assert hansard("decide", "debate-", "accept").code == 0
 
 
@@ -181,9 +181,9 @@ def test_a_plan_is_debated_from_its_perspectives_and_accepted(hansard: Hansard, 
 def test_a_debate_needs_a_plan_and_a_strategy_of_its_own(
     hansard: Hansard, words: tuple[str, ...], sentence: str
 ) -> None:
-    said = hansard("debate", *words)
-    assert (said.code, said.out) == (2, "")
-    assert sentence in said.err
+    result = hansard("debate", *words)
+    assert (result.code, result.out) == (2, "")
+    assert sentence in result.err
 
 
 # --- inbox ----------------------------------------------------------------------------------------------------------
@@ -192,14 +192,14 @@ def test_a_debate_needs_a_plan_and_a_strategy_of_its_own(
 def test_inbox_lists_the_oldest_first(hansard: Hansard, review: Callable[..., Said]) -> None:
     assert hansard("inbox") == Said(0, "", "Nothing is waiting for you.\n")
     first, second = id_of(review("--title", "첫째")), id_of(review("--title", "둘째"))
-    said = hansard("inbox")
-    rows = [line.split() for line in said.out.splitlines()]
+    result = hansard("inbox")
+    rows = [line.split() for line in result.out.splitlines()]
     assert [row[0] for row in rows] == ["SESSION", first, second]
     assert rows[1][1] == "decision"
     assert rows[1][4:7] == ["apply_fix", "|", "skip"]
     assert rows[1][7:9] == ["NEEDS_FIX:", "첫째"]
-    assert said.out.splitlines()[1].endswith("a person decides.")
-    assert "decision    hansard decide SESSION CHOICE" in said.err
+    assert result.out.splitlines()[1].endswith("a person decides.")
+    assert "decision    hansard decide SESSION CHOICE" in result.err
     hansard("decide", first, "skip")
     assert [item["sessionId"] for item in hansard("inbox", "--json").json["items"]] == [second]
 

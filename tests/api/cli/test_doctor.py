@@ -56,8 +56,8 @@ def test_a_log_that_cannot_be_written_is_found(tmp_path: Path, monkeypatch: pyte
 def test_a_file_that_is_no_database_is_found(tmp_path: Path) -> None:
     path = tmp_path / "junk.db"
     path.write_bytes(b"no database at all, but long enough to be taken for one" * 10)
-    found = doctor.durability(path)
-    assert (found.mark, found.found) == ("fail", f"{path}: file is not a database")
+    result = doctor.durability(path)
+    assert (result.mark, result.found) == ("fail", f"{path}: file is not a database")
 
 
 def test_a_log_in_another_journal_mode_is_named(tmp_path: Path) -> None:
@@ -151,9 +151,9 @@ def test_a_program_is_looked_for_where_the_agent_looks(
 def test_roles_without_agents_give_a_warning(hansard: Hansard, tmp_path: Path, roles: str, missing: str | None) -> None:
     team = tmp_path / "team.toml"
     team.write_text(f'[[agents]]\nname = "Solo"\nroles = {roles}\nadapter = "scripted"\n')
-    found = {item["name"]: item for item in hansard("doctor", "--team", str(team), "--json").json["items"]}
-    assert found["team"]["found"] == f"{team}: 1 agent"
-    assert (found["roles"]["mark"], found["roles"]["found"]) == ("warn", missing) if missing else "roles" not in found
+    result = {item["name"]: item for item in hansard("doctor", "--team", str(team), "--json").json["items"]}
+    assert result["team"]["found"] == f"{team}: 1 agent"
+    assert (result["roles"]["mark"], result["roles"]["found"]) == ("warn", missing) if missing else "roles" not in result
 
 
 def test_a_name_fills_a_post_like_a_role(tmp_path: Path) -> None:
@@ -164,9 +164,9 @@ def test_a_name_fills_a_post_like_a_role(tmp_path: Path) -> None:
 
 
 def test_nothing_is_missing_here(hansard: Hansard, own_log: Path) -> None:
-    said = hansard("doctor", "--json")
-    marks = {item["name"]: item["mark"] for item in said.json["items"]}
-    assert said.code == 0
+    result = hansard("doctor", "--json")
+    marks = {item["name"]: item["mark"] for item in result.json["items"]}
+    assert result.code == 0
     assert [name for name, mark in marks.items() if mark == "fail"] == []
     assert list(marks) == ["Python", "SQLite", "log", "durability", "git", "disk", "clock", "fence", "team"]
     assert marks["team"] == "warn"
@@ -176,8 +176,8 @@ def test_nothing_is_missing_here(hansard: Hansard, own_log: Path) -> None:
 def test_a_broken_team_file_is_a_failure_with_advice(hansard: Hansard, tmp_path: Path) -> None:
     team = tmp_path / "team.toml"
     team.write_text("agents = 3")
-    said = hansard("doctor", "--team", str(team))
-    assert said.code == 1
-    line = next(line for line in said.out.splitlines() if line.startswith("fail"))
+    result = hansard("doctor", "--team", str(team))
+    assert result.code == 1
+    line = next(line for line in result.out.splitlines() if line.startswith("fail"))
     assert line.startswith(f"fail  team        {team}: agents: ")
-    assert said.out.endswith("Fix the file, or unset HANSARD_TEAM to use the example team.\n")
+    assert result.out.endswith("Fix the file, or unset HANSARD_TEAM to use the example team.\n")

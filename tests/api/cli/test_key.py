@@ -34,12 +34,12 @@ def read(keys: Path, **more: Callable[[], float]) -> Keys:
 
 
 def test_a_key_is_printed_once_and_only_its_digest_is_kept(filed: Filed, keys: Path) -> None:
-    said = filed("alice")
-    key = said.out.strip()
-    assert said.code == 0
+    result = filed("alice")
+    key = result.out.strip()
+    assert result.code == 0
     assert len(key) > 40
     assert keys.read_text() == f"alice:{hashlib.sha256(key.encode()).hexdigest()}:operate\n"
-    assert key not in said.err
+    assert key not in result.err
     assert read(keys).name_of(key) == "alice"
 
 
@@ -57,16 +57,16 @@ def test_key_file_becomes_private(filed: Filed, keys: Path) -> None:
 def test_a_name_has_one_key(filed: Filed, keys: Path) -> None:
     filed("alice")
     before = keys.read_text()
-    said = filed("alice")
-    assert (said.code, said.out) == (4, "")
-    assert "already has a key for alice" in said.err
+    result = filed("alice")
+    assert (result.code, result.out) == (4, "")
+    assert "already has a key for alice" in result.err
     assert keys.read_text() == before
 
 
 @pytest.mark.parametrize("name", ["a:b", "a b", "", ".a", "a\nb", "#a", "x" * 101])
 def test_names_that_would_break_the_file_are_refused(filed: Filed, keys: Path, name: str) -> None:
-    said = filed(name)
-    assert (said.code, said.out) == (2, "")
+    result = filed(name)
+    assert (result.code, result.out) == (2, "")
     assert not keys.exists()
 
 
@@ -137,8 +137,8 @@ def test_verify_names_an_invalid_key(hansard: Hansard, own_log: Path) -> None:
     with closing(sqlite3.connect(own_log)) as log:
         log.execute("UPDATE keys SET digest = 'x' WHERE name = 'bob'")
         log.commit()
-    found = hansard("verify")
-    assert found.code == 8 and "the key of bob" in found.out + found.err
+    result = hansard("verify")
+    assert result.code == 8 and "the key of bob" in result.out + result.err
 
 
 def test_keys_are_listed_and_revoked_by_name(filed: Filed, keys: Path) -> None:

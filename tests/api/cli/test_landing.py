@@ -40,9 +40,9 @@ def delivered(hansard: Hansard, tmp_path: Path, files: dict[str, str], name: str
     replies = {"dev": [{"text": f"Changed what {name} wanted.", "files": files}]}
     scenario.write_text(json.dumps({"replies": replies}), encoding="utf-8")
     words = ("--test", f"{sys.executable} check.py", "--no-baseline", "--scenario", str(scenario))
-    said = hansard("run", "-t", f"Change {name}", *words)
-    assert said.code == 0, said.err
-    return said.err.partition("Session ")[2].split()[0].rstrip(".")
+    result = hansard("run", "-t", f"Change {name}", *words)
+    assert result.code == 0, result.err
+    return result.err.partition("Session ")[2].split()[0].rstrip(".")
 
 
 def with_line(folder: Path, part: int, line: int, text: str) -> dict[str, str]:
@@ -75,27 +75,27 @@ def test_overlapping_deliveries(hansard: Hansard, here: Path, tmp_path: Path, fi
     ]
     assert git(here, "rev-parse", "main") == first
 
-    said = hansard("land", *wanted, *clash, *twice, "--onto", "main", "--json")
-    assert said.code == 4, said.err
-    found = said.json
-    assert [outcome["session"] for outcome in found["landed"]] == list(wanted)
-    back = {outcome["session"]: outcome for outcome in found["sentBack"]}
+    result = hansard("land", *wanted, *clash, *twice, "--onto", "main", "--json")
+    assert result.code == 4, result.err
+    body = result.json
+    assert [outcome["session"] for outcome in body["landed"]] == list(wanted)
+    back = {outcome["session"]: outcome for outcome in body["sentBack"]}
     assert [back[name]["reason"] for name in (*clash, *twice)] == ["conflict", "conflict", "validation", "validation"]
     assert [back[name]["paths"] for name in clash] == [["parts/0.txt"], ["parts/1.txt"]]
     assert back[twice[0]]["reasons"] == ["FAILED parts::9002"] and back[twice[0]]["author"]
-    assert f"{clash[0]}  sent back" in said.err
+    assert f"{clash[0]}  sent back" in result.err
 
     assert git(here, "status", "--porcelain") == ""
     everything = "".join(path.read_text() for path in (here / "parts").glob("*"))
     assert [text for text in wanted.values() if f"{text}\n" not in everything] == []
     commits = git(here, "rev-list", "--first-parent", "--reverse", f"{first}..main").split()
-    assert len(commits) == len(wanted) and commits == [outcome["commit"] for outcome in found["landed"]]
+    assert len(commits) == len(wanted) and commits == [outcome["commit"] for outcome in body["landed"]]
     assert [commit for commit in commits if not passes(here, commit, tmp_path / f"at-{commit[:12]}")] == []
     for name in (*clash, *twice):
         topics = [json.loads(line)["type"] for line in hansard("events", name, "--json").out.splitlines()]
         assert topics[-4:] == ["session.landing_requested", "turn.requested", "turn.answered", "session.sent_back"]
     assert hansard("replay", clash[0], "--assert").code == 0
-    assert f"hansard run --fix {clash[0]}" in said.err
+    assert f"hansard run --fix {clash[0]}" in result.err
     again = json.dumps({"replies": {"dev": [{"text": "Did it again.", "files": {"parts/new.txt": "9500\n"}}]}})
     (tmp_path / "again.json").write_text(again)
     words = ("--test", f"{sys.executable} check.py", "--no-baseline", "--scenario", str(tmp_path / "again.json"))
@@ -112,27 +112,27 @@ def test_a_failure_that_names_no_test_shows_its_output(hansard: Hansard, here: P
     second = delivered(hansard, tmp_path, {"parts/other.txt": "9000\n"}, "another")
     (here / "check.py").write_text(CHECK.replace("FAILED parts::", "Twice: "))
     git(here, "commit", "--quiet", "--all", "-m", "Say it in other words")
-    said = hansard("land", first, second)
-    assert said.code == 4 and "ended with exit code 1.\n    Twice: 9000" in said.out, said.out
+    result = hansard("land", first, second)
+    assert result.code == 4 and "ended with exit code 1.\n    Twice: 9000" in result.out, result.out
 
 
 def test_land_refuses_unusable_targets(hansard: Hansard, here: Path, tmp_path: Path) -> None:
     name = delivered(hansard, tmp_path, with_line(here, 0, 4, "9000"), "one")
-    said = hansard("land", name, "--onto", "nowhere")
-    assert (said.code, "There is no branch nowhere" in said.out) == (4, True), said.out
+    result = hansard("land", name, "--onto", "nowhere")
+    assert (result.code, "There is no branch nowhere" in result.out) == (4, True), result.out
     (here / "parts" / "0.txt").write_text("1\n")
-    said = hansard("land", name)
-    assert (said.code, "uncommitted changes" in said.out) == (4, True), said.out
+    result = hansard("land", name)
+    assert (result.code, "uncommitted changes" in result.out) == (4, True), result.out
     assert (here / "parts" / "0.txt").read_text() == "1\n"
     git(here, "checkout", "--quiet", "--", "parts/0.txt")
     git(here, "switch", "--quiet", "--create", "other")
-    said = hansard("land", name, "--onto", "main")
-    assert (said.code, "landed on main" in said.out) == (0, True), said.out
+    result = hansard("land", name, "--onto", "main")
+    assert (result.code, "landed on main" in result.out) == (0, True), result.out
     assert git(here, "log", "-1", "--format=%s", "main") == f"Merge hansard/{name} into main"
     assert hansard("land", name, "--onto", "main").code == 0
     assert len(git(here, "log", "--first-parent", "--format=%h", "main").split()) == 2
     assert hansard("show", name, "--json").json["session"]["result"]["landed"]["branch"] == "main"
     assert hansard("run", "-t", "Nothing", "--test", "false", "--no-baseline", "--max-iterations", "1").code == 7
-    said = hansard("land", "latest", "--onto", "main")
-    assert (said.code, "sent back" in said.out) == (4, True), said.out
+    result = hansard("land", "latest", "--onto", "main")
+    assert (result.code, "sent back" in result.out) == (4, True), result.out
     assert hansard("land").code == 2

@@ -40,9 +40,9 @@ def places(text: str) -> set[str]:
 
 
 def test_every_sentence_of_the_command_line_is_in_both_languages() -> None:
-    said, found = catalogue(_ROOM), list(sentences())
-    assert len(found) > 100
-    assert [text for text in found if f"say.{text}" not in said] == []
+    output, result = catalogue(_ROOM), list(sentences())
+    assert len(result) > 100
+    assert [text for text in result if f"say.{text}" not in output] == []
 
 
 def test_both_languages_have_the_same_places() -> None:

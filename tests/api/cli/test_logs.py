@@ -14,8 +14,8 @@ def record(message: str, *args: object, error: Exception | None = None) -> loggi
         return logging.LogRecord("hansard", logging.ERROR, __file__, 1, message, args, None)
     with pytest.raises(type(error)) as raised:
         raise error
-    told = (raised.type, raised.value, raised.tb)
-    return logging.LogRecord("hansard", logging.ERROR, __file__, 1, message, args, told)
+    text = (raised.type, raised.value, raised.tb)
+    return logging.LogRecord("hansard", logging.ERROR, __file__, 1, message, args, text)
 
 
 class Clock:

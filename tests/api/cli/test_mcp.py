@@ -29,20 +29,20 @@ def connected(folder: Path, *words: str, **environment: str) -> Any:
 
     ours = {name: value for name, value in os.environ.items() if not name.startswith("HANSARD_")}
     ours |= {"HANSARD_DATABASE": f"sqlite:///{folder}/hansard.db", "HANSARD_DATA_DIR": str(folder / "node")}
-    given = StdioServerParameters(
+    result = StdioServerParameters(
         command=sys.executable, args=["-m", "api", "mcp", *words], env=ours | environment, cwd=ROOT
     )
-    return Client(given, read_timeout_seconds=60)
+    return Client(result, read_timeout_seconds=60)
 
 
 async def told(client: Any, tool: str, **given: Any) -> Any:
     """The answer of a tool, or its error as text."""
-    found = await client.call_tool(tool, given)
-    [content] = found.content
-    if found.is_error:
+    result = await client.call_tool(tool, given)
+    [content] = result.content
+    if result.is_error:
         return str(content.text)
-    assert json.loads(content.text) == found.structured_content
-    return found.structured_content
+    assert json.loads(content.text) == result.structured_content
+    return result.structured_content
 
 
 async def work(client: Any) -> tuple[set[str], str]:

@@ -36,10 +36,10 @@ def id_of(said: Said) -> str:
 
 
 def test_a_run_is_watched_round_by_round_and_ends_at_its_checkpoint(run: Run) -> None:
-    said = run()
-    session_id = said.err.splitlines()[0].removeprefix("Session ")
-    assert said.code == 6
-    assert said.out.splitlines() == [
+    result = run()
+    session_id = result.err.splitlines()[0].removeprefix("Session ")
+    assert result.code == 6
+    assert result.out.splitlines() == [
         f"session  {session_id}",
         "status   checkpoint",
         "mode     orchestrated",
@@ -48,19 +48,19 @@ def test_a_run_is_watched_round_by_round_and_ends_at_its_checkpoint(run: Run) ->
         "summary  다 했음",
         "used     round 2/3",
     ]
-    talk = [line.split(maxsplit=4)[-1] for line in said.err.splitlines()]
+    talk = [line.split(maxsplit=4)[-1] for line in result.err.splitlines()]
     assert "Round 1: Backend – phase 3 (development), 문서 – phase 3 (development)" in talk
     assert "PASS: 문서, phase 3 (development): ok" in talk
     assert "Round 2: Backend – phase 4 (debugging)" in talk
-    assert said.err.splitlines()[-1] == f"  hansard continue {session_id}     hansard reset {session_id}"
+    assert result.err.splitlines()[-1] == f"  hansard continue {session_id}     hansard reset {session_id}"
 
 
 def test_a_run_that_is_done_is_a_success_and_a_script_can_read_it(run: Run) -> None:
     """S1 §2: the judge declares everything done before the last phase."""
     replies = {"planner": [plan(subtask("Backend", "backend", 3, 5))], "judge": [judged("끝냈음", True, Backend=True)]}
-    said = run("--json", "--label", "x", "--title", "제목", "--max-rounds", "5", replies=replies)
-    session = said.json
-    assert (said.code, session["status"], session["summary"]) == (0, "done", "끝냈음")
+    result = run("--json", "--label", "x", "--title", "제목", "--max-rounds", "5", replies=replies)
+    session = result.json
+    assert (result.code, session["status"], session["summary"]) == (0, "done", "끝냈음")
     assert (session["prompt"], session["title"], session["labels"]) == (WORK, "제목", ["x"])
     assert session["employees"] == [{"name": "Backend", "role": "backend"}, {"name": "문서", "role": "docs"}]
     assert session["maxRounds"] == 5
@@ -69,9 +69,9 @@ def test_a_run_that_is_done_is_a_success_and_a_script_can_read_it(run: Run) -> N
 def test_a_run_whose_rounds_are_used_up_is_continued_to_the_end(hansard: Hansard, run: Run) -> None:
     replies = {"judge": [judged(Backend=False), judged(Backend=True)]}
     replies["planner"] = [plan(subtask("Backend", "backend", 3, 3))]
-    said = run("--max-rounds", "1", replies=replies)
-    assert said.code == 7
-    assert "reason   no rounds left" in said.out
+    result = run("--max-rounds", "1", replies=replies)
+    assert result.code == 7
+    assert "reason   no rounds left" in result.out
     more = hansard("continue")
     assert (more.code, more.out.splitlines()[1]) == (0, "status   done")
     first = more.err.splitlines()[1]
@@ -82,9 +82,9 @@ def test_a_run_whose_rounds_are_used_up_is_continued_to_the_end(hansard: Hansard
 
 
 def test_a_run_that_stops_for_its_plan_has_failed_and_can_be_continued(hansard: Hansard, run: Run) -> None:
-    said = run(replies={"planner": ["no plan", "no plan either", "still none", "none"]})
-    assert (said.code, said.out.splitlines()[1]) == (1, "status   partial")
-    assert "reason   no valid plan" in said.out
+    result = run(replies={"planner": ["no plan", "no plan either", "still none", "none"]})
+    assert (result.code, result.out.splitlines()[1]) == (1, "status   partial")
+    assert "reason   no valid plan" in result.out
     assert hansard("continue").code == 1
 
 
@@ -92,20 +92,20 @@ def test_rounds_are_extended(hansard: Hansard, run: Run) -> None:
     replies = {"judge": [judged(Backend=False), judged(Backend=True)]}
     replies["planner"] = [plan(subtask("Backend", "backend", 3, 3))]
     session_id = id_of(run("--max-rounds", "1", "--detach", replies=replies))
-    said = hansard("extend", session_id, "--rounds", "2", "--reason", "더", "--wait", "--json")
-    assert (said.code, said.json["status"], said.json["round"]) == (0, "done", 2)
+    result = hansard("extend", session_id, "--rounds", "2", "--reason", "더", "--wait", "--json")
+    assert (result.code, result.json["status"], result.json["round"]) == (0, "done", 2)
     refused = hansard("extend", session_id, "--iterations", "2", "--reason", "x")
     assert refused.code == 2
     assert "--iterations: does not belong to the kind orchestration, which takes --rounds" in refused.err
 
 
 def test_a_direct_answer_is_the_result(hansard: Hansard, scenario: Scenario) -> None:
-    said = hansard(
+    result = hansard(
         "orchestrate", "안녕", "--triage", "auto", "--scenario", scenario({"assistant": ["반가워요\x1b[2J"]})
     )
-    assert said.code == 0
-    assert "mode     direct\n" in said.out
-    assert "summary  반가워요⟦U+001B⟧[2J\n" in said.out
+    assert result.code == 0
+    assert "mode     direct\n" in result.out
+    assert "summary  반가워요⟦U+001B⟧[2J\n" in result.out
 
 
 def test_orchestrate_plans_unless_asked_otherwise(hansard: Hansard) -> None:
@@ -119,7 +119,7 @@ def test_the_prompt_comes_from_a_file_or_through_a_pipe(hansard: Hansard, monkey
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("셋째".encode())))
     second = id_of(hansard("orchestrate", "-", "--detach"))
     third = id_of(hansard("orchestrate", "- 넷째", "--detach"))
-    prompts = [hansard("show", found, "--json").json["session"]["prompt"] for found in (first, second, third)]
+    prompts = [hansard("show", item, "--json").json["session"]["prompt"] for item in (first, second, third)]
     assert prompts == ["- 첫째\n- 둘째", "셋째", "- 넷째"]
 
 
@@ -143,9 +143,9 @@ def test_the_prompt_comes_from_a_file_or_through_a_pipe(hansard: Hansard, monkey
 def test_invalid_request_is_a_usage_error(hansard: Hansard, words: tuple[str, ...], sentence: str) -> None:
     Path("latin").write_bytes("é".encode("latin-1"))
     Path("nul").write_bytes(b"a\0b")
-    said = hansard("orchestrate", *words)
-    assert (said.code, said.out) == (2, "")
-    assert sentence in said.err
+    result = hansard("orchestrate", *words)
+    assert (result.code, result.out) == (2, "")
+    assert sentence in result.err
 
 
 def test_an_employee_without_a_role_has_the_usual_one(hansard: Hansard) -> None:
@@ -194,9 +194,9 @@ def test_option_without_value_takes_nothing_from_the_prompt(hansard: Hansard) ->
 
 def test_only_recorded_a_decision_leaves_the_work_to_others(hansard: Hansard, run: Run) -> None:
     parent = id_of(run("--plan-review=perspectives"))
-    said = hansard("decide", parent, "accept", "--detach", "--json")
-    assert (said.code, said.json["kind"]) == (0, "debate")
-    assert "Start `hansard serve`" in said.err
+    result = hansard("decide", parent, "accept", "--detach", "--json")
+    assert (result.code, result.json["kind"]) == (0, "debate")
+    assert "Start `hansard serve`" in result.err
     session = hansard("show", parent, "--json").json["session"]
     assert [turn["agent"] for turn in session["outstandingTurns"]] == ["Backend"]
 
@@ -241,9 +241,9 @@ def test_a_message_waits_for_its_turn_and_the_same_one_counts_once(hansard: Hans
 
 def test_queued_message_names_the_decision_it_waits_for(hansard: Hansard, run: Run) -> None:
     busy = id_of(run("--plan-review", "--origin", "방"))
-    said = hansard("message", "다음 일", "--origin", "방")
-    assert said.code == 6
-    assert said.err.splitlines()[-1] == f"hansard: Session {busy} waits for a decision: `hansard inbox` lists it."
+    result = hansard("message", "다음 일", "--origin", "방")
+    assert result.code == 6
+    assert result.err.splitlines()[-1] == f"hansard: Session {busy} waits for a decision: `hansard inbox` lists it."
     refused = hansard("message", "/continue", "--origin", "방")
     assert (refused.code, refused.out) == (4, "")
     assert refused.err.startswith("Rejected: a run of this conversation is active")
@@ -265,9 +265,9 @@ def test_queued_message_names_the_decision_it_waits_for(hansard: Hansard, run: R
 def test_nothing_to_go_on_with_is_a_sentence(
     hansard: Hansard, words: tuple[str, ...], code: int, sentence: str
 ) -> None:
-    said = hansard(*words)
-    assert (said.code, said.out) == (code, "")
-    assert sentence in said.err
+    result = hansard(*words)
+    assert (result.code, result.out) == (code, "")
+    assert sentence in result.err
 
 
 def test_a_korean_terminal_refuses_in_korean(hansard: Hansard, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,13 +278,13 @@ def test_a_korean_terminal_refuses_in_korean(hansard: Hansard, monkeypatch: pyte
 
 def test_only_orchestrations_are_continued(hansard: Hansard) -> None:
     delivery = hansard("run", "-t", "x", "-f", "a", "--test", "true", "--detach").out.strip()
-    said = hansard("continue", delivery)
-    assert said.code == 4
-    assert said.err == (
+    result = hansard("continue", delivery)
+    assert result.code == 4
+    assert result.err == (
         f"hansard: Session {delivery} is a delivery; `hansard continue` is only for orchestrations. "
         f"Use `hansard cancel {delivery}`.\n"
     )
-    assert hansard("continue", "latest").err == said.err
+    assert hansard("continue", "latest").err == result.err
 
 
 def test_a_run_is_continued_and_reset_by_its_id_and_the_version_that_was_seen(hansard: Hansard, run: Run) -> None:

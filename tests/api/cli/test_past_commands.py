@@ -20,34 +20,34 @@ def blocked_once(hansard: Hansard, scenario: Scenario) -> str:
     """The id of a delivery that the reviewer sends back once."""
     replies = {"reviewer": [review("No test"), review()]}
     start = ("run", "-t", "t", "-f", "a.py", "--test", "true", "--fresh", "--no-baseline")
-    said = hansard(*start, "--scenario", scenario(replies))
-    assert said.code == 0
-    return said.err.splitlines()[0].removeprefix("Session ")
+    result = hansard(*start, "--scenario", scenario(replies))
+    assert result.code == 0
+    return result.err.splitlines()[0].removeprefix("Session ")
 
 
 def versions(hansard: Hansard, session_id: str) -> dict[str, int]:
     """The version of each role's first turn."""
-    found: dict[str, int] = {}
+    result: dict[str, int] = {}
     for line in hansard("replay", session_id, "--json").out.splitlines():
         event = json.loads(line)
         if event["type"] == "turn.requested":
-            found.setdefault(event["data"]["role"], event["version"])
-    return found
+            result.setdefault(event["data"]["role"], event["version"])
+    return result
 
 
 # -- replay ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_session_is_played_event_by_event(hansard: Hansard, blocked_once: str) -> None:
-    said = hansard("replay", blocked_once)
-    lines = said.out.splitlines()
-    assert (said.code, said.err) == (0, "")
+    result = hansard("replay", blocked_once)
+    lines = result.out.splitlines()
+    assert (result.code, result.err) == (0, "")
     assert lines[0].split(maxsplit=3)[0::2] == ["1", "delivery.session_started"]
     assert [int(line.split()[0]) for line in lines] == list(range(1, len(lines) + 1))
     assert "delivery.session_finished" in lines[-1]
-    told = [line.split(maxsplit=3)[3] for line in lines]
-    assert "Asked planner: planning" in told and "Agent sessions closed" in told
-    assert blocked_once not in said.out
+    messages = [line.split(maxsplit=3)[3] for line in lines]
+    assert "Asked planner: planning" in messages and "Agent sessions closed" in messages
+    assert blocked_once not in result.out
 
 
 def test_it_can_be_played_faster_than_it_was(hansard: Hansard, blocked_once: str) -> None:
@@ -56,14 +56,14 @@ def test_it_can_be_played_faster_than_it_was(hansard: Hansard, blocked_once: str
 
 @pytest.mark.parametrize("speed", ["-1", "nan"])
 def test_invalid_speed_is_a_usage_error(hansard: Hansard, blocked_once: str, speed: str) -> None:
-    said = hansard("replay", blocked_once, f"--speed={speed}")
-    assert (said.code, said.out, said.err) == (2, "", "hansard: --speed must be 0 or more.\n")
+    result = hansard("replay", blocked_once, f"--speed={speed}")
+    assert (result.code, result.out, result.err) == (2, "", "hansard: --speed must be 0 or more.\n")
 
 
 def test_a_history_is_decided_again(hansard: Hansard, blocked_once: str) -> None:
-    said = hansard("replay", blocked_once, "--assert")
+    result = hansard("replay", blocked_once, "--assert")
     count = len(hansard("replay", blocked_once).out.splitlines())
-    assert (said.code, said.out, said.err) == (0, "", f"{blocked_once}: {count} events, decided the same way today.\n")
+    assert (result.code, result.out, result.err) == (0, "", f"{blocked_once}: {count} events, decided the same way today.\n")
     assert hansard("replay", blocked_once, "--assert", "--json").json["difference"] is None
 
 
@@ -74,9 +74,9 @@ def test_the_first_difference_is_shown_and_the_code_is_8(hansard: Hansard, block
         """ cast(replace(cast(plain(state) AS TEXT), '"remainingIterations":', '"remainingIterations":1') AS BLOB)"""
         " WHERE version = 1",
     )
-    said = hansard("replay", blocked_once, "--assert")
-    first, recorded, today = said.out.splitlines()
-    assert (said.code, first) == (8, "version 1 (StartDelivery)")
+    result = hansard("replay", blocked_once, "--assert")
+    first, recorded, today = result.out.splitlines()
+    assert (result.code, first) == (8, "version 1 (StartDelivery)")
     assert recorded.startswith("  recorded:  delivery.session_started {") and '"remainingIterations":1' in recorded
     assert today.startswith("  today:     delivery.session_started {") and '"remainingIterations":1' not in today
 
@@ -86,18 +86,18 @@ def test_the_first_difference_is_shown_and_the_code_is_8(hansard: Hansard, block
 
 def test_a_fork_with_another_answer_runs_to_its_own_end(hansard: Hansard, blocked_once: str) -> None:
     at = versions(hansard, blocked_once)["reviewer"]
-    said = hansard("fork", blocked_once, "--at", str(at), "--answer", FINE)
-    assert said.code == 0
-    assert f"Forked {blocked_once} at version {at}: session " in said.err
-    assert "used     iteration 1/6" in said.out
+    result = hansard("fork", blocked_once, "--at", str(at), "--answer", FINE)
+    assert result.code == 0
+    assert f"Forked {blocked_once} at version {at}: session " in result.err
+    assert "used     iteration 1/6" in result.out
     assert hansard("replay", "latest", "--assert").code == 0
 
 
 def test_a_fork_may_only_be_begun(hansard: Hansard, blocked_once: str) -> None:
-    said = hansard("fork", blocked_once, "--at", "3", "--detach", "--json")
-    assert said.code == 0
-    assert said.json["sessionId"] in said.err
-    assert hansard("show", said.json["sessionId"], "--json").json["session"]["forkedFrom"] == blocked_once
+    result = hansard("fork", blocked_once, "--at", "3", "--detach", "--json")
+    assert result.code == 0
+    assert result.json["sessionId"] in result.err
+    assert hansard("show", result.json["sessionId"], "--json").json["session"]["forkedFrom"] == blocked_once
 
 
 @pytest.mark.parametrize(
@@ -115,9 +115,9 @@ def test_a_fork_may_only_be_begun(hansard: Hansard, blocked_once: str) -> None:
 def test_impossible_fork_is_one_sentence(
     hansard: Hansard, blocked_once: str, words: list[str], code: int, sentence: str
 ) -> None:
-    said = hansard("fork", blocked_once, *words)
-    assert (said.code, said.out) == (code, "")
-    assert sentence in said.err
+    result = hansard("fork", blocked_once, *words)
+    assert (result.code, result.out) == (code, "")
+    assert sentence in result.err
 
 
 # -- diff ------------------------------------------------------------------------------------------------------------
@@ -127,41 +127,41 @@ def test_two_sessions_are_shown_side_by_side(hansard: Hansard, blocked_once: str
     at = versions(hansard, blocked_once)["reviewer"]
     hansard("fork", blocked_once, "--at", str(at), "--answer", FINE)
     other = hansard("list", "--json").json["items"][0]["id"]
-    said = hansard("diff", blocked_once, other)
-    lines = said.out.splitlines()
-    assert said.code == 0
+    result = hansard("diff", blocked_once, other)
+    lines = result.out.splitlines()
+    assert result.code == 0
     assert lines[0].startswith("a: version ") and "turn.answered" in lines[0]
     assert lines[1].startswith("b: version ") and "turn.answered" in lines[1]
     assert lines[2:4] == [f"session  a  {blocked_once}", f"         b  {other}"]
     budget = next(at for at, line in enumerate(lines) if line.startswith("budget"))
     assert "iteration 2/6" in lines[budget] and "iteration 1/6" in lines[budget + 1]
-    assert not any(mark in said.out for mark in "[]{}")
+    assert not any(mark in result.out for mark in "[]{}")
     assert max(map(len, lines)) < 120
     assert hansard("diff", blocked_once, other, "--json").json["firstDivergence"]["a"]["type"] == "turn.answered"
 
 
 def test_diff_compares_a_session_with_its_past(hansard: Hansard, blocked_once: str) -> None:
     assert hansard("diff", blocked_once, blocked_once).out.splitlines()[0] == "Both have the same events."
-    said = hansard("diff", blocked_once, blocked_once, "--at-b", "3")
-    assert said.out.splitlines()[1] == "b: nothing more"
+    result = hansard("diff", blocked_once, blocked_once, "--at-b", "3")
+    assert result.out.splitlines()[1] == "b: nothing more"
 
 
 # -- explain ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_session_is_explained_from_the_command_that_began_it(hansard: Hansard, blocked_once: str) -> None:
-    said = hansard("explain", blocked_once)
-    assert said.code == 0
-    assert said.out.splitlines()[0].startswith("1. ")
-    assert "→ success" in said.out
+    result = hansard("explain", blocked_once)
+    assert result.code == 0
+    assert result.out.splitlines()[0].startswith("1. ")
+    assert "→ success" in result.out
     assert hansard("explain", blocked_once, "--json").json["state"] == "success"
 
 
 def test_explain_wish_names_what_is_missing(hansard: Hansard, blocked_once: str) -> None:
-    said = hansard("explain", blocked_once, "--wish", "implementation")
-    assert said.out.splitlines()[-1] == "implementation cannot be reached from success."
-    said = hansard("explain", blocked_once, "--at", "3", "--wish", "architecture")
-    assert said.out.splitlines()[-2:] == [
+    result = hansard("explain", blocked_once, "--wish", "implementation")
+    assert result.out.splitlines()[-1] == "implementation cannot be reached from success."
+    result = hansard("explain", blocked_once, "--at", "3", "--wish", "architecture")
+    assert result.out.splitlines()[-2:] == [
         "From planning to architecture: complete to architecture.",
         f"Waiting for planner ({blocked_once}.t1).",
     ]
@@ -180,11 +180,11 @@ def test_cause_in_another_session_comes_before_its_effect(hansard: Hansard, own_
     stage.store.close()
     (own_log.parent / "log.db").rename(own_log)
 
-    said = hansard("explain", "orchestration-1").out.splitlines()
-    assert said[0] == f"{debate}, version {decided.version}:"
-    assert said[1].startswith(f"  {decided.version}. tester: Decided: Accept as-is: good → decided")
-    assert said[2] == "orchestration-1:"
-    assert "→ working" in said[3]
+    result = hansard("explain", "orchestration-1").out.splitlines()
+    assert result[0] == f"{debate}, version {decided.version}:"
+    assert result[1].startswith(f"  {decided.version}. tester: Decided: Accept as-is: good → decided")
+    assert result[2] == "orchestration-1:"
+    assert "→ working" in result[3]
     [cause] = hansard("explain", "orchestration-1", "--json").json["causedBy"]
     assert (cause["sessionId"], cause["version"]) == (debate, decided.version)
     began = hansard("explain", debate, "--at", "1").out.splitlines()
@@ -193,6 +193,6 @@ def test_cause_in_another_session_comes_before_its_effect(hansard: Hansard, own_
 
 @pytest.mark.parametrize("command", [["replay"], ["explain"], ["fork", "--at", "1"]])
 def test_an_unknown_session_is_not_found(hansard: Hansard, command: list[str]) -> None:
-    said = hansard(command[0], "nobody", *command[1:])
-    assert (said.code, said.out) == (3, "")
-    assert "There is no session 'nobody'" in said.err
+    result = hansard(command[0], "nobody", *command[1:])
+    assert (result.code, result.out) == (3, "")
+    assert "There is no session 'nobody'" in result.err

@@ -40,9 +40,9 @@ def log(own_log: Path) -> Path:
 
 @pytest.mark.parametrize("name", [*READING, "inbox", "doctor"])
 def test_every_reading_command_takes_json(hansard: Hansard, log: Path, name: str) -> None:
-    said = hansard(name, *NEEDED.get(name, ()), "--json")
-    assert said.code in (0, 1), said.err  # the doctor may report problems
-    values = json_values(said.out)
+    result = hansard(name, *NEEDED.get(name, ()), "--json")
+    assert result.code in (0, 1), result.err  # the doctor may report problems
+    values = json_values(result.out)
     assert values and all(isinstance(value, dict | list) for value in values)
 
 
@@ -63,22 +63,22 @@ def test_a_log_that_is_named_and_not_there_is_not_made(
     flag = ("--database", str(path)) if given == "flag" else ()
     if given == "environment":
         monkeypatch.setenv("HANSARD_DATABASE", f"sqlite:///{path}")
-    said = hansard(name, *NEEDED.get(name, ()), *flag)
-    assert (said.code, said.out, said.err) == (3, "", f"hansard: No log at {path}.\n")
+    result = hansard(name, *NEEDED.get(name, ()), *flag)
+    assert (result.code, result.out, result.err) == (3, "", f"hansard: No log at {path}.\n")
     assert not path.parent.exists()
 
 
 @pytest.mark.parametrize("name", ["checkpoint", "verify", "export"])
 def test_prove_does_not_create_a_log(hansard: Hansard, tmp_path: Path, name: str) -> None:
     path = tmp_path / "elsewhere" / "log.db"
-    said = hansard(name, "--database", str(path))
-    assert (said.code, said.err) == (3, f"hansard: No log at {path}.\n")
+    result = hansard(name, "--database", str(path))
+    assert (result.code, result.err) == (3, f"hansard: No log at {path}.\n")
     assert not path.parent.exists()
 
 
 def test_the_default_log_may_be_empty(hansard: Hansard) -> None:
-    said = hansard("list", "--json")
-    assert (said.code, said.json) == (0, {"items": [], "nextCursor": None})
+    result = hansard("list", "--json")
+    assert (result.code, result.json) == (0, {"items": [], "nextCursor": None})
 
 
 def test_a_worklog_as_json_says_of_which_version(hansard: Hansard, log: Path) -> None:
@@ -88,12 +88,12 @@ def test_a_worklog_as_json_says_of_which_version(hansard: Hansard, log: Path) ->
 
 
 def test_checkpoint_json_has_the_note_and_its_fields(hansard: Hansard, log: Path) -> None:
-    plain, found = hansard("checkpoint"), hansard("checkpoint", "--json").json
-    assert found["checkpoint"] == plain.out
-    assert found["origin"] == "hansard"
-    assert [str(found["size"]), found["root"]] == plain.out.splitlines()[1:3]
+    plain, result = hansard("checkpoint"), hansard("checkpoint", "--json").json
+    assert result["checkpoint"] == plain.out
+    assert result["origin"] == "hansard"
+    assert [str(result["size"]), result["root"]] == plain.out.splitlines()[1:3]
     key = hansard("checkpoint", "--public-key")
-    assert found["publicKey"] == key.out.strip() == hansard("checkpoint", "--public-key", "--json").json["publicKey"]
+    assert result["publicKey"] == key.out.strip() == hansard("checkpoint", "--public-key", "--json").json["publicKey"]
 
 
 def test_json_option_keeps_json_output_unchanged(hansard: Hansard, log: Path) -> None:
@@ -121,16 +121,16 @@ MISSING = "/missing cannot be read: No such file or directory."
     ],
 )
 def test_missing_file_is_a_usage_error(hansard: Hansard, log: Path, words: tuple[str, ...], sentence: str) -> None:
-    said = hansard(*words)
-    assert (said.code, said.out, said.err) == (2, "", f"hansard: {sentence}\n")
+    result = hansard(*words)
+    assert (result.code, result.out, result.err) == (2, "", f"hansard: {sentence}\n")
 
 
 def test_system_errors_come_without_errno(hansard: Hansard, log: Path, tmp_path: Path) -> None:
     """Wherever it comes from."""
     (tmp_path / "file").write_text("")
-    said = hansard("import", str(tmp_path / "file" / "x"))
-    assert said.code == 2
-    assert "Errno" not in said.err and said.err.endswith("Not a directory.\n")
+    result = hansard("import", str(tmp_path / "file" / "x"))
+    assert result.code == 2
+    assert "Errno" not in result.err and result.err.endswith("Not a directory.\n")
 
 
 @pytest.mark.parametrize(
@@ -145,10 +145,10 @@ def test_system_errors_come_without_errno(hansard: Hansard, log: Path, tmp_path:
     ],
 )
 def test_impossible_version_names_its_option(hansard: Hansard, log: Path, words: tuple[str, ...], option: str) -> None:
-    said = hansard(*words)
-    assert (said.code, said.out) == (2, "")
-    assert f"{option}: {words[-1]} is too small; the minimum is 1." in said.err
-    assert "/version" not in said.err
+    result = hansard(*words)
+    assert (result.code, result.out) == (2, "")
+    assert f"{option}: {words[-1]} is too small; the minimum is 1." in result.err
+    assert "/version" not in result.err
 
 
 # -- import --------------------------------------------------------------------------------------------------------
@@ -162,12 +162,12 @@ def test_an_import_reads_stdin_and_counts_sessions_only(
     copy = tmp_path / "copy.db"
     for expected in (0, 4):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
-        said = hansard("import", "-", "--database", str(copy))
-        assert said.code == expected
-        assert "channel-" not in said.err
+        result = hansard("import", "-", "--database", str(copy))
+        assert result.code == expected
+        assert "channel-" not in result.err
         if expected == 0:
-            assert said.err.endswith(" of 3 sessions.\n")
-    assert said.err.endswith("The log holds delivery-1, orchestration-1, review-1 already.\n")
+            assert result.err.endswith(" of 3 sessions.\n")
+    assert result.err.endswith("The log holds delivery-1, orchestration-1, review-1 already.\n")
     assert audited.rows(copy, "SELECT count(DISTINCT stream) FROM events") == [(4,)]
 
 

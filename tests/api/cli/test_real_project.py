@@ -58,16 +58,16 @@ def test_a_real_project_is_never_broken_and_each_line_is_traced(hansard: Hansard
     whole = (here / SIGNER).read_text()
     broken = whole.replace("def sign(", "def sign_broken(")
     assert broken != whole
-    said = run(hansard, tmp_path, broken)
-    assert "reason     budget exhausted" in said, said
+    result = run(hansard, tmp_path, broken)
+    assert "reason     budget exhausted" in result, result
     events = [json.loads(line) for line in hansard("events", "latest", "--json").out.splitlines()]
     data = {event["type"]: event["data"] for event in events}
     assert data["delivery.baseline_recorded"]["commands"][0]["passed"], data["delivery.baseline_recorded"]
     assert len(data["delivery.validation_failed"]["newFailures"]) == 20
 
     added = whole + "\n\ndef is_signer(thing: object) -> bool:\n    return isinstance(thing, Signer)\n"
-    said = run(hansard, tmp_path, added)
-    assert "Success on iteration 1" in said, said
+    result = run(hansard, tmp_path, added)
+    assert "Success on iteration 1" in result, result
     assert hansard("merge", "latest").code == 0
     assert (here / SIGNER).read_text() == added
     blamed = hansard("blame", SIGNER, "--json").json
@@ -104,8 +104,8 @@ def test_the_settings_that_the_documents_show_work_as_written(hansard: Hansard, 
     git(tmp_path / "here", "add", "--all")
     who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
     git(tmp_path / "here", *who, "commit", "--quiet", "-m", "Begin")
-    said = hansard("trust").out
-    assert "set-up: .venv/bin/python -m pip install -e . pytest" in said and "env: PYTHONPATH=./src" in said
+    output = hansard("trust").out
+    assert "set-up: .venv/bin/python -m pip install -e . pytest" in output and "env: PYTHONPATH=./src" in output
     done = hansard("run", "-t", "Fix add", "-f", "src/calc.py")
     assert done.code == 0, done
     result = hansard("show", "latest", "--json").json["session"]["result"]

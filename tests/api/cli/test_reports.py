@@ -8,11 +8,11 @@ from tests.api.cli.conftest import Hansard, critique
 
 def test_a_report_is_a_table_json_or_csv(hansard: Hansard) -> None:
     assert hansard("example").code == 0
-    said = hansard("report")
-    assert (said.code, said.out.split()[:5]) == (0, ["KIND", "STATUS", "SESSIONS", "FINISHED", "OR"])
-    assert "\ndelivery  success  1 " in said.out
-    assert said.err.startswith("As of position ")
-    assert re.fullmatch(r"delivery +success +1 +1 +(\d:\d\d +){3}2\.00 +2\.00 +2", said.out.splitlines()[1])
+    result = hansard("report")
+    assert (result.code, result.out.split()[:5]) == (0, ["KIND", "STATUS", "SESSIONS", "FINISHED", "OR"])
+    assert "\ndelivery  success  1 " in result.out
+    assert result.err.startswith("As of position ")
+    assert re.fullmatch(r"delivery +success +1 +1 +(\d:\d\d +){3}2\.00 +2\.00 +2", result.out.splitlines()[1])
     assert re.search(r" 1,500 +\$0\.0045 ", hansard("report", "costs").out)
     costs = hansard("report", "costs", "--kind", "delivery", "--json").json
     assert (costs["name"], costs["filters"]["kind"]) == ("costs", "delivery")
@@ -26,19 +26,19 @@ def test_a_report_is_a_table_json_or_csv(hansard: Hansard) -> None:
 
 def test_invalid_report_is_one_sentence(hansard: Hansard) -> None:
     assert hansard("report", "profits").code == 2
-    said = hansard("report", "costs", "--from", "soon")
-    assert (said.code, said.out) == (2, "")
-    assert "--from: should be an instant in ISO 8601, or a date" in said.err
+    result = hansard("report", "costs", "--from", "soon")
+    assert (result.code, result.out) == (2, "")
+    assert "--from: should be an instant in ISO 8601, or a date" in result.err
     assert hansard("report", "--csv", "--json").code == 2
 
 
 def test_lab_shows_when_other_profiles_would_have_stopped(hansard: Hansard, scenario: Callable[..., str]) -> None:
-    said = {"reviewer": [critique("NEEDS_FIX", ("major", "x"))], "coder": ["I agree."]}
-    started = hansard("review", "a result", "--max-rounds", "3", "--scenario", scenario(said), "--json")
+    replies = {"reviewer": [critique("NEEDS_FIX", ("major", "x"))], "coder": ["I agree."]}
+    started = hansard("review", "a result", "--max-rounds", "3", "--scenario", scenario(replies), "--json")
     assert started.code == 6, started.err
-    found = hansard("lab", "--profile", "seed", "--profile", "agreement=0.1,stability=0.1", "--kind", "review")
-    assert found.code == 0, found.err
-    lines = found.out.splitlines()
+    result = hansard("lab", "--profile", "seed", "--profile", "agreement=0.1,stability=0.1", "--kind", "review")
+    assert result.code == 0, result.err
+    lines = result.out.splitlines()
     assert lines[0].startswith("review-")
     assert lines[1].startswith("  seed@1 ")
     assert lines[2].startswith("  custom@1 ")

@@ -38,12 +38,12 @@ def delivered(hansard: Hansard, here: Path, tmp_path: Path) -> str:
     replies = {"dev": [{"text": "Wrote the third line large.", "files": FILES}]}
     scenario = tmp_path / "scenario.json"
     scenario.write_text(json.dumps({"replies": replies}), encoding="utf-8")
-    said = hansard("run", "-t", "Shout the third line", "-f", "a.txt", "--test", "true", "--scenario", str(scenario))
-    assert said.code == 0, said.err
-    session_id = said.err.partition("Session ")[2].split()[0].rstrip(".")
-    assert f"hansard/{session_id}" in said.out
-    assert f"hansard merge {session_id}" in said.err
-    assert "new/b.txt (+1 -0, added, not named)" in said.out
+    result = hansard("run", "-t", "Shout the third line", "-f", "a.txt", "--test", "true", "--scenario", str(scenario))
+    assert result.code == 0, result.err
+    session_id = result.err.partition("Session ")[2].split()[0].rstrip(".")
+    assert f"hansard/{session_id}" in result.out
+    assert f"hansard merge {session_id}" in result.err
+    assert "new/b.txt (+1 -0, added, not named)" in result.out
     return session_id
 
 
@@ -67,9 +67,9 @@ def test_changes_are_a_patch_or_a_list(hansard: Hansard, here: Path, delivered: 
         "modified         +1 -1  a.txt",
         "added            +1 -0  new/b.txt  (not named)",
     ]
-    found = hansard("changes", delivered, "--json").json
-    assert found["base"] == {"branch": "main", "commit": git(here, "rev-parse", "main")}
-    assert found["head"] == git(here, "rev-parse", found["branch"])
+    result = hansard("changes", delivered, "--json").json
+    assert result["base"] == {"branch": "main", "commit": git(here, "rev-parse", "main")}
+    assert result["head"] == git(here, "rev-parse", result["branch"])
     turn = next(e["data"]["turnId"] for e in events(hansard, delivered) if e["data"].get("files"))
     assert hansard("changes", delivered, "--turn", turn).out == patch
     assert hansard("changes", delivered, "--turn", "nope").code == 3
@@ -97,8 +97,8 @@ def test_apply_brings_nothing_but_the_sessions_changes(hansard: Hansard, here: P
     git(here, "rm", "--quiet", "--cached", "other.txt")
     git(here, "commit", "--quiet", "-m", "Elsewhere")
     (here / "other.txt").unlink()
-    said = hansard("apply", delivered)
-    assert (said.code, ", uncommitted: 2 changed files." in said.err) == (0, True), said.err
+    result = hansard("apply", delivered)
+    assert (result.code, ", uncommitted: 2 changed files." in result.err) == (0, True), result.err
     assert git(here, "status", "--porcelain").split() == ["M", "a.txt", "??", "new/"]
 
 
@@ -107,8 +107,8 @@ def test_uncommitted_changes_in_the_same_files_are_not_touched(
     hansard: Hansard, here: Path, delivered: str, command: str
 ) -> None:
     (here / "a.txt").write_text("unsaved\n")
-    said = hansard(command, delivered)
-    assert said.code == 4 and "a.txt" in said.err
+    result = hansard(command, delivered)
+    assert result.code == 4 and "a.txt" in result.err
     assert (here / "a.txt").read_text() == "unsaved\n" and not (here / "new").exists()
 
 
@@ -120,9 +120,9 @@ def test_another_repository_is_refused_by_name(
     git(other, "-c", "user.name=A", "-c", "user.email=a@b", "commit", "--quiet", "--allow-empty", "-m", "Begin")
     monkeypatch.chdir(other)
     for command in ("apply", "merge", "apply"):  # also once one of them has fetched the commits
-        said = hansard(command, delivered)
+        result = hansard(command, delivered)
         refusal = f"hansard: {other} has nothing in common with session {delivered}, which worked on {here}.\n"
-        assert (said.code, said.err) == (4, refusal)
+        assert (result.code, result.err) == (4, refusal)
     assert git(other, "status", "--porcelain") == ""
 
 
@@ -132,8 +132,8 @@ def test_a_conflict_names_its_files_and_changes_nothing(
 ) -> None:
     (here / "a.txt").write_text("one\ntwo\ndrei\n")
     git(here, "commit", "--quiet", "--all", "-m", "Mine")
-    said = hansard(command, delivered)
-    assert said.code == 4 and "a.txt" in said.err and "new/b.txt" not in said.err
+    result = hansard(command, delivered)
+    assert result.code == 4 and "a.txt" in result.err and "new/b.txt" not in result.err
     assert git(here, "status", "--porcelain") == "" and git(here, "log", "-1", "--format=%s") == "Mine"
 
 
@@ -160,9 +160,9 @@ def test_a_cancelled_delivery_keeps_its_changes(hansard: Hansard, here: Path, tm
     scenario = tmp_path / "scenario.json"
     scenario.write_text(json.dumps({"replies": replies}), encoding="utf-8")
     flags = ("-f", "a.txt", "--test", "false", "--max-iterations", "1", "--scenario", str(scenario), "--json")
-    said = hansard("run", "-t", "Shout", *flags)
-    session = said.json
-    assert (said.code, session["result"]["branch"]) == (7, None)
+    result = hansard("run", "-t", "Shout", *flags)
+    session = result.json
+    assert (result.code, session["result"]["branch"]) == (7, None)
     assert git(here, "branch", "--format=%(refname:short)") == "main"
     note = f"Session {session['id']}: failed (budget exhausted). Its changes may not have passed validation or review."
     applied = hansard("apply", session["id"])
@@ -175,11 +175,11 @@ def test_a_cancelled_delivery_keeps_its_changes(hansard: Hansard, here: Path, tm
 
 
 def test_without_changes_there_is_nothing_to_take(hansard: Hansard, here: Path) -> None:
-    said = hansard("run", "-t", "Look", "-f", "a.txt", "--test", "true")
+    result = hansard("run", "-t", "Look", "-f", "a.txt", "--test", "true")
     summary = "Success on iteration 1. Validated by true. Review approved (score 100). Nothing was changed."
-    assert said.code == 0 and f"summary  {summary}\n" in said.out, said.out
-    said = hansard("apply", "latest")
-    assert said.code == 4 and "changed nothing" in said.err
+    assert result.code == 0 and f"summary  {summary}\n" in result.out, result.out
+    result = hansard("apply", "latest")
+    assert result.code == 4 and "changed nothing" in result.err
 
 
 def test_merge_outside_a_repository_is_a_usage_error(
@@ -198,19 +198,19 @@ def test_blame_names_turns_and_never_claims_a_persons_line(hansard: Hansard, her
     (here / "other.txt").write_text("side\n")
     git(here, "commit", "--quiet", "--all", "-m", "Side")
     git(here, "rebase", "--quiet", "side", "main")
-    found = hansard("blame", "a.txt", "--json").json
-    assert [(line["text"], line["session"]) for line in found] == [
+    result = hansard("blame", "a.txt", "--json").json
+    assert [(line["text"], line["session"]) for line in result] == [
         ("one", None),
         ("two", None),
         ("THREE", delivered),
         ("mine", None),
     ]
-    written = found[2]
+    written = result[2]
     assert written["turn"].startswith(f"{delivered}.t") and written["iteration"] == 1
     assert written["demandedBy"] is None
     validated, approved = written["validatedBy"], written["approvedBy"]
-    told = events(hansard, delivered)
-    assert [told[number - 1]["type"] for number in (validated, approved["version"])] == [
+    history = events(hansard, delivered)
+    assert [history[number - 1]["type"] for number in (validated, approved["version"])] == [
         "delivery.tests_passed",
         "delivery.review_approved",
     ]
@@ -231,32 +231,32 @@ def test_a_squash_has_a_note_of_the_agents_lines(hansard: Hansard, here: Path, d
 def test_a_result_without_a_branch_is_a_patch(hansard: Hansard, here: Path, tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.json"
     scenario.write_text(json.dumps({"replies": {"dev": [{"text": "Wrote it.", "files": {"new.txt": "new\n"}}]}}))
-    said = hansard("run", "-t", "Write", "--fresh", "--test", "true", "--no-baseline", "--scenario", str(scenario))
+    result = hansard("run", "-t", "Write", "--fresh", "--test", "true", "--no-baseline", "--scenario", str(scenario))
     session_id = hansard("list", "--json").json["items"][0]["id"]
-    assert f"To see the changes as a patch: hansard changes {session_id}\n" in said.err
+    assert f"To see the changes as a patch: hansard changes {session_id}\n" in result.err
     assert "+++ b/new.txt" in hansard("changes", session_id).out
 
 
 def test_stopped_run_ends_with_the_next_command(hansard: Hansard, here: Path, tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.json"
     scenario.write_text(json.dumps({"replies": {"planner": [{"error": "auth"}]}}))
-    said = hansard("run", "-t", "Write", "--test", "true", "--no-baseline", "--scenario", str(scenario))
+    result = hansard("run", "-t", "Write", "--test", "true", "--no-baseline", "--scenario", str(scenario))
     session_id = hansard("list", "--json").json["items"][0]["id"]
-    assert said.err.endswith(f"Next:\n  hansard retry {session_id}\n")
+    assert result.err.endswith(f"Next:\n  hansard retry {session_id}\n")
 
 
 def test_start_warns_about_uncommitted_changes(hansard: Hansard, here: Path) -> None:
     (here / "other.txt").write_text("half a thought\n")
     (here / "new.txt").write_text("new\n")
-    said = hansard("run", "-t", "Look", "-f", "a.txt", "--test", "true")
-    assert said.code == 0 and "Uncommitted changes are not included: other.txt, new.txt." in said.err
+    result = hansard("run", "-t", "Look", "-f", "a.txt", "--test", "true")
+    assert result.code == 0 and "Uncommitted changes are not included: other.txt, new.txt." in result.err
 
 
 def test_start_warns_about_a_repository_without_commits(hansard: Hansard, here: Path) -> None:
     git(here, "update-ref", "-d", "HEAD")
-    said = hansard("run", "-t", "Look", "-f", "a.txt", "--test", "true", "--detach")
-    assert "has no commits yet, so the agents start with an empty folder" in said.err
-    assert "Uncommitted changes" not in said.err
+    result = hansard("run", "-t", "Look", "-f", "a.txt", "--test", "true", "--detach")
+    assert "has no commits yet, so the agents start with an empty folder" in result.err
+    assert "Uncommitted changes" not in result.err
 
 
 def test_changes_outside_the_scope_wait_for_an_answer(hansard: Hansard, here: Path, tmp_path: Path) -> None:
@@ -264,15 +264,15 @@ def test_changes_outside_the_scope_wait_for_an_answer(hansard: Hansard, here: Pa
     scenario = tmp_path / "scenario.json"
     replies = {"dev": [{"text": "Wrote the third line large.", "files": FILES}]}
     scenario.write_text(json.dumps({"replies": replies}), encoding="utf-8")
-    said = hansard("run", "-t", "Shout", "--test", "true", "--no-baseline", "--scenario", str(scenario))
-    assert (said.code, "new/b.txt" in said.out) == (6, True), said.err
-    session_id = said.err.partition("Session ")[2].split()[0].rstrip(".")
-    assert f"hansard allow {session_id}" in said.err
+    result = hansard("run", "-t", "Shout", "--test", "true", "--no-baseline", "--scenario", str(scenario))
+    assert (result.code, "new/b.txt" in result.out) == (6, True), result.err
+    session_id = result.err.partition("Session ")[2].split()[0].rstrip(".")
+    assert f"hansard allow {session_id}" in result.err
     inbox = hansard("inbox")
     assert session_id in inbox.out and "hansard allow SESSION" in inbox.err
     assert hansard("deny", session_id, "another").code == 4
-    said = hansard("allow", session_id)
-    assert (said.code, "out of scope  new/b.txt" in said.out) == (0, True), said.out
+    result = hansard("allow", session_id)
+    assert (result.code, "out of scope  new/b.txt" in result.out) == (0, True), result.out
     assert hansard("allow", session_id).code == 4
 
 
@@ -299,8 +299,8 @@ def forge(here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_pull_request_is_asked_for(hansard: Hansard, forge: Path, delivered: str, tmp_path: Path) -> None:
-    said = hansard("pr", delivered)
-    assert (said.code, said.out) == (0, "https://forge.example/shop/pull/7\n"), said.err
+    result = hansard("pr", delivered)
+    assert (result.code, result.out) == (0, "https://forge.example/shop/pull/7\n"), result.err
     assert git(forge, "log", "-1", "--format=%s", f"hansard/{delivered}") == "Wrote the third line large."
     words = (tmp_path / "said").read_text()
     assert words.startswith(f"pr\ncreate\n--head\nhansard/{delivered}\n--title\nShout the third line\n--body\n")
@@ -311,8 +311,8 @@ def test_a_pull_request_that_is_refused_says_why(
     hansard: Hansard, forge: Path, delivered: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GH_FAILS", "1")
-    said = hansard("pr", delivered)
-    assert (said.code, "not logged in" in said.err) == (1, True), said.err
+    result = hansard("pr", delivered)
+    assert (result.code, "not logged in" in result.err) == (1, True), result.err
 
 
 def test_without_gh_the_commands_are_printed(
@@ -322,9 +322,9 @@ def test_without_gh_the_commands_are_printed(
     only_git.mkdir()
     (only_git / "git").symlink_to(str(shutil.which("git")))
     monkeypatch.setenv("PATH", str(only_git))
-    said = hansard("pr", delivered)
+    result = hansard("pr", delivered)
     branch = f"hansard/{delivered}"
-    assert (said.code, said.out.splitlines()) == (
+    assert (result.code, result.out.splitlines()) == (
         0,
         [f"git push origin {branch}", f"gh pr create --head {branch} --fill-first"],
     )
@@ -334,9 +334,9 @@ def test_an_orchestration_ends_with_its_branch(hansard: Hansard, here: Path, tmp
     scenario = tmp_path / "scenario.json"
     replies = {"assistant": [{"text": "Wrote the third line large.", "files": FILES}]}
     scenario.write_text(json.dumps({"replies": replies}), encoding="utf-8")
-    said = hansard("orchestrate", "Shout", "--triage", "direct", "--scenario", str(scenario))
-    assert said.code == 0, said.err
+    result = hansard("orchestrate", "Shout", "--triage", "direct", "--scenario", str(scenario))
+    assert result.code == 0, result.err
     branch = git(here, "for-each-ref", "--format=%(refname:short)", "refs/heads/hansard")
-    assert branch and branch in said.out and branch in hansard("show", "latest").out
+    assert branch and branch in result.out and branch in hansard("show", "latest").out
     assert hansard("merge", "latest").code == 0
     assert (here / "new" / "b.txt").read_text() == "new\n"

@@ -149,9 +149,9 @@ def test_a_command_whose_team_lacks_a_role_ends_and_its_session_goes_on_with_a_t
     monkeypatch.setattr(activity, "_LOOK_SECONDS", 0.0)
     team = tmp_path / "team.toml"
     team.write_text('[[agents]]\nname = "Solo"\nroles = ["dev"]\nadapter = "scripted"\n')
-    said = hansard(*words, "--team", str(team))
-    assert (said.code, said.out) == (1, "")
+    result = hansard(*words, "--team", str(team))
+    assert (result.code, result.out) == (1, "")
     session_id = hansard("list", "--json").json["items"][0]["id"]
-    assert f"hansard: {session_id} is waiting for " in said.err
-    assert "run `hansard worker --team FILE`." in said.err
+    assert f"hansard: {session_id} is waiting for " in result.err
+    assert "run `hansard worker --team FILE`." in result.err
     assert hansard("show", session_id, "--json").json["session"]["status"] in ("running", "active")

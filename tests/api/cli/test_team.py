@@ -41,20 +41,20 @@ def echo(tmp_path: Path) -> str:
 
 
 def test_the_presets_and_the_team_are_listed(hansard: Hansard, tmp_path: Path, echo: str) -> None:
-    found = hansard("team", "--team", team(tmp_path, [echo]), "--json").json
-    assert [row["preset"] for row in found["presets"]] == [
+    result = hansard("team", "--team", team(tmp_path, [echo]), "--json").json
+    assert [row["preset"] for row in result["presets"]] == [
         *("claude", "codex", "gemini", "opencode", "qwen", "copilot", "aider")
     ]
-    assert all(row["versions"] and row["install"] for row in found["presets"])
-    [agent] = found["agents"]
+    assert all(row["versions"] and row["install"] for row in result["presets"])
+    [agent] = result["agents"]
     assert (agent["name"], agent["roles"], agent["conversation"]) == ("Echo", ["reviewer"], "role")
     assert "Echo" in hansard("team", "--team", team(tmp_path, [echo])).out
 
 
 def test_answering_agent_is_shown_with_its_usage(hansard: Hansard, tmp_path: Path, echo: str) -> None:
-    said = hansard("doctor", "--try", "--team", team(tmp_path, [echo]), "--json")
-    [agent] = said.json["agents"]
-    assert (said.code, agent["ok"], agent["answer"], agent["version"]) == (0, True, "READY", "echo 1.2.3")
+    result = hansard("doctor", "--try", "--team", team(tmp_path, [echo]), "--json")
+    [agent] = result.json["agents"]
+    assert (result.code, agent["ok"], agent["answer"], agent["version"]) == (0, True, "READY", "echo 1.2.3")
     assert (agent["resumed"], agent["problem"]) == (True, None)
     assert (agent["usage"]["inputTokens"], agent["usage"]["outputTokens"]) == (12, 1)
 
@@ -70,7 +70,7 @@ def test_answering_agent_is_shown_with_its_usage(hansard: Hansard, tmp_path: Pat
     ],
 )
 def test_an_agent_that_fails_says_why(hansard: Hansard, tmp_path: Path, argv: list[str], problem: str) -> None:
-    said = hansard("doctor", "--try", "--team", team(tmp_path, argv), "--json")
-    [agent] = said.json["agents"]
-    assert (said.code, agent["ok"]) == (1, False)
+    result = hansard("doctor", "--try", "--team", team(tmp_path, argv), "--json")
+    [agent] = result.json["agents"]
+    assert (result.code, agent["ok"]) == (1, False)
     assert agent["problem"].startswith(problem)

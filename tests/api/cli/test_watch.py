@@ -61,13 +61,13 @@ class _Seen:
         self.of_children: list[tuple[str, int]] = []
 
     def show_events(self, events: Any) -> None:
-        self.versions += [found["version"] for found in events]
+        self.versions += [event["version"] for event in events]
 
     def show_status(self, session: Any) -> None:
         self.statuses.append(session["status"])
 
     def show_child(self, child: Any, events: Any) -> None:
-        self.of_children += [(child["id"], found["version"]) for found in events]
+        self.of_children += [(child["id"], event["version"]) for event in events]
 
     def show_turns(self, turns: Any) -> None:
         """Not relevant here."""
@@ -121,7 +121,7 @@ def test_session_rests_while_its_discussion_waits_for_a_decision() -> None:
         seen,
     )
     assert following.session["status"] == "active"
-    assert [found["id"] for found in following.waiting] == ["talk"]
+    assert [item["id"] for item in following.waiting] == ["talk"]
     assert seen.of_children == [("talk", 1), ("talk", 2), ("talk", 3), ("talk", 4), ("talk", 5)]
 
 
@@ -129,7 +129,7 @@ def test_watch_waits_for_all_discussions() -> None:
     running = {"version": 4, "status": "active", "children": ["one", "two"], "outstandingTurns": []}
     waiting, talking = {"version": 1, "status": "waiting_for_decision"}, {"version": 1, "status": "reviewing"}
     api = _Family(("two", {"version": 2, "status": "decided"}), run=running, one=waiting, two=talking)
-    assert [found["id"] for found in _followed(api, _Seen()).waiting] == ["one"]
+    assert [item["id"] for item in _followed(api, _Seen()).waiting] == ["one"]
 
 
 def test_a_session_that_is_still_at_work_itself_does_not_rest_with_its_discussion() -> None:

@@ -72,12 +72,12 @@ class Idle(Server):
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Idle]:
-    found = Idle(tmp_path, poll_seconds=0.1)
+    process = Idle(tmp_path, poll_seconds=0.1)
     try:
-        found.start()
-        yield found
+        process.start()
+        yield process
     finally:
-        found.leave()
+        process.leave()
 
 
 def doubled(found: list[dict[str, Any]]) -> list[str]:
@@ -97,10 +97,10 @@ def test_twenty_deliveries_end_once_though_one_of_two_workers_is_killed(server: 
         second.send_signal(signal.SIGTERM)
         assert second.wait(timeout=PATIENCE) == 0
     for session_id in ids:
-        found = events(server.client, session_id)
-        assert doubled(found) == []
-        assert [event["type"] for event in found].count("delivery.session_finished") == 1
-        assert len(only(found, "turn.requested")) == len(only(found, "turn.answered"))
+        history = events(server.client, session_id)
+        assert doubled(history) == []
+        assert [event["type"] for event in history].count("delivery.session_finished") == 1
+        assert len(only(history, "turn.requested")) == len(only(history, "turn.answered"))
 
 
 def test_server_without_work_runs_no_turns(server: Idle) -> None:
@@ -161,16 +161,16 @@ def started(server: Idle) -> list[str]:
 def test_invalid_worker_options_are_a_usage_error(
     hansard: Hansard, words: tuple[str, ...], sentence: str
 ) -> None:
-    said = hansard("worker", *words)
-    assert (said.code, said.out) == (2, "")
-    assert sentence in said.err
+    result = hansard("worker", *words)
+    assert (result.code, result.out) == (2, "")
+    assert sentence in result.err
 
 
 def test_broken_team_file_is_reported(hansard: Hansard, tmp_path: Path) -> None:
     (tmp_path / "team.toml").write_text("agents = 3")
-    said = hansard("worker", "--team", str(tmp_path / "team.toml"))
-    assert said.code == 1
-    assert "agents: Input should be a valid array" in said.err
+    result = hansard("worker", "--team", str(tmp_path / "team.toml"))
+    assert result.code == 1
+    assert "agents: Input should be a valid array" in result.err
 
 
 def test_doctor_and_show_name_turns_waiting_for_an_external_worker(hansard: Hansard, tmp_path: Path) -> None:
@@ -178,10 +178,10 @@ def test_doctor_and_show_name_turns_waiting_for_an_external_worker(hansard: Hans
     file = team(tmp_path, "planner")
 
     def examined() -> dict[str, str]:
-        [found] = [
+        [results] = [
             f for f in hansard("doctor", *place, "--team", str(file), "--json").json["items"] if "Remote" in f["name"]
         ]
-        return {"mark": found["mark"], "found": found["found"]}
+        return {"mark": results["mark"], "found": results["found"]}
 
     assert examined() == {"mark": "ok", "found": "external; turns waiting: 0, claimed by its worker: 0"}
     with inside(tmp_path, team=file) as client:
@@ -190,10 +190,10 @@ def test_doctor_and_show_name_turns_waiting_for_an_external_worker(hansard: Hans
         claim(client)
         assert examined() == {"mark": "ok", "found": "external; turns waiting: 0, claimed by its worker: 1"}
         [item] = client.get("/api/sessions", headers={"Read-After": "3"}).json()["items"]
-        found = session(client, item["id"])
-    assert [turn["external"] for turn in found["outstandingTurns"]] == [True]
-    assert summary(found).plain.endswith("Remote waiting for an external worker")
-    assert ("at work", "Remote (planning, by an external worker)") in details(found, [])
-    found["outstandingTurns"][0] = {**found["outstandingTurns"][0], "external": False, "elsewhere": True}
-    pairs = details(found, [])
+        view = session(client, item["id"])
+    assert [turn["external"] for turn in view["outstandingTurns"]] == [True]
+    assert summary(view).plain.endswith("Remote waiting for an external worker")
+    assert ("at work", "Remote (planning, by an external worker)") in details(view, [])
+    view["outstandingTurns"][0] = {**view["outstandingTurns"][0], "external": False, "elsewhere": True}
+    pairs = details(view, [])
     assert ("at work", "") in pairs and ("waits for", "Remote (planning, not in this team)") in pairs

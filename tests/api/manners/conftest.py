@@ -16,8 +16,8 @@ from tests.api.server import (
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    with inside(tmp_path_factory.mktemp("manners"), worker_slots=256, read_after_seconds=0.1) as found:
-        yield found
+    with inside(tmp_path_factory.mktemp("manners"), worker_slots=256, read_after_seconds=0.1) as result:
+        yield result
 
 
 @pytest.fixture
@@ -28,5 +28,5 @@ def waiting(client: TestClient) -> str:
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("plain"), worker_slots=64) as found:
-        yield found
+    with serving(tmp_path_factory.mktemp("plain"), worker_slots=64) as result:
+        yield result

@@ -23,20 +23,20 @@ def problem(answer: httpx.Response, status: int) -> Json:
     """The problem document of the answer, checked against RFC 9457."""
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
-    found: Json = answer.json()
-    assert found["status"] == status
-    assert found["type"] == f"/docs#problem-{status}"
-    assert found["title"] and found["detail"] and isinstance(found["title"], str)
+    body: Json = answer.json()
+    assert body["status"] == status
+    assert body["type"] == f"/docs#problem-{status}"
+    assert body["title"] and body["detail"] and isinstance(body["title"], str)
     assert "Traceback" not in answer.text
     assert 'File "' not in answer.text
-    return found
+    return body
 
 
 def pointers(answer: httpx.Response) -> list[str]:
     """The invalid fields of a 422 answer."""
-    found = problem(answer, 422)["errors"]
-    assert all(entry["detail"] for entry in found)
-    return [entry["pointer"] for entry in found]
+    body = problem(answer, 422)["errors"]
+    assert all(entry["detail"] for entry in body)
+    return [entry["pointer"] for entry in body]
 
 
 def key() -> dict[str, str]:

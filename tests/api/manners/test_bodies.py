@@ -24,7 +24,7 @@ from tests.api.server import (
 
 
 def _below(body: type[Body]) -> set[type[Body]]:
-    return {found for direct in body.__subclasses__() for found in (direct, *_below(direct))}
+    return {item for direct in body.__subclasses__() for item in (direct, *_below(direct))}
 
 
 BODIES = sorted(_below(Body), key=lambda body: body.__name__)
@@ -76,7 +76,7 @@ BODIES = sorted(_below(Body), key=lambda body: body.__name__)
         ({"surprise": 1}, "/surprise"),
         ({"a/b~c": 1}, "/a~1b~0c"),
     ],
-    ids=lambda found: str(found)[:80],
+    ids=lambda item: str(item)[:80],
 )
 def test_an_invalid_field_is_422_with_its_pointer(client: TestClient, fields: Json, pointer: str) -> None:
     assert pointer in pointers(client.post("/api/sessions", json=START | fields))
@@ -122,8 +122,8 @@ def test_validation_errors_are_helpful(client: TestClient) -> None:
         "labels": "x",
         "workspace": "",
     }
-    found = problem(client.post("/api/sessions", json=START | wrong), 422)["errors"]
-    assert {entry["pointer"]: entry["detail"] for entry in found} == {
+    body = problem(client.post("/api/sessions", json=START | wrong), 422)["errors"]
+    assert {entry["pointer"]: entry["detail"] for entry in body} == {
         "/task": "should not be blank",
         "/testCommand/1": "should be a string",
         "/validationCommands/0": "should be a string or a list",
@@ -161,13 +161,13 @@ def test_null_is_a_field_that_is_left_out_wherever_one_may_be(body: type[Body]) 
 def test_a_start_with_nulls_is_the_start_without_them(client: TestClient, waiting: str) -> None:
     nulls = ("title", "labels", "origin", "maxIterations", "maxAttempts", "maxTokens", "testCommand", "workspace")
     review = {"enabled": False, "profile": None}
-    found = session(client, start(client, START | dict.fromkeys(nulls) | {"review": review}))
+    view = session(client, start(client, START | dict.fromkeys(nulls) | {"review": review}))
     other = session(client, waiting)
     own = {"id", "createdAt", "updatedAt", "outstandingTurns", "budget", "artifactRefs"}
-    assert {name: value for name, value in found.items() if name not in own} == {
+    assert {name: value for name, value in view.items() if name not in own} == {
         name: value for name, value in other.items() if name not in own
     }
-    assert found["budget"]["maxIterations"] == other["budget"]["maxIterations"] == 6
+    assert view["budget"]["maxIterations"] == other["budget"]["maxIterations"] == 6
 
 
 def test_a_command_with_nulls_is_repeated_as_it_was_sent(client: TestClient, waiting: str) -> None:
@@ -197,8 +197,8 @@ def test_a_blank_body_is_400_and_none_at_all_is_an_empty_object(client: TestClie
 
 def test_a_start_is_bound_to_no_version(client: TestClient) -> None:
     """There is no earlier version."""
-    found = problem(client.post("/api/sessions", json=START, headers={"If-Match": '"1"'}), 412)
-    assert found["currentVersion"] == 0
+    body = problem(client.post("/api/sessions", json=START, headers={"If-Match": '"1"'}), 412)
+    assert body["currentVersion"] == 0
     assert client.post("/api/sessions", json=START, headers={"If-Match": "*"}).status_code == 202
 
 
@@ -270,8 +270,8 @@ def test_depth_64_is_still_read(client: TestClient) -> None:
 
 def test_every_text_that_json_can_say_comes_back_as_it_was(client: TestClient) -> None:
     task = 'Ω "quotes" \\ / \u2028 \u202e \U0001f600 로그인\ttab\r\nline'
-    found = session(client, start(client, START | {"task": task, "labels": ["ünï", "😀"]}))
-    assert (found["task"], found["labels"]) == (task, ["ünï", "😀"])
+    view = session(client, start(client, START | {"task": task, "labels": ["ünï", "😀"]}))
+    assert (view["task"], view["labels"]) == (task, ["ünï", "😀"])
 
 
 def _fields(body: type[Body]) -> tuple[set[str], set[str]]:
@@ -288,4 +288,4 @@ def _taken(body: type[Body], sent: Json) -> Body | set[tuple[str, str]]:
     try:
         return body.model_validate(sent, by_name=False)
     except ValidationError as error:
-        return {(str((*found["loc"], "")[0]), found["type"]) for found in error.errors()}
+        return {(str((*item["loc"], "")[0]), item["type"]) for item in error.errors()}

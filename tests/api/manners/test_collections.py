@@ -32,44 +32,44 @@ def test_a_list_is_read_page_by_page_newest_first(client: TestClient) -> None:
     for _ in range(7):
         made.append(client.post("/api/sessions", json=START | {"labels": [label]}).json())
     fresh = {"Read-After": str(made[-1]["position"])}
-    found, cursor = [], None
+    result, cursor = [], None
     while True:
         page = client.get("/api/sessions", params=_query(label=label, limit="3", cursor=cursor), headers=fresh).json()
         assert set(page) == {"items", "nextCursor"}
-        found += [item["id"] for item in page["items"]]
+        result += [item["id"] for item in page["items"]]
         start(client, START | {"labels": [label]})
         if (cursor := page["nextCursor"]) is None:
             break
-    assert found == [answer["sessionId"] for answer in reversed(made)]
+    assert result == [answer["sessionId"] for answer in reversed(made)]
 
 
 def test_a_sessions_events_are_read_page_by_page(client: TestClient) -> None:
     session_id = start(client, delivery())
     last = ended(client, session_id)["version"]
-    found, after = [], "0"
+    result, after = [], "0"
     while after is not None:
         page = client.get(f"/api/sessions/{session_id}/events", params={"after": after, "limit": "7"}).json()
         assert len(page["items"]) <= 7
-        found += page["items"]
+        result += page["items"]
         after = page["nextCursor"]
-    assert [event["version"] for event in found] == list(range(1, last + 1))
+    assert [event["version"] for event in result] == list(range(1, last + 1))
     beyond = client.get(f"/api/sessions/{session_id}/events", params={"after": str(last)}).json()
     assert beyond == {"items": [], "nextCursor": None}
 
 
 def test_the_whole_log_is_read_by_position_and_filtered(client: TestClient, waiting: str) -> None:
-    found, after = [], "0"
+    result, after = [], "0"
     while after is not None:
         page = client.get("/api/events", params={"after": after, "limit": "200"}).json()
-        found += page["items"]
+        result += page["items"]
         after = page["nextCursor"]
-    positions = [event["position"] for event in found]
+    positions = [event["position"] for event in result]
     assert positions == sorted(set(positions))
-    assert [event["version"] for event in found if event["sessionId"] == waiting] == [1, 2, 3]
+    assert [event["version"] for event in result if event["sessionId"] == waiting] == [1, 2, 3]
     starts = client.get("/api/events", params={"type": "delivery.session_started", "limit": "500"}).json()["items"]
     assert types(starts) == ["session_started"] * len(starts) != []
-    assert only(starts, "delivery.session_started") == only(found, "delivery.session_started")[: len(starts)]
-    assert client.get("/api/events", params={"kind": "delivery", "limit": "1"}).json()["items"][0] == found[0]
+    assert only(starts, "delivery.session_started") == only(result, "delivery.session_started")[: len(starts)]
+    assert client.get("/api/events", params={"kind": "delivery", "limit": "1"}).json()["items"][0] == result[0]
 
 
 @pytest.mark.parametrize(
@@ -118,15 +118,15 @@ def test_unknown_query_is_422(
 )
 def test_partly_readable_query_is_422(client: TestClient, waiting: str, query: str, detail: str) -> None:
     answer = client.get(f"/api/{query.format(waiting)}")
-    name, _, said = detail.partition(": ")
+    name, _, text = detail.partition(": ")
     assert problem(answer, 422)["detail"] == detail
     [fault] = answer.json()["errors"]
-    assert fault.items() >= {"pointer": f"/{name}", "detail": said}.items()
+    assert fault.items() >= {"pointer": f"/{name}", "detail": text}.items()
 
 
 def test_allowed_types_are_listed(client: TestClient) -> None:
-    found = problem(client.get("/api/events", params={"type": "foo"}), 422)
-    assert found["detail"] == f"type: should be one of {', '.join(TOPICS)}"
+    body = problem(client.get("/api/events", params={"type": "foo"}), 422)
+    assert body["detail"] == f"type: should be one of {', '.join(TOPICS)}"
 
 
 def test_sessions_are_found_by_words_status_and_label(client: TestClient) -> None:
@@ -134,8 +134,8 @@ def test_sessions_are_found_by_words_status_and_label(client: TestClient) -> Non
     answer = client.post("/api/sessions", json=START | {"task": f"50%_off {mark}", "labels": ["a", "b", "a"]}).json()
     fresh = {"Read-After": str(answer["position"])}
     for query in ({"q": f"50%_OFF {mark.upper()}"}, {"q": mark, "status": "running"}, {"q": mark, "label": "b"}):
-        [found] = client.get("/api/sessions", params=query, headers=fresh).json()["items"]
-        assert (found["id"], found["labels"]) == (answer["sessionId"], ["a", "b"])
+        [response] = client.get("/api/sessions", params=query, headers=fresh).json()["items"]
+        assert (response["id"], response["labels"]) == (answer["sessionId"], ["a", "b"])
     for query in ({"q": f"50x_off {mark}"}, {"q": mark, "status": "failed"}, {"q": mark, "label": "c"}):
         assert client.get("/api/sessions", params=query, headers=fresh).json()["items"] == []
 
@@ -165,9 +165,9 @@ def test_head_of_a_stream_ends(plain: Server) -> None:
 def test_ready_says_how_far_the_views_are(client: TestClient, waiting: str) -> None:
     position = events(client, waiting)[-1]["position"]
     client.get("/api/sessions", headers={"Read-After": str(position)})
-    found = client.get("/readyz").json()
-    assert (found["status"], found["problems"]) == ("ready", [])
-    assert found["head"] >= found["position"] >= position
+    answer = client.get("/readyz").json()
+    assert (answer["status"], answer["problems"]) == ("ready", [])
+    assert answer["head"] >= answer["position"] >= position
     assert client.get("/healthz").json() == {"status": "ok"}
     figures = client.get("/metrics").text
     assert "hansard_log_head_position" in figures and 'hansard_turns{state="running"}' in figures

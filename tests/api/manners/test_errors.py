@@ -117,8 +117,8 @@ def test_json_is_json_however_it_is_spelt(client: TestClient, kind: str) -> None
 @pytest.mark.parametrize("kind", ["latin-1", "utf-16", "ISO-8859-1", '"latin-1"', "utf-7 ; x=y"])
 def test_json_in_another_charset_is_415(client: TestClient, kind: str) -> None:
     for media in (f"application/json; charset={kind}", f"application/json;x=1;CHARSET = {kind}"):
-        found = problem(client.post("/api/sessions", content=json.dumps(START), headers={"Content-Type": media}), 415)
-        assert "UTF-8" in found["detail"]
+        body = problem(client.post("/api/sessions", content=json.dumps(START), headers={"Content-Type": media}), 415)
+        assert "UTF-8" in body["detail"]
 
 
 @pytest.mark.parametrize("charset", ["utf-8", "UTF8", '"utf-8"', "utf-8; x=y"])
@@ -130,17 +130,17 @@ def test_utf_8_may_be_named(client: TestClient, charset: str) -> None:
 @pytest.mark.parametrize("encoding", ["gzip", "br", "deflate", "gzip, identity"])
 def test_a_body_that_is_packed_is_415(client: TestClient, encoding: str) -> None:
     headers = {"Content-Type": "application/json", "Content-Encoding": encoding}
-    found = problem(client.post("/api/sessions", content=json.dumps(START), headers=headers), 415)
-    assert "Content-Encoding" in found["detail"]
+    body = problem(client.post("/api/sessions", content=json.dumps(START), headers=headers), 415)
+    assert "Content-Encoding" in body["detail"]
 
 
 def test_allowed_statuses_are_listed(client: TestClient) -> None:
-    found = problem(client.get("/api/sessions", params={"status": "foo"}), 422)
-    assert found["detail"].startswith("status: should be one of pending, running, success, failed, cancelled, active, ")
-    [fault] = found["errors"]
-    assert fault.items() >= {"pointer": "/status", "detail": found["detail"].removeprefix("status: ")}.items()
+    body = problem(client.get("/api/sessions", params={"status": "foo"}), 422)
+    assert body["detail"].startswith("status: should be one of pending, running, success, failed, cancelled, active, ")
+    [fault] = body["errors"]
+    assert fault.items() >= {"pointer": "/status", "detail": body["detail"].removeprefix("status: ")}.items()
     assert (fault["code"], list(fault["params"])) == ("not_one_of", ["choices"])
-    for status in found["detail"].partition("one of ")[2].split(", "):
+    for status in body["detail"].partition("one of ")[2].split(", "):
         assert client.get("/api/sessions", params={"status": status}).status_code == 200
 
 

@@ -157,8 +157,8 @@ def test_a_key_is_its_owners_own(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def replica(plain: Server) -> Iterator[Server]:
     """A second server on the same log."""
-    with serving(plain.folder, worker_slots=64) as found:
-        yield found
+    with serving(plain.folder, worker_slots=64) as result:
+        yield result
 
 
 def test_another_replica_gives_the_same_answer(plain: Server, replica: Server) -> None:

@@ -23,8 +23,8 @@ from tests.api.server import (
 def test_a_command_is_carried_out_only_at_the_version_it_names(client: TestClient, waiting: str) -> None:
     path = f"/api/sessions/{waiting}/budget"
     stale = client.post(path, json={"addMinutes": 1, "reason": "?"}, headers={"If-Match": '"2"'})
-    found = problem(stale, 412)
-    assert found["currentVersion"] == 3
+    body = problem(stale, 412)
+    assert body["currentVersion"] == 3
     assert session(client, waiting)["version"] == 3
     current = client.post(path, json={"addMinutes": 1, "reason": "?"}, headers={"If-Match": '"3"'})
     assert (current.status_code, current.headers["etag"]) == (200, '"4"')
@@ -52,13 +52,13 @@ def test_one_of_many_commands_on_the_same_version_wins(client: TestClient, waiti
 
 def test_every_command_answers_version_and_position(client: TestClient) -> None:
     answer = client.post("/api/sessions", json=START)
-    found = answer.json()
-    assert set(found) == {"sessionId", "kind", "version", "position"}
-    assert (found["kind"], found["version"]) == ("delivery", 3)
-    last = events(client, found["sessionId"])[-1]
-    assert (last["version"], last["position"]) == (found["version"], found["position"])
-    cancelled = client.post(f"/api/sessions/{found['sessionId']}/cancel", json={}).json()
-    assert cancelled["version"] > 3 and cancelled["position"] > found["position"]
+    body = answer.json()
+    assert set(body) == {"sessionId", "kind", "version", "position"}
+    assert (body["kind"], body["version"]) == ("delivery", 3)
+    last = events(client, body["sessionId"])[-1]
+    assert (last["version"], last["position"]) == (body["version"], body["position"])
+    cancelled = client.post(f"/api/sessions/{body['sessionId']}/cancel", json={}).json()
+    assert cancelled["version"] > 3 and cancelled["position"] > body["position"]
 
 
 def test_an_unchanged_session_is_304(client: TestClient, waiting: str) -> None:
@@ -80,9 +80,9 @@ def test_session_can_be_read_at_any_version(client: TestClient) -> None:
     last = ended(client, session_id)["version"]
     position = events(client, session_id)[-1]["position"]
     seen = [session(client, session_id, version=version) for version in range(1, last + 1)]
-    assert [found["version"] for found in seen] == list(range(1, last + 1))
-    assert [found["status"] for found in seen] == ["running"] * (last - 3) + ["failed"] * 3
-    assert sorted({found["iteration"] for found in seen}) == [0, 1, 2]
+    assert [item["version"] for item in seen] == list(range(1, last + 1))
+    assert [item["status"] for item in seen] == ["running"] * (last - 3) + ["failed"] * 3
+    assert sorted({item["iteration"] for item in seen}) == [0, 1, 2]
     assert seen == [session(client, session_id, version=version) for version in range(1, last + 1)]
     fresh = {"Read-After": str(position)}
     assert client.get(f"/api/sessions/{session_id}", params={"version": "5"}).headers["etag"] == '"5"'
@@ -111,8 +111,8 @@ def _seen_after(client: TestClient, label: str, fresh: dict[str, str]) -> Json |
     """Never older data: if the views do not catch up in time (a tenth of a second here), the answer says so."""
     answer = client.get("/api/sessions", params={"label": label}, headers=fresh)
     assert answer.status_code in (200, 503)
-    found: Json = answer.json()
-    return found if answer.status_code == 200 else None
+    body: Json = answer.json()
+    return body if answer.status_code == 200 else None
 
 
 def test_read_after_sees_earlier_writes(client: TestClient) -> None:
@@ -120,8 +120,8 @@ def test_read_after_sees_earlier_writes(client: TestClient) -> None:
     for number in range(40):
         answer = client.post("/api/sessions", json=START | {"labels": [f"read-{number}"]}).json()
         fresh = {"Read-After": str(answer["position"])}
-        [found] = until(partial(_seen_after, client, f"read-{number}", fresh), what="the views")["items"]
-        assert found["id"] == answer["sessionId"]
+        [result] = until(partial(_seen_after, client, f"read-{number}", fresh), what="the views")["items"]
+        assert result["id"] == answer["sessionId"]
 
 
 def test_read_after_beyond_the_end_of_the_log_is_422_at_once(client: TestClient) -> None:
