@@ -51,8 +51,8 @@ def says(client: httpx.Client, body: Json, **headers: str) -> Json:
     return data
 
 
-def agent(found: Json, name: str) -> Json:
-    return next(agent for agent in found["agents"] if agent["agent"] == name)
+def agent(run: Json, name: str) -> Json:
+    return next(agent for agent in run["agents"] if agent["agent"] == name)
 
 
 def post(client: httpx.Client, path: str, body: Json | None = None, **headers: str) -> httpx.Response:

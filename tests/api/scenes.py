@@ -71,8 +71,8 @@ def held_fork(client: httpx.Client, source: str) -> str:
     return session_id
 
 
-def _verdicts(*given: tuple[str, bool, str]) -> str:
-    judged = [{"agent": agent, "pass": passed, "feedback": feedback} for agent, passed, feedback in given]
+def _verdicts(*verdicts: tuple[str, bool, str]) -> str:
+    judged = [{"agent": agent, "pass": passed, "feedback": feedback} for agent, passed, feedback in verdicts]
     return "So far so good.\n" + json.dumps({"verdicts": judged, "allDone": False})
 
 

@@ -28,11 +28,11 @@ T = TypeVar("T")
 Json = dict[str, Any]
 
 
-def until(found: Callable[[], T | None], *, what: str, seconds: float = PATIENCE, pause: float = 0.01) -> T:
-    """What `found` finds, as soon as it finds something; fails after so many seconds."""
+def until(ready: Callable[[], T | None], *, what: str, seconds: float = PATIENCE, pause: float = 0.01) -> T:
+    """The first true result of `ready`; fails after this many seconds."""
     deadline = time.monotonic() + seconds
     while True:
-        value = found()
+        value = ready()
         if value:
             return value
         assert time.monotonic() < deadline, f"{what}: not within {seconds:g} s"
@@ -137,7 +137,9 @@ def inside(folder: Path, *, work: bool = True, **settings: Any) -> Iterator[Test
     """The application in this process, with its worker unless turned off."""
     ours = {"database": f"sqlite:///{folder / 'hansard.db'}", "data_dir": folder / "node", "retry_seconds": 0.001}
     configuration = Settings(**(ours | _open(settings)))
-    with TestClient(create_app(configuration, work=work), base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
+    with TestClient(
+        create_app(configuration, work=work), base_url="http://127.0.0.1", raise_server_exceptions=False
+    ) as client:
         yield client
 
 
@@ -207,14 +209,14 @@ def events(client: httpx.Client, session_id: str) -> list[Json]:
     return results
 
 
-def types(found: list[Json]) -> list[str]:
+def types(history: list[Json]) -> list[str]:
     """The event type without its kind, such as `phase_started`."""
-    return [event["type"].removeprefix("delivery.") for event in found]
+    return [event["type"].removeprefix("delivery.") for event in history]
 
 
-def only(found: list[Json], topic: str) -> list[Json]:
+def only(history: list[Json], topic: str) -> list[Json]:
     """The data of the events of one type."""
-    return [event["data"] for event in found if event["type"] == topic]
+    return [event["data"] for event in history if event["type"] == topic]
 
 
 def reached(client: httpx.Client, session_id: str, topic: str, *, count: int = 1) -> list[Json]:

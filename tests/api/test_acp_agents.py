@@ -37,7 +37,9 @@ def body() -> dict[str, Any]:
 
 
 def question(client: httpx.Client, name: str) -> dict[str, Any]:
-    result = until(lambda: only(events(client, name), "turn.permission_requested"), what="the question", seconds=SECONDS)
+    result = until(
+        lambda: only(events(client, name), "turn.permission_requested"), what="the question", seconds=SECONDS
+    )
     return dict(result[0])
 
 

@@ -75,7 +75,9 @@ def run(client: httpx.Client, folder: Path, command: Any, files: dict[str, str] 
 
 
 def baseline(client: httpx.Client, session: Json) -> Json:
-    results = [event["data"] for event in events(client, session["id"]) if event["type"] == "delivery.baseline_recorded"]
+    results = [
+        event["data"] for event in events(client, session["id"]) if event["type"] == "delivery.baseline_recorded"
+    ]
     assert len(results) == 1
     return dict(results[0])
 
@@ -137,7 +139,9 @@ def test_program_missing_during_an_iteration_costs_none(client: httpx.Client) ->
 def test_a_failed_validation_names_reasons_and_which_of_them_are_new(client: httpx.Client, tmp_path: Path) -> None:
     folder = repository(tmp_path / "shop", **{"check.py": RED, "red": "old"})
     session = run(client, folder, [sys.executable, "check.py"], {"red": "old new"})
-    [failed] = [event["data"] for event in events(client, session["id"]) if event["type"] == "delivery.validation_failed"]
+    [failed] = [
+        event["data"] for event in events(client, session["id"]) if event["type"] == "delivery.validation_failed"
+    ]
     assert failed["reasons"] == ["FAILED a.py::old", "FAILED a.py::new"]
     assert failed["newFailures"] == ["FAILED a.py::new"]
 
@@ -310,7 +314,9 @@ def test_broken_work_never_succeeds(client: httpx.Client, tmp_path: Path, layout
     session = run(client, folder, command, {file: "def price():\n    return 0\n"})
     assert session["status"] == "failed"
     escaped = layout in ESCAPED
-    assert session["reason"] == ("validation_escapes_workspace" if escaped else "budget_exhausted"), session["finalSummary"]
+    assert session["reason"] == ("validation_escapes_workspace" if escaped else "budget_exhausted"), session[
+        "finalSummary"
+    ]
     assert bool(baseline(client, session)["escapes"]) is escaped
     if escaped:
         assert str(folder) in session["finalSummary"]
@@ -324,7 +330,9 @@ def test_broken_work_never_succeeds_without_a_baseline(client: httpx.Client, tmp
     session = run(client, folder, command, {file: "def price():\n    return 0\n"}, baseline=False)
     assert session["status"] == "failed"
     escaped = layout in ESCAPED
-    assert session["reason"] == ("validation_escapes_workspace" if escaped else "budget_exhausted"), session["finalSummary"]
+    assert session["reason"] == ("validation_escapes_workspace" if escaped else "budget_exhausted"), session[
+        "finalSummary"
+    ]
     assert ("retry" in client.get(f"/api/sessions/{session['id']}").json()["availableCommands"]) is escaped
 
 

@@ -139,9 +139,7 @@ def test_a_scenario_comes_through_stdin(environment: dict[str, str], tmp_path: P
     assert json.loads(result.stdout)["lastError"] == "The scenario answers planner with refused."
 
 
-def test_closed_pipe_is_not_an_error(
-    hansard: Program, environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_closed_pipe_is_not_an_error(hansard: Program, environment: dict[str, str], tmp_path: Path) -> None:
     assert hansard("example").returncode == 0
     reading, writing = os.pipe()
     os.close(reading)
@@ -303,7 +301,9 @@ def test_no_other_machine_gets_in_without_a_key(hansard: Program) -> None:
     host = "0.0.0.0"  # noqa: S104 - refused
     result = hansard("serve", "--host", host, "--port", "0", HANSARD_AUTH="off")
     assert (result.returncode, result.stdout) == (5, "")
-    assert result.stderr == (f"hansard: Other machines can reach {host}, so keys are required: unset HANSARD_AUTH=off.\n")
+    assert result.stderr == (
+        f"hansard: Other machines can reach {host}, so keys are required: unset HANSARD_AUTH=off.\n"
+    )
 
 
 def test_a_key_opens_the_server_and_the_log_needs_none(

@@ -50,7 +50,7 @@ class Arena:
     writers: tuple[Writer, ...]
     clock: Clock
 
-    def given(self, count: int, *, expires_ms: int | None = None) -> list[str]:
+    def waiting_reviews(self, count: int, *, expires_ms: int | None = None) -> list[str]:
         """Create this many waiting reviews, whose reviewers failed (K-32)."""
         names = [f"review-{number}" for number in range(count)]
         opened = topic(expires_ms=expires_ms)
@@ -126,7 +126,7 @@ def arena(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Arena]:
 
 @pytest.mark.parametrize("many", [200, pytest.param(1_000, marks=pytest.mark.nightly)])
 def test_one_of_two_opposing_decisions_wins(arena: Arena, many: int) -> None:
-    names = arena.given(many)
+    names = arena.waiting_reviews(many)
     outcomes = arena.race(names, lambda _: Decide(choice="apply_fix"), lambda _: Decide(choice="skip"))
     assert Counter(map(sum, outcomes)) == {1: many}
     for name, outcome in zip(names, outcomes, strict=True):
@@ -137,7 +137,7 @@ def test_one_of_two_opposing_decisions_wins(arena: Arena, many: int) -> None:
 
 
 def test_a_decision_and_a_cancel_do_not_both_happen(arena: Arena) -> None:
-    names = arena.given(50)
+    names = arena.waiting_reviews(50)
     outcomes = arena.race(names, lambda _: Decide(choice="apply_fix"), lambda _: CancelDiscussion())
     assert Counter(map(sum, outcomes)) == {1: 50}
     for name, outcome in zip(names, outcomes, strict=True):
@@ -147,7 +147,7 @@ def test_a_decision_and_a_cancel_do_not_both_happen(arena: Arena) -> None:
 
 def test_decision_racing_its_expiry_has_one_winner(arena: Arena) -> None:
     """The clock is past the expiry, so both commands are valid."""
-    names = arena.given(50, expires_ms=0)
+    names = arena.waiting_reviews(50, expires_ms=0)
     turns = {name: next(iter(arena.talk(name).outstanding)) for name in names}
     arena.clock.at += 1
     outcomes = arena.race(names, lambda _: Decide(choice="apply_fix"), lambda name: ExpireTurn(turn_id=turns[name]))

@@ -37,14 +37,14 @@ def review(*blocking: str, score: int = 80) -> str:
     return json.dumps({"blockingIssues": issues, "score": score, "fixPlan": [f"Add {title}." for title in blocking]})
 
 
-def steps(found: list[Json]) -> list[str]:
+def steps(history: list[Json]) -> list[str]:
     """The event types, without the creation of the workspace, which happens when first needed."""
-    return [name for name in types(found) if name != "session.workspace_prepared"]
+    return [name for name in types(history) if name != "session.workspace_prepared"]
 
 
-def told(found: list[Json], role: str, place: str) -> list[str]:
+def prompt_parts(history: list[Json], role: str, place: str) -> list[str]:
     """One part of the role's prompts, turn by turn."""
-    requests = [request for request in only(found, "turn.requested") if request["role"] == role]
+    requests = [request for request in only(history, "turn.requested") if request["role"] == role]
     return [request["context"][place]["head"] for request in requests]
 
 
@@ -82,7 +82,7 @@ def test_one_blocking_review_sends_back_with_its_fix_plan(server: Server) -> Non
     assert steps(told_events) == [*DESIGNED, *again, *DELIVERED]
     issues = "Blocking issues:\n1. Logging: Logging is missing.\nFix plan:\n1. Add Logging."
     feedback = f"Review blocked at iteration 1.\n{issues}"
-    assert told(told_events, "dev", "feedback") == ["", feedback]
+    assert prompt_parts(told_events, "dev", "feedback") == ["", feedback]
     reviews = [a for a in only(told_events, "delivery.artifact_created") if a["phase"] == "review"]
     assert session["artifactRefs"]["review"] == reviews[1]["artifactId"] != reviews[0]["artifactId"]
     kept = [server.client.get(f"/api/sessions/{session_id}/artifacts/{a['artifactId']}").json() for a in reviews]
@@ -146,7 +146,7 @@ def test_a_validation_that_fails_once_recovers(server: Server) -> None:
     [failed] = only(told_events, "delivery.validation_failed")
     assert failed["classification"] == "test"
     assert "three attempts, please" in failed["summary"]
-    assert "three attempts, please" in told(told_events, "dev", "feedback")[1]
+    assert "three attempts, please" in prompt_parts(told_events, "dev", "feedback")[1]
     reports = [a["artifactId"] for a in only(told_events, "delivery.artifact_created") if a["phase"] == "validation"]
     contents = [server.client.get(f"/api/sessions/{session_id}/artifacts/{report}").json() for report in reports]
     runs = [[run["exitCode"] for run in json.loads(content["content"])["runs"]] for content in contents]

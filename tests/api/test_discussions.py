@@ -22,8 +22,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
         yield result
 
 
-def roles(found: Json) -> list[tuple[str, str]]:
-    return [(entry["role"], entry["agent"]) for entry in found["rounds"]]
+def roles(view: Json) -> list[tuple[str, str]]:
+    return [(entry["role"], entry["agent"]) for entry in view["rounds"]]
 
 
 # ------------------------------------------------------------------------------------ S2, phase 6, verification: line 3
@@ -99,7 +99,11 @@ def test_a_debate_has_two_rounds_at_least_and_says_that_the_limit_was_reached(cl
 def test_perspectives_are_a_risk_lens_an_innovation_lens_and_a_cross_review(client: httpx.Client) -> None:
     """Perspectives strategy; K-28: the cross-review always comes."""
     session = waits(client, debate(strategy="perspectives", maxRounds=1))
-    assert roles(session) == [("risk-analysis", "critic"), ("innovation-analysis", "planner"), ("cross-review", "critic")]
+    assert roles(session) == [
+        ("risk-analysis", "critic"),
+        ("innovation-analysis", "planner"),
+        ("cross-review", "critic"),
+    ]
     assert (session["maxRounds"], session["stopReason"]) == (3, "limit")
     assert session["feedback"]["verdict"] == "APPROVE"
 

@@ -116,9 +116,9 @@ def test_files_written_by_a_worker_are_recorded(client: TestClient) -> None:
     Path(turn["workspace"], "mine.txt").write_text("by hand\n")
     assert result(client, turn, "See mine.txt.").status_code == 200
     ended(client, session_id)
-    assert [event["files"] for event in only(events(client, session_id), "turn.answered") if event["role"] == "dev"] == [
-        ["mine.txt"]
-    ]
+    assert [
+        event["files"] for event in only(events(client, session_id), "turn.answered") if event["role"] == "dev"
+    ] == [["mine.txt"]]
 
 
 def test_the_conversation_goes_on_where_the_last_result_left_it(client: TestClient) -> None:
@@ -287,8 +287,8 @@ def test_fork_reuses_answers_before_it_waits_for_a_worker(client: TestClient) ->
 
 def waiters(client: httpx.Client) -> int:
     """The number of workers waiting for a turn."""
-    [matches] = re.findall(r"^hansard_claims_waiting (\d+)", client.get("/metrics").text, re.MULTILINE)
-    return int(matches)
+    [count] = re.findall(r"^hansard_claims_waiting (\d+)", client.get("/metrics").text, re.MULTILINE)
+    return int(count)
 
 
 # -- waiting -------------------------------------------------------------------------------------------------------

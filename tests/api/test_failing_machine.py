@@ -78,8 +78,8 @@ def server(tmp_path: Path, machine: FailingMachine) -> Iterator[Server]:
         process.leave()
 
 
-def acknowledged(found: list[Client]) -> dict[str, int]:
-    return {name: size for client in found for name, size in client.acknowledged.items()}
+def acknowledged(clients: list[Client]) -> dict[str, int]:
+    return {name: size for client in clients for name, size in client.acknowledged.items()}
 
 
 def check(url: str) -> tuple[set[str], Counter[tuple[str, str]]]:

@@ -31,10 +31,10 @@ def blocked_once(client: TestClient) -> tuple[str, list[Json]]:
     return session_id, events(client, session_id)
 
 
-def asked(found: list[Json], role: str) -> int:
+def asked(history: list[Json], role: str) -> int:
     """The version of a role's first turn."""
     return next(
-        event["version"] for event in found if event["type"] == "turn.requested" and event["data"]["role"] == role
+        event["version"] for event in history if event["type"] == "turn.requested" and event["data"]["role"] == role
     )
 
 

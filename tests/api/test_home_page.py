@@ -30,7 +30,8 @@ def sections(html: str) -> dict[str, list[str]]:
     """The sessions of each section, by its heading."""
     matches = re.findall(r'<section class="card[^"]*"><h2>([^<]+?) ?(?:<span|</h2>)(.*?)</section>', html, re.DOTALL)
     return {
-        title: re.findall(r'<span class="what"><a href="/sessions/([a-z0-9-]+)" title=', body) for title, body in matches
+        title: re.findall(r'<span class="what"><a href="/sessions/([a-z0-9-]+)" title=', body)
+        for title, body in matches
     }
 
 
@@ -45,8 +46,10 @@ def settled(client: TestClient, path: str, *words: str) -> str:
 
 
 def row(html: str, session_id: str) -> str:
-    [results] = [part for part in re.split('<li class="session[^>]*>', html) if f'href="/sessions/{session_id}"' in part]
-    return " ".join(Seen(results.partition("</li>")[0]).text.split())
+    [row_html] = [
+        part for part in re.split('<li class="session[^>]*>', html) if f'href="/sessions/{session_id}"' in part
+    ]
+    return " ".join(Seen(row_html.partition("</li>")[0]).text.split())
 
 
 def test_waiting_sessions_come_first_then_running_then_ended(client: TestClient) -> None:

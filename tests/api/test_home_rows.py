@@ -60,7 +60,7 @@ def test_only_exhausted_sessions_have_a_red_gauge(client: TestClient) -> None:
 
     def gauge(name: str) -> tuple[float, float]:
         meters = Seen(page(client, f"/sessions/{name}")).all("meter")
-        [results] = [meter for meter in meters if meter["aria-label"] == "Iteration"]
-        return float(results["value"]), float(results["high"])
+        [gauge_meter] = [meter for meter in meters if meter["aria-label"] == "Iteration"]
+        return float(gauge_meter["value"]), float(gauge_meter["high"])
 
     assert gauge(spent) == (1.0, 0.99) and gauge(done) == (1.0, 1.0)

@@ -45,7 +45,7 @@ def post(client: httpx.Client, path: str, content: bytes, key: str | None) -> ht
     return client.post(path, content=content, headers=headers)
 
 
-def told(answer: httpx.Response) -> tuple[int, bytes, str]:
+def content_of(answer: httpx.Response) -> tuple[int, bytes, str]:
     return answer.status_code, answer.content, answer.headers["Content-Type"]
 
 
@@ -65,7 +65,7 @@ def test_a_body_that_is_not_taken_is_answered_once(client: TestClient, path: str
     first = post(client, path, content, ours)
     again = post(client, path, content, ours)
     assert (first.status_code, replayed(first), replayed(again)) == (status, False, True)
-    assert told(again) == told(first)
+    assert content_of(again) == content_of(first)
     other = post(client, path, b"{}", ours)
     assert (other.status_code, replayed(other)) == (422, False)
     assert other.json()["detail"] == "This Idempotency-Key was already used for a different request."
@@ -78,13 +78,13 @@ def test_a_session_that_is_not_there_is_answered_once(client: TestClient, endpoi
     for session_id in ("delivery-none", "nothing"):
         path = f"/api/sessions/{session_id}/{endpoint}"
         first, again = (post(client, path, content, f"{session_id}{endpoint}") for _ in range(2))
-        assert (first.status_code, told(again)) == (404, told(first))
+        assert (first.status_code, content_of(again)) == (404, content_of(first))
         assert (replayed(first), replayed(again)) == (False, True)
 
 
 def test_an_empty_message_is_answered_once(client: TestClient) -> None:
     first, again = (post(client, "/api/message", b'{"prompt": " "}', "empty") for _ in range(2))
-    assert (first.status_code, first.json()["reason"], told(again)) == (400, "empty", told(first))
+    assert (first.status_code, first.json()["reason"], content_of(again)) == (400, "empty", content_of(first))
     assert replayed(again)
 
 
@@ -96,7 +96,7 @@ def test_answer_under_a_key_survives_a_restart(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     with idle(tmp_path) as client:
         again = client.post("/api/sessions", json=body, headers={"Idempotency-Key": "k"})
-        assert (first.status_code, told(again), replayed(again)) == (422, told(first), True)
+        assert (first.status_code, content_of(again), replayed(again)) == (422, content_of(first), True)
         assert client.get("/api/sessions").json()["items"] == []
         assert client.post("/api/sessions", json=body, headers={"Idempotency-Key": "l"}).status_code == 202
 
@@ -109,7 +109,7 @@ def test_a_good_answer_stays_when_it_is_no_longer_possible(tmp_path: Path) -> No
         first = client.post("/api/sessions", json=body, headers={"Idempotency-Key": "k"})
         shutil.rmtree(tmp_path / "work")
         again = client.post("/api/sessions", json=body, headers={"Idempotency-Key": "k"})
-        assert (first.status_code, told(again), replayed(again)) == (202, told(first), True)
+        assert (first.status_code, content_of(again), replayed(again)) == (202, content_of(first), True)
         assert again.headers["Location"] == first.headers["Location"]
         assert client.post("/api/sessions", json=body).status_code == 422
 
@@ -140,7 +140,7 @@ def receipts(client: TestClient) -> int:
 
 def test_a_policy_answers_once_under_a_key(client: TestClient) -> None:
     first, again = (post(client, "/api/policies/intent", b'{"text": "reset"}', "intent") for _ in range(2))
-    assert (first.status_code, first.json(), told(again)) == (200, {"intent": "reset"}, told(first))
+    assert (first.status_code, first.json(), content_of(again)) == (200, {"intent": "reset"}, content_of(first))
     assert (replayed(first), replayed(again)) == (False, True)
     assert first.headers["Cache-Control"] == again.headers["Cache-Control"] == "no-store"
     other = post(client, "/api/policies/intent", b'{"text": "continue"}', "intent")
@@ -163,17 +163,17 @@ def test_repeated_lab_request_answers_from_the_earlier_log(tmp_path: Path) -> No
         start(client)
     with idle(tmp_path) as client:
         again = post(client, "/api/policies/lab", body, "lab")
-        assert (first.status_code, told(again), replayed(again)) == (200, told(first), True)
+        assert (first.status_code, content_of(again), replayed(again)) == (200, content_of(first), True)
         assert post(client, "/api/policies/lab", body, None).json()["asOf"] > first.json()["asOf"]
 
 
 def test_an_answer_that_is_too_long_to_keep_is_made_again(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keys, "KEPT_BYTES", 10)
     first, again = (post(client, "/api/policies/intent", b'{"text": "reset"}', "long") for _ in range(2))
-    assert (told(again), replayed(first), replayed(again)) == (told(first), False, True)
+    assert (content_of(again), replayed(first), replayed(again)) == (content_of(first), False, True)
     assert post(client, "/api/policies/intent", b'{"text": "x"}', "long").status_code == 422
     wrong, still = (post(client, "/api/policies/intent", b"{", "long wrong".replace(" ", "")) for _ in range(2))
-    assert (wrong.status_code, told(still), replayed(still)) == (400, told(wrong), True)
+    assert (wrong.status_code, content_of(still), replayed(still)) == (400, content_of(wrong), True)
 
 
 def test_no_lock_outlives_the_requests_that_bring_its_key(client: TestClient) -> None:
@@ -201,12 +201,12 @@ def pulled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 def test_a_claim_under_a_key_is_given_once(pulled: TestClient) -> None:
     begin(pulled)
     first, again = (post(pulled, CLAIM, b'{"waitSeconds": 10}', "claim") for _ in range(2))
-    assert (first.status_code, told(again)) == (200, told(first))
+    assert (first.status_code, content_of(again)) == (200, content_of(first))
     assert (replayed(first), replayed(again)) == (False, True)
     assert post(pulled, CLAIM, b'{"waitSeconds": 9}', "claim").status_code == 422
     assert beat(pulled, first.json()).status_code == 200
     beats = [post(pulled, endpoint(first.json(), "heartbeat"), b'{"attempt": 1}', "beat") for _ in range(2)]
-    assert (beats[0].status_code, told(beats[1])) == (200, told(beats[0]))
+    assert (beats[0].status_code, content_of(beats[1])) == (200, content_of(beats[0]))
     assert [replayed(answer) for answer in beats] == [False, True]
     assert result(pulled, first.json()).status_code == 200
 
@@ -218,7 +218,7 @@ def test_claims_at_once_under_one_key_take_one_turn(pulled: TestClient, monkeypa
     with ThreadPoolExecutor(4) as crowd:
         asked = [crowd.submit(post, pulled, CLAIM, b'{"waitSeconds": 10}', "crowd") for _ in range(4)]
         answers = [answer.result() for answer in asked]
-    assert {told(answer) for answer in answers} == {told(answers[0])}
+    assert {content_of(answer) for answer in answers} == {content_of(answers[0])}
     assert sorted(replayed(answer) for answer in answers) == [False, True, True, True]
     turns = [answers[0].json(), claim(pulled)]
     assert {turn["sessionId"] for turn in turns} == begun
@@ -230,11 +230,11 @@ def test_empty_claim_does_not_use_up_the_key(pulled: TestClient) -> None:
     assert (empty.status_code, replayed(empty)) == (204, False)
     begin(pulled)
 
-    def given() -> httpx.Response | None:
+    def claimed() -> httpx.Response | None:
         answer = post(pulled, CLAIM, b"{}", "empty-handed")
         return answer if answer.status_code != 204 else None
 
-    value = until(given, what="the developer's turn")
+    value = until(claimed, what="the developer's turn")
     assert (value.status_code, replayed(value)) == (200, False)
     assert result(pulled, value.json()).status_code == 200
 
@@ -245,7 +245,7 @@ def test_lost_turn_is_answered_identically_under_its_key(pulled: TestClient) -> 
     assert result(pulled, turn).status_code == 200
     first, again = (post(pulled, endpoint(turn, "heartbeat"), b'{"attempt": 1}', "lost") for _ in range(2))
     lost(first, "settled")
-    assert (told(again), replayed(first), replayed(again)) == (told(first), False, True)
+    assert (content_of(again), replayed(first), replayed(again)) == (content_of(first), False, True)
 
 
 # -- at once -------------------------------------------------------------------------------------------------------
@@ -259,12 +259,14 @@ def test_lost_turn_is_answered_identically_under_its_key(pulled: TestClient) -> 
         ("/api/sessions/delivery-none/cancel", b"{}", 404),
     ],
 )
-def test_concurrent_requests_under_one_key_get_one_answer(tmp_path: Path, path: str, content: bytes, status: int) -> None:
+def test_concurrent_requests_under_one_key_get_one_answer(
+    tmp_path: Path, path: str, content: bytes, status: int
+) -> None:
     with serving(tmp_path) as server, ThreadPoolExecutor(8) as crowd:
         for number in range(5):
             one = [crowd.submit(post, server.client, path, content, f"race{number}") for _ in range(8)]
             answers = [item.result() for item in one]
-            assert {told(answer) for answer in answers} == {told(answers[0])}
+            assert {content_of(answer) for answer in answers} == {content_of(answers[0])}
             assert answers[0].status_code == status
             assert sum(not replayed(answer) for answer in answers) == 1
 

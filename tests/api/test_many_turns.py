@@ -18,7 +18,7 @@ def waiting(seconds: int) -> Json:
     return {"assistant": [{"error": "overloaded", "retryAfter": seconds}, {"text": "Done."}]}
 
 
-def told(server: Server, topic: str) -> int:
+def event_count(server: Server, topic: str) -> int:
     """The number of events of this type, read directly from the database to spare the server."""
     with closing(sqlite3.connect(f"file:{server.database}?mode=ro", uri=True)) as raw:
         [(count,)] = raw.execute("SELECT count(*) FROM events WHERE topic = ?", [topic]).fetchall()
@@ -30,17 +30,17 @@ def restarted(folder: Path, count: int, *, slots: int, seconds: int) -> float:
     with serving(folder, worker_slots=slots, retry_seconds=1) as server:
         for _ in range(count // 2):
             start(server.client, orchestration(waiting(seconds), triage="direct"))
-        until(lambda: told(server, "turn.attempt_failed") == count // 2, what="waits", seconds=60, pause=0.1)
+        until(lambda: event_count(server, "turn.attempt_failed") == count // 2, what="waits", seconds=60, pause=0.1)
         with ThreadPoolExecutor(8) as pool:
             bodies = [orchestration(RUNNING, triage="direct")] * (count // 2)
             list(pool.map(lambda body: start(server.client, body), bodies))
         server.kill()
         time.sleep(seconds)  # every wait is over
-        before = told(server, "turn.answered")
+        before = event_count(server, "turn.answered")
         assert before < count / 2, "some were lost with the server"
         server.start()
         began = time.monotonic()
-        until(lambda: told(server, "turn.answered") == count, what="every answer", seconds=60, pause=0.1)
+        until(lambda: event_count(server, "turn.answered") == count, what="every answer", seconds=60, pause=0.1)
         return time.monotonic() - began
 
 

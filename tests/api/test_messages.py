@@ -61,7 +61,12 @@ def test_a_message_starts_a_session(server: Server, origin: str) -> None:
     answer = says(server.client, message("안녕", AT_ONCE, origin=origin, title="Hello", labels=["chat"]))
     assert (answer["action"], answer["kind"], answer["version"]) == ("started", "orchestration", 3)
     session = rested(server.client, answer["sessionId"])
-    assert (session["status"], session["mode"], session["summary"], session["prompt"]) == ("done", "direct", "answered", "안녕")
+    assert (session["status"], session["mode"], session["summary"], session["prompt"]) == (
+        "done",
+        "direct",
+        "answered",
+        "안녕",
+    )
     assert (session["origin"], session["title"], session["labels"]) == (origin, "Hello", ["chat"])
 
 
@@ -412,9 +417,7 @@ def test_every_endpoint_answers_the_same_key_once(server: Server, origin: str, e
 
 
 @pytest.mark.parametrize("endpoint", ["continue", "reset"])
-def test_refusal_under_a_key_is_repeated_after_later_changes(
-    server: Server, origin: str, endpoint: str
-) -> None:
+def test_refusal_under_a_key_is_repeated_after_later_changes(server: Server, origin: str, endpoint: str) -> None:
     where = f"{origin} {endpoint}"
     key = {"Idempotency-Key": f"refused-{endpoint}"}
     first = post(server.client, f"/api/orchestrate/{endpoint}", {"origin": where}, **key)

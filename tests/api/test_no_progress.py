@@ -24,7 +24,7 @@ def blocks(title: str) -> str:
     return json.dumps({"blockingIssues": [issue], "nonBlockingIssues": [], "score": 20})
 
 
-def told(server: Server, session_id: str) -> list[tuple[int, str, int]]:
+def no_progress(server: Server, session_id: str) -> list[tuple[int, str, int]]:
     data = only(events(server.client, session_id), "delivery.no_progress")
     return [(event["iteration"], event["same"], event["iterations"]) for event in data]
 
@@ -41,7 +41,7 @@ def test_the_same_result_again_and_again_rests_and_can_be_extended(server: Serve
     session_id = start(server.client, delivery(replies, validationCommands=commands, noProgressLimit=2))
     session = ended(server.client, session_id)
     assert (session["status"], session["reason"], session["iteration"]) == ("failed", "no_progress", 3)
-    assert told(server, session_id) == [(2, same, 1), (3, same, 2)]
+    assert no_progress(server, session_id) == [(2, same, 1), (3, same, 2)]
     answer = server.client.get(f"/api/sessions/{session_id}").json()
     assert answer["availableCommands"] == ["extend"]
     [item] = [item for item in server.client.get("/api/decisions").json()["items"] if item["sessionId"] == session_id]
@@ -56,7 +56,7 @@ def test_an_iteration_that_changes_no_file_of_the_workspace_is_no_progress(serve
     session_id = start(server.client, delivery(replies, workspace=str(tmp_path), noProgressLimit=2))
     session = ended(server.client, session_id)
     assert (session["status"], session["reason"], session["iteration"]) == ("failed", "no_progress", 2)
-    assert told(server, session_id) == [(1, "files", 1), (2, "files", 2)]
+    assert no_progress(server, session_id) == [(1, "files", 1), (2, "files", 2)]
 
 
 def test_progress_in_between_begins_the_count_again(server: Server) -> None:
@@ -64,7 +64,7 @@ def test_progress_in_between_begins_the_count_again(server: Server) -> None:
     session_id = start(server.client, delivery({"reviewer": answers}, maxIterations=5, noProgressLimit=2))
     session = ended(server.client, session_id)
     assert (session["reason"], session["iteration"]) == ("budget_exhausted", 5)
-    assert told(server, session_id) == [(2, "issues", 1), (4, "issues", 1)]
+    assert no_progress(server, session_id) == [(2, "issues", 1), (4, "issues", 1)]
 
 
 def test_a_limit_of_zero_never_stops(server: Server) -> None:

@@ -289,7 +289,9 @@ def test_a_decision_that_still_waits_is_notified_again_once(tmp_path: Path) -> N
 def _reminders(receiver: Receiver, session_id: str) -> list[dict[str, str]]:
     messages = [(headers, json.loads(body)) for headers, body in receiver.got]
     return [
-        headers for headers, one in messages if one["type"] == "session.reminder" and one["data"]["sessionId"] == session_id
+        headers
+        for headers, one in messages
+        if one["type"] == "session.reminder" and one["data"]["sessionId"] == session_id
     ]
 
 

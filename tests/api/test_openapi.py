@@ -52,13 +52,13 @@ def operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]
     ]
 
 
-def nodes(found: Any) -> Iterator[dict[str, Any]]:
+def nodes(node: Any) -> Iterator[dict[str, Any]]:
     """Every object in the document."""
-    if isinstance(found, dict):
-        yield found
-        found = list(found.values())
-    if isinstance(found, list):
-        for entry in found:
+    if isinstance(node, dict):
+        yield node
+        node = list(node.values())
+    if isinstance(node, list):
+        for entry in node:
             yield from nodes(entry)
 
 

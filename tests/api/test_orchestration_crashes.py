@@ -46,9 +46,9 @@ REPLIES: dict[str, Any] = {
 """Three agents, three rounds: two at once and one after them, a verdict that is repaired in the same turn, an end."""
 
 
-def turns(told: list[Json]) -> list[tuple[str, str, str]]:
+def turns(history: list[Json]) -> list[tuple[str, str, str]]:
     """Every turn's end: which one, whose, and whether it was answered."""
-    ends = [event for event in told if event["type"] in ("turn.answered", "turn.failed", "turn.cancelled")]
+    ends = [event for event in history if event["type"] in ("turn.answered", "turn.failed", "turn.cancelled")]
     return sorted((event["data"]["turnId"], event["data"]["agent"], event["type"]) for event in ends)
 
 

@@ -25,8 +25,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield result
 
 
-def topics(found: list[Json]) -> list[str]:
-    return [event["type"].removeprefix("orchestration.") for event in found]
+def topics(history: list[Json]) -> list[str]:
+    return [event["type"].removeprefix("orchestration.") for event in history]
 
 
 def paused(server: Server, **fields: Any) -> Json:
@@ -164,7 +164,11 @@ def test_late_subtasks_enter_the_same_rounds(server: Server) -> None:
     """S0 2-D, S1 §3.3."""
     replies = {"assistant": ["I hand it on.\n" + plan(subtask("Backend", checkpoint=True))]}
     session = run(server.client, orchestration(replies, triage="direct"))
-    assert (session["status"], session["mode"], session["plan"]) == ("checkpoint", "orchestrated", "Agent-initiated dispatch")
+    assert (session["status"], session["mode"], session["plan"]) == (
+        "checkpoint",
+        "orchestrated",
+        "Agent-initiated dispatch",
+    )
     assert agent(session, "Backend")["agentSession"] == "scripted:Backend"
 
 

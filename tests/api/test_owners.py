@@ -82,9 +82,7 @@ def test_inbox_filters_by_owner_and_repository(client: TestClient, tmp_path: Pat
     assert listed(client, owner="eve") == []
 
 
-def test_inbox_page_filters_counts_and_links_names_to_filters(
-    client: TestClient, tmp_path: Path
-) -> None:
+def test_inbox_page_filters_counts_and_links_names_to_filters(client: TestClient, tmp_path: Path) -> None:
     first, second = spent(client, "ada", tmp_path / "tariff"), spent(client, "ben", tmp_path / "shop")
     html = client.get("/decisions", headers=BROWSER).text
     assert first in html and second in html and "All 2" not in Seen(html).text

@@ -46,7 +46,7 @@ def _named(patch: str) -> str:
     return re.sub(r"^diff --git .*", "diff --git a/f.py b/f.py", patch)
 
 
-def told(lines: list[PatchLine]) -> list[str]:
+def as_text(lines: list[PatchLine]) -> list[str]:
     """`+42 words (2)`: the sign, the line's number, its text and the turn."""
     signs = {"added": "+", "removed": "-"}
     return [
@@ -58,7 +58,7 @@ def test_a_line_belongs_to_the_turn_that_wrote_it_last() -> None:
     second = BASE.replace("line 3\n", "three\n").replace("line 30\n", "")
     third = second.replace("three\n", "THREE\nand a half\n").replace("line 20\n", "twenty\n")
     lines = composed(BASE, second, third)
-    assert told(lines) == [
+    assert as_text(lines) == [
         "-3 line 3 (1)",
         "+3 THREE (2)",
         "+4 and a half (2)",
@@ -77,14 +77,14 @@ def test_reverted_changes_are_not_shown() -> None:
 
 
 def test_a_file_that_is_made_and_changed_is_one_new_file() -> None:
-    assert told(composed(None, "a\nb\n", "a\nB\nc\n")) == ["+1 a (1)", "+2 B (2)", "+3 c (2)"]
+    assert as_text(composed(None, "a\nb\n", "a\nB\nc\n")) == ["+1 a (1)", "+2 B (2)", "+3 c (2)"]
 
 
 def test_patches_that_do_not_fit_are_shown_one_after_the_other() -> None:
     made = [files_of(_named(_patch(old, f"{old}more\n"))) for old in ("a\n", "quite another\n")]
     [file] = net(enumerate(made, start=1))
     assert not file.composed
-    assert told(file.lines) == ["+2 more (1)", "+2 more (2)"]
+    assert as_text(file.lines) == ["+2 more (1)", "+2 more (2)"]
 
 
 def test_the_words_that_changed_are_marked() -> None:

@@ -54,14 +54,16 @@ class Form:
 
 def form(html: str, verb: str, session_id: str = "") -> Form:
     """The form of a command; if there are several, the one of that session."""
-    results = [each for each in re.findall(r"<form.*?</form>", html, re.DOTALL) if f'name="verb" value="{verb}"' in each]
+    results = [
+        each for each in re.findall(r"<form.*?</form>", html, re.DOTALL) if f'name="verb" value="{verb}"' in each
+    ]
     [one] = [each for each in results if f'name="session" value="{session_id}"' in each or not session_id]
     return Form(one)
 
 
 def starting(html: str, kind: str) -> Form:
-    [matches] = re.findall(rf'<form class="starting"[^>]*data-start="{kind}".*?</form>', html, re.DOTALL)
-    return Form(matches)
+    [match] = re.findall(rf'<form class="starting"[^>]*data-start="{kind}".*?</form>', html, re.DOTALL)
+    return Form(match)
 
 
 def post(client: httpx.Client, path: str, fields: Any, **headers: str) -> httpx.Response:
@@ -69,8 +71,8 @@ def post(client: httpx.Client, path: str, fields: Any, **headers: str) -> httpx.
     return client.post(path, content=content, headers=FORM | headers, follow_redirects=False)
 
 
-def send(client: httpx.Client, found: Form, **typed: str) -> httpx.Response:
-    return post(client, found.action, found.fields | typed)
+def send(client: httpx.Client, form: Form, **typed: str) -> httpx.Response:
+    return post(client, form.action, form.fields | typed)
 
 
 def done(answer: httpx.Response) -> str:
@@ -342,8 +344,8 @@ def test_late_decision_keeps_the_typed_text(client: TestClient) -> None:
     page_form.fields["version"] = str(int(page_form.fields["version"]) - 1)
     answer = send(client, page_form, decision="skip", rationale="Long & thought <over>")
     seen = refused(answer, 412)
-    [messages] = [words for words in seen.all("p") if words.get("class") == "answer told"]
-    assert (messages["role"], "autofocus" in messages) == ("alert", True)
+    [message] = [words for words in seen.all("p") if words.get("class") == "answer told"]
+    assert (message["role"], "autofocus" in message) == ("alert", True)
     again = form(answer.text, "decision")
     assert again.fields["rationale"] == "Long & thought <over>"
     assert again.fields["key"] != page_form.fields["key"]

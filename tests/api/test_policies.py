@@ -409,9 +409,7 @@ def test_a_reply_is_read_or_said_to_be_unreadable(client: TestClient) -> None:
         ),
     ],
 )
-def test_parse_problems_use_plain_words(
-    client: TestClient, kind: str, text: str, problem: str
-) -> None:
+def test_parse_problems_use_plain_words(client: TestClient, kind: str, text: str, problem: str) -> None:
     assert ask(client, "parse", {"kind": kind, "text": text})["problem"].endswith(problem)
 
 
@@ -443,9 +441,7 @@ def test_prompt_comes_with_its_version(client: TestClient) -> None:
         ({"name": "critique", "language": "fr"}, "/language", "ko"),
     ],
 )
-def test_unknown_prompt_lists_the_known_ones(
-    client: TestClient, body: Any, pointer: str, known: str
-) -> None:
+def test_unknown_prompt_lists_the_known_ones(client: TestClient, body: Any, pointer: str, known: str) -> None:
     assert known in refused(client, "prompt", body)[pointer]
 
 

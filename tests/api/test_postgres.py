@@ -132,9 +132,7 @@ def test_changes_without_notification_are_found_by_polling(
 
 
 @pytest.mark.parametrize("command", ["serve", "worker"])
-def test_networked_agents_are_refused_next_to_an_open_database(
-    cluster: Cluster, tmp_path: Path, command: str
-) -> None:
+def test_networked_agents_are_refused_next_to_an_open_database(cluster: Cluster, tmp_path: Path, command: str) -> None:
     team = tmp_path / "team.toml"
     team.write_text(COMMAND_AGENT)
     result = hansard(cluster, tmp_path, command, HANSARD_TEAM=str(team), HANSARD_PORT="0")

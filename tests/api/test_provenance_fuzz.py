@@ -17,20 +17,20 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
         yield result
 
 
-def rewritten(found: Rewriter, steps: int, *, deliveries: int, looks: int) -> tuple[Score, Score]:
+def rewritten(rewriter: Rewriter, steps: int, *, deliveries: int, looks: int) -> tuple[Score, Score]:
     """Take this many steps; return the lines right after each delivery and at each later check."""
     fresh, later = Score(), Score()
     for step in range(steps):
         if step % deliveries == 0:
-            fresh.add(found.deliver())
-        found.step()
+            fresh.add(rewriter.deliver())
+        rewriter.step()
         if step % looks == looks - 1:
-            later.add(found.score())
+            later.add(rewriter.score())
     return fresh, later
 
 
-def summary(found: Rewriter, *scores: Score) -> str:
-    return f"{scores} after {Counter(found.done)}; the last steps: {found.done[-20:]}"
+def summary(rewriter: Rewriter, *scores: Score) -> str:
+    return f"{scores} after {Counter(rewriter.done)}; the last steps: {rewriter.done[-20:]}"
 
 
 def _rewrite(folder: Path, client: httpx.Client, seed: str, word: Callable[[int], str], steps: int) -> None:

@@ -21,7 +21,7 @@ class Shop(unittest.TestCase):
 unittest.main()
 """
 BROKEN = "def total(prices):\n    return sum(prices[1:])\n"
-MENDED = "def total(prices):\n    return sum(prices)\n"
+FIXED = "def total(prices):\n    return sum(prices)\n"
 CHECK = [sys.executable, "-B", "suite.py"]
 
 
@@ -77,14 +77,14 @@ def checkout(folder: Path) -> dict[str, Any]:
     }
 
 
-def mend(workspace: Path, *texts: str, **fields: Any) -> Json:
+def fix_body(workspace: Path, *texts: str, **fields: Any) -> Json:
     """The body of a delivery whose developer writes these versions of the file, one per iteration."""
     answers = [{"text": "Done.", "files": {"shop.py": text}} for text in texts]
     return delivery({"dev": answers}, workspace=str(workspace), validationCommands=[CHECK], **fields)
 
 
-def artifact(server: Server, found: Json, phase: str) -> Json:
-    answer = server.client.get(f"/api/sessions/{found['id']}/artifacts/{found['artifactRefs'][phase]}")
+def artifact(server: Server, view: Json, phase: str) -> Json:
+    answer = server.client.get(f"/api/sessions/{view['id']}/artifacts/{view['artifactRefs'][phase]}")
     assert answer.status_code == 200, answer.text
     body: Json = answer.json()
     return body
@@ -93,13 +93,13 @@ def artifact(server: Server, found: Json, phase: str) -> Json:
 def test_the_owners_checkout_stays_as_it_is_and_a_branch_holds_the_work(server: Server, repository: Path) -> None:
     """The first version fails the project's own test, the second passes it."""
     before = checkout(repository)
-    session = ended(server.client, start(server.client, mend(repository, BROKEN + "# hm\n", MENDED)))
+    session = ended(server.client, start(server.client, fix_body(repository, BROKEN + "# hm\n", FIXED)))
     assert (session["status"], session["iteration"]) == ("success", 2)
     assert checkout(repository) == before
     assert not (repository / "hooks-ran").exists()
     branch = f"hansard/{session['id']}"
     assert git(repository, "branch", "--list", "--format=%(refname:short)").splitlines() == [branch, "main"]
-    assert git(repository, "show", f"{branch}:shop.py") + "\n" == MENDED
+    assert git(repository, "show", f"{branch}:shop.py") + "\n" == FIXED
     assert git(repository, "show", f"{branch}:notes.txt") == "a", "uncommitted changes are not taken along"
     assert git(repository, "diff", "--name-only", "main", branch) == "shop.py"
     assert git(repository, "merge-base", "main", branch) == before["main"]
@@ -110,8 +110,8 @@ def test_the_owners_checkout_stays_as_it_is_and_a_branch_holds_the_work(server: 
 
 def test_the_patch_applies_to_where_it_began(server: Server, repository: Path, tmp_path: Path) -> None:
     """Also with new, nested and Korean text files; applied, it equals the branch."""
-    files = {"shop.py": MENDED, "docs/deep/안내.md": "# 안내\n", "no newline": "x", "crlf.txt": "a\r\nb\r\n"}
-    body = mend(repository, MENDED) | delivery({"dev": [{"text": "Done.", "files": files}]})
+    files = {"shop.py": FIXED, "docs/deep/안내.md": "# 안내\n", "no newline": "x", "crlf.txt": "a\r\nb\r\n"}
+    body = fix_body(repository, FIXED) | delivery({"dev": [{"text": "Done.", "files": files}]})
     body |= {"workspace": str(repository), "validationCommands": [CHECK]}
     session = ended(server.client, start(server.client, body))
     assert session["status"] == "success"
@@ -127,9 +127,7 @@ def test_the_patch_applies_to_where_it_began(server: Server, repository: Path, t
     assert (clone / "crlf.txt").read_bytes() == b"a\r\nb\r\n"
 
 
-def test_validation_sees_the_commit_without_uncommitted_changes(
-    server: Server, repository: Path
-) -> None:
+def test_validation_sees_the_commit_without_uncommitted_changes(server: Server, repository: Path) -> None:
     script = "import os; assert sorted(os.listdir('.')) == ['.git', '.gitignore', 'notes.txt', 'shop.py', 'suite.py']"
     look = [sys.executable, "-c", f"{script}; assert open('notes.txt').read() == 'a\\n'"]
     body = delivery(workspace=str(repository), validationCommands=[look])
@@ -139,15 +137,15 @@ def test_validation_sees_the_commit_without_uncommitted_changes(
 
 def test_work_that_fails_leaves_no_branch(server: Server, repository: Path) -> None:
     before = checkout(repository)
-    session = ended(server.client, start(server.client, mend(repository, BROKEN, maxIterations=1)))
+    session = ended(server.client, start(server.client, fix_body(repository, BROKEN, maxIterations=1)))
     assert session["budget"]["reason"] == "iterations"
     assert checkout(repository) == before
     assert git(repository, "branch", "--list", "hansard/*") == ""
 
 
 def test_two_sessions_on_one_repository_do_not_meet(server: Server, repository: Path) -> None:
-    texts = [MENDED + f"# session {number}\n" for number in range(3)]
-    ids = [start(server.client, mend(repository, text)) for text in texts]
+    texts = [FIXED + f"# session {number}\n" for number in range(3)]
+    ids = [start(server.client, fix_body(repository, text)) for text in texts]
     for session_id, text in zip(ids, texts, strict=True):
         assert ended(server.client, session_id)["status"] == "success"
         assert git(repository, "show", f"hansard/{session_id}:shop.py") + "\n" == text
@@ -160,7 +158,7 @@ def test_a_folder_inside_of_a_repository_is_where_the_work_is_done(server: Serve
     git(repository, "add", "packages")
     git(repository, "-c", "core.hooksPath=/dev/null", "commit", "--quiet", "-m", "Packages", "--", "packages")
     before = checkout(repository)
-    session = ended(server.client, start(server.client, mend(repository / "packages" / "shop", MENDED)))
+    session = ended(server.client, start(server.client, fix_body(repository / "packages" / "shop", FIXED)))
     assert session["status"] == "success"
     assert checkout(repository) == before
     assert git(repository, "diff", "--name-only", "main", f"hansard/{session['id']}") == "packages/shop/shop.py"
@@ -180,9 +178,9 @@ def test_a_repository_without_a_commit_is_worked_on_too(server: Server, tmp_path
 def test_a_folder_without_git_is_worked_in_as_it_is(server: Server, tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text(BROKEN)
     (tmp_path / "suite.py").write_text(SUITE)
-    session = ended(server.client, start(server.client, mend(tmp_path, BROKEN + "# hm\n", MENDED)))
+    session = ended(server.client, start(server.client, fix_body(tmp_path, BROKEN + "# hm\n", FIXED)))
     assert (session["status"], session["iteration"]) == ("success", 2)
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"shop.py": MENDED, "suite.py": SUITE}
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"shop.py": FIXED, "suite.py": SUITE}
     assert "packaging" not in session["artifactRefs"]
     assert "+    return sum(prices)\n" in artifact(server, session, "implementation")["patch"]
 

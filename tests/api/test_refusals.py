@@ -251,9 +251,7 @@ def test_page_and_command_line_show_the_decision(
 
 
 @pytest.mark.parametrize(("scene", "endpoint"), CLOSED)
-def test_refusal_names_state_and_allowed_commands(
-    client: TestClient, scene: Scene, endpoint: str
-) -> None:
+def test_refusal_names_state_and_allowed_commands(client: TestClient, scene: Scene, endpoint: str) -> None:
     before = client.get(f"/api/sessions/{scene.id}").content
     answer = knock(client, scene, endpoint)
     body = answer.json()
@@ -284,9 +282,7 @@ def test_refusal_names_state_and_allowed_commands(
         ("debate-decided", "cancel", "cannot be cancelled. It has been decided: accept."),
     ],
 )
-def test_refusal_uses_the_verb_of_the_endpoint(
-    client: TestClient, scene: str, endpoint: str, sentence: str
-) -> None:
+def test_refusal_uses_the_verb_of_the_endpoint(client: TestClient, scene: str, endpoint: str, sentence: str) -> None:
     result = next(case for case in SCENES if case.id == scene)
     assert f" {sentence} " in knock(client, result, endpoint).json()["detail"]
 

@@ -223,9 +223,7 @@ def test_the_lab_takes_sessions_or_a_query(client: TestClient) -> None:
         ({"profiles": ["seed"], "agent": "x"}, "/agent"),
     ],
 )
-def test_invalid_experiment_is_refused_with_a_pointer(
-    client: TestClient, body: Json, pointer: str
-) -> None:
+def test_invalid_experiment_is_refused_with_a_pointer(client: TestClient, body: Json, pointer: str) -> None:
     answer = client.post("/api/policies/lab", json=body)
     assert answer.status_code == 422, answer.text
     assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
@@ -236,9 +234,7 @@ def test_an_unknown_discussion_is_not_found(client: TestClient) -> None:
     assert answer.status_code == 404
 
 
-def test_lab_counts_sessions_left_out_for_size(
-    client: TestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lab_counts_sessions_left_out_for_size(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = lab(client, profiles=["seed"])
     monkeypatch.setattr("api.routes.policies.lab.MOST_CHARACTERS", 0)
     assert len(whole["items"]) == 2
@@ -268,7 +264,9 @@ def test_costs_are_grouped_by_the_model_of_the_agent(tmp_path: Path) -> None:
         session_id = start(client, delivery({"planner": [planner]}))
         ended(client, session_id)
         result = report(client, "costs")
-        assert [(row["agent"], row["tokens"]) for row in result["rows"] if row["model"] == "large-1"] == [("planner", 5)]
+        assert [(row["agent"], row["tokens"]) for row in result["rows"] if row["model"] == "large-1"] == [
+            ("planner", 5)
+        ]
         by_model = {row["model"]: (row["turns"], row["costMicros"]) for row in result["totals"]["byModel"]}
         assert by_model == {None: (4, None), "large-1": (1, 2)}
         [answered] = [e["data"] for e in events(client, session_id) if e["data"].get("model")]

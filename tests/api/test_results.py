@@ -7,7 +7,7 @@ import pytest
 
 from tests.api.orchestrating import message, orchestration, run, says
 from tests.api.server import Json, Server, delivery, ended, events, only, serving, session, start, until
-from tests.api.test_real_git import CHECK, MENDED, git, repository
+from tests.api.test_real_git import CHECK, FIXED, git, repository
 from tests.kit.replies import plan, subtask, verdicts
 
 __all__ = ["repository"]
@@ -41,7 +41,7 @@ def docs_run(repository: Path, **fields: object) -> Json:
 
 
 def test_delivery_names_its_base_and_its_changes(server: Server, repository: Path) -> None:
-    files = {"shop.py": MENDED, "extra.txt": "a\nb\n"}
+    files = {"shop.py": FIXED, "extra.txt": "a\nb\n"}
     body = delivery({"dev": [{"text": "Fixed the sum of the prices.", "files": files}]}, filePaths=["shop.py"])
     session = ended(
         server.client, start(server.client, body | {"workspace": str(repository), "validationCommands": [CHECK]})
@@ -63,7 +63,7 @@ def test_delivery_names_its_base_and_its_changes(server: Server, repository: Pat
 
 
 def test_commit_names_the_work_and_its_author(server: Server, repository: Path) -> None:
-    body = delivery({"dev": [{"text": "## Fixed the sum of the prices.\n\nWords.", "files": {"shop.py": MENDED}}]})
+    body = delivery({"dev": [{"text": "## Fixed the sum of the prices.\n\nWords.", "files": {"shop.py": FIXED}}]})
     session = ended(
         server.client, start(server.client, body | {"workspace": str(repository), "validationCommands": [CHECK]})
     )
@@ -132,14 +132,14 @@ def test_a_branch_that_is_in_the_way_is_left_alone(server: Server, repository: P
     assert git(repository, "rev-parse", f"{branch}-2") == result["result"]["head"]
 
 
-def asked_of(server: Server, found: Json, role: str) -> list[str]:
+def asked_of(server: Server, view: Json, role: str) -> list[str]:
     """The prompts of a role, word for word."""
-    answers = only(events(server.client, found["id"]), "turn.answered")
+    answers = only(events(server.client, view["id"]), "turn.answered")
     return [answer["prompt"]["head"] for answer in answers if answer["role"] == role]
 
 
 def test_a_reviewer_reads_the_diff_and_not_only_what_the_author_says(server: Server, repository: Path) -> None:
-    body = delivery({"dev": [{"text": "Only a comment.", "files": {"shop.py": MENDED}}]})
+    body = delivery({"dev": [{"text": "Only a comment.", "files": {"shop.py": FIXED}}]})
     session = ended(server.client, start(server.client, body | here(repository)))
     [prompt] = asked_of(server, session, "reviewer")
     assert "Only a comment." in prompt
@@ -153,7 +153,7 @@ def test_a_judge_reads_the_diff(server: Server, repository: Path) -> None:
 
 
 def test_a_success_is_summed_up(server: Server, repository: Path) -> None:
-    body = delivery({"dev": [{"text": "Done.", "files": {"shop.py": MENDED}}]})
+    body = delivery({"dev": [{"text": "Done.", "files": {"shop.py": FIXED}}]})
     session = ended(server.client, start(server.client, body | here(repository)))
     assert session["finalSummary"].startswith("Success on iteration 1. Validated by ")
     assert session["finalSummary"].endswith(f"Branch hansard/{session['id']}.")

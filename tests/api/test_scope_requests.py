@@ -9,11 +9,11 @@ import pytest
 
 from tests.api.orchestrating import orchestration, run
 from tests.api.server import Json, Server, delivery, ended, events, only, reached, serving, session, start
-from tests.api.test_real_git import CHECK, MENDED, git, repository
+from tests.api.test_real_git import CHECK, FIXED, git, repository
 from tests.kit.replies import plan, subtask, verdicts
 
 __all__ = ["repository"]
-DRIFT: Json = {"text": "Fixed the sum.", "files": {"shop.py": MENDED, "deploy/prod.yaml": "replicas: 0\n"}}
+DRIFT: Json = {"text": "Fixed the sum.", "files": {"shop.py": FIXED, "deploy/prod.yaml": "replicas: 0\n"}}
 GONE = {"path": "deploy/prod.yaml", "patch": "--- a/prod.yaml\n+++ /dev/null\n@@ -1 +0,0 @@\n-replicas: 0\n"}
 UNDONE = json.dumps({"changes": [GONE]})
 
@@ -126,7 +126,11 @@ CARD = (
 
 def test_an_orchestration_asks_at_its_end(server: Server, repository: Path) -> None:
     (repository / "hansard.toml").write_text('[scope]\nallow = ["*.py"]\noutside = "ask"\n', encoding="utf-8")
-    replies = {"planner": [plan(subtask("Backend"))], "Backend": [DRIFT], "judge": [verdicts(all_done=True, Backend=True)]}
+    replies = {
+        "planner": [plan(subtask("Backend"))],
+        "Backend": [DRIFT],
+        "judge": [verdicts(all_done=True, Backend=True)],
+    }
     view = run(server.client, orchestration(replies, workspace=str(repository)))
     assert (view["status"], view["result"]["outside"]) == ("checkpoint", ["deploy/prod.yaml"])
     items = server.client.get("/api/decisions").json()["items"]
@@ -147,7 +151,7 @@ def test_orchestration_undoes_denied_changes(server: Server, repository: Path) -
     (repository / "prod.yaml").write_text("replicas: 2\n", encoding="utf-8")
     git(repository, "add", "prod.yaml")
     git(repository, "commit", "-qm", "prod")
-    drift: Json = {"text": "Fixed the sum.", "files": {"shop.py": MENDED, "prod.yaml": "replicas: 0\n"}}
+    drift: Json = {"text": "Fixed the sum.", "files": {"shop.py": FIXED, "prod.yaml": "replicas: 0\n"}}
     undone: Json = {"text": "Restored it.", "files": {"prod.yaml": "replicas: 2\n"}}
     passed = verdicts(all_done=True, Backend=True)
     replies = {"planner": [plan(subtask("Backend"))], "Backend": [drift, undone], "judge": [passed, passed]}

@@ -63,9 +63,9 @@ Box = tuple[float, float, float, float]
 """Left, top, right, bottom."""
 
 
-def _box(told: str, at: tuple[int, int]) -> Box:
+def _box(text: str, at: tuple[int, int]) -> Box:
     """Text of ten pixels, as wide as in a wide font."""
-    width = sum(10.0 if letter > "\u1100" else 6.0 for letter in told)
+    width = sum(10.0 if letter > "\u1100" else 6.0 for letter in text)
     return at[0], at[1] - 8, at[0] + width, at[1] + 2
 
 

@@ -23,23 +23,23 @@ def test_a_line_that_stays_away_revokes_its_key_for_good(tmp_path: Path) -> None
         file.write_text("".join(f"{name}:{digest}\n" for name, digest in digests.items()))
         keys = SharedKeys(vault, file, lambda: now)
 
-        def known() -> list[str]:
+        def names() -> list[str]:
             keys.look()
             return [name for name in ("ada", "bob", "eve") if keys.named(name)]
 
-        assert known() == ["ada", "bob", "eve"]
+        assert names() == ["ada", "bob", "eve"]
         file.write_text("")  # an editor writes in two steps
-        assert known() == ["eve"]
+        assert names() == ["eve"]
         file.write_text(f"ada:{digests['ada']}\n")
-        assert known() == ["ada", "eve"]
+        assert names() == ["ada", "eve"]
         now += 4
-        assert known() == ["ada", "eve"] and not vault.was_revoked(digests["bob"])
+        assert names() == ["ada", "eve"] and not vault.was_revoked(digests["bob"])
         now += 2
-        assert known() == ["ada", "eve"] and vault.was_revoked(digests["bob"])
+        assert names() == ["ada", "eve"] and vault.was_revoked(digests["bob"])
         file.write_text("".join(f"{name}:{digest}\n" for name, digest in digests.items()))
-        assert known() == ["ada", "eve"]
+        assert names() == ["ada", "eve"]
         file.unlink()
-        assert known() == ["ada", "eve"] and [key.name for key in vault.all_keys()] == ["ada", "eve"]
+        assert names() == ["ada", "eve"] and [key.name for key in vault.all_keys()] == ["ada", "eve"]
 
 
 def test_lines_that_are_no_keys_are_named_and_grant_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

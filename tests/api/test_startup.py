@@ -90,7 +90,9 @@ def test_commands_about_the_past_need_no_application(reading: tuple[str, ...], t
     stage.delivers()
     stage.store.close()
     result = imported(command(*reading, "--database", str(stage.store.path)), tmp_path)
-    assert [name for name in ("api.app", "api.routes.commands", "api.openapi.building", *SERVER) if name in result] == []
+    assert [
+        name for name in ("api.app", "api.routes.commands", "api.openapi.building", *SERVER) if name in result
+    ] == []
 
 
 def test_a_server_answers_while_its_views_are_folded_again(tmp_path: Path) -> None:

@@ -418,9 +418,7 @@ def test_a_stream_does_not_depend_on_how_far_the_views_are(tmp_path: Path, views
             assert take(stream, 1)[0].json()["version"] == count + 1
 
 
-def test_client_behind_the_hub_reads_the_log(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_client_behind_the_hub_reads_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The hub caches the newest events, eight here; a client may start before, among or after them."""
     monkeypatch.setattr("api.node.hub.KEPT", 8)
     with inside(tmp_path) as client:

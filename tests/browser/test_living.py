@@ -64,9 +64,7 @@ def test_replay_shows_no_current_work(site: Browsing, server: Server) -> None:
     assert page.locator("#overview .doing").inner_text() == ""
 
 
-def test_timeline_uses_local_time_or_elapsed_time_without_script(
-    browser: Browser, server: Server
-) -> None:
+def test_timeline_uses_local_time_or_elapsed_time_without_script(browser: Browser, server: Server) -> None:
     session_id = two_iterations(server.client)
     with browsing(browser, server.url, timezone_id="Asia/Seoul") as site:
         tick = site.tab(f"/sessions/{session_id}").locator("#gantt .tick[data-wall]").first

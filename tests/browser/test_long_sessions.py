@@ -79,9 +79,7 @@ def test_a_position_asked_for_while_the_list_is_on_its_way_is_not_lost(site: Bro
     expect(page).to_have_url(re.compile(r"\?at=300$"))
 
 
-def test_scroll_position_is_kept_while_events_arrive(
-    site: Browsing, server: Server, long_session: str
-) -> None:
+def test_scroll_position_is_kept_while_events_arrive(site: Browsing, server: Server, long_session: str) -> None:
     page = site.tab(f"/sessions/{long_session}")
     live(page)
     _scroll(page, -700)

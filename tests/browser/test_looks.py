@@ -212,9 +212,7 @@ def test_first_screen_shows_why_the_budget_ran_out(
 
 
 @pytest.mark.parametrize("width", [1440, 1000, 390])
-def test_lab_chart_text_has_normal_size(
-    browser: Browser, server: Server, pages: dict[str, str], width: int
-) -> None:
+def test_lab_chart_text_has_normal_size(browser: Browser, server: Server, pages: dict[str, str], width: int) -> None:
     with browsing(browser, server.url, viewport={"width": width, "height": 900}) as site:
         page = site.tab(f"/lab?session={pages['review'].rpartition('/')[2]}")
         drawing = page.locator(".lab .chart")

@@ -71,17 +71,17 @@ def test_a_terminal(site: Browsing, tmp_path: Path) -> None:
     """The end of the example, and the answer to the question why."""
     environment = os.environ | {"HANSARD_DATABASE": str(tmp_path / "log.db"), "LC_ALL": "C.UTF-8"}
 
-    def said(*words: str) -> list[str]:
+    def output_of(*words: str) -> list[str]:
         command = [sys.executable, "-m", "api", *words]
         ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=ROOT)
         whole = (ran.stderr + ran.stdout).replace(sys.executable, "python3").replace(f"{tmp_path}/", "")
         return [f"{line[:WIDTH]}…" if len(line) > WIDTH else line for line in whole.splitlines()]
 
     shown = re.compile(r"delivery\.(?:session|attempt|tests|review|branch)|^(?:status|summary|used|branch|changed) ")
-    example = [line for line in said("example") if shown.search(line)]
-    changes = [line for line in said("changes", "latest") if line[:1] in "+-@ " and line[:3] not in ("+++", "---")]
+    example = [line for line in output_of("example") if shown.search(line)]
+    changes = [line for line in output_of("changes", "latest") if line[:1] in "+-@ " and line[:3] not in ("+++", "---")]
     lines = ["$ hansard example", *example, "", "$ hansard changes latest", *changes, "", "$ hansard verify"]
-    lines += said("verify")
+    lines += output_of("verify")
     page = site.context.new_page()
     page.set_content(TERMINAL.format(words=escape("\n".join(lines))))
     page.locator("pre").screenshot(path=DOCS / "terminal.png")

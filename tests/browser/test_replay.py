@@ -77,9 +77,7 @@ def test_steps_and_rows_lead_to_their_events(site: Browsing, server: Server, ses
     _at(page, last)
 
 
-def test_playback_keeps_pauses_can_be_stopped_and_ends(
-    site: Browsing, server: Server
-) -> None:
+def test_playback_keeps_pauses_can_be_stopped_and_ends(site: Browsing, server: Server) -> None:
     session_id = start(server.client, delivery({"planner": [{"text": "A plan.", "delayMs": 1_900}]}))
     ended(server.client, session_id)
     history = events(server.client, session_id)

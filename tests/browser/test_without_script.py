@@ -187,9 +187,7 @@ def pages(server: Server) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("look", ["light", "phone", pytest.param("dark", marks=pytest.mark.nightly)])
-def test_noscript_parts_are_accessible(
-    browser: Browser, server: Server, pages: dict[str, str], look: str
-) -> None:
+def test_noscript_parts_are_accessible(browser: Browser, server: Server, pages: dict[str, str], look: str) -> None:
     """axe needs script, so it checks the pages with our own script blocked."""
     with browsing(browser, server.url, bypass_csp=True, **LOOKS[look]) as site:
         site.context.route("**/assets/*.js", lambda route: route.fulfill(body="", content_type="text/javascript"))
@@ -225,9 +223,7 @@ def _examined(page: Page, name: str, look: str) -> None:
 
 
 @pytest.mark.parametrize("script", [True, False], ids=["with script", "without"])
-def test_plain_http_accepts_own_forms_and_refuses_foreign_ones(
-    browser: Browser, tmp_path: Path, script: bool
-) -> None:
+def test_plain_http_accepts_own_forms_and_refuses_foreign_ones(browser: Browser, tmp_path: Path, script: bool) -> None:
     rules = f"--host-resolver-rules=MAP {LAN} 127.0.0.1"
     lan = browser.browser_type.launch(executable_path=CHROMIUM, args=[*ARGUMENTS, rules])
     with serving(tmp_path, allowed_hosts=LAN) as server:

@@ -14,7 +14,7 @@ from api.cli.main import carry_out
 
 
 @dataclass(frozen=True)
-class Said:
+class Result:
     """Exit code and output of one command."""
 
     code: int
@@ -26,7 +26,7 @@ class Said:
         return json.loads(self.out)
 
 
-Hansard = Callable[..., Said]
+Hansard = Callable[..., Result]
 
 
 @pytest.fixture(autouse=True)
@@ -45,11 +45,11 @@ def own_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def hansard(capsys: pytest.CaptureFixture[str]) -> Hansard:
-    def call(*words: str) -> Said:
+    def call(*words: str) -> Result:
         capsys.readouterr()
         code = carry_out(words)
         out, err = capsys.readouterr()
-        return Said(code, out, err)
+        return Result(code, out, err)
 
     return call
 
@@ -90,7 +90,9 @@ def judged(words: str = "", all_done: bool = False, /, **passed: bool) -> str:
 def critique(verdict: str = "NEEDS_FIX", *issues: tuple[str, str]) -> str:
     """A reviewer's answer with these issues: severity and description."""
     results = [{"severity": severity, "description": words, "suggestion": "mend it"} for severity, words in issues]
-    return f"# Critique\nThis is what I think.\n{json.dumps({'verdict': verdict, 'summary': '요약', 'issues': results})}"
+    return (
+        f"# Critique\nThis is what I think.\n{json.dumps({'verdict': verdict, 'summary': '요약', 'issues': results})}"
+    )
 
 
 def git(folder: Path, *words: str) -> str:

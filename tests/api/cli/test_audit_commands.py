@@ -183,20 +183,20 @@ def test_an_event_that_cannot_be_read_is_damage_and_never_not_found(hansard: Han
 def test_doctor_reports_known_problems_without_reading_the_whole_log(hansard: Hansard, log: Path) -> None:
     """The doctor reads the newest events and the problems recorded while folding the views."""
 
-    def told() -> dict[str, Any]:
+    def doctor_record() -> dict[str, Any]:
         output = hansard("doctor", "--json")
-        [results] = [item for item in output.json["items"] if item["name"] == "record"]
-        return {"code": output.code, **results}
+        [record] = [item for item in output.json["items"] if item["name"] == "record"]
+        return {"code": output.code, **record}
 
-    assert told()["mark"] == "ok"
+    assert doctor_record()["mark"] == "ok"
     position = audited.rows(log, "SELECT position FROM events WHERE stream = 'review-1' AND version = 2")[0][0]
     change(log, "UPDATE events SET topic = 'foo.bar' WHERE stream = 'review-1' AND version = 2")
-    result = told()
+    result = doctor_record()
     assert (result["code"], result["mark"]) == (1, "fail")
     assert f"position {position} (version 2 of review-1) cannot be read" in result["found"]
     hansard("list")
     change(log, "UPDATE events SET topic = 'turn.requested' WHERE stream = 'review-1' AND version = 2")
-    result = told()
+    result = doctor_record()
     assert (result["code"], result["mark"]) == (1, "fail")
     assert result["found"].startswith(f"event at position {position}: DamagedEvent: ")
     assert "hansard rebuild" in result["advice"]
@@ -209,9 +209,9 @@ def test_the_doctor_finds_noise_anywhere_in_the_log(hansard: Hansard, log: Path)
         file.seek((page - 1) * 4_096)
         file.write(b"\xa5" * 4_096)
     result = hansard("doctor", "--json")
-    [results] = [item for item in result.json["items"] if item["name"] == "record"]
-    assert (result.code, results["mark"]) == (1, "fail"), results
-    assert "hansard verify" in results["advice"]
+    [record] = [item for item in result.json["items"] if item["name"] == "record"]
+    assert (result.code, record["mark"]) == (1, "fail"), record
+    assert "hansard verify" in record["advice"]
 
 
 # -- checkpoints and proofs ------------------------------------------------------------------------------------------

@@ -11,25 +11,25 @@ from rich.cells import cell_len
 from api.cli.client import option_of
 from api.cli.commands import ABOUT, COMMANDS, EPILOGUE, GROUPS, OPTIONS, OTHER, page
 from domain.values.words import words
-from tests.api.cli.conftest import Hansard, Said, git, review
+from tests.api.cli.conftest import Hansard, Result, git, review
 
 Scenario = Callable[..., str]
 BLOCKED = review("Not yet")
 
 
 @pytest.fixture
-def delivery(hansard: Hansard, scenario: Scenario) -> Callable[..., Said]:
+def delivery(hansard: Hansard, scenario: Scenario) -> Callable[..., Result]:
     """Run a delivery with a harmless team, or with these replies."""
 
-    def run(*words: str, replies: dict[str, list[Any]] | None = None) -> Said:
+    def run(*words: str, replies: dict[str, list[Any]] | None = None) -> Result:
         start = ("run", "-t", "더하기를 고쳐줘", "-f", "a.py,b.py", "--test", "true", "--fresh", "--no-baseline")
         return hansard(*start, "--scenario", scenario(replies), *words)
 
     return run
 
 
-def id_of(said: Said) -> str:
-    return said.err.splitlines()[0].removeprefix("Session ")
+def id_of(result: Result) -> str:
+    return result.err.splitlines()[0].removeprefix("Session ")
 
 
 # --- usage ----------------------------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def test_wrong_usage_is_a_sentence_and_a_hint(hansard: Hansard, words: list[str]
 
 
 def test_a_delivery_that_succeeds_is_shown_event_by_event_and_ends_with_its_result(
-    delivery: Callable[..., Said],
+    delivery: Callable[..., Result],
 ) -> None:
     result = delivery("--title", "합계")
     lines = result.out.splitlines()
@@ -120,7 +120,7 @@ def test_a_delivery_that_succeeds_is_shown_event_by_event_and_ends_with_its_resu
     assert talk[-1].endswith("delivery.session_finished         Delivery succeeded")
 
 
-def test_the_end_of_a_delivery_can_be_read_by_a_script(delivery: Callable[..., Said]) -> None:
+def test_the_end_of_a_delivery_can_be_read_by_a_script(delivery: Callable[..., Result]) -> None:
     result = delivery("--json", "--label", "x", "--label", "y", "--max-minutes", "7")
     session = result.json
     assert (result.code, session["id"], session["status"]) == (0, id_of(result), "success")
@@ -132,14 +132,14 @@ def test_the_end_of_a_delivery_can_be_read_by_a_script(delivery: Callable[..., S
     assert "더하기" in result.out
 
 
-def test_validation_commands_are_split_at_commas_outside_quotes(delivery: Callable[..., Said]) -> None:
+def test_validation_commands_are_split_at_commas_outside_quotes(delivery: Callable[..., Result]) -> None:
     result = delivery("--validation-commands", "echo 'a,b',true", "--validate", "echo c", "--json")
     assert result.code == 0
     commands = [step["command"] for step in result.json["validationCommands"]]
     assert commands == ["echo 'a,b'", "true", "echo c"]
 
 
-def test_a_delivery_whose_agent_fails_is_a_failure(delivery: Callable[..., Said]) -> None:
+def test_a_delivery_whose_agent_fails_is_a_failure(delivery: Callable[..., Result]) -> None:
     result = delivery(replies={"planner": [{"error": "crash"}]})
     assert result.code == 1
     assert "status   failed" in result.out
@@ -147,9 +147,7 @@ def test_a_delivery_whose_agent_fails_is_a_failure(delivery: Callable[..., Said]
     assert result.err.splitlines()[-1].startswith("  hansard retry delivery-")
 
 
-def test_explain_ends_with_cause_evidence_and_next_command(
-    delivery: Callable[..., Said], hansard: Hansard
-) -> None:
+def test_explain_ends_with_cause_evidence_and_next_command(delivery: Callable[..., Result], hansard: Hansard) -> None:
     delivery(replies={"planner": [{"error": "crash"}]})
     name = hansard("show", "latest", "--json").json["session"]["id"]
     cause, evidence, step = hansard("explain", "latest").out.splitlines()[-3:]
@@ -159,7 +157,7 @@ def test_explain_ends_with_cause_evidence_and_next_command(
 
 
 def test_a_delivery_that_runs_out_of_budget_says_so_and_goes_on_when_extended(
-    delivery: Callable[..., Said], hansard: Hansard
+    delivery: Callable[..., Result], hansard: Hansard
 ) -> None:
     """K-46: the second review approves, but the budget allowed only one."""
     result = delivery("--max-iterations", "1", replies={"reviewer": [BLOCKED, review()]})
@@ -246,9 +244,7 @@ def test_the_example_team_is_never_taken_for_a_real_one(hansard: Hansard) -> Non
         (("--server", "http://x", "--database", "y"), "Give --server or --database, not both."),
     ],
 )
-def test_invalid_start_names_the_invalid_part(
-    hansard: Hansard, words: tuple[str, ...], sentence: str
-) -> None:
+def test_invalid_start_names_the_invalid_part(hansard: Hansard, words: tuple[str, ...], sentence: str) -> None:
     Path("twice.json").write_text('{"a": 1, "a": 2}')
     Path("list.json").write_text("[]")
     Path("odd.json").write_text('{"replies": {"dev": 3}}')
@@ -296,11 +292,11 @@ def test_an_extension_says_how_much(hansard: Hansard) -> None:
 
 
 def test_an_empty_log_says_how_to_begin(hansard: Hansard) -> None:
-    assert hansard("list") == Said(0, "", "No sessions yet. Run one with `hansard example`.\n")
-    assert hansard("show", "latest") == Said(3, "", "hansard: No sessions yet.\n")
+    assert hansard("list") == Result(0, "", "No sessions yet. Run one with `hansard example`.\n")
+    assert hansard("show", "latest") == Result(3, "", "hansard: No sessions yet.\n")
 
 
-def test_sessions_are_listed_newest_first_and_filtered(hansard: Hansard, delivery: Callable[..., Said]) -> None:
+def test_sessions_are_listed_newest_first_and_filtered(hansard: Hansard, delivery: Callable[..., Result]) -> None:
     first = id_of(delivery("--title", "첫째", "--label", "old"))
     second = id_of(delivery("--title", "둘째", replies={"dev": [{"error": "crash"}]}))
     rows = [line.split() for line in hansard("list").out.splitlines()]
@@ -311,7 +307,7 @@ def test_sessions_are_listed_newest_first_and_filtered(hansard: Hansard, deliver
     assert hansard("list", "--status", "running").err == "No matching sessions.\n"
 
 
-def test_list_continues_after_its_cursor(hansard: Hansard, delivery: Callable[..., Said]) -> None:
+def test_list_continues_after_its_cursor(hansard: Hansard, delivery: Callable[..., Result]) -> None:
     first, second = id_of(delivery()), id_of(delivery())
     page = hansard("list", "--limit", "1", "--json").json
     assert [item["id"] for item in page["items"]] == [second]
@@ -320,7 +316,7 @@ def test_list_continues_after_its_cursor(hansard: Hansard, delivery: Callable[..
     assert "use --limit for more" in hansard("list", "--limit", "1").err
 
 
-def test_session_is_shown_now_and_at_a_past_version(hansard: Hansard, delivery: Callable[..., Said]) -> None:
+def test_session_is_shown_now_and_at_a_past_version(hansard: Hansard, delivery: Callable[..., Result]) -> None:
     session_id = id_of(delivery())
     now = hansard("show", session_id)
     assert now.code == 0
@@ -335,7 +331,7 @@ def test_session_is_shown_now_and_at_a_past_version(hansard: Hansard, delivery: 
     assert "has no version 999" in missing.err
 
 
-def test_a_unique_beginning_of_an_id_is_enough(hansard: Hansard, delivery: Callable[..., Said]) -> None:
+def test_a_unique_beginning_of_an_id_is_enough(hansard: Hansard, delivery: Callable[..., Result]) -> None:
     first, second = id_of(delivery()), id_of(delivery())
     short = ((n, first[9 : 9 + n]) for n in range(1, 11))
     letters = next(n for n, name in short if not f"delivery-{second[9:]}".startswith((name, f"delivery-{name}")))
@@ -343,17 +339,17 @@ def test_a_unique_beginning_of_an_id_is_enough(hansard: Hansard, delivery: Calla
         assert hansard("show", name, "--json").json["session"]["id"] == first
     assert hansard("show", "latest", "--json").json["session"]["id"] == second
     both = hansard("show", "delivery-")
-    assert both == Said(2, "", f"hansard: 'delivery-' matches 2 sessions: {second}, {first}\n")
+    assert both == Result(2, "", f"hansard: 'delivery-' matches 2 sessions: {second}, {first}\n")
 
 
 @pytest.mark.parametrize("name", ["nope", "../sessions", "", "%2e", "한글"])
 def test_unknown_session_exits_with_3(hansard: Hansard, name: str) -> None:
     result = hansard("show", name)
-    assert result == Said(3, "", f"hansard: There is no session {name!r}. `hansard list` lists the sessions.\n")
+    assert result == Result(3, "", f"hansard: There is no session {name!r}. `hansard list` lists the sessions.\n")
 
 
 def test_events_are_lines_for_people_and_lines_of_json_for_scripts(
-    hansard: Hansard, delivery: Callable[..., Said]
+    hansard: Hansard, delivery: Callable[..., Result]
 ) -> None:
     session_id = id_of(delivery())
     lines = hansard("events", session_id, "--after", "1", "--limit", "2").out.splitlines()
@@ -367,7 +363,7 @@ def test_events_are_lines_for_people_and_lines_of_json_for_scripts(
     assert (both.code, both.out) == (2, "") and "--follow or --limit" in both.err
 
 
-def test_agent_output_cannot_control_the_terminal(hansard: Hansard, delivery: Callable[..., Said]) -> None:
+def test_agent_output_cannot_control_the_terminal(hansard: Hansard, delivery: Callable[..., Result]) -> None:
     result = delivery("--title", "\x1b]0;owned\x07\u202e", replies={"reviewer": [BLOCKED, review()]})
     assert result.code == 0
     everything = (
@@ -376,7 +372,7 @@ def test_agent_output_cannot_control_the_terminal(hansard: Hansard, delivery: Ca
     assert not {"\x1b", "\x07", "\u202e"} & set(everything)
 
 
-def test_worklog_is_markdown_now_and_at_a_past_version(hansard: Hansard, delivery: Callable[..., Said]) -> None:
+def test_worklog_is_markdown_now_and_at_a_past_version(hansard: Hansard, delivery: Callable[..., Result]) -> None:
     delivery()
     now = hansard("worklog", "latest").out
     assert now.startswith("# Work Log: 더하기를 고쳐줘\n")
@@ -384,7 +380,7 @@ def test_worklog_is_markdown_now_and_at_a_past_version(hansard: Hansard, deliver
     assert "- Status: running\n" in hansard("worklog", "latest", "--at", "2").out
 
 
-def test_rebuilt_views_say_the_same(hansard: Hansard, delivery: Callable[..., Said]) -> None:
+def test_rebuilt_views_say_the_same(hansard: Hansard, delivery: Callable[..., Result]) -> None:
     delivery("--label", "x")
     before = hansard("list", "--json").json, hansard("worklog", "latest").out
     result = hansard("rebuild")
@@ -442,13 +438,13 @@ def test_file_that_is_not_a_log_is_one_sentence(hansard: Hansard, tmp_path: Path
     junk = tmp_path / "junk.db"
     junk.write_bytes(b"no database" * 100)
     result = hansard("list", "--database", str(junk))
-    assert result == Said(1, "", f"hansard: The log {junk} cannot be opened: file is not a database.\n")
+    assert result == Result(1, "", f"hansard: The log {junk} cannot be opened: file is not a database.\n")
 
 
 def test_example_needs_direct_access_to_a_log(hansard: Hansard, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HANSARD_SERVER", "http://127.0.0.1:9")
     result = hansard("example")
-    assert result == Said(2, "", "hansard: The example needs direct access to a log: unset HANSARD_SERVER.\n")
+    assert result == Result(2, "", "hansard: The example needs direct access to a log: unset HANSARD_SERVER.\n")
 
 
 def test_a_server_that_is_not_there_is_one_sentence(hansard: Hansard) -> None:
@@ -527,7 +523,9 @@ def test_resume_works_on_an_idle_session_to_its_end(hansard: Hansard) -> None:
     assert "delivery.session_finished" in resumed.err
 
 
-def test_a_session_that_has_ended_is_watched_to_its_exit_code(hansard: Hansard, delivery: Callable[..., Said]) -> None:
+def test_a_session_that_has_ended_is_watched_to_its_exit_code(
+    hansard: Hansard, delivery: Callable[..., Result]
+) -> None:
     done = id_of(delivery())
     watched = hansard("watch", done)
     assert (watched.code, "status   success" in watched.out) == (0, True)

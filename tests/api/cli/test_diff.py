@@ -7,7 +7,7 @@ import pytest
 
 from api.cli import review
 from api.cli.exits import Failed
-from tests.api.cli.conftest import Hansard, Said, git
+from tests.api.cli.conftest import Hansard, Result, git
 
 
 @pytest.fixture
@@ -27,8 +27,8 @@ def _commit(path: Path) -> None:
     git(path, "commit", "-q", "-m", "x")
 
 
-def _subject(hansard: Hansard, said: Said) -> str:
-    return str(hansard("show", said.out.strip(), "--json").json["session"]["subject"])
+def _subject(hansard: Hansard, result: Result) -> str:
+    return str(hansard("show", result.out.strip(), "--json").json["session"]["subject"])
 
 
 def test_staged_and_unstaged_changes_and_untracked_files_are_reviewed(hansard: Hansard, mine: Path) -> None:
@@ -94,9 +94,9 @@ def test_before_the_first_commit_everything_staged_is_new(hansard: Hansard, tmp_
 
 def test_nothing_changed_is_nothing_to_review(hansard: Hansard, mine: Path) -> None:
     result = hansard("review", "--diff")
-    assert result == Said(0, "", f"Nothing to review: {mine} has no uncommitted changes.\n")
+    assert result == Result(0, "", f"Nothing to review: {mine} has no uncommitted changes.\n")
     result = hansard("review", "--base", "HEAD")
-    assert result == Said(0, "", f"Nothing to review: {mine} has no changes since HEAD.\n")
+    assert result == Result(0, "", f"Nothing to review: {mine} has no changes since HEAD.\n")
     assert hansard("list", "--json").json["items"] == []
 
 
@@ -108,9 +108,7 @@ def test_nothing_changed_is_nothing_to_review(hansard: Hansard, mine: Path) -> N
         (("--base=--output=x",), "/mine has no such revision.\n"),
     ],
 )
-def test_invalid_base_is_a_usage_error(
-    hansard: Hansard, mine: Path, words: tuple[str, ...], sentence: str
-) -> None:
+def test_invalid_base_is_a_usage_error(hansard: Hansard, mine: Path, words: tuple[str, ...], sentence: str) -> None:
     result = hansard("review", *words)
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith("hansard: ")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from api.cli import discussion
-from tests.api.cli.conftest import Hansard, Said, critique
+from tests.api.cli.conftest import Hansard, Result, critique
 
 Scenario = Callable[..., str]
 ISSUES = (("minor", "이름이 나쁘다"), ("critical", "자료를 잃는다 \x1b[2J"))
@@ -19,24 +19,24 @@ SYNTHESIS = (
 
 
 @pytest.fixture
-def review(hansard: Hansard, scenario: Scenario) -> Callable[..., Said]:
+def review(hansard: Hansard, scenario: Scenario) -> Callable[..., Result]:
     """Run a review that finds two issues and uses up its rounds, or one with these replies."""
 
-    def start(*words: str, replies: dict[str, list[Any]] | None = None) -> Said:
+    def start(*words: str, replies: dict[str, list[Any]] | None = None) -> Result:
         answers = {"reviewer": [critique("NEEDS_FIX", *ISSUES)], "coder": ["I see."], "synthesizer": [SYNTHESIS]}
         return hansard("review", "단계, 행동, 결과", "--scenario", scenario(answers | (replies or {})), *words)
 
     return start
 
 
-def id_of(said: Said) -> str:
-    return said.err.splitlines()[0].removeprefix("Session ")
+def id_of(result: Result) -> str:
+    return result.err.splitlines()[0].removeprefix("Session ")
 
 
 # --- review ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_review_in_a_pipe_prints_its_result_and_waits(review: Callable[..., Said]) -> None:
+def test_a_review_in_a_pipe_prints_its_result_and_waits(review: Callable[..., Result]) -> None:
     result = review("--strategy", "red-team")
     assert result.code == 6
     assert result.out.splitlines() == [
@@ -62,7 +62,7 @@ def test_a_review_in_a_pipe_prints_its_result_and_waits(review: Callable[..., Sa
     ]
 
 
-def test_a_review_is_decided_once_by_a_choice_of_its_kind(hansard: Hansard, review: Callable[..., Said]) -> None:
+def test_a_review_is_decided_once_by_a_choice_of_its_kind(hansard: Hansard, review: Callable[..., Result]) -> None:
     session_id = id_of(review())
     wrong = hansard("decide", session_id, "revise")
     assert (wrong.code, wrong.out) == (4, "")
@@ -80,14 +80,14 @@ def test_a_review_is_decided_once_by_a_choice_of_its_kind(hansard: Hansard, revi
     assert hansard("decide", session_id, "maybe").code == 2
 
 
-def test_the_same_decision_under_the_same_key_counts_once(hansard: Hansard, review: Callable[..., Said]) -> None:
+def test_the_same_decision_under_the_same_key_counts_once(hansard: Hansard, review: Callable[..., Result]) -> None:
     words = ("decide", id_of(review()), "skip", "--idempotency-key", "k-1", "--json")
     first, again = hansard(*words), hansard(*words)
     assert (first.code, again.code) == (0, 0)
     assert first.out == again.out
 
 
-def test_a_review_is_shown_whole(hansard: Hansard, review: Callable[..., Said]) -> None:
+def test_a_review_is_shown_whole(hansard: Hansard, review: Callable[..., Result]) -> None:
     session_id = id_of(review("--max-rounds", "2", "--profile", "shipped-v3", "--title", "제목"))
     lines = hansard("show", session_id).out.splitlines()
     for line in (
@@ -107,7 +107,7 @@ def test_a_review_is_shown_whole(hansard: Hansard, review: Callable[..., Said]) 
     assert hansard("show", session_id, "--json").json["session"]["rounds"][1]["content"] == "I see."
 
 
-def test_a_review_whose_agent_fails_waits_with_the_error(review: Callable[..., Said]) -> None:
+def test_a_review_whose_agent_fails_waits_with_the_error(review: Callable[..., Result]) -> None:
     """K-32"""
     result = review(replies={"reviewer": [{"error": "crash"}]})
     assert result.code == 6
@@ -139,7 +139,7 @@ def test_a_subject_comes_through_a_pipe_and_only_one_is_taken(
         assert sentence in result.err
 
 
-def test_a_review_is_cancelled_like_any_session(hansard: Hansard, review: Callable[..., Said]) -> None:
+def test_a_review_is_cancelled_like_any_session(hansard: Hansard, review: Callable[..., Result]) -> None:
     session_id = id_of(review())
     assert hansard("cancel", session_id, "--reason", "그만").code == 0
     assert hansard("decide", session_id, "skip").code == 4
@@ -189,8 +189,8 @@ def test_a_debate_needs_a_plan_and_a_strategy_of_its_own(
 # --- inbox ----------------------------------------------------------------------------------------------------------
 
 
-def test_inbox_lists_the_oldest_first(hansard: Hansard, review: Callable[..., Said]) -> None:
-    assert hansard("inbox") == Said(0, "", "Nothing is waiting for you.\n")
+def test_inbox_lists_the_oldest_first(hansard: Hansard, review: Callable[..., Result]) -> None:
+    assert hansard("inbox") == Result(0, "", "Nothing is waiting for you.\n")
     first, second = id_of(review("--title", "첫째")), id_of(review("--title", "둘째"))
     result = hansard("inbox")
     rows = [line.split() for line in result.out.splitlines()]
@@ -204,7 +204,7 @@ def test_inbox_lists_the_oldest_first(hansard: Hansard, review: Callable[..., Sa
     assert [item["sessionId"] for item in hansard("inbox", "--json").json["items"]] == [second]
 
 
-def test_a_long_inbox_says_that_there_is_more(hansard: Hansard, review: Callable[..., Said]) -> None:
+def test_a_long_inbox_says_that_there_is_more(hansard: Hansard, review: Callable[..., Result]) -> None:
     review()
     review()
     assert "Showing the oldest 1; use --limit for more." in hansard("inbox", "--limit", "1").err
@@ -282,7 +282,7 @@ def test_expired_decision_names_no_person() -> None:
 
 
 def test_vote_shows_missing_votes(
-    hansard: Hansard, review: Callable[..., Said], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    hansard: Hansard, review: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     team = tmp_path / "team.toml"
     team.write_text(

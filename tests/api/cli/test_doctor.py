@@ -153,7 +153,9 @@ def test_roles_without_agents_give_a_warning(hansard: Hansard, tmp_path: Path, r
     team.write_text(f'[[agents]]\nname = "Solo"\nroles = {roles}\nadapter = "scripted"\n')
     result = {item["name"]: item for item in hansard("doctor", "--team", str(team), "--json").json["items"]}
     assert result["team"]["found"] == f"{team}: 1 agent"
-    assert (result["roles"]["mark"], result["roles"]["found"]) == ("warn", missing) if missing else "roles" not in result
+    assert (
+        (result["roles"]["mark"], result["roles"]["found"]) == ("warn", missing) if missing else "roles" not in result
+    )
 
 
 def test_a_name_fills_a_post_like_a_role(tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from adapters.store import open_store
 from api.cli.options import HERE
 from api.node.access import Keys, keys_in
 from api.node.owner import account, keys_file
-from tests.api.cli.conftest import Hansard, Said
+from tests.api.cli.conftest import Hansard, Result
 
-Filed = Callable[..., Said]
+Filed = Callable[..., Result]
 
 
 @pytest.fixture

@@ -35,9 +35,9 @@ def connected(folder: Path, *words: str, **environment: str) -> Any:
     return Client(result, read_timeout_seconds=60)
 
 
-async def told(client: Any, tool: str, **given: Any) -> Any:
+async def answer_of(client: Any, tool: str, **arguments: Any) -> Any:
     """The answer of a tool, or its error as text."""
-    result = await client.call_tool(tool, given)
+    result = await client.call_tool(tool, arguments)
     [content] = result.content
     if result.is_error:
         return str(content.text)
@@ -48,14 +48,14 @@ async def told(client: Any, tool: str, **given: Any) -> Any:
 async def work(client: Any) -> tuple[set[str], str]:
     """Run a review up to its decision, as far as the scope allows; return the tools and the session."""
     tools = {tool.name for tool in (await client.list_tools()).tools}
-    started = await told(client, "start_review", subject="it reads lines", scenario={"replies": {}})
+    started = await answer_of(client, "start_review", subject="it reads lines", scenario={"replies": {}})
     session = str(started["sessionId"])
-    waited = await told(client, "wait", session=session, seconds=30)
+    waited = await answer_of(client, "wait", session=session, seconds=30)
     assert (waited["rests"], waited["session"]["status"]) == (True, "waiting_for_decision")
-    assert [item["sessionId"] for item in (await told(client, "inbox"))["items"]] == [session]
-    assert (await told(client, "list_sessions", kind="review"))["items"][0]["id"] == session
-    assert (await told(client, "show_session", session="latest"))["session"]["id"] == session
-    assert "text" in await told(client, "explain", session=session)
+    assert [item["sessionId"] for item in (await answer_of(client, "inbox"))["items"]] == [session]
+    assert (await answer_of(client, "list_sessions", kind="review"))["items"][0]["id"] == session
+    assert (await answer_of(client, "show_session", session="latest"))["session"]["id"] == session
+    assert "text" in await answer_of(client, "explain", session=session)
     return tools, session
 
 
@@ -64,13 +64,13 @@ def test_without_a_server_the_work_is_done_in_its_own_process(tmp_path: Path) ->
         async with connected(tmp_path) as client:
             tools, session = await work(client)
             assert tools == {tool.name for tool in TOOLS} - DECIDING
-            refused = await told(client, "decide", session=session, decision="skip")
+            refused = await answer_of(client, "decide", session=session, decision="skip")
             assert refused == "The tool decide needs the scope decide; this agent has operate."
-            assert "maxRounds" in await told(client, "start_review", subject="x", maxRounds=99)
-            assert "no session" in await told(client, "show_session", session="review-nothing")
-            assert "subject" in await told(client, "start_review")
-            assert "There is no tool 'fly'" in await told(client, "fly")
-            assert (await told(client, "cancel", session=session))["sessionId"] == session
+            assert "maxRounds" in await answer_of(client, "start_review", subject="x", maxRounds=99)
+            assert "no session" in await answer_of(client, "show_session", session="review-nothing")
+            assert "subject" in await answer_of(client, "start_review")
+            assert "There is no tool 'fly'" in await answer_of(client, "fly")
+            assert (await answer_of(client, "cancel", session=session))["sessionId"] == session
 
     asyncio.run(scene())
 
@@ -79,12 +79,12 @@ def test_scope_of_the_key_decides_which_tools_exist(tmp_path: Path) -> None:
     async def scene(server: Server, key: str) -> set[str]:
         async with connected(tmp_path, "--server", server.url, HANSARD_API_KEY=key) as client:
             tools, session = await work(client)
-            answer = await told(client, "decide", session=session, decision="skip")
+            answer = await answer_of(client, "decide", session=session, decision="skip")
             if "decide" in tools:
                 assert answer["sessionId"] == session
             else:
                 assert "scope decide" in answer
-                await told(client, "cancel", session=session)
+                await answer_of(client, "cancel", session=session)
             return tools
 
     with serving(tmp_path, auth="key") as server:
@@ -107,15 +107,15 @@ def test_each_scope_sees_its_tools_and_is_refused_the_others(tmp_path: Path, by_
             names = {tool.name for tool in (await client.list_tools()).tools}
             expected = {"read": READING, "operate": ALL - DECIDING, "decide": ALL}[scope]
             assert names == expected
-            assert "items" in await told(client, "list_sessions")
-            started = await told(client, "start_review", subject="it reads lines", scenario={"replies": {}})
+            assert "items" in await answer_of(client, "list_sessions")
+            started = await answer_of(client, "start_review", subject="it reads lines", scenario={"replies": {}})
             if scope == "read":
                 assert "scope operate" in started
                 return
             session = str(started["sessionId"])
-            waited = await told(client, "wait", session=session, seconds=30)
+            waited = await answer_of(client, "wait", session=session, seconds=30)
             assert waited["session"]["status"] == "waiting_for_decision"
-            decided = await told(client, "decide", session=session, decision="skip")
+            decided = await answer_of(client, "decide", session=session, decision="skip")
             assert ("scope decide" in decided) == (scope == "operate")
 
     with ExitStack() as running:
@@ -141,7 +141,7 @@ def test_unreachable_server_is_reported(tmp_path: Path) -> None:
     async def scene() -> None:
         async with connected(tmp_path, "--server", "http://127.0.0.1:9", "--scope", "read") as client:
             assert {tool.name for tool in (await client.list_tools()).tools} == READING
-            assert "does not answer" in await told(client, "inbox")
+            assert "does not answer" in await answer_of(client, "inbox")
 
     asyncio.run(scene())
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.api.cli.conftest import Hansard, Said, critique, judged, plan, subtask
+from tests.api.cli.conftest import Hansard, Result, critique, judged, plan, subtask
 
 Scenario = Callable[..., str]
-Run = Callable[..., Said]
+Run = Callable[..., Result]
 TEAM = ("-e", "Backend:backend", "--employee", "문서:docs")
 WORK = "src/ API를 만들어줘 그리고 문서도"
 PLAN = plan(subtask("Backend", "backend", 3, 4), subtask("문서", "docs", 3, 3, checkpoint=True))
@@ -21,15 +21,15 @@ JUDGE = [judged("첫 라운드", Backend=True, 문서=True), judged("다 했음"
 def run(hansard: Hansard, scenario: Scenario) -> Run:
     """Orchestrate two agents over two rounds up to a checkpoint, or with these replies."""
 
-    def start(*words: str, replies: dict[str, list[Any]] | None = None) -> Said:
+    def start(*words: str, replies: dict[str, list[Any]] | None = None) -> Result:
         file = scenario({"planner": [PLAN], "judge": JUDGE} | (replies or {}))
         return hansard("orchestrate", WORK, *TEAM, "--scenario", file, *words)
 
     return start
 
 
-def id_of(said: Said) -> str:
-    return next(line for line in said.err.splitlines() if "orchestration-" in line).split()[-1]
+def id_of(result: Result) -> str:
+    return next(line for line in result.err.splitlines() if "orchestration-" in line).split()[-1]
 
 
 # --- orchestrate ----------------------------------------------------------------------------------------------------

@@ -63,7 +63,11 @@ def test_invalid_speed_is_a_usage_error(hansard: Hansard, blocked_once: str, spe
 def test_a_history_is_decided_again(hansard: Hansard, blocked_once: str) -> None:
     result = hansard("replay", blocked_once, "--assert")
     count = len(hansard("replay", blocked_once).out.splitlines())
-    assert (result.code, result.out, result.err) == (0, "", f"{blocked_once}: {count} events, decided the same way today.\n")
+    assert (result.code, result.out, result.err) == (
+        0,
+        "",
+        f"{blocked_once}: {count} events, decided the same way today.\n",
+    )
     assert hansard("replay", blocked_once, "--assert", "--json").json["difference"] is None
 
 

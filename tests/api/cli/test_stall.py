@@ -122,9 +122,7 @@ def test_own_presence_counts_as_no_other_worker(tmp_path: Path) -> None:
         waiting.looks(ABSENT, ABSENT_ONE)
 
 
-def test_waiting_for_an_external_agent_is_reported_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_waiting_for_an_external_agent_is_reported_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Waiting(tmp_path).looks(2 * ABSENT, ABSENT_ONE, turn("Remote", "dev", external=True))
     assert capsys.readouterr().err == (
         "Waiting for Remote (dev): its worker claims the turn from `hansard serve` on this log.\n"

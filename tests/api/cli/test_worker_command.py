@@ -80,9 +80,9 @@ def server(tmp_path: Path) -> Iterator[Idle]:
         process.leave()
 
 
-def doubled(found: list[dict[str, Any]]) -> list[str]:
+def doubled(history: list[dict[str, Any]]) -> list[str]:
     """The turns that ended more than once."""
-    settled = Counter(e["data"]["turnId"] for e in found if e["type"] in ("turn.answered", "turn.failed"))
+    settled = Counter(e["data"]["turnId"] for e in history if e["type"] in ("turn.answered", "turn.failed"))
     return [turn_id for turn_id, count in settled.items() if count > 1]
 
 
@@ -158,9 +158,7 @@ def started(server: Idle) -> list[str]:
         (("--database", "postgresql://x:y/z"), "the port should be a number"),
     ],
 )
-def test_invalid_worker_options_are_a_usage_error(
-    hansard: Hansard, words: tuple[str, ...], sentence: str
-) -> None:
+def test_invalid_worker_options_are_a_usage_error(hansard: Hansard, words: tuple[str, ...], sentence: str) -> None:
     result = hansard("worker", *words)
     assert (result.code, result.out) == (2, "")
     assert sentence in result.err
@@ -178,10 +176,10 @@ def test_doctor_and_show_name_turns_waiting_for_an_external_worker(hansard: Hans
     file = team(tmp_path, "planner")
 
     def examined() -> dict[str, str]:
-        [results] = [
+        [result] = [
             f for f in hansard("doctor", *place, "--team", str(file), "--json").json["items"] if "Remote" in f["name"]
         ]
-        return {"mark": results["mark"], "found": results["found"]}
+        return {"mark": result["mark"], "found": result["found"]}
 
     assert examined() == {"mark": "ok", "found": "external; turns waiting: 0, claimed by its worker: 0"}
     with inside(tmp_path, team=file) as client:

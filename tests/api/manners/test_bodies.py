@@ -137,9 +137,9 @@ def test_validation_errors_are_helpful(client: TestClient) -> None:
 
 
 def test_every_pattern_of_a_body_has_a_sentence() -> None:
-    def patterns(found: Any) -> set[str]:
-        below = found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()
-        own = {found["pattern"]} if isinstance(found, dict) and isinstance(found.get("pattern"), str) else set()
+    def patterns(node: Any) -> set[str]:
+        below = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+        own = {node["pattern"]} if isinstance(node, dict) and isinstance(node.get("pattern"), str) else set()
         return own.union(*map(patterns, below))
 
     bodies = [about.body for about in OPERATIONS.values() if isinstance(about.body, type)]

@@ -99,9 +99,7 @@ def test_the_whole_log_is_read_by_position_and_filtered(client: TestClient, wait
     ],
     ids=str,
 )
-def test_unknown_query_is_422(
-    client: TestClient, waiting: str, path: str, query: dict[str, str], pointer: str
-) -> None:
+def test_unknown_query_is_422(client: TestClient, waiting: str, path: str, query: dict[str, str], pointer: str) -> None:
     """A misspelled filter must not be ignored."""
     assert pointers(client.get(path.format(waiting), params=query)) == [pointer]
 
@@ -173,8 +171,8 @@ def test_ready_says_how_far_the_views_are(client: TestClient, waiting: str) -> N
     assert "hansard_log_head_position" in figures and 'hansard_turns{state="running"}' in figures
 
 
-def _query(**found: str | None) -> dict[str, str]:
-    return {name: value for name, value in found.items() if value is not None}
+def _query(**query: str | None) -> dict[str, str]:
+    return {name: value for name, value in query.items() if value is not None}
 
 
 def test_a_server_that_takes_no_more_is_503_with_retry_after(tmp_path: Path) -> None:
