@@ -17,7 +17,7 @@ from tests.api.server import Json, delivery, ended, events, inside, only, start
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     limits = {"command_cpu_seconds": 1, "command_memory_bytes": 500_000_000, "command_file_bytes": 4_000_000}
-    with inside(tmp_path_factory.mktemp("limits"), validation_seconds=3.0, output_bytes=100_000, **limits) as result:
+    with inside(tmp_path_factory.mktemp("limits"), validation_seconds=6.0, output_bytes=100_000, **limits) as result:
         yield result
 
 
@@ -58,7 +58,7 @@ DEAF = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); [signal.pa
 @pytest.mark.parametrize(
     ("script", "code", "end", "reason"),
     [
-        (DEAF, -1, "timeout", "was stopped by its limit of time (3 s; HANSARD_VALIDATION_SECONDS)"),
+        (DEAF, -1, "timeout", "was stopped by its limit of time (6 s; HANSARD_VALIDATION_SECONDS)"),
         (
             "while True: pass",
             -1,
