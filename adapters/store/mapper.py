@@ -1,4 +1,4 @@
-"""The mapper between events and rows, upcasting, and long texts; and events without the fields that nobody reads.
+"""The mapper between events and rows, upcasting, and long texts; and events without the fields that views skip.
 
 The fields that a reader does not use are most of the bytes of a log. Reading such a field raises AttributeError.
 Whatever is unusual about a row is left to the full reader.
@@ -184,7 +184,7 @@ def _blank(value: Any, digest: str) -> bool:
     return sum(_blank(part, digest) for part in value.values()) > 0
 
 
-# -- outlines: events without the fields that nobody reads -------------------------------------------------------------
+# -- outlines: events without the fields that views skip ---------------------------------------------------------------
 
 
 _ENVELOPE: Final = re.compile(

@@ -233,7 +233,7 @@ def shape(value: Any) -> Any:
 def test_every_prompt_loads_in_both_languages(name: str, strategy: str | None, language: str) -> None:
     result = loaded(name, strategy, language)
     assert (result.name, result.strategy, result.language) == (name, strategy, language)
-    assert result.version == REWRITTEN.get(f"{name}.{strategy}", 1), "what is asked for is what is told"
+    assert result.version == REWRITTEN.get(f"{name}.{strategy}", 1), "the recorded version is not that of the prompt"
     assert len(result.text) > 400
     assert "version:" not in result.text
     assert bool(re.search("[가-힣]", result.text)) is (language == "ko")

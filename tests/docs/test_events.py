@@ -9,7 +9,7 @@ from tests.docs.generate import COMMAND, PLACE, document, shared, summary
 
 def test_the_catalogue_is_up_to_date() -> None:
     result = PLACE.read_text("utf-8")
-    assert result == document(), f"docs/events.md is out of date; make it anew with: {COMMAND}"
+    assert result == document(), f"docs/events.md is out of date; regenerate it with: {COMMAND}"
 
 
 def test_every_event_says_what_it_means() -> None:

@@ -1,6 +1,6 @@
 """What processes and machines share on PostgreSQL: which ones use the log, news of what others write, and workspaces.
 
-Which processes live is said by the database's clock. Notifications are a hint in addition to polling, never required.
+The database's clock decides which processes are alive. Notifications are hints: polling works without them.
 Packs of workspaces lie in parts: each is one short statement, however large the pack.
 """
 

@@ -1,7 +1,7 @@
 """External workers: those that wait for a turn, and the leases of those that hold one.
 
-One query serves all that wait, and none runs if nobody waits. A lease says who holds a turn, for how long, and why it
-was lost.
+One query serves all waiting workers, and none runs if no worker waits. A lease says who holds a turn, for how long, and
+why it was lost.
 """
 
 import asyncio

@@ -151,7 +151,7 @@ def test_only_finished_sessions_give_their_folders_away() -> None:
     story = DiscussionStory()
     result: dict[str, Session] = {"review-1": story.talk}
     assert not has_ended(result.get, "review-1"), "it is at work"
-    assert not has_ended(result.get, "review-2"), "nobody knows it"
+    assert not has_ended(result.get, "review-2"), "an unknown session"
     while story.talk.status != "waiting_for_decision":
         story.says(critique("PASS"))
     result["review-1"] = story.talk
