@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Protocol
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Protocol
 
 from cyclopts import Parameter
 
@@ -29,9 +29,7 @@ _NAME: Final = re.compile(r"[^\W_](?:[\w.@-]{0,98}[\w])?")
 
 
 def key(
-    action: Annotated[
-        str, Parameter(help="new, list, revoke, or owner (prints the owner's key); a name creates a key for it.")
-    ],
+    action: Annotated[Literal["new", "list", "revoke", "owner"], Parameter(help="`owner` prints the owner's key.")],
     name: Annotated[str | None, Parameter(help="Who uses the key; events carry this name as their actor.")] = None,
     /,
     *,
@@ -66,10 +64,8 @@ def key(
                 _make(book, name, scope, expires)
             case "revoke", str():
                 say(book.revoke(name))
-            case _, None:
-                _make(book, action, scope, expires)
             case _:
-                raise Failed(sentence("{action!r} is not one of new, list, revoke.", action=action), code=exits.USAGE)
+                raise Failed(sentence("`hansard key {action}` takes no name.", action=action), code=exits.USAGE)
     return exits.OK
 
 

@@ -61,8 +61,8 @@ async def message(
             return put_answer(answer, json=json)
         if not answer.get("continued"):
             say_where(options, folder)
-            await say_who(api, options)
         if options.detach:
+            await say_who(api, options)
             return started(api, answer, json=json)
         if answer["action"] == "queued":
             await _wait_for_start(api, str(answer["sessionId"]), origin or "")

@@ -310,7 +310,7 @@ def test_a_key_opens_the_server_and_the_log_needs_none(
     hansard: Program, environment: dict[str, str], tmp_path: Path
 ) -> None:
     keys = {"HANSARD_API_KEYS_FILE": str(tmp_path / "keys"), "HANSARD_AUTH": "key"}
-    key = hansard("key", "alice", **keys).stdout.strip()
+    key = hansard("key", "new", "alice", **keys).stdout.strip()
     with _serving(environment | keys, tmp_path) as (_, address, _talk):
         refused = hansard("list", "--server", address, XDG_STATE_HOME=str(tmp_path / "another"))
         assert (refused.returncode, refused.stdout) == (5, "")

@@ -34,7 +34,7 @@ def read(keys: Path, **more: Callable[[], float]) -> Keys:
 
 
 def test_a_key_is_printed_once_and_only_its_digest_is_kept(filed: Filed, keys: Path) -> None:
-    result = filed("alice")
+    result = filed("new", "alice")
     key = result.out.strip()
     assert result.code == 0
     assert len(key) > 40
@@ -47,7 +47,7 @@ def test_key_file_becomes_private(filed: Filed, keys: Path) -> None:
     keys.parent.mkdir()
     keys.write_text("# ours\nbob:00")
     keys.chmod(0o644)
-    assert filed("김철수").code == 0
+    assert filed("new", "김철수").code == 0
     lines = keys.read_text().splitlines()
     assert keys.stat().st_mode & 0o777 == 0o600
     assert lines[:2] == ["# ours", "bob:00"]
@@ -55,9 +55,9 @@ def test_key_file_becomes_private(filed: Filed, keys: Path) -> None:
 
 
 def test_a_name_has_one_key(filed: Filed, keys: Path) -> None:
-    filed("alice")
+    filed("new", "alice")
     before = keys.read_text()
-    result = filed("alice")
+    result = filed("new", "alice")
     assert (result.code, result.out) == (4, "")
     assert "already has a key for alice" in result.err
     assert keys.read_text() == before
@@ -65,9 +65,16 @@ def test_a_name_has_one_key(filed: Filed, keys: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a:b", "a b", "", ".a", "a\nb", "#a", "x" * 101])
 def test_names_that_would_break_the_file_are_refused(filed: Filed, keys: Path, name: str) -> None:
-    result = filed(name)
+    result = filed("new", name)
     assert (result.code, result.out) == (2, "")
     assert not keys.exists()
+
+
+@pytest.mark.parametrize("words", [("add",), ("delete", "ann"), ("list", "ann"), ("owner", "ann"), ("new",)])
+def test_a_word_that_is_no_action_creates_no_key(hansard: Hansard, words: tuple[str, ...]) -> None:
+    result = hansard("key", *words)
+    assert (result.code, result.out) == (2, "")
+    assert hansard("key", "list").out == f"{account()}  admin\n"
 
 
 def test_keys_are_in_the_log_by_digest(hansard: Hansard, own_log: Path) -> None:
