@@ -29,7 +29,12 @@ def gap(name: str) -> str:
 
 def sentence(text: str, **values: object) -> str:
     """An English sentence of the command line in the terminal's language, with its `{places}` filled."""
-    return recorded("say", text).format_map(values)
+    shown = recorded("say", text)
+    if shown == text:
+        return text.format_map(values)
+    from domain.values.words import with_particles
+
+    return with_particles(shown, values)
 
 
 # The fence that held a session's programs, in words.

@@ -12,7 +12,7 @@ from typing import Any, Self
 from pydantic_core import CoreSchema, ErrorDetails, core_schema
 from typing_extensions import TypedDict
 
-from domain.values.words import Language, catalogue
+from domain.values.words import Language, catalogue, with_particles
 
 Param = object
 """A text, a number, a list of texts, or a sentence inside the sentence."""
@@ -184,7 +184,7 @@ def _worded(language: Language, code: str, params: Mapping[str, Param], name: Na
         values["where"] = status if status == state else f"{status} ({state})"
     if "kind" in values:
         values["article"] = "An" if str(values["kind"])[:1] in "aeiou" else "A"
-    sentence = catalogue(_ROOM)[code][language].format_map(values)
+    sentence = with_particles(catalogue(_ROOM)[code][language], values)
     return " ".join(str(part) for part in (before, sentence, after) if part)
 
 

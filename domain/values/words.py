@@ -1,4 +1,4 @@
-"""Messages in the reader's language, one spelling for texts that look the same, and templates.
+"""Messages in the reader's language, Korean particles, one spelling for texts that look the same, and templates.
 
 Each room keeps its messages in a `messages.toml`: `[key]` with `en` and `ko`.
 """
@@ -28,7 +28,7 @@ class Words:
 
     def fill(self, key: str, values: Mapping[str, object]) -> str:
         """The message with its `{places}` filled."""
-        return self.messages[key].format_map(values)
+        return with_particles(self.messages[key], values)
 
     def of(self, group: str, value: str) -> str:
         """The name of a recorded value; the value itself where it has none."""
@@ -96,6 +96,56 @@ def of_environment(environment: Mapping[str, str]) -> Language:
 
 def _first(values: Iterable[str]) -> str:
     return next(filter(None, values), "")
+
+
+# Korean particles: `{name}을(를)` becomes 을 or 를, by the sound on which the name ends.
+
+_AFTER_PLACE: Final = re.compile(r"(\{[^{}]*\})([^\w\s{}]*)(을\(를\)|이\(가\)|은\(는\)|와\(과\)|\(으\)로)")
+_PARTICLES: Final[Mapping[str, tuple[str, str]]] = {
+    "을(를)": ("을", "를"), "이(가)": ("이", "가"), "은(는)": ("은", "는"), "와(과)": ("과", "와"),
+    "(으)로": ("으로", "로"),
+}  # fmt: skip
+"""Each with its forms after a consonant and after a vowel."""
+_LAST_WORD: Final = re.compile(r"([^\W_]+)[\W_]*$")
+_ENDINGS: Final[Mapping[str, str]] = {
+    **dict.fromkeys("036", "consonant"), **dict.fromkeys("178", "l"), **dict.fromkeys("2459", "vowel"),
+    **dict.fromkeys("mn", "consonant"), "l": "l", **dict.fromkeys("adfhijoqrsuvwxyz", "vowel"),
+}  # fmt: skip
+"""How digits and Latin letters end when Koreans say them; words in b, c, e, g, k, p and t end in either way."""
+
+
+def with_particles(template: str, values: Mapping[str, object]) -> str:
+    """The template with its `{places}` filled and each particle after one in the form that fits; both forms stay where
+    the sound is not known."""
+
+    def fill(match: re.Match[str]) -> str:
+        place, between, particle = match.groups()
+        value = place.format_map(values)
+        return f"{value}{between}{_form(value, particle)}".replace("{", "{{").replace("}", "}}")
+
+    if ")" in template:
+        template = _AFTER_PLACE.sub(fill, template)
+    return template.format_map(values)
+
+
+def _form(value: str, particle: str) -> str:
+    ending = _ending(value)
+    if not ending:
+        return particle
+    after_consonant, after_vowel = _PARTICLES[particle]
+    return after_vowel if ending == "vowel" or (ending == "l" and particle == "(으)로") else after_consonant
+
+
+def _ending(value: str) -> str | None:
+    """The last sound: "vowel", "l" (which takes 로), any other "consonant", or None where it depends on the word."""
+    word = _LAST_WORD.search(value[-40:])
+    if not word:
+        return None
+    last = composed(word[1])[-1]
+    if "가" <= last <= "힣":
+        return {0: "vowel", 8: "l"}.get((ord(last) - ord("가")) % 28, "consonant")
+    spelled = len(word[1]) == 1 or any(letter.isdigit() for letter in word[1])
+    return _ENDINGS.get(last.lower(), "vowel" if spelled and last.isascii() else None)
 
 
 # One spelling for texts that look the same, however they were typed; in linear time.
