@@ -15,7 +15,7 @@ WORK: Final = "Put the team to work"
 STEER: Final = "Decide and steer"
 READ: Final = "Read"
 PAST: Final = "Look back and prove"
-CARE: Final = "Serve and take care"
+CARE: Final = "Serve and maintain"
 GROUPS: Final = (WORK, STEER, READ, PAST, CARE)
 OTHER: Final = "Options"
 

@@ -29,7 +29,7 @@ async def events(
     json: bool = False,
     where: Where = HERE,
 ) -> int:
-    """List a session's events: version, time, type, words.
+    """List a session's events: version, time, type and sentence.
 
     Parameters
     ----------

@@ -185,7 +185,8 @@ def programs(team: "Team") -> Iterator[Finding]:
     from adapters.agents.command import CommandSettings
     from adapters.agents.command.call import login
     from adapters.agents.model import ModelSettings
-    from adapters.processes import clean_environment, resolve_secrets
+    from adapters.processes import clean_environment
+    from adapters.references import resolve_secrets
 
     path = clean_environment()["PATH"]
     for member in team.agents:
@@ -212,7 +213,7 @@ def programs(team: "Team") -> Iterator[Finding]:
 
 def _endpoint(agent: str, settings: "ModelSettings") -> Finding:
     """Whether the key that a model needs is there."""
-    from adapters.processes import resolve_secrets
+    from adapters.references import resolve_secrets
 
     name = sentence("agent {name}", name=agent)
     try:

@@ -98,7 +98,7 @@ def clean(
     record. Only ignored files (.gitignore) are lost: installed dependencies, build output.
 
     With PostgreSQL, this also removes the commits of ended sessions from the database, if this machine has their
-    workspace. It keeps them, and later forks of these sessions start on this machine.
+    workspace. This machine keeps them, and later forks of these sessions start here.
     """
     from adapters.workspace import Workspaces
 

@@ -38,7 +38,7 @@ async def allow(
 ) -> int:
     """Allow what an agent asks permission for, or the changes outside the scope. The session then continues.
 
-    Exit code: 4 where nothing waits; after a question about the scope, how the session ends.
+    Exit code: 4 if nothing is waiting; for changes outside the scope, the exit code of the session.
     """
     answer = _Asked(answer="allow", session=session, request=request, remember=remember, key=idempotency_key, json=json)
     return await _answer(answer, detach, where, team)
@@ -58,7 +58,7 @@ async def deny(
 ) -> int:
     """Deny what an agent asks permission for, or the changes outside the scope, which the developer then undoes.
 
-    Exit code: 4 where nothing waits; after a question about the scope, how the session ends.
+    Exit code: 4 if nothing is waiting; for changes outside the scope, the exit code of the session.
     """
     answer = _Asked(answer="deny", session=session, request=request, remember=remember, key=idempotency_key, json=json)
     return await _answer(answer, detach, where, team)

@@ -82,7 +82,7 @@ async def trace(session: Id, /, *, json: Anyway = False, where: Where = HERE) ->
             raise Failed(sentence("Session {id} has changed nothing.", id=session_row["id"]), code=exits.REFUSED)
         if result["repository"] is None:
             raise Failed(
-                sentence("Session {id} has worked in no git repository.", id=session_row["id"]), code=exits.REFUSED
+                sentence("Session {id} did not work in a git repository.", id=session_row["id"]), code=exits.REFUSED
             )
         put_json(await _record(api, session_row, result))
     return exits.OK

@@ -112,7 +112,7 @@ async def run(
 
 
 async def example(*, database: Annotated[Path | None, Parameter(group=WHERE)] = None, json: AsJson = False) -> int:
-    """Run the example delivery and watch it: a scripted team fixes a small repository at the second attempt.
+    """Run the example delivery and watch it: a scripted team fixes a small repository on its second iteration.
 
     Parameters
     ----------

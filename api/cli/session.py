@@ -64,7 +64,7 @@ def _fence(session: Json) -> Pairs:
     if not session.get("fence"):
         return []
     gaps = map(gap, session.get("fenceGaps") or ())
-    return [("fence", NAMES.get(session["fence"], session["fence"])), ("not held", "\n".join(gaps))]
+    return [("fence", NAMES.get(session["fence"], session["fence"])), ("not covered", "\n".join(gaps))]
 
 
 def _waits(turn: Json) -> bool:

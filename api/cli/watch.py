@@ -182,7 +182,7 @@ async def follow_to_end(api: Api, session_id: str, *, after: int = 0, json: bool
     if json:
         put_json(session)
     else:
-        await _put_result(api, session, following.waiting, seen)
+        _put_result(session, following.waiting, seen)
     await _say_what_next(api, session, following.waiting)
     return exits.WAITS if following.waiting or session.get("scopeRequest") else exits.of_outcome(session)
 
@@ -206,7 +206,7 @@ async def _decided(api: Api, waiting: list[Json], seen: set[str]) -> bool:
     return False
 
 
-async def _put_result(api: Api, session: Json, waiting: list[Json], seen: set[str]) -> None:
+def _put_result(session: Json, waiting: list[Json], seen: set[str]) -> None:
     """The session, and what it waits for; what the person has just read is not printed again."""
     if session["id"] in seen:
         decision = session.get("decision")

@@ -290,7 +290,7 @@ def test_a_conversation_that_cannot_continue_is_replaced_with_a_digest(zoe: Zoe,
 @pytest.mark.parametrize(
     ("orders", "expected", "words"),
     [
-        ({"errors": {"session/new": [-32000, "Authentication required"]}}, "auth", "wants a login"),
+        ({"errors": {"session/new": [-32000, "Authentication required"]}}, "auth", "asks for a login"),
         (
             {"errors": {"session/prompt": [-32603, "Internal error", {"details": "429 limit"}]}},
             "rate_limit",

@@ -329,9 +329,10 @@ def test_a_model_has_every_role_that_only_writes_text(tmp_path: Path) -> None:
         ('settings = {model = "m"}', "settings.base_url: is missing"),
         ('settings = {model = "m", base_url = "h:80"}', "settings.base_url: must begin with http:// or https://"),
         ('settings = {model = "m", base_url = "http://h:x"}', "settings.base_url: is not an address"),
-        ('settings = {model = "m", base_url = "http://u:p@h"}', "settings.base_url: must not hold a login"),
+        ('settings = {model = "m", base_url = "http://u:p@h"}', "settings.base_url: must not contain a login"),
         ('settings = {model = "m", base_url = "http://h?k=1"}', "settings.base_url: must be the address"),
-        ('settings = {model = "m", base_url = "http://h", api_key = "sk-1"}', "settings.api_key: say env:NAME"),
+        ('settings = {model = "m", base_url = "http://h/a b"}', "settings.base_url: must not contain spaces"),
+        ('settings = {model = "m", base_url = "http://h", api_key = "sk-1"}', "settings.api_key: use env:NAME"),
         ('settings = {model = "m", base_url = "http://h", argv = ["x"]}', "settings.argv: there is no such key"),
     ],
 )

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from adapters.processes import NO_LIMITS, Finished, SystemLimits, clean_environment, own, resolve_secrets, run
+from adapters.processes import NO_LIMITS, Finished, SystemLimits, clean_environment, own, run
+from adapters.references import resolve_secrets
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="what leaves its session is only found on Linux")
 

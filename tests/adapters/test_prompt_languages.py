@@ -62,7 +62,7 @@ def test_a_refused_plan_is_requested_again_in_one_language() -> None:
     story.answer(plan(subtask("Nobody")))
     output = prompts_of(story, story.request)
     assert "- There is no employee 'Nobody'; there are: " in output["en"]
-    assert "- 'Nobody'라는 직원이 없습니다. 있는 직원: " in output["ko"] and "no employee" not in output["ko"]
+    assert "- 'Nobody': 그런 구성원이 없습니다. 있는 구성원: " in output["ko"] and "no employee" not in output["ko"]
 
 
 def test_english_texts_of_old_logs_are_shown_as_they_are() -> None:

@@ -149,7 +149,7 @@ def test_unshareable_workspace_waits_for_its_machine(
         page = two.get(f"/sessions/{session_id}").text
         assert f"waiting for the machine that has its workspace: {name}" in page
         assert f"waiting for the machine that has its workspace: {name}" in two.get("/", headers=BROWSER).text
-        assert f"작업 폴더가 있는 기기를 기다리는 중: {name}" in two.get("/?lang=ko", headers=BROWSER).text
+        assert f"작업 폴더가 있는 컴퓨터를 기다리는 중: {name}" in two.get("/?lang=ko", headers=BROWSER).text
         assert list((tmp_path / "two" / "workspaces").glob("*/repo.git")) == []
         with machine(tmp_path, "one", url, share_bytes=0) as one:
             until(lambda: "machine" not in session(two, session_id)["outstandingTurns"][0], what="its machine")

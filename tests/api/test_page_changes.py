@@ -122,7 +122,7 @@ def test_line_shows_its_finding_validation_and_approval(server: Server) -> None:
     assert "not named" in text
     assert f"hansard merge {session_id} --squash" in text
     early = panel(server.client, session_id, "changes", at=30)
-    assert "approved by nobody yet" in words_of(early) or "No files changed" in words_of(early)
+    assert "approved by no one yet" in words_of(early) or "No files changed" in words_of(early)
 
 
 def test_one_file_can_be_looked_at_alone(server: Server) -> None:

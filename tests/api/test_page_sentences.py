@@ -248,7 +248,7 @@ def test_the_api_stays_english(client: TestClient) -> None:
         (
             {},
             {"baseline": True, "validationCommands": ["no-such-program"]},
-            "검증 명령 `no-such-program`을(를) 시작할 수 없습니다.",
+            "검증 명령 `no-such-program`을 시작할 수 없습니다.",
             "cannot be started",
         ),
     ],

@@ -66,7 +66,7 @@ def test_a_person_denies_it(tmp_path: Path) -> None:
         assert planned(history) == ["A plan without it."]
         assert only(history, "turn.activity_recorded")[0]["denied"] == 1
         worklog = client.get(f"/api/sessions/{name}/worklog").text
-        assert "- Permission wanted by planner (execute): rm -rf build" in worklog
+        assert "- Permission requested by planner (execute): rm -rf build" in worklog
         assert "- Permission: deny by unauthenticated" in worklog
 
 

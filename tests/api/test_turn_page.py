@@ -93,7 +93,7 @@ def test_a_person_s_answer_is_shown_before_the_call(client: TestClient) -> None:
     assert re.fullmatch(r"Asked Run rm -rf build denied.*, 0:\d\d · event \d+", asked)
     assert "Run rm -rf build ⊘ denied" in used
     asked, used = steps(turn(client, name, lang="ko"))
-    assert "허가 요청" in asked and "거부함" in asked and "거부됨" in used
+    assert "권한 요청" in asked and "거부함" in asked and "거부됨" in used
 
 
 def test_attempts_are_listed_with_their_failures(client: TestClient) -> None:

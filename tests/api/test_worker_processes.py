@@ -53,7 +53,7 @@ def test_no_other_agent_replaces_the_one_that_a_session_names(tmp_path: Path) ->
             turn = waits(client, session_id)
             assert (turn["agent"], turn["elsewhere"]) == ("Ada", True)
             assert (
-                "not in the team of this server; a process whose team file includes this agent does it"
+                "not in this server's team; a process whose team file includes this agent runs it"
                 in client.get(f"/sessions/{session_id}?lang=en").text
             )
     with inside(tmp_path, team=team(tmp_path, "Ada")) as client:

@@ -120,7 +120,7 @@ def test_korean_page_reports_errors_in_korean(site: Browsing, server: Server) ->
         "(field) => { field.removeAttribute('maxlength'); field.value = 'x'.repeat(2001); }"
     )
     button(page, "예산 추가").click()
-    expect(alert).to_have_text("사유: 2000자 이하여야 합니다")
+    expect(alert).to_have_text("이유: 2000자 이하여야 합니다")
     site.forgive("status of 422")
     server.client.post(f"/api/sessions/{session_id}/cancel", json={})
 

@@ -33,7 +33,7 @@ You are working alone now; the agents before you in this round are finished.
         "parallel": """\
 ## 병렬 실행 모드 ⚡
 
-`peers`에 있는 에이전트들과 같은 작업 공간에서 동시에 작업합니다.
+`peers`에 있는 에이전트들과 같은 작업 폴더에서 동시에 작업합니다.
 - 과제에 명시된 자신의 파일만 변경하세요. 다른 에이전트의 파일은 절대 건드리지 마세요.
 - 공유 설정(의존성 목록, lock 파일, 빌드·린트·CI 설정)은 절대 변경하지 말고, 필요한 것을 보고하세요.
 - 다른 에이전트의 결과는 아직 볼 수 없습니다. 추측하지 말고 계획에 있는 인터페이스를 기준으로 작업하세요.""",
@@ -116,7 +116,7 @@ def recap(exchanges: Sequence[Exchange], language: str) -> str:
 
 _BEFORE: Final[dict[Language, str]] = {
     "en": "Earlier in this conversation (the workspace contains the files as they were left):",
-    "ko": "이 대화에서 앞서 오간 말 (작업 공간에는 그때의 파일이 그대로 있습니다):",
+    "ko": "이 대화에서 앞서 오간 말 (작업 폴더에는 그때의 파일이 그대로 있습니다):",
 }
 
 
