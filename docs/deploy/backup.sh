@@ -1,5 +1,5 @@
 #!/bin/sh
-# backup.sh FOLDER: a dump of a log in PostgreSQL, with a signed checkpoint beside it. Servers go on meanwhile.
+# backup.sh FOLDER: a dump of a log in PostgreSQL, with a signed checkpoint beside it. Servers keep running.
 # HANSARD_DATABASE names the log. Keep the password out of it: libpq and Hansard read ~/.pgpass.
 set -eu
 umask 077
