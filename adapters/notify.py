@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple, Self
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
-from adapters.processes import clean_environment, resolve_secrets, run
+from adapters.processes import clean_environment, run
+from adapters.references import SecretReference, resolve_secrets, web_address
 from adapters.store import Store
 from adapters.store.sql import Access, SqlConnection
 from domain.values.base import HansardError, Value
@@ -26,24 +26,10 @@ _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
 def _address(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError as error:
-        raise ValueError(f"is not an address: {error}") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or not url.isascii():
-        raise ValueError("must begin with https:// and name a host")
+    parts = web_address(url)
     if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
         raise ValueError("must begin with https://, unless the receiver is on this machine")
-    if parts.username is not None or parts.password is not None or any(letter.isspace() for letter in url):
-        raise ValueError("must not hold a login")
     return url
-
-
-def _reference(secret: str) -> str:
-    if not secret.startswith(("env:", "file:/")):
-        raise ValueError("say env:NAME or file:/path, not the secret itself")
-    return secret
 
 
 def _program(command: tuple[str, ...]) -> tuple[str, ...]:
@@ -60,7 +46,7 @@ class NotifySettings(Value):
 
     command: Annotated[tuple[str, ...], Field(max_length=100), AfterValidator(_program)] | None = None
     webhook: Annotated[str, Field(min_length=1, max_length=2_000), AfterValidator(_address)] | None = None
-    secret: Annotated[str, Field(min_length=1, max_length=1_000), AfterValidator(_reference)] | None = None
+    secret: SecretReference | None = None
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

@@ -5,7 +5,7 @@ prevent is listed in `gaps`, which is recorded with the turn.
 """
 
 from collections.abc import Callable
-from typing import Literal, get_args
+from typing import Literal
 
 from adapters.fence.bubblewrap import Bubblewrap, bubblewrap_works
 from adapters.fence.landlock import SCOPED, Landlock, landlock_version
@@ -14,7 +14,6 @@ from domain.values.base import HansardError
 
 __all__ = [
     "FEED",
-    "SANDBOXES",
     "SCOPED",
     "UNFENCED",
     "Confined",
@@ -32,7 +31,6 @@ __all__ = [
 ]
 
 Sandbox = Literal["auto", "required", "off"]
-SANDBOXES: tuple[Sandbox, ...] = get_args(Sandbox)
 
 
 class NoFence(HansardError):

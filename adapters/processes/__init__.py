@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from adapters.fence import UNFENCED, Fence
-from adapters.processes.environment import clean_environment, own, resolve_secrets
+from adapters.processes.environment import clean_environment, own
 from adapters.processes.limits import (
     DISK_SECONDS,
     NO_LIMITS,
@@ -48,7 +48,6 @@ __all__ = [
     "end_orphans",
     "keep_free",
     "own",
-    "resolve_secrets",
     "run",
 ]
 

@@ -7,8 +7,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from domain.values.sentences import Sentence
-
 _MARK: Final = "HANSARD_PROCESS"
 """`run@worker`. The name of the run is in the environment of everything it starts, so that a daemon that left the
 session can be found. With the name of the worker, a later one finds what is left if that worker was killed."""
@@ -62,25 +60,3 @@ def clean_environment(extra: Mapping[str, str] = _NOTHING, *, home: Path | None 
         if rust.is_dir():  # its cargo and rustc look for the toolchain there, by default below HOME
             env["RUSTUP_HOME"] = str(rust)
     return env | dict(extra)
-
-
-def resolve_secrets(settings: Mapping[str, str]) -> dict[str, str]:
-    """Settings with `env:NAME` and `file:/path` replaced by their values. ValueError names the setting, but no
-    value."""
-    return {name: _resolve(name, value) for name, value in settings.items()}
-
-
-def _resolve(name: str, value: str) -> str:
-    kind, _, where = value.partition(":")
-    if kind == "env":
-        secret = os.environ.get(where, "")
-    elif kind == "file":
-        try:
-            secret = Path(where).read_text(encoding="utf-8").rstrip("\r\n")
-        except (OSError, ValueError):
-            raise ValueError(Sentence("secret_file_unreadable", name=name, path=where)) from None
-    else:
-        return value
-    if not secret:
-        raise ValueError(Sentence(f"secret_missing_in_{kind}", name=name, given=where))
-    return secret

@@ -22,6 +22,7 @@ from adapters.files import Unfit, content, private_folder
 from domain.session.validation import ValidationStep, commands
 from domain.session.workspace import EVERYTHING, PathScope
 from domain.values.base import HansardError, Invalid, Value
+from domain.values.budget import Iterations, Minutes
 
 NAME = "hansard.toml"
 
@@ -97,11 +98,11 @@ class ReviewDefaults(TomlTable):
 class Defaults(TomlTable):
     """Defaults of start requests."""
 
-    max_iterations: Annotated[int, Field(ge=1, le=20)] | None = None
-    max_minutes: Annotated[int, Field(ge=1, le=180)] | None = None
+    max_iterations: Iterations | None = None
+    max_minutes: Minutes | None = None
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     max_cost_micros: Annotated[int, Field(ge=1)] | None = None
-    max_attempts: Annotated[int, Field(ge=1, le=20)] | None = None
+    max_attempts: Iterations | None = None
     no_progress_limit: Annotated[int, Field(ge=0, le=100)] | None = None
     retry: RetryDefaults = NO_RETRY
     review: ReviewDefaults | None = None

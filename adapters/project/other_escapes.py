@@ -174,14 +174,14 @@ def _cargo(workspace: Path, projects: Layout) -> Iterator[Escape]:
                 yield Escape(what=f"crate {name}", path=str((folder / path).resolve()))
 
 
-def _cargo_paths(table: Mapping[str, object], name: str = "") -> Iterator[tuple[str, str]]:
+def _cargo_paths(table: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """Every `path = "…"` of a dependency, replacement or patch, at any depth."""
     for key, value in table.items():
         if not isinstance(value, dict):
             continue
         if isinstance(path := value.get("path"), str) and key not in ("lib", "package"):
             yield key, path
-        yield from _cargo_paths(value, key)
+        yield from _cargo_paths(value)
 
 
 def _overrides(settings: Mapping[str, object]) -> Iterator[tuple[str, str]]:

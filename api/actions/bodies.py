@@ -19,6 +19,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from api.node.settings import MOST_ROUNDS
+from domain.values.budget import Iterations, Minutes
 
 Words = Annotated[str, Field(min_length=1, max_length=65_536, pattern=r"\S")]
 Short = Annotated[str, Field(max_length=200)]
@@ -129,11 +130,9 @@ class DeliveryStart(Start):
     ] = []
     test_command: CommandWords | None = None
     validation_commands: Annotated[list[CommandWords], Field(max_length=100)] | None = None
-    max_iterations: Annotated[StrictInt, Field(ge=1, le=20)] | None = None
-    max_minutes: Annotated[StrictInt, Field(ge=1, le=180)] | None = None
-    max_attempts: Annotated[StrictInt, Field(ge=1, le=20)] | None = Field(
-        default=None, json_schema_extra={"deprecated": True}
-    )
+    max_iterations: Iterations | None = None
+    max_minutes: Minutes | None = None
+    max_attempts: Iterations | None = Field(default=None, json_schema_extra={"deprecated": True})
     max_tokens: Annotated[StrictInt, Field(ge=1, le=2**53)] | None = None
     max_cost_micros: Annotated[StrictInt, Field(ge=1, le=2**53)] | None = None
     review: "WishBody | None" = Field(default=None, description="a review that a person decides, before packaging")

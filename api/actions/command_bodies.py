@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StrictBool, StrictInt, StrictStr
 
 from api.actions.bodies import Body, Conversation, Digest, Reason, Short
+from domain.values.budget import Iterations, Minutes
 
 
 class Decision(Body):
@@ -29,8 +30,8 @@ class Answer(Body):
 class MoreBudget(Body):
     """A larger budget from here on."""
 
-    add_iterations: Annotated[StrictInt, Field(ge=1, le=20)] | None = None
-    add_minutes: Annotated[StrictInt, Field(ge=1, le=180)] | None = None
+    add_iterations: Iterations | None = None
+    add_minutes: Minutes | None = None
     add_tokens: Annotated[StrictInt, Field(ge=1, le=2**53)] | None = None
     add_cost_micros: Annotated[StrictInt, Field(ge=1, le=2**53)] | None = None
     add_rounds: Annotated[StrictInt, Field(ge=1, le=50)] | None = None

@@ -155,7 +155,7 @@ def _round(state: Orchestration, event: RoundStart) -> None:
 def _judged(state: Orchestration, event: VerdictGiven) -> None:
     agent = state.agents[event.index]
     moved = agent.changed(
-        history=(*agent.history, *_verdicts(state, event)),
+        history=(*agent.history, *_verdicts(event)),
         current_phase_idx=event.phase_idx,
         current_phase=agent.phase_profile[event.phase_idx],
         completed=event.completed,
@@ -172,7 +172,7 @@ def _judged(state: Orchestration, event: VerdictGiven) -> None:
     state.fixes = without(state.fixes, event.index)
 
 
-def _verdicts(state: Orchestration, event: VerdictGiven) -> Iterator[Judged]:
+def _verdicts(event: VerdictGiven) -> Iterator[Judged]:
     """What a verdict says about each phase that it covers; a FAIL is about the phase that the agent stays in."""
     phases = event.judged if event.passed else ()
     for phase in phases or (event.phase,):

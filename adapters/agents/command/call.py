@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from adapters.agents.command.settings import PLACE, REFERENCES, CommandSettings, Template, fill, places
+from adapters.agents.command.settings import PLACE, CommandSettings, Template, fill, places
 from adapters.agents.port import Turn
-from adapters.processes import clean_environment, resolve_secrets
+from adapters.processes import clean_environment
+from adapters.references import REFERENCES, resolve_secrets
 from domain.values.base import HansardError
 from domain.values.sentences import Sentence
 

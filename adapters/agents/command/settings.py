@@ -14,14 +14,13 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 from adapters.agents.failures import Rule, pattern
 from adapters.agents.streams import Stream
 from adapters.fence import Grant, Level
+from adapters.references import REFERENCES
 from domain.values.base import Value
 
 PLACE = re.compile(r"\{([a-z_]+)\}")
 PLACES = frozenset({"prompt", "prompt_file", "workspace", "home", "session", "agent", "role", "turn", "model"})
 SPLICES = ("{access_args}", "{model_args}")
 """Placeholders that become several arguments, or none: depending on the access of the role, or on the model."""
-REFERENCES = ("env:", "file:")
-"""How a secret is referred to: by the variable or the file that contains it."""
 IDLE_SECONDS = 300.0
 """The maximum silence of a program, unless the settings or the team file set another."""
 
@@ -254,7 +253,7 @@ def _check_environment(env: Mapping[str, str]) -> None:
         if "\0" in value:
             raise ValueError(f"env: {name} must not contain NUL")
         if _SECRET_NAME.search(name) and not value.startswith(REFERENCES):
-            raise ValueError(f"env: {name} looks like a secret: say env:NAME or file:/path, not the value")
+            raise ValueError(f"env: {name} looks like a secret: use env:NAME or file:/path, not the value")
 
 
 def _names_text(names: frozenset[str]) -> str:

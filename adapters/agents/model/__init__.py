@@ -24,7 +24,7 @@ from adapters.agents.failures import TAIL
 from adapters.agents.model.endpoint import SPEAKS, ChatAnswer, Message, ModelSettings, failure_in
 from adapters.agents.port import Reply, Turn
 from adapters.agents.prompts.context import Exchange
-from adapters.processes import resolve_secrets
+from adapters.references import resolve_secrets
 from domain.session.attempts import Failure, FailureCode
 from domain.values.sentences import Sentence, sentence_of
 

@@ -6,12 +6,12 @@ whole at once. Endpoints are not trusted: anything with an unknown shape is igno
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Any, Final, Literal, Self, get_args
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
 from adapters.agents.activity import Voice
 from adapters.agents.failures import last_lines, of_status, recognised, wait_of
+from adapters.references import SecretReference, web_address
 from domain.session.attempts import Failure, FailureCode
 from domain.values.base import Usage, Value
 from domain.values.sentences import Sentence, because
@@ -24,24 +24,10 @@ Seconds = Annotated[float, Field(gt=0, le=604_800)]
 
 def _address(url: str) -> str:
     """The address without a slash at its end."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError as error:
-        raise ValueError(f"is not an address: {error}") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or not url.isascii():
-        raise ValueError("must begin with http:// or https:// and name a host")
-    if parts.username is not None or parts.password is not None:
-        raise ValueError("must not hold a login: name the key with api_key")
-    if parts.query or parts.fragment or any(letter.isspace() for letter in url):
+    parts = web_address(url)
+    if parts.query or parts.fragment:
         raise ValueError("must be the address that /chat/completions is added to, without ? or #")
     return url.rstrip("/")
-
-
-def _reference(key: str) -> str:
-    if not key.startswith(("env:", "file:/")):
-        raise ValueError("say env:NAME or file:/path, not the key itself")
-    return key
 
 
 class ModelSettings(Value):
@@ -49,7 +35,7 @@ class ModelSettings(Value):
 
     model: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\S([^\x00-\x1f\x7f]*\S)?$")] | None = None
     base_url: Annotated[str, Field(min_length=1, max_length=2_000), AfterValidator(_address)]
-    api_key: Annotated[str, Field(min_length=1, max_length=1_000), AfterValidator(_reference)] | None = None
+    api_key: SecretReference | None = None
     max_tokens: Annotated[int, Field(gt=0, le=10_000_000)] | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     timeout_seconds: Seconds | None = None

@@ -12,7 +12,7 @@ from domain.convergence import SEED, Profile, Thresholds, named
 from domain.replies import KINDS
 from domain.triage import DEFAULT_POLICY, POLICIES, Intent
 from domain.values.base import Value
-from domain.values.budget import Reason
+from domain.values.budget import Iterations, Minutes, Reason
 from domain.values.phases import Bound, OnlyTrue, Role, Subtask
 from domain.values.sentences import Sentence
 from projections.views.session import PlannedAgent, PlannedCommand, PlannedVerification
@@ -142,8 +142,8 @@ class SimilarityBody(PolicyBody):
 
 
 class BudgetBody(PolicyBody):
-    max_iterations: Annotated[int, Field(ge=1, le=20)]
-    max_minutes: Annotated[int, Field(ge=1, le=180)]
+    max_iterations: Iterations
+    max_minutes: Minutes
     started_at: When
     iteration: Annotated[int, Field(ge=0, le=2**53 - 1, description="the iteration that is to begin, from 1")]
     now: When

@@ -83,8 +83,8 @@ async def show_at(request: Request) -> Response:
 
     def build(inside: System, now: Session, head: int) -> bytes:
         then = as_of(inside, now, at)
-        current = _panels(request, inside, then, say)
-        old = _panels(request, inside, as_of(inside, now, since), say) if since else {}
+        current = _panels(request, then, say)
+        old = _panels(request, as_of(inside, now, since), say) if since else {}
         body = _version_body(request, then, current, old, say, "" if at else _badge_now(inside, now))
         return orjson.dumps(body if at else body | _live(request, inside, now, head, say, wanted, since))
 
@@ -141,7 +141,7 @@ def _view(request: Request) -> Selection:
     return Selection(tab, turn, request.query_params.get("file", "") if tab == "changes" else "")
 
 
-def _panels(request: Request, inside: System, session: Session, say: Words) -> Panels:
+def _panels(request: Request, session: Session, say: Words) -> Panels:
     return gallery(request).panels(session, say, explicit(request), _view(request))
 
 
@@ -161,7 +161,7 @@ def _page(
     then, seen = as_of(inside, now, at), _view(request)
     if seen.turn and seen.turn not in gallery(request).record(now).turns:
         raise Unknown(Sentence("turn_not_found", id=now.id, name=seen.turn))
-    panels = _panels(request, inside, then, say)
+    panels = _panels(request, then, say)
     it = view(then)
     row_window = _window(inside, now, wanted, around(at) if at else newest(now.version), say)
     return render(
