@@ -5,12 +5,12 @@ answer.
 """
 
 import re
-import time
 from collections.abc import Iterable
 from typing import Annotated, Final, NamedTuple
 
 from pydantic import AfterValidator, Field
 
+from adapters.agents.resets import wait_of
 from domain.session.attempts import Failure, FailureCode, Retryable
 from domain.session.attempts import Final as FinalCode
 from domain.values.base import Value
@@ -62,6 +62,8 @@ _KNOWN: Final = (
     _pattern(
         "rate_limit",
         r"rate.?limit|too many requests|resource.?exhausted|usage limit|quota exceeded|exceeded your .{0,20}quota",
+        r"(?:hour|session|daily|weekly|monthly|opus|sonnet) limit reached|limit reached\|\d|limit.{0,20}\bresets?\b",
+        r"(?:hit|reached|exceeded) your (?:(?:session|daily|weekly|monthly|opus|sonnet|request|spending) )?limit\b",
         rf"\b429\b|{_STATUS}429\b",
     ),
     _pattern(
@@ -85,22 +87,16 @@ _KNOWN: Final = (
     _pattern(
         "refused", r"content.?policy|usage polic|safety (?:filter|settings|reasons)|request was (?:blocked|declined)"
     ),
+    _pattern("rate_limit", r"\bretry.after\b.{0,5}[:=]"),
 )
+_NAMES_ITS_END: Final = ("rate_limit", "overloaded")
+"""Failures whose text may say when they end."""
 
 _NOT_STARTED = re.compile(
     r": (?:.*\b(?:not found|no such \w+ or directory|permission denied|is a directory)|cannot execute.*)$",
     re.IGNORECASE,
 )
 """The last line of a shell, or of `env`, that could not start a program; its exit code is 126 or 127."""
-
-_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)\b")
-_WAIT = re.compile(
-    r"retry.after(?:.(?P<ms>ms))?[\"'\s:=]+(?P<number>\d+(?:\.\d+)?)(?P<unit>\s*[a-z]+)?"
-    rf"|(?:try again|retry|retrying|wait|resets?)\s+(?:in|after|for)\s+(?P<spans>(?:{_SPAN.pattern}[\s,and]*)+)",
-    re.IGNORECASE,
-)
-_RESET = re.compile(r"limit reached\|(\d{10})\b")
 
 
 def last_lines(text: str) -> str:
@@ -122,7 +118,8 @@ def code_of_exit(exit_code: int | None, output: str) -> FailureCode:
 
 def failure_of(code: FailureCode, why: str, *, output: str = "", rules: Iterable[Rule] = ()) -> Failure:
     """The failure, with the code that its text implies, or else with this code."""
-    return Failure.of(recognised(output, rules) or code, why, retry_after=wait_of(output) if output else None)
+    code = recognised(output, rules) or code
+    return Failure.of(code, why, retry_after=wait_of(output) if code in _NAMES_ITS_END else None)
 
 
 def recognised(output: str, rules: Iterable[Rule] = ()) -> FailureCode | None:
@@ -139,21 +136,3 @@ def of_status(status: int) -> FailureCode | None:
     if status == 429:
         return "rate_limit"
     return "overloaded" if status >= 500 else None
-
-
-def wait_of(output: str) -> float | None:
-    """Seconds after which a retry makes sense, if the text contains them."""
-    if reset := _RESET.search(output):
-        return max(0.0, float(reset[1]) - time.time())
-    match = _WAIT.search(output)
-    if match is None:
-        return None
-    if match["spans"]:
-        return round(sum(float(number) * _unit(unit) for number, unit in _SPAN.findall(match["spans"])), 3)
-    unit = (match["ms"] or match["unit"] or "s").strip().casefold()
-    return round(float(match["number"]) * _unit(unit), 3)
-
-
-def _unit(word: str) -> float:
-    word = word.casefold()
-    return _UNITS["ms"] if word.startswith(("ms", "milli")) else _UNITS.get(word[:1], 1.0)

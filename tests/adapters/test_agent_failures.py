@@ -1,8 +1,16 @@
 """What the words of a failed program mean."""
 
+import time
+from datetime import UTC, datetime
+
 import pytest
 
-from adapters.agents.failures import Rule, code_of_exit, failure_of, last_lines, recognised, wait_of
+from adapters.agents.failures import Rule, code_of_exit, failure_of, last_lines, recognised
+from adapters.agents.resets import wait_of
+
+NOW = datetime(2026, 11, 26, 3, 0, tzinfo=UTC).timestamp()
+"""A Thursday."""
+HOUR = 3_600.0
 
 
 @pytest.mark.parametrize(
@@ -12,6 +20,12 @@ from adapters.agents.failures import Rule, code_of_exit, failure_of, last_lines,
         ("exceeded retry limit, last status: 429 Too Many Requests", "rate_limit"),
         ("RESOURCE_EXHAUSTED: quota exceeded for model", "rate_limit"),
         ("You've hit your usage limit. Try again in 3 hours 5 minutes.", "rate_limit"),
+        ("5-hour limit reached ∙ resets 3pm", "rate_limit"),
+        ("You've hit your limit · resets 3pm (Europe/Berlin)", "rate_limit"),
+        ("You've reached your weekly limit.", "rate_limit"),
+        ("Claude AI usage limit reached|1790000000", "rate_limit"),
+        ("Retry-After: 30", "rate_limit"),
+        ("503 Service Unavailable, Retry-After: 30", "overloaded"),
         ("You exceeded your current quota (insufficient_quota)", "auth"),
         ("unexpected status 401 Unauthorized: Missing bearer", "auth"),
         ("Invalid API key · Please run /login", "auth"),
@@ -39,11 +53,60 @@ def test_the_usual_words_of_providers_are_recognised(said: str, code: str | None
         ("Please try again in 1.5s.", 1.5),
         ("Try again in 1 day 2 hours, 5 minutes.", 93_900.0),
         ("Please retry in 12.345s", 12.345),
+        ('"retryDelay": "34s"', 34.0),
+        ("Your quota will reset after 2h3m5s.", 7_385.0),
+        ('{"type": "usage_limit_reached", "resets_in_seconds": 1234}', 1_234.0),
         ("Too many requests", None),
     ],
 )
 def test_the_wait_that_is_named_is_kept(said: str, seconds: float | None) -> None:
     assert wait_of(said) == seconds
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [
+        ("Retry-After: Thu, 26 Nov 2026 06:00:00 GMT", 3 * HOUR),
+        (f"Claude AI usage limit reached|{NOW + 60:.0f}", 60.0),
+        (f'"resetsAt": {NOW + 60:.0f}000', 60.0),
+        ("rate limit exceeded, resets at 2026-11-26T06:00:00Z", 3 * HOUR),
+        ('"anthropic-ratelimit-requests-reset: 2026-11-26T03:00:01.5Z"', 1.5),
+        ("resets at 2026-11-26 08:00:00+02:00", 3 * HOUR),
+        ("5-hour limit reached ∙ resets 6am (UTC)", 3 * HOUR),
+        ("You've hit your limit · resets 7:30am (Europe/Berlin)", 3.5 * HOUR),
+        ("You've hit your limit · resets 2:30am (UTC)", None),
+        ("You've hit your limit · resets 1am (UTC)", 22 * HOUR),
+        ("Weekly limit reached ∙ resets Dec 1 at 3am (UTC)", 5 * 24 * HOUR),
+        ("Weekly limit reached ∙ resets Jan 2, 3am (UTC)", 37 * 24 * HOUR),
+        ("Weekly limit reached ∙ resets Monday 3am (UTC)", 4 * 24 * HOUR),
+        ("Weekly limit reached ∙ resets Thursday at 1am (UTC)", 7 * 24 * HOUR - 2 * HOUR),
+        ("Upgrade to Pro or try again at Nov 27th, 2026 3:00 AM UTC.", 24 * HOUR),
+        ("Try again at 4:15 AM (UTC).", 1.25 * HOUR),
+        ("resets 25pm (UTC)", None),
+        ("resets 3pm (Nowhere/Land)", None),
+        ("resets Feb 31 at 3pm (UTC)", None),
+        ("limit reached, it resets 7 counters", None),
+        ("Claude AI usage limit reached|1000000000", None),
+    ],
+)
+def test_a_reset_time_that_is_named_is_waited_for(said: str, seconds: float | None) -> None:
+    assert wait_of(said, NOW) == seconds
+
+
+def test_a_time_without_a_zone_is_the_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Seoul")
+    time.tzset()
+    try:
+        assert wait_of("5-hour limit reached ∙ resets 3pm", NOW) == 3 * HOUR
+        assert wait_of("resets at 2026-11-26T15:00:00", NOW) == 3 * HOUR
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_only_limits_and_overloads_name_their_end() -> None:
+    said = "Traceback: nothing can be done until 3:30 pm (UTC)"
+    assert failure_of("crash", said, output=said).retry_after is None
 
 
 def test_only_the_last_lines_without_control_sequences_count() -> None:

@@ -10,7 +10,8 @@ from typing import Annotated, Any, Final, Literal, Self, get_args
 from pydantic import AfterValidator, Field
 
 from adapters.agents.activity import Voice
-from adapters.agents.failures import last_lines, of_status, recognised, wait_of
+from adapters.agents.failures import last_lines, of_status, recognised
+from adapters.agents.resets import wait_of
 from adapters.references import SecretReference, web_address
 from domain.session.attempts import Failure, FailureCode
 from domain.values.base import Usage, Value
