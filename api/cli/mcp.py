@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
 
@@ -57,8 +57,9 @@ async def mcp(
         ) from None
     own = _own_key(where)
     async with connected(where, "work", team=team, actor=own and f"person:{own[0]}") as api:
-        most = scope or (own[1] if own else "decide" if os.environ.get("HANSARD_API_KEY") else "operate")
-        server = ToolServer(api, most).server()
+        held: AgentScope = own[1] if own else "decide" if os.environ.get("HANSARD_API_KEY") or scope else "operate"
+        most = min(scope or held, held, key=_ORDER.index)
+        server = ToolServer(api, most, (lambda: _own_key(where)) if own else lambda: None).server()
         async with stdio_server() as (reading, writing):
             await server.run(reading, writing, server.create_initialization_options())
     return exits.OK
@@ -86,8 +87,9 @@ def _own_key(where: Where) -> tuple[str, AgentScope] | None:
 class ToolServer:
     """The tools up to a scope, as the server of the protocol. A server's key may allow less."""
 
-    def __init__(self, api: Api, most: AgentScope) -> None:
-        self._api, self._most = api, most
+    def __init__(self, api: Api, most: AgentScope, check: Callable[[], object]) -> None:
+        """`check` raises Failed once the agent's key is no longer valid."""
+        self._api, self._most, self._check = api, most, check
         self._scope: AgentScope | None = None
 
     def server(self) -> "Server[Any]":
@@ -125,6 +127,7 @@ class ToolServer:
         tool = next((each for each in TOOLS if each.name == name), None)
         if tool is None:
             raise Failed(f"There is no tool {name!r}. There are: {', '.join(each.name for each in TOOLS)}.")
+        self._check()
         if not _includes(self._most, tool):
             raise Failed(f"The tool {name} needs the scope {tool.scope}; this agent has {self._most}.")
         try:

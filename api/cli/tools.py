@@ -44,6 +44,22 @@ class WaitArguments(NamedSession):
     seconds: Annotated[StrictInt, Field(ge=0, le=600)] = Field(default=45, description="longest wait")
 
 
+class ShowTurns(NamedSession):
+    limit: Annotated[StrictInt, Field(ge=1, le=200)] = Field(default=50, description="default: 50")
+
+
+class ResetArguments(NamedSession):
+    reason: bodies.Reason = ""
+
+
+class ForkArguments(NamedSession, command_bodies.Fork):
+    """A new session from here on."""
+
+
+class ScopeArguments(NamedSession, command_bodies.ScopeAnswer):
+    """Whether changes outside the scope may stay."""
+
+
 class DecideArguments(NamedSession, command_bodies.Decision):
     """A decision on a review or debate, or for the session that waits for it."""
 
@@ -115,6 +131,12 @@ async def _inbox(api: Api, arguments: Json) -> Json:
     return {"items": items, "nextCursor": more}
 
 
+async def _turns(api: Api, arguments: Json) -> Json:
+    session_id = await resolve(api, str(arguments.pop("session")))
+    items, more = await api.pages(f"{path_of(session_id)}/turns", **{"limit": 50, **arguments})
+    return {"items": items, "nextCursor": more}
+
+
 async def _message(api: Api, arguments: Json) -> Json:
     return await api.post("/api/message", arguments)
 
@@ -173,6 +195,13 @@ TOOLS: Final = (
     ),
     AgentTool("inbox", "List what waits for a person, oldest first.", "read", ShowInbox, _inbox),
     AgentTool("changes", "Show what a session has changed, as a diff.", "read", ShowChanges, _changes),
+    AgentTool(
+        "turns",
+        "List what each agent was asked, in order: status, attempts, usage, changed files, tools.",
+        "read",
+        ShowTurns,
+        _turns,
+    ),
     AgentTool("explain", "Explain why a session is in its state.", "read", AtVersion, _reading("/explain")),
     AgentTool(
         "wait",
@@ -183,6 +212,21 @@ TOOLS: Final = (
     ),
     AgentTool("cancel", "Cancel a session. Its record stays.", "operate", CancelArguments, _commanding("cancel")),
     AgentTool("retry", "Retry the waiting or failed turn.", "operate", RetryArguments, _commanding("retry")),
+    AgentTool(
+        "continue",
+        "Continue a session that stopped at a checkpoint or after its last round, or a fork that is held.",
+        "operate",
+        NamedSession,
+        _commanding("continue"),
+    ),
+    AgentTool("reset", "End an orchestration for good.", "operate", ResetArguments, _commanding("reset")),
+    AgentTool(
+        "fork",
+        "Start a new session from an earlier version of this one, optionally with one thing that is different.",
+        "operate",
+        ForkArguments,
+        _commanding("fork"),
+    ),
     AgentTool("add_budget", "Give a session more budget or rounds.", "decide", BudgetArguments, _commanding("budget")),
     AgentTool(
         "decide",
@@ -197,6 +241,13 @@ TOOLS: Final = (
         "decide",
         PermissionArguments,
         _commanding("permission"),
+    ),
+    AgentTool(
+        "answer_scope",
+        "Allow or deny changes outside the scope of the repository (`scopeRequest` of the session).",
+        "decide",
+        ScopeArguments,
+        _commanding("scope"),
     ),
 )
 

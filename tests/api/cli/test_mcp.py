@@ -17,8 +17,8 @@ from tests.api.server import ROOT, Server, serving
 mcp = pytest.importorskip("mcp")
 pytestmark = pytest.mark.acceptance
 Call = Callable[..., Any]
-READING = {"list_sessions", "show_session", "inbox", "changes", "explain", "wait"}
-DECIDING = {"decide", "add_budget", "answer_permission"}
+READING = {"list_sessions", "show_session", "inbox", "changes", "turns", "explain", "wait"}
+DECIDING = {"decide", "add_budget", "answer_permission", "answer_scope"}
 ALL = {tool.name for tool in TOOLS}
 
 
@@ -124,9 +124,55 @@ def test_each_scope_sees_its_tools_and_is_refused_the_others(tmp_path: Path, by_
             asyncio.run(scene(words, scope))
 
 
+def test_scope_option_gives_no_more_than_the_key_and_a_revoked_key_ends(tmp_path: Path) -> None:
+    async def scene() -> None:
+        key = await _key(tmp_path, "reader", "read")
+        async with connected(tmp_path, "--scope", "decide", HANSARD_API_KEY=key) as client:
+            assert {tool.name for tool in (await client.list_tools()).tools} == READING
+            refused = await answer_of(client, "start_review", subject="it reads lines")
+            assert refused == "The tool start_review needs the scope operate; this agent has read."
+            assert "items" in await answer_of(client, "list_sessions")
+            await _hansard(tmp_path, "key", "revoke", "reader")
+            assert "not a key of this log" in await answer_of(client, "list_sessions")
+
+    asyncio.run(scene())
+
+
+def test_an_agent_continues_a_run_forks_it_and_sees_its_turns(tmp_path: Path) -> None:
+    plan = {"subtasks": [{"agent": "Backend", "role": "backend", "task": "API", "start_phase": 3, "checkpoint": True}]}
+
+    async def scene() -> None:
+        async with connected(tmp_path) as client:
+            started = await answer_of(
+                client,
+                "start_orchestration",
+                prompt="Build the API",
+                triage="orchestrate",
+                employees=[{"name": "Backend", "role": "backend"}],
+                scenario={"replies": {"planner": [json.dumps(plan)]}},
+            )
+            session = str(started["sessionId"])
+            waited = await answer_of(client, "wait", session=session, seconds=30)
+            assert waited["session"]["status"] == "checkpoint"
+            turns = (await answer_of(client, "turns", session=session))["items"]
+            assert [turn["role"] for turn in turns[:2]] == ["planner", "backend"]
+            assert (await answer_of(client, "continue", session=session))["sessionId"] == session
+            waited = await answer_of(client, "wait", session=session, seconds=30)
+            assert (waited["rests"], waited["session"]["status"]) == (True, "done")
+            fork = await answer_of(client, "fork", session=session, atVersion=5)
+            assert fork["sessionId"] != session
+            assert "cannot be reset" in await answer_of(client, "reset", session=session)
+
+    asyncio.run(scene())
+
+
 async def _key(folder: Path, name: str, scope: str) -> str:
+    return await _hansard(folder, "key", "new", name, "--scope", scope)
+
+
+async def _hansard(folder: Path, *words: str) -> str:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "api", "key", "new", name, "--scope", scope),
+        *(sys.executable, "-m", "api", *words),
         cwd=ROOT,
         env=os.environ
         | {"HANSARD_DATABASE": f"sqlite:///{folder}/hansard.db", "HANSARD_DATA_DIR": str(folder / "node")},
