@@ -70,6 +70,13 @@ def check_scope(request: Request, method: str, path: str) -> None:
         raise Problem(403, Sentence("scope_needed", needed=scope, held=held or ""), scope=scope)
 
 
+def check_key(request: Request) -> None:
+    """Raises Problem 401 if the key of a request that has waited is no longer valid."""
+    is_kept: Callable[[], bool] | None = getattr(request.state, "is_kept", None)
+    if is_kept is not None and not is_kept():
+        raise Problem(401, Sentence("unknown_api_key"), headers=CHALLENGE)
+
+
 def may_read(request: Request) -> bool:
     """Whether the caller has a key with which one may read."""
     held = getattr(request.state, "scope", None)
@@ -94,7 +101,8 @@ HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 _CHECK_SECONDS: Final = 0.5
-"""How often the key of an open stream is checked."""
+"""How often the key of an open stream, or of a waiting claim, is checked."""
+_WAITS: Final = "/api/turns/claim"
 CHALLENGE: Final = {"WWW-Authenticate": "Bearer"}
 _RAW: Final = tuple((name.lower().encode(), value.encode()) for name, value in HEADERS.items())
 
@@ -123,8 +131,10 @@ class Guard:
         state["scope"] = self._scope(state["actor"])
         if scope["method"] not in SAFE:
             _check_origin(headers, scope["scheme"], host)
-        if isinstance(self._entry, Logins) and "text/event-stream" in headers.get(b"accept", ""):
-            return _while(partial(self._is_kept, headers), receive)
+        is_long = "text/event-stream" in headers.get(b"accept", "") or scope["path"] == _WAITS
+        if isinstance(self._entry, Logins) and is_long:
+            state["is_kept"] = partial(self._is_kept, headers)
+            return _while(state["is_kept"], receive)
         return receive
 
     def _is_kept(self, headers: Given) -> bool:

@@ -13,6 +13,7 @@ from adapters.turns.external import LeaseLost, Offer, ResultKey, TurnFilter
 from adapters.workspace import WorkspaceError, confine
 from adapters.writer.writer import CommandAnswer
 from api.actions.bodies import Body
+from api.http.guards import check_key
 from api.http.idempotency import ApiCall, call_of, once, refusal
 from api.http.problems import Problem
 from api.http.requests import answer_headers, raw_body, read, read_object, system
@@ -143,6 +144,7 @@ async def claim_turn(request: Request) -> Response:
     body = read(TurnClaim, read_object(await raw_body(request)))
     offer = await _unless_gone(request, body)
     if offer is None:
+        check_key(request)
         return Response(status_code=_NOTHING, headers=answer_headers())
     return _answer(_offered(offer, request))
 

@@ -5,6 +5,7 @@ import re
 import stat
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -166,6 +167,22 @@ def test_a_revoked_key_ends_its_streams_within_a_second(tmp_path: Path) -> None:
                 assert time.monotonic() - began < 10, "the stream does not end"
         assert 0 < time.monotonic() - began < 2
         assert server.client.get("/api/events", headers=ours).status_code == 401
+
+
+def test_a_claim_that_waits_ends_with_its_key(tmp_path: Path) -> None:
+    with serving(tmp_path, auth="key") as server:
+        ours = {"Authorization": f"Bearer {(server.data / 'keys' / 'owner.key').read_text().strip()}"}
+        with ThreadPoolExecutor(1) as pool:
+            began = time.monotonic()
+            waiting = pool.submit(
+                httpx.post, f"{server.url}/api/turns/claim", json={"waitSeconds": 25}, headers=ours, timeout=30
+            )
+            while "hansard_claims_waiting 1" not in server.client.get("/metrics", headers=ours).text:
+                assert not waiting.done()
+            with closing(open_store(f"sqlite:///{server.database}")) as store:
+                assert store.vault is not None and store.vault.remove(account())
+            assert waiting.result().status_code == 401
+            assert time.monotonic() - began < 20
 
 
 def test_port_note_of_a_killed_server_keeps_its_key_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
