@@ -54,7 +54,7 @@ def changes_in(subject: str) -> str:
     if not patch:
         _, _, patch = subject.partition("\n\nChanges in this iteration:\n")
     added, removed = Counter[str](), Counter[str]()
-    for hunk in hunks(patch.splitlines()):
+    for hunk in hunks(patch.split("\n")):
         added[hunk.path] += sum(line.sign == "+" for line in hunk.lines)
         removed[hunk.path] += sum(line.sign == "-" for line in hunk.lines)
     return columns([path, f"+{added[path]} -{removed[path]}"] for path in added)

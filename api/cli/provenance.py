@@ -189,7 +189,9 @@ def _inside(path: str) -> tuple[Path, str]:
     """The repository here, and the file in it."""
     top = _top()
     try:
-        return top, Path(path).resolve().relative_to(top.resolve()).as_posix()
+        here = Path(path)
+        target = here.parent.resolve() / here.name if here.is_symlink() else here.resolve()  # links are files, too
+        return top, target.relative_to(top.resolve()).as_posix()
     except ValueError:
         raise Failed(sentence("{path} is not in the repository {top}.", path=path, top=top), code=exits.USAGE) from None
 

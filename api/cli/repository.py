@@ -130,12 +130,14 @@ def try_git(top: Path, *words: str, stdin: str = "") -> None:
 def run_git(
     folder: Path, *words: str, stdin: str = "", codes: tuple[int, ...] = (0,)
 ) -> "subprocess.CompletedProcess[str]":
+    """Line endings stay as they are, also those of other systems."""
     command = ["git", "-c", "core.quotePath=false", *words]
-    env = {**os.environ, **_QUIET}
-    done = subprocess.run(
-        command, cwd=folder, env=env, input=stdin, capture_output=True, check=False, encoding="utf-8",
-        errors="surrogateescape",
-    )  # fmt: skip
+    given = stdin.encode(errors="surrogateescape")
+    raw = subprocess.run(
+        command, cwd=folder, env={**os.environ, **_QUIET}, input=given, capture_output=True, check=False
+    )
+    out, err = (each.decode(errors="surrogateescape") for each in (raw.stdout, raw.stderr))
+    done = subprocess.CompletedProcess(command, raw.returncode, out, err)
     if done.returncode in codes:
         return done
     if "not a git repository" in done.stderr:

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 _HEAD: Final = re.compile(r"(@@+) ((?:-\d+(?:,\d+)? )+)\+(\d+)(?:,(\d+))? @@")
+_NAMES: Final = re.compile(r'diff --git ("a/(?:[^"\\]|\\.)*"|a/.+) ("b/(?:[^"\\]|\\.)*"|b/.+)')
+_BINARY: Final = ("Binary files ", "GIT binary patch")
 _ESCAPED: Final = re.compile(r'\\([abtnvfr"\\]|[0-7]{3})')
 _ESCAPES: Final = dict(zip('abtnvfr"\\', '\a\b\t\n\v\f\r"\\', strict=True))
 _NOWHERE: Final = "/dev/null"
@@ -35,6 +37,36 @@ def hunks(patch: Iterable[str]) -> Iterator[PatchHunk]:
             path = _path(line[4:]) or before
         elif head := _HEAD.match(line):
             yield PatchHunk(path, tuple(_body(head, lines)))
+
+
+def names_of(line: str) -> tuple[str, str] | None:
+    """The old and the new name in the line with which a file's part of a patch begins; None for any other line."""
+    match = _NAMES.fullmatch(line)
+    if match is None:
+        return None
+    before, after = _path(match[1]), _path(match[2])
+    both = line.removeprefix("diff --git ")
+    old, new = both[: len(both) // 2], both[len(both) // 2 + 1 :]
+    if not old.endswith('"') and old[2:] == new[2:]:  # a name may contain ` b/`
+        return old[2:], new[2:]
+    return before, after
+
+
+def line_counts(patch: str) -> dict[str, tuple[int, int] | None]:
+    """Lines added and removed, by the new name of each file; None for a binary file."""
+    counts: dict[str, tuple[int, int] | None] = {}
+    lines, name = patch.split("\n"), ""
+    for line in lines:
+        if names := names_of(line):
+            name = names[1]
+            counts[name] = (0, 0)
+        elif name and line.startswith(_BINARY):
+            counts[name] = None
+    for hunk in hunks(lines):
+        added, removed = counts.get(hunk.path) or (0, 0)
+        signs = [line.sign for line in hunk.lines]
+        counts[hunk.path] = (added + signs.count("+"), removed + signs.count("-"))
+    return counts
 
 
 def _body(head: re.Match[str], lines: Iterator[str]) -> Iterator[HunkLine]:

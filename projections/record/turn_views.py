@@ -1,17 +1,15 @@
 """The turns of a record as readers see them, as of a version."""
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from domain.provenance.patches import line_counts
 from domain.session.record import Whole
 from domain.session.turns import ActivityRecorded, ToolUse
 from domain.values.base import DomainEvent, Text, Usage, iso
 from projections.engine.ports import Histories
 from projections.record.turns import Attempt, TurnEntry, Turns
 from projections.views.record import ActivityFrame, ToolCounts, TurnDetail, TurnFile, TurnState, TurnSummary
-
-_FILE: Final = re.compile(r"diff --git a/.+ b/(.+)")
 
 
 class Running(NamedTuple):
@@ -157,28 +155,12 @@ def _files(log: Histories, whole: Whole, session_id: str, last: Attempt | None) 
     if last is None or not last.files:
         return ()
     event = _event(log, session_id, last.version) if last.patch else None
-    counts = lines_of(_whole(whole, getattr(event, "patch", None)) or "")
-    nothing = (None, None)
+    counts = line_counts(_whole(whole, getattr(event, "patch", None)) or "")
     return tuple(
         TurnFile(path=change.path, added=added, removed=removed)
         for change in last.files
-        for added, removed in (counts.get(change.path, nothing),)
+        for added, removed in (counts.get(change.path) or (None, None),)
     )
-
-
-def lines_of(patch: str) -> dict[str, tuple[int, int]]:
-    """Lines added and removed, by the new path of each file."""
-    counts: dict[str, tuple[int, int]] = {}
-    path = ""
-    for line in patch.splitlines():
-        if named := _FILE.fullmatch(line):
-            path = named[1]
-            counts[path] = (0, 0)
-        elif path and line[:1] == "+" and not line.startswith("+++ "):
-            counts[path] = (counts[path][0] + 1, counts[path][1])
-        elif path and line[:1] == "-" and not line.startswith("--- "):
-            counts[path] = (counts[path][0], counts[path][1] + 1)
-    return counts
 
 
 def _event(log: Histories, session_id: str, version: int) -> DomainEvent:

@@ -54,6 +54,23 @@ def as_text(lines: list[PatchLine]) -> list[str]:
     ]
 
 
+def test_a_file_with_a_quoted_name_is_a_file_of_its_own() -> None:
+    quoted = r'"b/tab\tx.txt"'
+    patch = f"""diff --git a/a.txt b/a.txt
+--- a/a.txt
++++ b/a.txt
+@@ -1 +1 @@
+-old
++new
+diff --git "a/tab\\tx.txt" {quoted}
+--- /dev/null
++++ {quoted}
+@@ -0,0 +1 @@
++here
+"""
+    assert [(file.path, len(file.lines)) for file in files_of(patch)] == [("a.txt", 3), ("tab\tx.txt", 2)]
+
+
 def test_a_line_belongs_to_the_turn_that_wrote_it_last() -> None:
     second = BASE.replace("line 3\n", "three\n").replace("line 30\n", "")
     third = second.replace("three\n", "THREE\nand a half\n").replace("line 20\n", "twenty\n")

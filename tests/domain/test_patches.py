@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from domain.provenance.patches import HunkLine, PatchHunk, hunks
+from domain.provenance.patches import HunkLine, PatchHunk, hunks, line_counts, names_of
 from domain.provenance.work import CLEAR, FAINT, TurnWork, normal, weight
 
 PATCH = """diff --git a/a.txt b/a.txt
@@ -96,3 +96,42 @@ def test_the_hunks_of_a_long_patch_are_found_in_time() -> None:
         return time.process_time() - began
 
     assert seconds(10_000) < 40 * min(seconds(1_000) for _ in range(5))
+
+
+def test_lines_are_counted_whatever_they_contain() -> None:
+    patch = """diff --git a/notes.diff b/notes.diff
+new file mode 100644
+--- /dev/null
++++ b/notes.diff
+@@ -0,0 +1,4 @@
++diff --git a/x b/x
++++ b/evil.py
++one\x0cdiff --git a/y b/y\x0c-two
++\u2028-three\r
+diff --git a/data.bin b/data.bin
+index 1..2 100644
+GIT binary patch
+literal 3
+Kc${NkU|<0Nj{*P%5dZ)H
+
+diff --git a/run.sh b/run.sh
+old mode 100644
+new mode 100755
+"""
+    assert line_counts(patch) == {"notes.diff": (4, 0), "data.bin": None, "run.sh": (0, 0)}
+    assert line_counts(PATCH) == {"a.txt": (1, 2), 'sp\u00e4t "x".txt': (1, 0), "old.txt": (0, 1)}
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("diff --git a/old.py b/new.py", ("old.py", "new.py")),
+        ("diff --git a/a b/c b/a b/c", ("a b/c", "a b/c")),
+        (r'diff --git "a/sp\303\244t.txt" "b/sp\303\244t.txt"', ("sp\u00e4t.txt", "sp\u00e4t.txt")),
+        (r'diff --git a/plain.txt "b/\"q\".txt"', ("plain.txt", '"q".txt')),
+        ("+diff --git a/x b/x", None),
+        ("diff --cc a.txt", None),
+    ],
+)
+def test_names_of_a_file_are_read_from_the_first_line_of_its_part(line: str, names: tuple[str, str] | None) -> None:
+    assert names_of(line) == names

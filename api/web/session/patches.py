@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Final, Literal
 
+from domain.provenance.patches import names_of
+
 _PLACE: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
-_NAMED: Final = re.compile(r"diff --git a/(.+) b/(.+)")
 
 Kind = Literal["place", "same", "added", "removed"]
 
@@ -62,8 +63,8 @@ def files_of(patch: str) -> list[FilePatch]:
     files: list[FilePatch] = []
     old = new = 0
     for words in patch.split("\n"):
-        if named := _NAMED.fullmatch(words):
-            files.append(FilePatch(path=named[2], before=named[1]))
+        if names := names_of(words):
+            files.append(FilePatch(path=names[1], before=names[0]))
         elif not files:
             continue
         elif place := _PLACE.match(words):

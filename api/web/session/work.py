@@ -140,7 +140,7 @@ def _json(context: PanelContext, artifact: made.Artifact, text: Text) -> str:
 
 def diff(patch: Text) -> dict[str, Any]:
     """A patch line by line, each with its kind; at most `DIFF_LINES` of them."""
-    lines = patch.head.splitlines()
+    lines = patch.head.removesuffix("\n").split("\n")
     return {
         "lines": [(_kind(words), cut(words, DIFF_LINE)) for words in lines[:DIFF_LINES]],
         "cut": len(lines) > DIFF_LINES or patch.digest is not None,

@@ -91,6 +91,20 @@ def test_apply_leaves_the_changes_uncommitted(hansard: Hansard, here: Path, deli
     assert git(here, "rev-parse", "HEAD~1") == head
 
 
+def test_apply_keeps_the_line_endings_of_other_systems(hansard: Hansard, here: Path, tmp_path: Path) -> None:
+    (here / "dos.txt").write_bytes(b"one\r\ntwo\r\n")
+    git(here, "add", "dos.txt")
+    git(here, "commit", "--quiet", "-m", "Lines that end with CRLF")
+    wanted = "one\r\nTWO\r\nold mac\rend\r\n"
+    replies = {"dev": [{"text": "Wrote the second line large.", "files": {"dos.txt": wanted}}]}
+    scenario = tmp_path / "scenario.json"
+    scenario.write_text(json.dumps({"replies": replies}), encoding="utf-8")
+    assert hansard("run", "-t", "Shout the second line", "--test", "true", "--scenario", str(scenario)).code == 0
+    result = hansard("apply", "latest")
+    assert result.code == 0, result.err
+    assert (here / "dos.txt").read_bytes() == wanted.encode()
+
+
 def test_apply_brings_nothing_but_the_sessions_changes(hansard: Hansard, here: Path, delivered: str) -> None:
     """Also on a branch without the session's base commit."""
     git(here, "checkout", "--quiet", "--orphan", "elsewhere")
@@ -187,6 +201,15 @@ def test_merge_outside_a_repository_is_a_usage_error(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert hansard("merge", delivered).code == 2
+
+
+def test_blame_of_a_link_is_about_the_link(hansard: Hansard, here: Path, delivered: str) -> None:
+    assert hansard("merge", delivered).code == 0
+    (here / "link").symlink_to("/nowhere")
+    git(here, "add", "link")
+    git(here, "commit", "--quiet", "-m", "A link")
+    [line] = hansard("blame", "link", "--json").json
+    assert (line["text"], line["session"]) == ("/nowhere", None)
 
 
 def test_blame_names_turns_and_never_claims_a_persons_line(hansard: Hansard, here: Path, delivered: str) -> None:
