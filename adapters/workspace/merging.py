@@ -8,7 +8,7 @@ from typing import Final
 
 from adapters.workspace.git import OURS, WorkspaceError, branch_at, git, in_theirs, line
 from adapters.workspace.repository import Repository
-from domain.values.sentences import Sentence, sentence_of
+from domain.values.sentences import Sentence, because, sentence_of
 
 LARGEST: Final = 16_777_216
 """Maximum size of a file that can be patched."""
@@ -123,19 +123,38 @@ def _paths_text(paths: list[str]) -> str:
 _QUIET = ("--quiet", "--no-write-fetch-head", "--no-auto-maintenance", "--no-tags", "--no-recurse-submodules")
 
 
+_IN_THE_WAY: Final = "would be overwritten"
+"""What git says of uncommitted changes and of new files."""
+
+
 class CheckoutInTheWay(WorkspaceError):
     """The branch is checked out, and the merge would overwrite uncommitted changes there."""
 
 
+class NoBranch(WorkspaceError):
+    """The name is that of no branch of the repository."""
+
+
+def commit_of_branch(theirs: Path, branch: str) -> str:
+    """Raises NoBranch, and WorkspaceError if the repository is gone or cannot be opened."""
+    if not theirs.is_dir():
+        raise WorkspaceError(Sentence("repository_gone", path=theirs))
+    try:
+        git(["check-ref-format", "--branch", branch], cwd=Path(theirs.anchor))
+    except WorkspaceError:
+        raise NoBranch(Sentence("branch_name_invalid", branch=branch)) from None
+    if commit := branch_at(theirs, branch):
+        return commit
+    try:
+        in_theirs(["rev-parse", "--git-dir"], theirs)
+    except WorkspaceError as error:
+        raise WorkspaceError(because(Sentence("repository_not_opened", path=theirs), sentence_of(error))) from None
+    raise NoBranch(Sentence("branch_not_found", branch=branch, path=theirs))
+
+
 def tip(repository: Repository, theirs: Path, branch: str) -> str:
     """The commit of their branch, fetched into our repository."""
-    try:
-        git(["check-ref-format", "--branch", branch], cwd=repository.path)
-    except WorkspaceError:
-        raise WorkspaceError(Sentence("branch_name_invalid", branch=branch)) from None
-    commit = branch_at(theirs, branch)
-    if commit is None:
-        raise WorkspaceError(Sentence("branch_not_found", branch=branch, path=theirs))
+    commit = commit_of_branch(theirs, branch)
     repository.run("fetch", *_QUIET, str(theirs), f"refs/heads/{branch}")
     repository.run("update-ref", f"refs/hansard/{commit}", commit)
     return commit
@@ -153,25 +172,27 @@ def integrate(repository: Repository, *, onto: str, commit: str, message: str) -
 
 def advance(repository: Repository, theirs: Path, branch: str, *, before: str, after: str) -> bool:
     """Move their branch from one commit to the next; False if it has moved meanwhile. If it is checked out, the
-    checkout moves with it. Raises CheckoutInTheWay, and then nothing has changed."""
+    checkout moves with it. Raises CheckoutInTheWay or WorkspaceError, and then nothing has changed."""
     repository.run("update-ref", f"refs/hansard/{after}", after)
-    in_theirs(["fetch", *_QUIET, "--", str(repository.path), f"refs/hansard/{after}"], theirs)
     ref = f"refs/heads/{branch}"
-    place = next(_checkouts(theirs, ref), None)
     try:
+        in_theirs(["fetch", *_QUIET, "--", str(repository.path), f"refs/hansard/{after}"], theirs)
+        place = next(_checkouts(theirs, ref), None)
         if place is None:
             in_theirs(["update-ref", "-m", "hansard: land", ref, after, before], theirs)
         elif branch_at(theirs, branch) == before:
             in_theirs(["merge", "--quiet", "--ff-only", "--no-verify", after], place)
     except WorkspaceError as error:
         if branch_at(theirs, branch) == before:
-            raise CheckoutInTheWay(str(error)) from None
+            if _IN_THE_WAY in str(error):
+                raise CheckoutInTheWay(str(error)) from None
+            raise WorkspaceError(because(Sentence("repository_not_changed", path=theirs), sentence_of(error))) from None
     return branch_at(theirs, branch) == after
 
 
 def _checkouts(theirs: Path, ref: str) -> Iterator[Path]:
-    """The working trees in which the branch is checked out."""
+    """The working trees in which the branch is checked out; one whose folder was deleted does not count."""
     for entry in in_theirs(["worktree", "list", "--porcelain", "-z"], theirs).decode().split("\0\0"):
         fields = dict(field.partition(" ")[::2] for field in entry.split("\0"))
-        if fields.get("branch") == ref:
-            yield Path(fields["worktree"])
+        if fields.get("branch") == ref and (place := Path(fields["worktree"])).is_dir():
+            yield place

@@ -11,6 +11,8 @@ from pydantic import Field
 
 from adapters.store.mapper import blanked
 from adapters.turns.job import ENDED
+from adapters.workspace import WorkspaceError, Workspaces
+from adapters.workspace.merging import NoBranch, commit_of_branch
 from adapters.writer.writer import CommandEnvelope
 from api.actions.command_bodies import Land, ScopeAnswer
 from api.actions.projects import read_project
@@ -20,13 +22,15 @@ from api.system import System
 from domain.delivery.commands import DecideScope
 from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
+from domain.kinds import allowed_actions
 from domain.orchestration.state import Orchestration
+from domain.session.actions import refusal
 from domain.session.children import fix_feedback
 from domain.session.history import REDACTED, RedactedEvent, RedactText
 from domain.session.landing import LandSession, WorkSentBack
 from domain.session.state import Session
-from domain.values.base import Command, HansardError, Invalid, Text, Unknown
-from domain.values.sentences import Sentence
+from domain.values.base import Command, HansardError, Invalid, Refused, Text, Unknown
+from domain.values.sentences import Sentence, sentence_of
 from projections.views.base import View
 
 _log = logging.getLogger(__name__)
@@ -52,10 +56,28 @@ def _land(call: ApiCall, session_id: str, onto: str | None) -> Command:
     onto = onto or (session.base.base_branch if session and session.base else None)
     if onto is None:
         raise Invalid({"/onto": Sentence("landing_without_target")})
+    if session is not None and session.published and not session.outstanding:
+        _check_landing(call.system, session, onto)
     steps = session.steps if isinstance(session, Delivery) else ()
     if isinstance(session, Orchestration) and session.workspace is not None:
         steps = read_project(Path(session.workspace)).validation_steps()
     return LandSession(onto=onto, steps=steps, actor=call.actor)
+
+
+def _check_landing(system: System, session: Session, onto: str) -> None:
+    """What can be said at once of a session whose workspace is on this machine; the turn would fail. Raises Refused if
+    there is nothing to land or no repository, and Invalid for a branch that is not there."""
+    if session.changes is None or not session.changes.files:
+        raise refusal(session, "nothing_to_land", allowed_actions(session))
+    here = Workspaces(system.settings.node_dir / "workspaces").exists(session.id)
+    if not here or session.base is None or session.base.repository is None:
+        return
+    try:
+        commit_of_branch(Path(session.base.repository), onto)
+    except NoBranch as error:
+        raise Invalid({"/onto": sentence_of(error)}) from None
+    except WorkspaceError as error:
+        raise Refused(sentence_of(error)) from None
 
 
 def fix_task(review: Session | None) -> str:

@@ -63,7 +63,7 @@ COMMANDS: Final = (
     CliCommand("cancel", "steer:cancel", STEER, "Cancel a session."),
     CliCommand("apply", "results:apply", STEER, "Apply a session's changes to your checkout, uncommitted."),
     CliCommand("merge", "results:merge", STEER, "Merge a session's changes into the current branch."),
-    CliCommand("land", "results:land", STEER, "Merge finished branches one by one, each validated on the merge."),
+    CliCommand("land", "landing:land", STEER, "Merge finished branches one by one, each validated on the merge."),
     CliCommand("pr", "results:pr", STEER, "Push a session's branch and open a pull request."),
     CliCommand("retry", "steer:retry", STEER, "Retry a waiting or failed turn."),
     CliCommand("list", "show:list_sessions", READ, "List sessions, newest first."),

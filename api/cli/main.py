@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from api.cli import exits
@@ -105,10 +106,20 @@ def _report(error: Exception, words: Sequence[str]) -> int | None:
         return _complain(*(f"{at}: {detail}" if at else detail for at, detail in places), code=exits.USAGE)
     if isinstance(error, HansardError):
         return _complain(*exits.words_of(error).splitlines(), code=exits.of_error(error))
+    if isinstance(error, FileNotFoundError) and _has_lost_its_folder():
+        return _complain(sentence("The current folder no longer exists. Change to another one."), code=exits.USAGE)
     if isinstance(error, OSError) and error.strerror:
         parts = (error.filename, exits.reason_of(error))
         return _complain(": ".join(str(part) for part in parts if part), code=exits.FAILURE)
     return None
+
+
+def _has_lost_its_folder() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _call(words: list[str]) -> int:

@@ -4,8 +4,8 @@ person who works there."""
 import os
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -16,6 +16,30 @@ from api.cli.labels import sentence
 from api.cli.options import Json
 
 _QUIET: Final = {"LC_ALL": "C.UTF-8", "GIT_EDITOR": "true", "GIT_TERMINAL_PROMPT": "0"}
+_READ_ONLY: Final = (
+    "git cannot write in {folder}.",
+    "Check its permissions, and whether its file system is read-only.",
+)
+_COMPLAINTS: Final[Mapping[str, tuple[int, tuple[str, ...]]]] = {
+    "not a git repository": (exits.USAGE, ("{folder} is not in a git repository.",)),
+    "must be run in a work tree": (
+        exits.USAGE,
+        (
+            "{folder} is in a git repository without a checkout.",
+            "Make one (git worktree add FOLDER BRANCH) and run the command there.",
+        ),
+    ),
+    "dubious ownership": (
+        exits.REFUSED,
+        (
+            "git does not trust {folder}, which belongs to another account.",
+            "To trust it: git config --global --add safe.directory {folder}",
+        ),
+    ),
+    "unable to create temporary file": (exits.REFUSED, _READ_ONLY),
+    "insufficient permission": (exits.REFUSED, _READ_ONLY),
+}
+"""What git complains of, the exit code for it, and what to say instead."""
 
 
 class Result(NamedTuple):
@@ -52,14 +76,14 @@ async def note_squash(api: Api, top: Path, commit: str, paths: Iterable[str]) ->
 
 
 async def result_of(api: Api, name: str) -> Result:
-    """Raises Failed where nothing was changed, or here is no repository."""
+    """Raises Failed where nothing was changed, or here is no checkout."""
     session = (await api.session(await resolve(api, name)))["session"]
     diff = await api.get(f"{path_of(session['id'])}/changes")
     if diff["head"] is None or not diff["files"]:
         raise Failed(sentence("Session {id} changed nothing.", id=session["id"]), code=exits.REFUSED)
     top = Path(run_git(Path.cwd(), "rev-parse", "--show-toplevel").stdout.rstrip("\n"))
     repository = (session.get("result") or {}).get("repository")
-    if repository and Path(repository) != top and not _is_related(top, diff["base"]["commit"]):
+    if repository and Path(repository) != top and not is_related(top, diff["base"]["commit"]):
         elsewhere = "{top} has nothing in common with session {id}, which worked on {repository}."
         raise Failed(sentence(elsewhere, top=top, id=session["id"], repository=repository), code=exits.REFUSED)
     return Result(session, diff, top, _fetched(api, session["id"], diff["head"], top))
@@ -78,9 +102,25 @@ def _fetched(api: Api, session_id: str, head: str, top: Path) -> str | None:
     return head if _has(top, head) else None
 
 
-def _is_related(top: Path, commit: str) -> bool:
+def is_related(top: Path, commit: str) -> bool:
     """Whether the checkout and the commit have a common beginning."""
     return bool(run_git(top, "merge-base", "HEAD", commit, codes=(0, 1, 128)).stdout.strip())
+
+
+def head_of(top: Path) -> str | None:
+    """The commit that is checked out; None in a repository without any."""
+    return run_git(top, "rev-parse", "--verify", "--quiet", "HEAD", codes=(0, 1)).stdout.strip() or None
+
+
+def branch_of(top: Path) -> str:
+    """The branch that is checked out. Raises Failed where there is none: a merge would be on no branch."""
+    if branch := run_git(top, "branch", "--show-current").stdout.strip():
+        return branch
+    raise Failed(
+        sentence("No branch is checked out in {top}.", top=top),
+        sentence("Switch to one (git switch BRANCH), or use `hansard apply`."),
+        code=exits.REFUSED,
+    )
 
 
 def _has(top: Path, commit: str) -> bool:
@@ -110,6 +150,11 @@ def uncommitted(top: Path, paths: Sequence[str]) -> list[str]:
     return [entry[3:] for entry in status.split("\0") if entry]
 
 
+def staged(top: Path) -> list[str]:
+    """The paths whose next commit is prepared already."""
+    return [path for path in run_git(top, "diff", "--cached", "--name-only", "-z").stdout.split("\0") if path]
+
+
 def refuse(why: str, paths: Iterable[str]) -> None:
     if named := sorted(set(paths)):
         raise Failed(why, *named, code=exits.REFUSED)
@@ -117,6 +162,24 @@ def refuse(why: str, paths: Iterable[str]) -> None:
 
 def title_of(session: Json) -> str:
     return str(session.get("title") or session["id"])[:72]
+
+
+@contextmanager
+def undone(top: Path) -> Iterator[None]:
+    """If what is inside fails: back to what the checkout was, without losing changes that are not committed. A hook, or
+    git without a name for the author, stops a merge when the files are already merged."""
+    merging, before = _is_merging(top), staged(top)
+    try:
+        yield
+    except Failed:
+        half_done = not merging and (_is_merging(top) or (staged(top) and not before))
+        if half_done and run_git(top, "reset", "--quiet", "--merge", codes=(0, 1, 128)).returncode:
+            run_git(top, "merge", "--quit", codes=(0, 1, 128))  # the index could not be written, so nothing changed
+        raise
+
+
+def _is_merging(top: Path) -> bool:
+    return run_git(top, "rev-parse", "--verify", "--quiet", "MERGE_HEAD", codes=(0, 1, 128)).returncode == 0
 
 
 def try_git(top: Path, *words: str, stdin: str = "") -> None:
@@ -140,6 +203,8 @@ def run_git(
     done = subprocess.CompletedProcess(command, raw.returncode, out, err)
     if done.returncode in codes:
         return done
-    if "not a git repository" in done.stderr:
-        raise Failed(sentence("{folder} is not in a git repository.", folder=folder), code=exits.USAGE)
-    raise Failed(f"git {words[0]}: {' '.join(done.stderr.split())[-500:] or done.returncode}")
+    for complaint, (code, lines) in _COMPLAINTS.items():
+        if complaint in done.stderr:
+            raise Failed(*(sentence(line, folder=folder) for line in lines), code=code)
+    name = next(word for at, word in enumerate(words) if "-c" not in words[max(0, at - 1) : at + 1])
+    raise Failed(f"git {name}: {' '.join(done.stderr.split())[-500:] or done.returncode}")

@@ -1,4 +1,4 @@
-"""`changes`, `apply`, `merge`, `pr` and `land`: from a session's result to your own branch."""
+"""`changes`, `apply`, `merge` and `pr`: from a session's result to your own branch."""
 
 import asyncio
 import os
@@ -11,22 +11,26 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from api.cli import exits
-from api.cli.activity import StallWatch
-from api.cli.client import Api, connected, path_of, resolve
+from api.cli.client import connected, path_of, resolve
 from api.cli.exits import Failed
 from api.cli.labels import recorded, sentence
-from api.cli.options import HERE, AsJson, Id, Json, Where
+from api.cli.options import HERE, AsJson, Id, Where
 from api.cli.repository import (
     Result,
     apart,
+    branch_of,
+    head_of,
+    is_related,
     merged_tree,
     note_squash,
     refuse,
     result_of,
     run_git,
+    staged,
     title_of,
     try_git,
     uncommitted,
+    undone,
 )
 from api.cli.session import reason_of
 from api.cli.terminal import counted, paint, put, put_document, put_json, say, visible
@@ -74,8 +78,10 @@ async def apply(session: Id, /, *, where: Where = HERE) -> int:
     refuse(sentence("These files have uncommitted changes:"), uncommitted(result.top, paths))
     patch = result.changes["patch"]
     if result.commit is not None:
-        tree = merged_tree(result.top, *apart(result.top, result.changes["base"]["commit"], result.commit))
-        patch = run_git(result.top, "diff-tree", "-p", "--binary", "--full-index", "HEAD", tree).stdout
+        before, after = result.changes["base"]["commit"], result.commit
+        if head_of(result.top) is not None:
+            before, after = "HEAD", merged_tree(result.top, *apart(result.top, before, after))
+        patch = run_git(result.top, "diff-tree", "-p", "--binary", "--full-index", before, after).stdout
     if patch:
         done = run_git(result.top, "apply", "--whitespace=nowarn", "-", stdin=patch, codes=(0, 1, 128))
         if done.returncode:
@@ -99,32 +105,43 @@ async def merge(
     """Merge a session's changes into the current branch.
 
     Changes nothing if both sides changed the same lines, or if uncommitted changes are in the way: exit code 4, with
-    the files.
+    the files. A branch without commits gets those of the session.
     """
     async with connected(where) as api:
         result = await result_of(api, session)
     _note_status(result)
-    if result.commit is None:
-        name = result.changes["branch"] or result.changes["head"]
-        raise Failed(
-            sentence("{top} does not have {name}: fetch it first, or use `hansard apply`.", top=result.top, name=name),
-            code=exits.REFUSED,
-        )
-    merged_tree(result.top, "HEAD", result.commit)
-    before, paths = _head(result.top), [file["path"] for file in result.changes["files"]]
-    refuse(sentence("These files have uncommitted changes:"), uncommitted(result.top, paths))
+    top, branch, commit, before = result.top, branch_of(result.top), _mergeable(result), head_of(result.top)
+    if before is not None:
+        merged_tree(top, "HEAD", commit)
+    elif squash:
+        squashing = "{branch} has no commit to add one to: merge without --squash."
+        raise Failed(sentence(squashing, branch=branch), code=exits.REFUSED)
+    paths = [file["path"] for file in result.changes["files"]]
+    refuse(sentence("These files have uncommitted changes:"), uncommitted(top, paths))
     if squash:
-        if _squash(result, result.commit):
+        if _squash(result, commit):
             remaining = [file["path"] for file in result.changes["files"] if file["status"] != "deleted"]
             async with connected(where) as api:
-                await note_squash(api, result.top, _head(result.top), remaining)
+                await note_squash(api, top, str(head_of(top)), remaining)
     else:
         title = f"Merge {result.changes['branch'] or result.session['id']}: {title_of(result.session)}"
-        try_git(result.top, "merge", "--no-edit", "-m", title, result.commit)
-    branch = run_git(result.top, "branch", "--show-current").stdout.strip() or "HEAD"
-    merged = "{branch} already has these changes." if _head(result.top) == before else "Merged into {branch}."
+        with undone(top):
+            try_git(top, "merge", "--no-edit", "-m", title, commit)
+    merged = "{branch} already has these changes." if head_of(top) == before else "Merged into {branch}."
     say(sentence(merged, branch=branch))
     return exits.OK
+
+
+def _mergeable(result: Result) -> str:
+    """The session's commit. Raises Failed if the repository does not have it, or has nothing in common with it."""
+    top, name = result.top, result.changes["branch"] or result.changes["head"]
+    if result.commit is None:
+        why = sentence("{top} does not have {name}: fetch it first, or use `hansard apply`.", top=top, name=name)
+        raise Failed(why, code=exits.REFUSED)
+    if head_of(top) is not None and not is_related(top, result.commit):
+        why = sentence("{top} has no commit in common with {name}: use `hansard apply`.", top=top, name=name)
+        raise Failed(why, code=exits.REFUSED)
+    return result.commit
 
 
 def _note_status(result: Result) -> None:
@@ -144,69 +161,26 @@ async def pr(session: Id, /, *, where: Where = HERE) -> int:
     if branch is None or result.commit is None:
         hint = sentence("`hansard changes` shows its changes.")
         raise Failed(sentence("This session has no branch in this repository."), hint, code=exits.REFUSED)
-    if run_git(result.top, "show-ref", "--verify", "--quiet", "refs/notes/ai", codes=(0, 1, 128)).returncode == 0:
+    source = f"refs/heads/{branch}" if _has_ref(result.top, f"refs/heads/{branch}") else result.commit
+    if _has_ref(result.top, "refs/notes/ai"):
         say(sentence("To share the notes on which lines the agents wrote: git push origin refs/notes/ai"))
     title, body = (
         title_of(result.session),
         str(result.session.get("finalSummary") or result.session.get("summary") or ""),
     )
     if shutil.which("gh") is None:
-        put(f"git push origin {branch}")
+        put(f"git push origin {branch if source != result.commit else f'{source}:refs/heads/{branch}'}")
         put(f"gh pr create --head {branch} --fill-first")
         return exits.OK
-    try_git(result.top, "push", "--quiet", "origin", f"refs/heads/{branch}:refs/heads/{branch}")
+    if run_git(result.top, "remote", "get-url", "origin", codes=(0, 2, 128)).returncode:
+        raise Failed(
+            sentence("{top} has no remote named origin.", top=result.top),
+            sentence("Add it first: git remote add origin URL"),
+            code=exits.REFUSED,
+        )
+    try_git(result.top, "push", "--quiet", "origin", f"{source}:refs/heads/{branch}")
     put(_pull_request(result.top, branch, title, body or title))
     return exits.OK
-
-
-_WHY: Final = {
-    "conflict": "conflicts",
-    "validation": "the validation fails on the merge",
-    "checkout": "uncommitted changes in the checkout are in the way",
-}
-
-
-async def land(
-    *sessions: Annotated[str, Parameter(help="The sessions, in the order in which they land.")],
-    onto: str | None = None,
-    json: AsJson = False,
-    where: Where = HERE,
-) -> int:
-    """Merge finished branches into one branch, one by one, each validated on top of those before it.
-
-    A session whose branch conflicts or fails its validation is sent back: the target branch does not move, the reason
-    is recorded with the session, and the others continue.
-
-    Exit code: 0 all landed, 4 something was sent back.
-
-    Parameters
-    ----------
-    onto
-        The branch to land on. Default: the one that each session started from.
-    """
-    if not sessions:
-        raise Failed(sentence("Name the sessions to land."), code=exits.USAGE)
-    landed: list[Json] = []
-    sent_back: list[Json] = []
-    async with connected(where, "work") as api:
-        for name in sessions:
-            session_id = await resolve(api, name)
-            outcome = await _landed(api, session_id, onto)
-            (landed if "commit" in outcome else sent_back).append(outcome)
-            put_line = say if json else put
-            put_line(_words(outcome))
-    for outcome in sent_back:
-        if "before" in outcome and outcome["reason"] != "checkout":
-            say(
-                sentence(
-                    "To have it done again on {onto} as it is now: hansard run --fix {session}",
-                    onto=outcome["onto"],
-                    session=outcome["session"],
-                )
-            )
-    if json:
-        put_json({"landed": landed, "sentBack": sent_back})
-    return exits.REFUSED if sent_back else exits.OK
 
 
 def _show(patch: str) -> None:
@@ -226,21 +200,21 @@ def _style(line: str) -> str | None:
     return "bold" if line.startswith(("diff ", "+++ ", "--- ")) else _COLOURS.get(line[:1])
 
 
-def _head(top: Path) -> str:
-    return run_git(top, "rev-parse", "HEAD").stdout.strip()
+def _has_ref(top: Path, ref: str) -> bool:
+    return run_git(top, "show-ref", "--verify", "--quiet", ref, codes=(0, 1, 128)).returncode == 0
 
 
 def _squash(result: Result, commit: str) -> bool:
     """One commit with the trailers of all; False where there was nothing to commit."""
-    staged = run_git(result.top, "diff", "--cached", "--name-only", "-z").stdout.split("\0")
-    refuse(sentence("These changes are staged already:"), filter(None, staged))
+    refuse(sentence("These changes are staged already:"), staged(result.top))
     own = ["log", "--reverse", "--format=%(trailers:only,unfold)", f"HEAD..{commit}"]
     lines = [line for line in run_git(result.top, *own).stdout.splitlines() if line.startswith("Hansard-")]
-    try_git(result.top, "merge", "--squash", commit)
-    if run_git(result.top, "diff", "--cached", "--quiet", codes=(0, 1)).returncode == 0:
-        return False
-    message = "\n".join([title_of(result.session), "", *dict.fromkeys(lines)])
-    try_git(result.top, "commit", "--quiet", "-F", "-", stdin=message)
+    with undone(result.top):
+        try_git(result.top, "merge", "--squash", commit)
+        if not staged(result.top):
+            return False
+        message = "\n".join([title_of(result.session), "", *dict.fromkeys(lines)])
+        try_git(result.top, "commit", "--quiet", "-F", "-", stdin=message)
     return True
 
 
@@ -251,45 +225,3 @@ def _pull_request(top: Path, branch: str, title: str, body: str) -> str:
     if done.returncode:
         raise Failed(sentence("gh pr create failed."), *done.stderr.splitlines()[-5:])
     return done.stdout.strip()
-
-
-async def _landed(api: Api, session_id: str, onto: str | None) -> Json:
-    """Land one session, and wait for what comes of it."""
-    try:
-        answer = await api.post(f"{path_of(session_id)}/land", {"onto": onto})
-    except Failed as error:
-        if error.code != exits.REFUSED:
-            raise
-        return {"session": session_id, "onto": onto, "reason": "refused", "detail": " ".join(error.sentences)}
-    seen, patience = int(answer["version"]) - 2, StallWatch(api)
-    turn: str | None = None
-    while True:
-        events = await api.events(session_id, after=seen)
-        for event in events:
-            seen, data = int(event["version"]), event["data"]
-            if event["type"] == "turn.requested" and data["work"] == "land":
-                turn = data["turnId"]
-            elif event["type"] == "session.landed" and turn:
-                return {"session": session_id, "onto": data["onto"], "commit": data["commit"]}
-            elif event["type"] == "session.sent_back" and turn:
-                return {"session": session_id, **data}
-            elif event["type"] in ("turn.failed", "turn.cancelled") and data["turnId"] == turn:
-                detail = (data.get("failure") or {}).get("detail", "")
-                return {"session": session_id, "onto": onto, "reason": "failed", "detail": detail}
-        await patience.check([(await api.session(session_id))["session"]], moved=bool(events))
-        if not events:
-            await asyncio.sleep(api.poll)
-
-
-def _words(outcome: Json) -> str:
-    """One session's line, with the reasons below it."""
-    name = outcome["session"]
-    if "commit" in outcome:
-        landed = sentence("landed on {branch} as {commit}", branch=outcome["onto"], commit=outcome["commit"][:10])
-        return f"{name}  {landed}"
-    why = sentence(_WHY[outcome["reason"]]) if outcome["reason"] in _WHY else outcome["detail"]
-    paths, author = ", ".join(outcome.get("paths") or ()), outcome.get("author")
-    back = sentence("sent back to {author}" if author else "sent back", author=author)
-    head = f"{name}  {back}: {': '.join(filter(None, (why, paths)))}"
-    reasons = outcome.get("reasons") or (outcome["detail"].splitlines() if outcome["reason"] == "validation" else ())
-    return "\n".join([head, *(f"    {reason}" for reason in reasons)])

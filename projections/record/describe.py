@@ -109,6 +109,7 @@ _VARIANTS: Final[Mapping[str, Callable[[Data], str]]] = {
     "session.child_requested": lambda data: str(data.get("childKind", "review")),
     "session.child_closed": lambda data: str(data.get("by", "person")),
     "delivery.baseline_recorded": _baseline,
+    "session.landed": lambda data: "already" if data.get("before") == data.get("commit") is not None else "",
     "session.sent_back": lambda data: str(data.get("reason") or "conflict"),
     "delivery.scope_decided": lambda data: str(data.get("decision") or "deny"),
     "delivery.budget_exhausted": lambda data: str(data.get("reason") or ""),

@@ -206,3 +206,44 @@ def test_conversations_are_listed_and_shown(server: Server, repository: Path) ->
     assert {line["sessionId"] for line in session["messages"]} == {result["id"]}
     assert (session["origin"], session["waiting"], session["running"], session["result"]) == ("talk", None, None, None)
     assert server.client.get("/api/conversations/nobody").status_code == 404
+
+
+def test_a_landing_that_cannot_work_is_refused_at_once(server: Server, repository: Path) -> None:
+    body = delivery({"dev": [{"text": "Fixed the sum.", "files": {"shop.py": FIXED}}]})
+    done = ended(server.client, start(server.client, body | here(repository)))
+    until(lambda: session(server.client, done["id"])["result"]["branch"] or None, what="the branch")
+    path = f"/api/sessions/{done['id']}/land"
+
+    def problem(onto: str | None) -> tuple[int, Json]:
+        answer = server.client.post(path, json={"onto": onto})
+        return answer.status_code, answer.json()
+
+    for branch, code in (
+        ("nowhere", "branch_not_found"),
+        ("a..b", "branch_name_invalid"),
+        ("-x", "branch_name_invalid"),
+    ):
+        status, answer = problem(branch)
+        assert (status, [(error["pointer"], error["code"]) for error in answer["errors"]]) == (422, [("/onto", code)])
+    moved = repository.with_name("moved")
+    repository.rename(moved)
+    try:
+        status, answer = problem("main")
+        assert (status, answer["code"]) == (409, "repository_gone"), answer
+    finally:
+        moved.rename(repository)
+    version = session(server.client, done["id"])["version"]
+    assert problem("main")[0] == 202 and version == done["version"]
+
+
+def test_what_changed_no_file_has_nothing_to_land(server: Server, repository: Path) -> None:
+    body = delivery(workspace=str(repository), validationCommands=[["true"]])
+    done = ended(server.client, start(server.client, body))
+    assert (done["status"], done["result"]) == ("success", None)
+
+    def refused() -> Json | None:
+        answer = server.client.post(f"/api/sessions/{done['id']}/land", json={"onto": "main"})
+        assert answer.status_code == 409, answer.text
+        return answer.json() if answer.json()["code"] == "nothing_to_land" else None
+
+    assert "changed no file" in until(refused, what="the refusal")["detail"]

@@ -196,6 +196,13 @@ ISSUES = [{"id": "1", "title": "No tests", "detail": "…"}, {"id": "2", "title"
             "Nothing to continue",
             "이어서 진행할 작업이 없음",
         ),
+        ("session.landed", {"onto": "main", "before": "a", "commit": "b"}, "Landed on main as b", "main에 병합됨: b"),
+        (
+            "session.landed",
+            {"onto": "main", "before": "a", "commit": "a"},
+            "Nothing to land: main already has these changes",
+            "병합할 것이 없음: main에 이미 들어 있는 변경",
+        ),
         ("some.later_event", {}, "Later event", "Later event"),
     ],
 )

@@ -134,5 +134,5 @@ def test_land_refuses_unusable_targets(hansard: Hansard, here: Path, tmp_path: P
     assert hansard("show", name, "--json").json["session"]["result"]["landed"]["branch"] == "main"
     assert hansard("run", "-t", "Nothing", "--test", "false", "--no-baseline", "--max-iterations", "1").code == 7
     result = hansard("land", "latest", "--onto", "main")
-    assert (result.code, "sent back" in result.out) == (4, True), result.out
+    assert (result.code, "not landed" in result.out) == (4, True), result.out
     assert hansard("land").code == 2

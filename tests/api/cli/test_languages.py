@@ -55,6 +55,7 @@ _PROSE = re.compile(r"[A-Za-z]{2,},? [a-z]{2,}")
 _OTHERS = re.compile(
     r"SELECT |PRAGMA |CREATE |INSERT |journal_mode=wal,|\s*`?(hansard|git|gh) |bold |Value error, |"
     r".* has keys$|only what is worked on here|No commits yet|not a git repository|\n\nChanges in this iteration:|"
+    r"must be run in a work tree|dubious ownership|unable to create temporary file|insufficient permission|"
     r"changed file$"
 )
 """Machine-readable text, assertions, commands to type, and a word of `counted`."""

@@ -1,0 +1,108 @@
+"""`land`: merge finished branches into one branch, one by one, each validated on top of those before it."""
+
+import asyncio
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from api.cli import exits
+from api.cli.activity import StallWatch
+from api.cli.client import Api, connected, path_of, resolve
+from api.cli.exits import Failed, worded
+from api.cli.labels import sentence
+from api.cli.options import HERE, AsJson, Json, Where
+from api.cli.terminal import put, put_json, say
+
+_WHY: Final = {
+    "conflict": "conflicts",
+    "validation": "the validation fails on the merge",
+    "checkout": "uncommitted changes in the checkout are in the way",
+}
+_NOT_TRIED: Final = ("refused", "failed")
+"""Reasons for which nothing was merged, so that there is nothing to send back."""
+
+
+async def land(
+    *sessions: Annotated[str, Parameter(help="The sessions, in the order in which they land.")],
+    onto: str | None = None,
+    json: AsJson = False,
+    where: Where = HERE,
+) -> int:
+    """Merge finished branches into one branch, one by one, each validated on top of those before it.
+
+    A session whose branch conflicts or fails its validation is sent back: the target branch does not move, the reason
+    is recorded with the session, and the others continue.
+
+    Exit code: 0 all landed, 4 something was sent back or could not be landed.
+
+    Parameters
+    ----------
+    onto
+        The branch to land on. Default: the one that each session started from.
+    """
+    if not sessions:
+        raise Failed(sentence("Name the sessions to land."), code=exits.USAGE)
+    landed: list[Json] = []
+    sent_back: list[Json] = []
+    async with connected(where, "work") as api:
+        for session_id in [await resolve(api, name) for name in sessions]:
+            outcome = await _landed(api, session_id, onto)
+            (landed if "commit" in outcome else sent_back).append(outcome)
+            put_line = say if json else put
+            put_line(_words(outcome))
+    for outcome in sent_back:
+        if "before" in outcome and outcome["reason"] != "checkout":
+            say(
+                sentence(
+                    "To have it done again on {onto} as it is now: hansard run --fix {session}",
+                    onto=outcome["onto"],
+                    session=outcome["session"],
+                )
+            )
+    if json:
+        put_json({"landed": landed, "sentBack": sent_back})
+    return exits.REFUSED if sent_back else exits.OK
+
+
+async def _landed(api: Api, session_id: str, onto: str | None) -> Json:
+    """Land one session, and wait for what comes of it."""
+    try:
+        answer = await api.post(f"{path_of(session_id)}/land", {"onto": onto})
+    except Failed as error:
+        if error.code not in (exits.REFUSED, exits.USAGE):
+            raise
+        return {"session": session_id, "onto": onto, "reason": "refused", "detail": " ".join(error.sentences)}
+    seen, patience = int(answer["version"]) - 2, StallWatch(api)
+    turn: str | None = None
+    while True:
+        events = await api.events(session_id, after=seen)
+        for event in events:
+            seen, data = int(event["version"]), event["data"]
+            if event["type"] == "turn.requested" and data["work"] == "land":
+                turn = data["turnId"]
+            elif (event["type"] == "session.landed" and turn) or (event["type"] == "session.sent_back" and turn):
+                return {"session": session_id, **data}
+            elif event["type"] in ("turn.failed", "turn.cancelled") and data["turnId"] == turn:
+                failure = data.get("failure") or {}
+                detail = worded({"why": failure.get("detail"), "whySentence": failure.get("sentence")}, "why")
+                return {"session": session_id, "onto": onto, "reason": "failed", "detail": detail}
+        await patience.check([(await api.session(session_id))["session"]], moved=bool(events))
+        if not events:
+            await asyncio.sleep(api.poll)
+
+
+def _words(outcome: Json) -> str:
+    """One session's line, with the reasons below it."""
+    name = outcome["session"]
+    if "commit" in outcome:
+        had = outcome["commit"] == outcome["before"]
+        landed = "nothing to land: {branch} already has these changes" if had else "landed on {branch} as {commit}"
+        return f"{name}  {sentence(landed, branch=outcome['onto'], commit=outcome['commit'][:10])}"
+    if outcome["reason"] in _NOT_TRIED:
+        return f"{name}  {sentence('not landed: {detail}', detail=outcome['detail'])}"
+    why = sentence(_WHY[outcome["reason"]]) if outcome["reason"] in _WHY else outcome["detail"]
+    paths, author = ", ".join(outcome.get("paths") or ()), outcome.get("author")
+    back = sentence("sent back to {author}" if author else "sent back", author=author)
+    head = f"{name}  {back}: {': '.join(filter(None, (why, paths)))}"
+    reasons = outcome.get("reasons") or (outcome["detail"].splitlines() if outcome["reason"] == "validation" else ())
+    return "\n".join([head, *(f"    {reason}" for reason in reasons)])

@@ -1,0 +1,284 @@
+"""`apply`, `merge`, `pr` and `land` where the repository is not as they need it: a sentence, and nothing changes."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.api.cli.conftest import Hansard
+from tests.api.cli.test_results import FILES, delivered, forge, git, here
+
+__all__ = ["delivered", "forge", "here"]
+
+Runs = Callable[[], str]
+
+
+@pytest.fixture
+def runs(hansard: Hansard, tmp_path: Path) -> Runs:
+    """Runs a delivery in the working directory. Returns the session's id."""
+
+    def run() -> str:
+        scenario = tmp_path / "scenario.json"
+        replies = {"dev": [{"text": "Wrote the third line large.", "files": FILES}]}
+        scenario.write_text(json.dumps({"replies": replies}), encoding="utf-8")
+        result = hansard("run", "-t", "Shout", "--test", "true", "--no-baseline", "--scenario", str(scenario))
+        assert result.code == 0, result.err
+        return result.err.partition("Session ")[2].split()[0].rstrip(".")
+
+    return run
+
+
+@pytest.fixture
+def empty(here: Path) -> Path:
+    """The working directory as a repository without commits."""
+    shutil.rmtree(here / ".git")
+    for name in ("a.txt", "other.txt"):
+        (here / name).unlink()
+    git(here, "init", "--quiet", "--initial-branch=main")
+    git(here, "config", "user.name", "Somebody")
+    git(here, "config", "user.email", "somebody@example.org")
+    return here
+
+
+def state(folder: Path) -> tuple[str, str, str]:
+    """What must not change: the commit, the branches, and what is not committed."""
+    refs = git(folder, "for-each-ref", "--format=%(refname) %(objectname)")
+    return git(folder, "rev-parse", "HEAD"), refs, git(folder, "status", "--porcelain")
+
+
+# -- the command line ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["apply", "merge", "pr"])
+def test_a_bare_repository_has_no_checkout(
+    hansard: Hansard, here: Path, delivered: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    bare = tmp_path / "bare.git"
+    git(tmp_path, "clone", "--quiet", "--bare", str(here), str(bare))
+    monkeypatch.chdir(bare)
+    result = hansard(command, delivered)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.splitlines() == [
+        f"hansard: {bare} is in a git repository without a checkout.",
+        "  Make one (git worktree add FOLDER BRANCH) and run the command there.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("complaint", "sentence"),
+    [
+        ("fatal: detected dubious ownership in repository at '/shop'", "git does not trust {here}, which belongs to"),
+        ("error: unable to create temporary file: Read-only file system", "git cannot write in {here}."),
+        ("error: insufficient permission for adding an object to repository", "git cannot write in {here}."),
+    ],
+)
+def test_a_repository_of_others_is_refused_in_our_words(
+    hansard: Hansard,
+    here: Path,
+    delivered: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    complaint: str,
+    sentence: str,
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").write_text(f'#!/bin/sh\necho "{complaint}" >&2\nexit 128\n')
+    (tmp_path / "bin" / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    for command in ("apply", "merge"):
+        result = hansard(command, delivered)
+        assert (result.code, sentence.format(here=here) in result.err) == (4, True), result.err
+
+
+@pytest.mark.parametrize("command", ["apply", "merge", "pr", "list"])
+def test_a_folder_that_was_deleted_is_named_as_the_reason(
+    hansard: Hansard, delivered: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    result = hansard(command, *([delivered] if command != "list" else []))
+    assert (result.code, result.err) == (2, "hansard: The current folder no longer exists. Change to another one.\n")
+
+
+def test_a_branch_without_commits_gets_those_of_the_session(hansard: Hansard, empty: Path, runs: Runs) -> None:
+    session_id = runs()
+    (empty / "a.txt").write_text("mine\n")
+    for command in ("apply", "merge"):
+        result = hansard(command, session_id)
+        assert result.code == 4 and "a.txt" in result.err, result.err
+    (empty / "a.txt").unlink()
+    result = hansard("merge", session_id, "--squash")
+    assert (result.code, "merge without --squash" in result.err) == (4, True), result.err
+    assert git(empty, "status", "--porcelain") == "" and not (empty / "a.txt").exists()
+    result = hansard("merge", session_id)
+    assert (result.code, result.err) == (0, "Merged into main.\n")
+    assert git(empty, "rev-parse", "main") == git(empty, "rev-parse", f"hansard/{session_id}")
+    assert (empty / "new" / "b.txt").read_text() == "new\n" and git(empty, "status", "--porcelain") == ""
+    assert hansard("merge", session_id).err == "main already has these changes.\n"
+
+
+def test_changes_are_applied_where_there_is_no_commit(hansard: Hansard, empty: Path, runs: Runs) -> None:
+    assert hansard("apply", runs()).code == 0
+    assert (empty / "new" / "b.txt").read_text() == "new\n"
+    assert git(empty, "branch", "--show-current") == "main"
+
+
+def test_what_began_without_commits_is_applied_to_a_branch_that_has_some(
+    hansard: Hansard, empty: Path, runs: Runs
+) -> None:
+    session_id = runs()
+    (empty / "mine.txt").write_text("mine\n")
+    git(empty, "add", "mine.txt")
+    git(empty, "commit", "--quiet", "-m", "Mine")
+    before = state(empty)
+    result = hansard("merge", session_id)
+    assert (result.code, "no commit in common" in result.err, state(empty)) == (4, True, before), result.err
+    assert hansard("apply", session_id).code == 0
+    assert git(empty, "status", "--porcelain").split() == ["??", "a.txt", "??", "new/"]
+
+
+@pytest.mark.parametrize("words", [("merge",), ("merge", "--squash")])
+def test_a_merge_needs_a_branch(hansard: Hansard, here: Path, delivered: str, words: tuple[str, ...]) -> None:
+    git(here, "checkout", "--quiet", "--detach")
+    before = state(here)
+    result = hansard(*words, delivered)
+    assert (result.code, state(here)) == (4, before)
+    assert f"No branch is checked out in {here}." in result.err and "git switch BRANCH" in result.err
+    assert hansard("apply", delivered).code == 0
+
+
+@pytest.mark.parametrize("words", [("merge",), ("merge", "--squash")])
+@pytest.mark.parametrize("trouble", ["hook", "lock"])
+def test_a_merge_that_git_does_not_finish_leaves_nothing_behind(
+    hansard: Hansard, here: Path, delivered: str, words: tuple[str, ...], trouble: str
+) -> None:
+    """The files are merged by then: git would leave the merge half done."""
+    (here / "other.txt").write_text("mine, changed\n")
+    git(here, "commit", "--quiet", "--all", "-m", "Mine")
+    (here / "third.txt").write_text("not committed\n")
+    if trouble == "hook":
+        hook = here / ".git" / "hooks" / "commit-msg"
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text("#!/bin/sh\necho no ticket number >&2\nexit 1\n")
+        hook.chmod(0o755)
+    else:
+        (here / ".git" / "index.lock").touch()
+    before = state(here)
+    result = hansard(*words, delivered)
+    assert (result.code, state(here)) == (4, before), result.err
+    assert ("no ticket number" if trouble == "hook" else "Unable to write index") in result.err
+    assert not (here / ".git" / "MERGE_HEAD").exists()
+
+
+def test_a_failed_merge_does_not_end_a_merge_of_the_person(hansard: Hansard, here: Path, delivered: str) -> None:
+    git(here, "checkout", "--quiet", "-b", "side")
+    (here / "other.txt").write_text("side\n")
+    git(here, "commit", "--quiet", "--all", "-m", "Side")
+    git(here, "checkout", "--quiet", "main")
+    git(here, "merge", "--quiet", "--no-ff", "--no-commit", "side")
+    before = state(here)
+    result = hansard("merge", delivered)
+    assert (result.code, state(here)) == (4, before) and before[2] == "M  other.txt", result.err
+    assert (here / ".git" / "MERGE_HEAD").exists()
+
+
+def test_a_pull_request_needs_a_remote(hansard: Hansard, forge: Path, here: Path, delivered: str) -> None:
+    git(here, "remote", "remove", "origin")
+    result = hansard("pr", delivered)
+    assert (result.code, "no remote named origin" in result.err) == (4, True), result.err
+
+
+def test_a_pull_request_needs_no_branch_here(hansard: Hansard, forge: Path, here: Path, delivered: str) -> None:
+    git(here, "branch", "--quiet", "-D", f"hansard/{delivered}")
+    assert hansard("pr", delivered).code == 0
+    assert git(forge, "log", "-1", "--format=%s", f"hansard/{delivered}") == "Wrote the third line large."
+
+
+# -- landing -------------------------------------------------------------------------------------------------------
+
+
+def test_what_changed_nothing_does_not_land(hansard: Hansard, here: Path) -> None:
+    assert hansard("run", "-t", "Look", "--test", "true").code == 0
+    before = state(here)
+    result = hansard("land", "latest", "--onto", "main")
+    assert (result.code, state(here)) == (4, before)
+    assert "not landed: " in result.out and "changed no file" in result.out and "landed on" not in result.out
+
+
+def test_what_landed_before_is_not_landed_twice(hansard: Hansard, here: Path, delivered: str) -> None:
+    assert "landed on main as " in hansard("land", delivered).out
+    before = state(here)
+    result = hansard("land", delivered)
+    assert (result.code, state(here)) == (0, before)
+    assert result.out == f"{delivered}  nothing to land: main already has these changes\n"
+    assert "Nothing to land: main already has these changes" in hansard("events", delivered).out
+
+
+def test_land_says_which_branch_is_gone(hansard: Hansard, here: Path, delivered: str) -> None:
+    git(here, "branch", "--quiet", "--move", "main", "trunk")
+    before = state(here)
+    result = hansard("land", delivered)
+    assert (result.code, state(here)) == (4, before)
+    reason = f"There is no branch main in {here}. Create it, or name another one."
+    assert result.out == f"{delivered}  not landed: --onto: {reason}\n"
+    assert "landed on trunk" in hansard("land", delivered, "--onto", "trunk").out
+
+
+def test_land_needs_a_first_commit(hansard: Hansard, empty: Path, runs: Runs) -> None:
+    session_id = runs()
+    result = hansard("land", session_id)
+    assert (result.code, "There is no branch main" in result.out) == (4, True), result.out
+    git(empty, "commit", "--quiet", "--allow-empty", "-m", "Begin")
+    assert "landed on main" in hansard("land", session_id).out
+    assert (empty / "new" / "b.txt").read_text() == "new\n"
+
+
+def test_land_works_in_a_bare_repository(
+    hansard: Hansard, here: Path, runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = tmp_path / "bare.git"
+    git(tmp_path, "clone", "--quiet", "--bare", str(here), str(bare))
+    monkeypatch.chdir(bare)
+    session_id = runs()
+    assert "landed on main" in hansard("land", session_id).out
+    assert git(bare, "show", "main:new/b.txt") == "new"
+
+
+def test_land_says_that_the_repository_is_gone(
+    hansard: Hansard, here: Path, delivered: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    here.rename(tmp_path / "moved")
+    result = hansard("land", delivered)
+    assert (result.code, f"The repository {here} no longer exists." in result.out) == (4, True), result.out
+    here.mkdir()
+    result = hansard("land", delivered)
+    assert (result.code, f"git cannot open the repository {here}" in result.out) == (4, True), result.out
+    here.rmdir()
+    (tmp_path / "moved").rename(here)
+    assert "landed on main" in hansard("land", delivered).out
+
+
+def test_land_does_not_blame_uncommitted_changes_for_a_repository_that_cannot_be_written(
+    hansard: Hansard, here: Path, delivered: str
+) -> None:
+    (here / ".git" / "index.lock").touch()
+    before = state(here)
+    result = hansard("land", delivered)
+    assert (result.code, state(here)) == (4, before)
+    assert f"The repository {here} was not changed: " in result.out and "index.lock" in result.out
+
+
+def test_land_does_without_a_working_tree_that_was_deleted(
+    hansard: Hansard, here: Path, delivered: str, tmp_path: Path
+) -> None:
+    git(here, "worktree", "add", "--quiet", "-b", "release", str(tmp_path / "release"))
+    shutil.rmtree(tmp_path / "release")
+    result = hansard("land", delivered, "--onto", "release")
+    assert (result.code, "landed on release" in result.out) == (0, True), result.out
+    assert git(here, "show", "release:new/b.txt") == "new"
