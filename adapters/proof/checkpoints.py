@@ -84,13 +84,13 @@ def signing_key(path: Path) -> Ed25519PrivateKey:
             file.write(base64.b64encode(secret).decode() + "\n")
         return key
     except (OSError, ValueError) as error:
-        raise NotProved(f"The signing key {path} cannot be read: {error}.") from None
+        raise NotProved(Sentence("signing_key_unreadable", path=path, detail=error)) from None
 
 
 def known_key(path: Path) -> Ed25519PrivateKey:
     """The log's own key, if it has one. Raises NotProved."""
     if not path.exists():
-        raise NotProved(f"There is no signing key {path}; name the public key that the checkpoint was signed with.")
+        raise NotProved(Sentence("signing_key_missing", path=path))
     return signing_key(path)
 
 
@@ -104,7 +104,7 @@ def public_key(text: str) -> Ed25519PublicKey:
     try:
         return Ed25519PublicKey.from_public_bytes(base64.b64decode(text.strip(), validate=True))
     except ValueError as error:
-        raise NotProved(f"This is no public key: {error}.") from None
+        raise NotProved(Sentence("not_a_public_key", detail=error)) from None
 
 
 def head(store: Log) -> SignedHead:
@@ -125,7 +125,7 @@ def over(rows: Iterable[Row]) -> SignedHead:
 
 def _chained(row: Row, previous: bytes) -> None:
     if row.chained(previous) != row.hash:
-        raise NotProved(f"The event at position {row.position} has been changed: its hash does not fit.")
+        raise NotProved(Sentence("event_changed", position=row.position))
 
 
 class GrowingHead:
@@ -168,17 +168,17 @@ def opened(note: str, key: Ed25519PublicKey) -> SignedHead:
     body, separator, signatures = note.partition("\n\n")
     checkpoint = _checkpoint(body)
     if not separator or checkpoint is None or checkpoint.body() != f"{body}\n" or not signatures.endswith("\n"):
-        raise NotProved("This is no checkpoint.")
+        raise NotProved(Sentence("not_a_checkpoint"))
     key_id = _key_id(checkpoint.origin, key.public_bytes(Encoding.Raw, PublicFormat.Raw))
     ours = [
         signed for signed in map(_signature, signatures[:-1].split("\n")) if signed[:2] == (checkpoint.origin, key_id)
     ]
     if not ours:
-        raise NotProved("The checkpoint is not signed with this key.")
+        raise NotProved(Sentence("checkpoint_of_another_key"))
     try:
         key.verify(ours[0][2], checkpoint.body().encode())
     except InvalidSignature:
-        raise NotProved("The checkpoint's signature does not hold.") from None
+        raise NotProved(Sentence("checkpoint_signature_invalid")) from None
     return checkpoint
 
 
@@ -197,9 +197,9 @@ def _signature(line: str) -> tuple[str, bytes, bytes]:
         dash, name, signed = line.split(" ")
         data = base64.b64decode(signed, validate=True)
     except ValueError:
-        raise NotProved("This is no checkpoint.") from None
+        raise NotProved(Sentence("not_a_checkpoint")) from None
     if dash != _DASH or not name or len(data) < 5:
-        raise NotProved("This is no checkpoint.")
+        raise NotProved(Sentence("not_a_checkpoint"))
     return name, data[:4], data[4:]
 
 
@@ -261,20 +261,20 @@ def check_proof(content: Any, key: Ed25519PublicKey) -> SignedHead:
         }:
             pass
         case _:
-            raise NotProved("This is no proof.")
+            raise NotProved(Sentence("not_a_proof"))
     try:
         proof, previous = [bytes.fromhex(part) for part in path], bytes.fromhex(before)
         chained = Row(0, stream, version, topic, state.encode(), b"").chained(previous)
     except (TypeError, ValueError):
-        raise NotProved("This is no proof.") from None
+        raise NotProved(Sentence("not_a_proof")) from None
     # Only hashes are allowed in place of hashes: a longer one could contain the start of another event.
     if (
         isinstance(version, bool)
         or len(previous) != (32 if version > 1 else 0)
         or any(len(part) != 32 for part in proof)
     ):
-        raise NotProved("This is no proof.")
+        raise NotProved(Sentence("not_a_proof"))
     checkpoint = opened(note, key)
     if not proves(chained, index, checkpoint.size, proof, checkpoint.root):
-        raise NotProved("The proof does not lead from the event to the checkpoint.")
+        raise NotProved(Sentence("proof_leads_elsewhere"))
     return checkpoint

@@ -26,6 +26,7 @@ from domain.session.turns import Settled, TurnRequested
 from domain.values.base import HansardError
 from domain.values.json import Malformed
 from domain.values.json import decode as decode_json
+from domain.values.sentences import Param, Sentence, sentence_of
 
 FORMAT = 1
 HEADER = {"hansard": "export", "format": FORMAT}
@@ -53,7 +54,7 @@ def export(store: Log, session_id: str | None = None) -> Iterator[bytes]:
     for digest in sorted({digest for row in _rows(store, streams, last) for digest in mentioned(row.state)}):
         content = store.text(digest)
         if content is None:
-            raise StoreError(f"The log has no text {digest}, but an event mentions it.")
+            raise StoreError(Sentence("mentioned_text_missing", digest=digest))
         yield summing.text(digest, content)
     for row in _rows(store, streams, last):
         yield summing.event(row)
@@ -99,7 +100,7 @@ class _Summing:
         try:
             state = row.state.decode()
         except UnicodeDecodeError as error:
-            raise StoreError(f"The event at position {row.position} is not UTF-8: {error}.") from None
+            raise StoreError(Sentence("event_not_utf8", position=row.position, detail=error)) from None
         event = {"session": row.stream, "version": row.version, "type": row.topic}
         return self.line(event | {"state": state, "hash": row.hash.hex()})
 
@@ -131,11 +132,11 @@ class _Import:
 
     def read(self, number: int, raw: bytes) -> None:
         if self._ended:
-            raise NotImported(f"Line {number}: nothing may follow the manifest.")
+            raise NotImported(_line(number, "import_after_manifest"))
         line = self._object(number, raw)
         if number == 1:
             if raw != self._summing.line(HEADER):
-                raise NotImported(f"Line 1: this is no export of format {FORMAT}.")
+                raise NotImported(_line(1, "import_not_an_export", format=FORMAT))
             return
         match line:
             case {"manifest": dict()}:
@@ -146,37 +147,37 @@ class _Import:
             case {"session": str(), "version": int(), "type": str(), "state": str(), "hash": str()}:
                 again = self._event(number, line)
             case _:
-                raise NotImported(f"Line {number}: this is no line of an export of format {FORMAT}.")
+                raise NotImported(_line(number, "import_not_a_line", format=FORMAT))
         if raw != again:
-            raise NotImported(f"Line {number}: this is not how `hansard export` writes it.")
+            raise NotImported(_line(number, "import_written_differently"))
 
     @staticmethod
     def _object(number: int, raw: bytes) -> dict[str, Any]:
         try:
             value = decode_json(raw)
         except Malformed as error:
-            raise NotImported(f"Line {number}: {error}") from None
+            raise NotImported(Sentence("import_line", number=number, sentence=error)) from None
         if not isinstance(value, dict):
-            raise NotImported(f"Line {number}: should be an object.")
+            raise NotImported(_line(number, "import_not_an_object"))
         return value
 
     def _text(self, number: int, digest: str, content: str) -> bytes:
         if self.rows or digest <= self._newest_text:
-            raise NotImported(f"Line {number}: texts come before events, each once, by digest.")
+            raise NotImported(_line(number, "import_text_order"))
         if content == REDACTED:
             self._blank.add(digest)
         elif hashlib.sha256(content.encode()).hexdigest() != digest:
-            raise NotImported(f"Line {number}: the text is not the one that its digest names.")
+            raise NotImported(_line(number, "import_text_changed"))
         self.texts[digest], self._newest_text = content, digest
         return self._summing.text(digest, content)
 
     def _event(self, number: int, line: dict[str, Any]) -> bytes:
         stream, version = line["session"], line["version"]
         if _ID.fullmatch(stream) is None:
-            raise NotImported(f"Line {number}: {stream[:80]!r} is no id of a session.")
+            raise NotImported(_line(number, "import_session_id", id=stream[:80]))
         before, previous = self._heads.get(stream, (0, b""))
         if version != before + 1 or isinstance(version, bool):
-            raise NotImported(f"Line {number}: version {version} of {stream} follows {before}.")
+            raise NotImported(_line(number, "import_version_gap", version=version, id=stream, last=before))
         row = Row(number, stream, version, line["type"], line["state"].encode(), bytes.fromhex(_hex(number, line)))
         if row.chained(previous) != row.hash:
             self._changed[stream, version] = (number, hashlib.sha256(row.state).hexdigest())
@@ -193,7 +194,7 @@ class _Import:
             self._sessions[row.stream] = fold(kind_of(row.stream), [(recorded.event, recorded.metadata)], before)
         except Exception as error:  # whatever the rules raise for a file, it is a fault of the file and not of ours
             why = error.why if isinstance(error, DamagedEvent) else error
-            raise NotImported(f"Line {number}: {row.topic[:80]!r} cannot be read: {why}") from None
+            raise NotImported(_line(number, "import_event_unreadable", name=row.topic[:80], detail=why)) from None
         if isinstance(recorded.event, TextRedacted):
             self._blank.discard(recorded.event.digest)
             for each in recorded.event.events:
@@ -201,29 +202,33 @@ class _Import:
                     del self._changed[row.stream, each.version]
         turn = recorded.event.turn_id if isinstance(recorded.event, TurnRequested | Settled) else None
         if turn is not None and not turn.startswith(f"{row.stream}."):
-            raise NotImported(f"Line {number}: {turn[:80]!r} is no turn of {row.stream}.")
+            raise NotImported(_line(number, "import_turn_elsewhere", name=turn[:80], id=row.stream))
 
     def _finish(self, number: int, raw: bytes) -> None:
         """The file must end as its lines say, and contain exactly the texts that its events refer to."""
         for changed, _ in self._changed.values():
-            raise NotImported(f"Line {changed}: the event has been changed; its hash does not fit.")
+            raise NotImported(_line(changed, "import_event_changed"))
         if self._blank:
-            raise NotImported(f"The text {min(self._blank)} is not the one that its digest names.")
+            raise NotImported(Sentence("import_text_blank", digest=min(self._blank)))
         wanted = {digest for row in self.rows for digest in mentioned(row.state)}
         if wanted != self.texts.keys():
-            raise NotImported(f"Line {number}: the file has other texts than its events mention.")
+            raise NotImported(_line(number, "import_other_texts"))
         if raw != self._summing.manifest():
-            raise NotImported(f"Line {number}: the manifest does not fit the file.")
+            raise NotImported(_line(number, "import_manifest_differs"))
         self._ended = True
 
     def finish(self) -> None:
         if not self._ended:
-            raise NotImported("The file is cut off: there is no manifest at its end.")
+            raise NotImported(Sentence("import_cut_off"))
+
+
+def _line(number: int, code: str, /, **params: Param) -> Sentence:
+    return Sentence("import_line", number=number, sentence=Sentence(code, **params))
 
 
 def _hex(number: int, line: dict[str, Any]) -> str:
     if not re.fullmatch(r"[0-9a-f]{64}", line["hash"]):
-        raise NotImported(f"Line {number}: a hash has 64 hexadecimal digits.")
+        raise NotImported(_line(number, "import_hash"))
     return str(line["hash"])
 
 
@@ -236,12 +241,12 @@ def take_in(store: Store, lines: Iterable[bytes]) -> tuple[int, int]:
     imports.finish()
     existing = {row.stream for row in imports.rows if row.version == 1 and store.version(row.stream)}
     if existing:
-        named = ", ".join(sorted(filter(_is_session, existing))[:5]) or "messages of the same origin"
-        raise AlreadyThere(f"The log holds {named} already.")
+        names = sorted(filter(_is_session, existing))[:5] or [Sentence("messages_of_a_conversation")]
+        raise AlreadyThere(Sentence("import_already_there", names=names))
     try:
         store.import_rows(imports.rows, imports.texts.items())
     except Conflict as error:
-        raise NotImported(str(error)) from None
+        raise NotImported(sentence_of(error)) from None
     return len({row.stream for row in imports.rows if _is_session(row.stream)}), len(imports.rows)
 
 

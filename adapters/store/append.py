@@ -23,6 +23,7 @@ from adapters.store.sql import Access
 from adapters.store.turns import TurnChange, change_of
 from domain.session.history import TextRedacted
 from domain.session.record import Recorded
+from domain.values.sentences import Sentence
 
 KNOWN = 10_000
 """For how many streams the last hash is cached."""
@@ -153,7 +154,8 @@ class EventRecorder(ApplicationRecorder, ABC):
         try:
             self.insert_events([row.stored() for row in rows], attachments=attachments)
         except Conflict as error:
-            raise Conflict(f"The log holds some of these events already: {error}", streams=error.streams) from error
+            sentence = Sentence("log_holds_events", detail=error)
+            raise Conflict(sentence, streams=error.streams) from error
 
     def receipt(self, key: str) -> StoredReceipt | None:
         """The first answer that was given under this key."""

@@ -22,6 +22,7 @@ from adapters.store.sql import Access
 from adapters.store.turns import Turns
 from domain.session.record import Causation, Omitted, Recorded
 from domain.values.base import Blob, DomainEvent, HansardError
+from domain.values.sentences import Sentence
 
 PAGE = 500
 NODE_SECONDS: Final = 15.0
@@ -41,10 +42,7 @@ class DamagedEvent(Broken, ValueError):
 
     def __init__(self, row: StoredEvent, position: int, why: str) -> None:
         session_id, version = str(row.originator_id), row.originator_version
-        super().__init__(
-            f"The event at position {position} (version {version} of {session_id}) cannot be read: {why}."
-            " `hansard verify` says whether it was changed; if not, use a newer Hansard."
-        )
+        super().__init__(Sentence("event_unreadable", position=position, version=version, id=session_id, detail=why))
         self.position, self.why = position, why
         self.readable: list[Recorded] = []
         """The events before it that the same query read."""
@@ -55,8 +53,8 @@ class Conflict(StoreError, IntegrityError):
 
     def __init__(self, sentence: str = "", *, streams: Iterable[str] = (), keys: Iterable[str] = ()) -> None:
         self.streams, self.keys = frozenset(streams), frozenset(keys)
-        named = ", ".join(sorted(self.streams)[:5]) or "the log"
-        super().__init__(sentence or f"Another process changed {named} at the same time; try again.")
+        names = sorted(self.streams)[:5] or [Sentence("the_log")]
+        super().__init__(sentence or Sentence("changed_by_another_process", names=names))
 
 
 class Fenced(StoreError):

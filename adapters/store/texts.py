@@ -15,6 +15,7 @@ from domain.discussion.state import contribution
 from domain.session.record import Recorded
 from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnFailed, TurnRequested
 from domain.values.base import INLINE_BYTES, Derived, HansardError, Text
+from domain.values.sentences import Sentence
 from domain.values.words import Language, filled
 
 KEPT: Final = 64
@@ -40,7 +41,7 @@ def whole(log: TextSource, text: Text) -> str:
 def _stored(log: TextSource, digest: str) -> str:
     words = log.text(digest)
     if words is None:
-        raise Broken(f"The text {digest} is not in the log any more; `hansard verify` says what else is missing.")
+        raise Broken(Sentence("text_missing", digest=digest))
     return words
 
 
@@ -58,7 +59,7 @@ def _subject(log: TextSource, session_id: str) -> Text:
     for recorded in log.history(session_id, upto=1):
         if isinstance(recorded.event, DiscussionStarted):
             return recorded.event.topic.subject
-    raise Broken(f"{session_id} has no subject any more; `hansard verify` says what else is missing.")
+    raise Broken(Sentence("subject_missing", id=session_id))
 
 
 def _prompt(log: TextSource, derived: Derived) -> str:
@@ -67,7 +68,7 @@ def _prompt(log: TextSource, derived: Derived) -> str:
             values = {place: whole(log, text) for place, text in recorded.event.context.items()}
             language: Language = "ko" if derived.language == "ko" else "en"
             return filled(_stored(log, derived.template), values, language)
-    raise Broken(f"{derived.session_id} has no request {derived.version} any more, which a prompt was made from.")
+    raise Broken(Sentence("request_missing", id=derived.session_id, version=derived.version))
 
 
 class _Joined:

@@ -217,7 +217,7 @@ def _check_proof(path: Path, key: str | None) -> int:
     try:
         checkpoint = checkpoints.check_proof(decode(_read(path)), checkpoints.public_key(key))
     except (checkpoints.NotProved, Malformed) as error:
-        raise Failed(sentence("Not proved: {error}", error=error), code=exits.NOT_VERIFIED) from None
+        raise Failed(sentence("Not proved: {error}", error=exits.words_of(error)), code=exits.NOT_VERIFIED) from None
     say(sentence("Proved: the event is one of the {size} signed events.", size=checkpoint.size))
     return exits.OK
 
@@ -243,7 +243,9 @@ def checkpoint(*, public_key: bool = False, json: AsJson = False, database: Data
         with open_log(settings) as store:
             head = checkpoints.head(store)
     except checkpoints.NotProved as error:
-        raise Failed(sentence("Nothing was signed. {error}", error=error), code=exits.NOT_VERIFIED) from None
+        raise Failed(
+            sentence("Nothing was signed. {error}", error=exits.words_of(error)), code=exits.NOT_VERIFIED
+        ) from None
     note = checkpoints.sign(head, key)
     root = base64.b64encode(head.root).decode()
     fields = {"checkpoint": note, "origin": head.origin, "size": head.size, "root": root, "publicKey": named}
@@ -281,6 +283,8 @@ def prove(
             key = checkpoints.signing_key(settings.signing_key)
             proof: dict[str, Any] = checkpoints.prove(store, find_stream(store, session), version, key)
     except checkpoints.NotProved as error:
-        raise Failed(sentence("Nothing was proved. {error}", error=error), code=exits.NOT_VERIFIED) from None
+        raise Failed(
+            sentence("Nothing was proved. {error}", error=exits.words_of(error)), code=exits.NOT_VERIFIED
+        ) from None
     put_json(proof)
     return exits.OK

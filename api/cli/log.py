@@ -108,7 +108,7 @@ def _taken_in(lines: Iterable[bytes], settings: "Settings") -> int:
             sessions, events = carry_in(store, lines)
         except NotImported as error:
             code = exits.REFUSED if isinstance(error, AlreadyThere) else exits.NOT_VERIFIED
-            raise Failed(sentence("Nothing was imported. {error}", error=error), code=code) from None
+            raise Failed(sentence("Nothing was imported. {error}", error=exits.words_of(error)), code=code) from None
     say(
         sentence(
             "Imported {events} of {sessions}.", events=counted(events, "event"), sessions=counted(sessions, "session")
@@ -175,7 +175,7 @@ def _checked(copy: Path) -> int:
             problems = log.rows.integrity()
             size = head(log).size
     except (NotProved, StoreError) as error:
-        problems = [str(error)]
+        problems = [exits.words_of(error)]
     if problems:
         why = sentence("The log is damaged, so nothing was copied:")
         raise Failed(why, *problems[:3], sentence("`hansard verify` says more."), code=exits.NOT_VERIFIED)

@@ -51,7 +51,9 @@ def attest(
             statement = _statement(store, find_stream(store, session))
             put_json(checkpoints.signed(statement, checkpoints.signing_key(settings.signing_key)))
     except checkpoints.NotProved as error:
-        raise Failed(sentence("Nothing was signed. {error}", error=error), code=exits.NOT_VERIFIED) from None
+        raise Failed(
+            sentence("Nothing was signed. {error}", error=exits.words_of(error)), code=exits.NOT_VERIFIED
+        ) from None
     return exits.OK
 
 

@@ -532,8 +532,7 @@ def test_a_log_in_a_read_only_folder_is_reported_with_advice(tmp_path: Path, mon
         SqliteStore(str(path))
     sentence, advice = str(result.value).split("\n")
     assert sentence == (
-        f"The log {path} cannot be opened: {tmp_path} is read-only, or not this user's to write"
-        " (unable to open database file)."
+        f"The log {path} cannot be opened: this user may not write to {tmp_path} (unable to open database file)."
     )
     assert "`hansard backup COPY`" in advice
 
@@ -541,7 +540,7 @@ def test_a_log_in_a_read_only_folder_is_reported_with_advice(tmp_path: Path, mon
         raise PermissionError(13, "Permission denied", "new.db")
 
     monkeypatch.setattr(os, "open", denied)
-    with pytest.raises(StoreError, match=rf"{tmp_path} is read-only.* \(Permission denied\)") as result:
+    with pytest.raises(StoreError, match=rf"may not write to {tmp_path} \(Permission denied\)") as result:
         SqliteStore(str(tmp_path / "new.db"))
     assert "Name a log in a folder that can be written" in str(result.value)
 

@@ -192,33 +192,33 @@ Change = Callable[[Lines], Lines]
         (lambda lines: [*lines[:-1], lines[-1][:40]], "not JSON"),
         (lambda lines: [*lines, lines[-1]], "nothing may follow"),
         (lambda lines: [*lines, b"\n"], "nothing may follow"),
-        (lambda lines: [*lines[:-2], lines[-1]], "manifest does not fit"),
-        (lambda lines: [*lines[:3], *lines[4:]], "version 3 of delivery-1 follows 1"),
-        (lambda lines: [*lines[:4], lines[3], *lines[4:]], "version 2 of delivery-1 follows 2"),
-        (lambda lines: [*lines[:3], lines[4], lines[3], *lines[5:]], "version 3 of delivery-1 follows 1"),
-        (lambda lines: [lines[0], *lines[2:]], "other texts than its events mention"),
+        (lambda lines: [*lines[:-2], lines[-1]], "manifest does not match"),
+        (lambda lines: [*lines[:3], *lines[4:]], "version 3 of delivery-1 follows version 1"),
+        (lambda lines: [*lines[:4], lines[3], *lines[4:]], "version 2 of delivery-1 follows version 2"),
+        (lambda lines: [*lines[:3], lines[4], lines[3], *lines[5:]], "version 3 of delivery-1 follows version 1"),
+        (lambda lines: [lines[0], *lines[2:]], "not those that its events mention"),
         (lambda lines: [lines[0], lines[1], lines[1], *lines[2:]], "each once"),
         (lambda lines: [lines[0], lines[2], lines[1], *lines[3:]], "texts come before events"),
-        (lambda lines: [lines[0].replace(b"1", b"2"), *lines[1:]], "no export of format 1"),
-        (lambda lines: [lines[0][:-2] + b',"x":1}\n', *lines[1:]], "no export of format 1"),
-        (lambda lines: lines[1:], "no export of format 1"),
-        (lambda lines: [lines[0], lines[0], *lines[1:]], "no line of an export"),
-        (lambda lines: [lines[0], b'{"x":1}\n', *lines[1:]], "no line of an export"),
-        (lambda lines: [lines[0], b"[]\n", *lines[1:]], "should be an object"),
+        (lambda lines: [lines[0].replace(b"1", b"2"), *lines[1:]], "not an export of format 1"),
+        (lambda lines: [lines[0][:-2] + b',"x":1}\n', *lines[1:]], "not an export of format 1"),
+        (lambda lines: lines[1:], "not an export of format 1"),
+        (lambda lines: [lines[0], lines[0], *lines[1:]], "not a line of an export"),
+        (lambda lines: [lines[0], b'{"x":1}\n', *lines[1:]], "not a line of an export"),
+        (lambda lines: [lines[0], b"[]\n", *lines[1:]], "should be a JSON object"),
         (lambda lines: [lines[0], b"[" * 100_000 + b"\n", *lines[1:]], "nests more than"),
         (lambda lines: [lines[0], b'{"text":1e999}\n', *lines[1:]], "too large"),
         (lambda lines: [lines[0], b'{"a":1,"a":2}\n', *lines[1:]], "occurs twice"),
         (lambda lines: [lines[0], b"\xff\xfe\n", *lines[1:]], "not UTF-8"),
         (lambda lines: [lines[0], b"\n", *lines[1:]], "empty"),
-        (lambda lines: [lines[0], lines[1].replace(b"ppp", b"ppq", 1), *lines[2:]], "not the one that its digest"),
+        (lambda lines: [lines[0], lines[1].replace(b"ppp", b"ppq", 1), *lines[2:]], "does not match its digest"),
         (lambda lines: [*lines[:2], lines[2].replace(b"Session", b"Sessiom", 1), *lines[3:]], "has been changed"),
-        (lambda lines: [*lines[:2], lines[2][:-2] + b',"x":1}\n', *lines[3:]], "not how `hansard export` writes"),
-        (lambda lines: [*lines[:2], lines[2].replace(b'":', b'": ', 1), *lines[3:]], "not how `hansard export` writes"),
+        (lambda lines: [*lines[:2], lines[2][:-2] + b',"x":1}\n', *lines[3:]], "writes this differently"),
+        (lambda lines: [*lines[:2], lines[2].replace(b'":', b'": ', 1), *lines[3:]], "writes this differently"),
         (lambda lines: [*lines[:2], lines[2].replace(b'"version":1', b'"version":true'), *lines[3:]], "Line 3"),
         (lambda lines: [*lines[:2], lines[2].replace(b'"hash":"', b'"hash":"0'), *lines[3:]], "64 hexadecimal"),
-        (lambda lines: [*lines[:-1], lines[-1].replace(b'"texts":1', b'"texts":2')], "manifest does not fit"),
-        (lambda lines: [*lines[:-1], lines[-1].replace(b'"root":"', b'"root":"A')], "manifest does not fit"),
-        (lambda lines: [*lines[:-1], lines[-1][:-3] + b',"x":1}}\n'], "manifest does not fit"),
+        (lambda lines: [*lines[:-1], lines[-1].replace(b'"texts":1', b'"texts":2')], "manifest does not match"),
+        (lambda lines: [*lines[:-1], lines[-1].replace(b'"root":"', b'"root":"A')], "manifest does not match"),
+        (lambda lines: [*lines[:-1], lines[-1][:-3] + b',"x":1}}\n'], "manifest does not match"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_not_whole_and_unchanged_changes_nothing(
@@ -234,7 +234,7 @@ def test_a_file_that_is_not_whole_and_unchanged_changes_nothing(
 )
 def test_an_id_that_leads_elsewhere_is_refused(alone: Lines, empty: Store, name: str) -> None:
     start = first_event(alone)
-    assert "is no id of a session" in refused(empty, forged(alone, start, session=name))
+    assert "is not the id of a session" in refused(empty, forged(alone, start, session=name))
 
 
 def test_a_kind_that_does_not_exist_is_refused(alone: Lines, empty: Store) -> None:
@@ -258,12 +258,12 @@ def test_turns_of_other_sessions_are_out_of_reach(alone: Lines, empty: Store) ->
     """Otherwise a file could settle a turn that a worker here is running."""
     place = next(number for number, line in enumerate(alone) if b'"turn.requested"' in line)
     state = json.loads(alone[place])["state"].replace("delivery-1.t1", "delivery-2.t1")
-    assert "'delivery-2.t1' is no turn of delivery-1" in refused(empty, forged(alone, place, state=state))
+    assert "'delivery-2.t1' is not a turn of delivery-1" in refused(empty, forged(alone, place, state=state))
 
 
 def test_a_session_that_is_there_already_is_not_taken_in_again(alone: Lines, empty: Store) -> None:
     take_in(empty, alone)
-    assert refused(empty, alone) == "The log holds delivery-1 already."
+    assert refused(empty, alone) == "The log already has delivery-1."
 
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

@@ -13,10 +13,10 @@ from contextlib import closing
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from adapters.store.port import Broken, StoreError
-from domain.values.sentences import Sentence
+from domain.values.sentences import Sentence, with_output
 
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _LASTING: Final = _DAMAGED | {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}
@@ -44,10 +44,7 @@ def refuse_foreign(connection: sqlite3.Connection, path: Path) -> None:
     if connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None:
         return  # asked first: another process may be making the log now, its table of events before all others
     if [row[1] for row in connection.execute("PRAGMA table_info(events)")] != _COLUMNS:
-        raise Broken(
-            f"{path} is another program's SQLite database, not a Hansard log. It was not changed."
-            " Name a log with --database or HANSARD_DATABASE."
-        )
+        raise Broken(Sentence("not_a_log", path=path))
     [version] = connection.execute("PRAGMA user_version").fetchone()
     if version > FORMAT:
         raise Broken(Sentence("database_newer", database=path, found=version, known=FORMAT))
@@ -63,7 +60,7 @@ def connect_durably(path: Path, busy_seconds: float, *pragmas: str) -> sqlite3.C
         mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
         synchronous = connection.execute("PRAGMA synchronous").fetchone()[0]
         if (mode, synchronous) != ("wal", 2):
-            raise StoreError(f"{path}: SQLite gave journal_mode={mode}, synchronous={synchronous}; not durable.")
+            raise StoreError(Sentence("log_not_durable", path=path, mode=mode, synchronous=synchronous))
     except (sqlite3.Error, StoreError):
         connection.close()
         raise
@@ -99,7 +96,7 @@ def is_damaged(error: BaseException) -> bool:
     return _code(error) in _DAMAGED
 
 
-def store_error(error: BaseException, sentence: str) -> StoreError:
+def store_error(error: BaseException, sentence: Sentence) -> StoreError:
     """The failure of a file as an error of ours."""
     return Broken(sentence) if is_permanent(error) else StoreError(sentence)
 
@@ -109,23 +106,19 @@ def _code(error: BaseException) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
-def opening_failure(what: str, path: Path, error: Exception) -> str:
+def opening_failure(what: Literal["log", "views"], path: Path, error: Exception) -> Sentence:
     """Why a file cannot be opened. If nothing can be written there, also what to do."""
     why = getattr(error, "strerror", None) or error
-    sentence = f"{what} {path} cannot be opened: {why}."
     if path.exists():
         place = next((ancestor for ancestor in (path.parent, path) if not os.access(ancestor, os.W_OK)), None)
-        advice = (
-            "Even reads need write access next to the log. `hansard verify`, `export` and `backup` do not: copy the"
-            " log with `hansard backup COPY` to a folder that can be written, and name the copy with --database."
-        )
+        advice = "reads_need_write_access"
     else:
         folder = next(ancestor for ancestor in path.absolute().parents if ancestor.exists())
         place = None if os.access(folder, os.W_OK) else folder
-        advice = "Name a log in a folder that can be written with --database or HANSARD_DATABASE."
+        advice = "name_a_writable_folder"
     if place is None:
-        return sentence
-    return f"{what} {path} cannot be opened: {place} is read-only, or not this user's to write ({why}).\n{advice}"
+        return Sentence(f"{what}_not_opening", path=path, detail=why)
+    return with_output(Sentence(f"{what}_read_only", path=path, place=place, detail=why), Sentence(advice))
 
 
 _SIZES: Final = (32, 16, *range(8, 0, -1))
@@ -157,7 +150,7 @@ class WriteHealth:
         self.failure: StoreError | None = None
         self._damaged = False
 
-    def failed(self, error: BaseException, sentence: str) -> StoreError:
+    def failed(self, error: BaseException, sentence: Sentence) -> StoreError:
         """Remember the reason, unless others were only busy. Returns the error to raise."""
         failure = store_error(error, sentence)
         if _code(error) not in _PASSING:

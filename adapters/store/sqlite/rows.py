@@ -17,7 +17,7 @@ from adapters.store.port import StoreError
 from adapters.store.sql.log import SqlLog
 from adapters.store.sql.rows import SqlRows
 from adapters.store.sqlite.connection import refuse_foreign, store_error
-from domain.values.sentences import Sentence
+from domain.values.sentences import Sentence, sentence_of
 
 SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS events (
@@ -159,7 +159,7 @@ class SqliteRows(SqlRows):
             row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'events'").fetchone()
         position = row[0] if row else 0
         if not isinstance(position, int):
-            raise StoreError("The newest position that was given out is not a number.")
+            raise StoreError(Sentence("newest_position_damaged"))
         return position
 
     def backup(self, target: Path) -> None:
@@ -172,7 +172,7 @@ class SqliteRows(SqlRows):
                 _forget_sign_ins(copy)
         except (StoreError, OSError, sqlite3.Error) as error:
             target.unlink(missing_ok=True)
-            raise StoreError(f"The backup {target} cannot be written: {error}.") from error
+            raise StoreError(Sentence("backup_not_written", path=target, detail=sentence_of(error))) from error
 
 
 def _forget_sign_ins(copy: sqlite3.Connection) -> None:
@@ -223,8 +223,8 @@ def _connected(path: Path) -> sqlite3.Connection:
         return read_only(path)
     except UNREADABLE as error:
         used = path.with_name(f"{path.name}-wal").exists() and not os.access(path.parent, os.W_OK)
-        advice = f" It was in use: copy it, with {path.name}-wal, to a folder that can be written." if used else ""
-        raise store_error(error, f"The log {path} cannot be opened: {error}.{advice}") from error
+        advice = Sentence("copy_with_its_wal", name=f"{path.name}-wal") if used else ""
+        raise store_error(error, Sentence("log_not_opening", path=path, detail=error, after=advice)) from error
 
 
 def read_only(path: Path) -> sqlite3.Connection:

@@ -66,7 +66,7 @@ class SqliteStore(SqlRecorder):
             for _ in range(READERS):
                 self._readers.put(self._connect("query_only=1"))
         except (OSError, sqlite3.Error) as error:
-            raise store_error(error, opening_failure("The log", self.path, error)) from error
+            raise store_error(error, opening_failure("log", self.path, error)) from error
         self.turns = SqlTurns(
             self._transaction, self._reading, leasing=self._unflushed, by_deadline="INDEXED BY turns_due"
         )
@@ -126,7 +126,7 @@ class SqliteStore(SqlRecorder):
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
             if is_file_error(error):
-                raise self._writing.failed(error, self._sentence("does not take writes", error)) from error
+                raise self._writing.failed(error, self._sentence("log_not_writable", error)) from error
             raise
         self._writing.succeeded()
 
@@ -140,17 +140,17 @@ class SqliteStore(SqlRecorder):
             yield connection
         except sqlite3.Error as error:
             if is_file_error(error):
-                raise store_error(error, self._sentence("cannot be read", error)) from error
+                raise store_error(error, self._sentence("log_unreadable", error)) from error
             raise
         finally:
             self._readers.put(connection)
             if self._closed:
                 self._close_readers()
 
-    def _sentence(self, what: str, error: BaseException) -> str:
+    def _sentence(self, code: str, error: BaseException) -> Sentence:
         if is_permanent(error):
-            return f"The log {self.path} {what}: {error}. `hansard verify` and `hansard doctor` say more."
-        return f"The log {self.path} {what} now: {error}."
+            return Sentence(code, path=self.path, detail=error, after=Sentence("verify_and_doctor"))
+        return Sentence(f"{code}_now", path=self.path, detail=error)
 
     @property
     def failing(self) -> bool:

@@ -16,6 +16,7 @@ from typing import Any, Final
 from adapters.files import private_file, private_folder
 from adapters.store.port import Broken, StoreError
 from adapters.store.sqlite.connection import insert, is_damaged, is_permanent, opening_failure
+from domain.values.sentences import Sentence
 
 READERS = 4
 STATEMENTS: Final = 1_000
@@ -51,12 +52,10 @@ class ViewsBroken(ViewsUnavailable, Broken):
     """They will not until the file or its folder is repaired."""
 
 
-_ADVICE: Final = "The file may be deleted: views are folded again from the log."
-
-
-def _views_error(error: Exception, sentence: str) -> ViewsUnavailable:
-    words = f"{sentence} {_ADVICE}" if is_damaged(error) else sentence
-    return ViewsBroken(words) if is_permanent(error) else ViewsUnavailable(words)
+def _views_error(error: Exception, sentence: Sentence) -> ViewsUnavailable:
+    if is_damaged(error):
+        sentence = Sentence("two_sentences", first=sentence, second=Sentence("views_may_be_deleted"))
+    return ViewsBroken(sentence) if is_permanent(error) else ViewsUnavailable(sentence)
 
 
 class Statements:
@@ -86,9 +85,8 @@ class Statements:
     def _failed(self, error: sqlite3.Error) -> ViewsUnavailable | None:
         if not is_unavailable(error):
             return None
-        return _views_error(
-            error, f"The views {self._path} do not answer{'' if is_permanent(error) else ' now'}: {error}."
-        )
+        code = "views_not_answering" if is_permanent(error) else "views_not_answering_now"
+        return _views_error(error, Sentence(code, path=self._path, detail=error))
 
 
 class SqliteViews:
@@ -107,7 +105,7 @@ class SqliteViews:
             for _ in range(READERS):
                 self._readers.put(self._connect("query_only=1"))
         except (OSError, sqlite3.Error) as error:
-            raise _views_error(error, opening_failure("The views", self.path, error)) from error
+            raise _views_error(error, opening_failure("views", self.path, error)) from error
 
     def _connect(self, *pragmas: str) -> sqlite3.Connection:
         connection = sqlite3.connect(

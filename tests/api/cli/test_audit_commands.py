@@ -322,7 +322,7 @@ def test_import_refuses_existing_sessions(hansard: Hansard, log: Path, tmp_path:
     file.write_text(hansard("export").out, encoding="utf-8")
     result = hansard("import", str(file))
     assert result.code == 4
-    assert "Nothing was imported. The log holds delivery-1, orchestration-1, review-1 already." in result.err
+    assert "Nothing was imported. The log already has delivery-1, orchestration-1, review-1." in result.err
     assert hansard("verify").code == 0
 
 
