@@ -28,7 +28,7 @@ from domain.replies.discussion import (
     review,
     review_synthesis,
 )
-from domain.replies.extraction import spoken, without_json, without_thinking
+from domain.replies.extraction import parted, spoken, without_json, without_thinking
 from domain.replies.orchestration import (
     DirectAnswer,
     JudgeVerdict,
@@ -69,6 +69,7 @@ __all__ = [
     "debate",
     "debate_synthesis",
     "direct_answer",
+    "parted",
     "phases_completed",
     "plan_parts",
     "read",

@@ -174,6 +174,7 @@ def _without_thoughts(text: str) -> str:
 
 
 _EMPTY_FENCE = re.compile(r"^[ \t]*```[A-Za-z0-9]*[ \t]*\n\s*```[ \t]*$", re.MULTILINE)
+_OPENED_FENCE = re.compile(r"^[ \t]*```[A-Za-z0-9]*\s*\Z", re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 
@@ -188,5 +189,27 @@ def without_json(text: str) -> str:
         if piece.closed and piece.end > at:
             parts.append(words[at : piece.begin])
             at = piece.end
-    prose = _EMPTY_FENCE.sub("", "".join([*parts, words[at:]]))
-    return _BLANK_LINES.sub("\n\n", prose).strip()
+    return _tidied("".join([*parts, words[at:]]))
+
+
+def parted(text: str, key: str) -> tuple[str, Object | None]:
+    """The prose of a reply without its answer, the last object with this key; and the answer, None if it is missing or
+    cut off."""
+    try:
+        words = spoken(text)
+    except Unreadable:
+        return text, None
+    for piece in reversed(pieces(words)):
+        if _keys((key,)).search(words, piece.begin, piece.end) is None:
+            continue
+        if not piece.closed:
+            return _tidied(_OPENED_FENCE.sub("", words[: piece.begin])), None
+        answer = _object(piece, words)
+        if answer is not None and key in answer:
+            return _tidied(words[: piece.begin] + words[piece.end :]), answer
+    return words, None
+
+
+def _tidied(words: str) -> str:
+    """The text without fences and blank lines that have lost their content."""
+    return _BLANK_LINES.sub("\n\n", _EMPTY_FENCE.sub("", words)).strip()

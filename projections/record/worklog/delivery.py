@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
+from domain import replies
 from domain.delivery.chart import PHASES, status
 from domain.delivery.events import (
     ArtifactCreated,
@@ -30,8 +31,8 @@ from domain.delivery.state import Delivery
 from domain.session.children import ChildClosed, ChildRequested
 from domain.session.history import SessionForked
 from domain.session.record import Recorded
-from domain.session.turns import Settled
-from domain.values.base import Text
+from domain.session.turns import Settled, TurnAnswered
+from domain.values.base import Text, Unreadable
 from domain.values.words import Words
 from projections.record.markdown import cell, code, mark, name, neutral, recorded
 from projections.record.turns import Turns
@@ -53,7 +54,10 @@ from projections.record.worklog.parts import (
     table,
     title,
 )
+from projections.record.worklog.parts import status as ended
 
+_MOST = 20
+"""How many remarks of a review are listed; its turn has all of them."""
 _SKIPPED = '["skipped"'
 
 
@@ -195,7 +199,22 @@ def _settled(turns: Turns, event: Settled) -> Iterator[Row]:
     turn = turns.get(event.turn_id)
     number, phase = (turn.number, turn.phase) if turn else (0, None)
     first = heading(mark("iteration", number), event.agent, event.role, phase and name("phase", phase))
-    yield "log", "\n".join([first, "", *result(event)])
+    review = _review(event) if phase == "review" and isinstance(event, TurnAnswered) else None
+    yield "log", "\n".join([first, "", *(result(event) if review is None else review)])
+
+
+def _review(event: TurnAnswered) -> list[str] | None:
+    """A review without its JSON: its verdict, blocking issues and fixes follow with their events. None for a reply that
+    is no review."""
+    try:
+        review = replies.review_artifact(event.reply.head)
+    except Unreadable:
+        return None
+    prose, _ = replies.parted(event.reply.head, "blockingIssues")
+    lines = [ended("done"), *([point(mark("result"), prose)] if prose.strip() else [])]
+    for number, remark in enumerate(review.non_blocking_issues[:_MOST], start=1):
+        lines.append(point(mark("remark", number), f"{remark.title}: {remark.detail}"))
+    return lines
 
 
 # -- rendering -----------------------------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 """The worklog of a review or a debate: rounds with verdict and convergence, synthesis, decision."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
+from domain import replies
 from domain.discussion.events import (
     AgentFailed,
     Assessed,
@@ -26,7 +27,7 @@ from domain.session.history import SessionForked
 from domain.session.record import Recorded
 from domain.values.base import iso
 from domain.values.words import Words
-from projections.record.markdown import cell, mark, name, neutral
+from projections.record.markdown import cell, code, mark, name, neutral
 from projections.record.turns import Turns
 from projections.record.worklog.parts import (
     Row,
@@ -45,7 +46,24 @@ from projections.record.worklog.parts import (
     title,
 )
 
-_LISTS = {"concerns": "concern", "suggestions": "suggestion"}
+_LISTS: Final = {
+    "concerns": "concern",
+    "pointsOfDisagreement": "disagreement",
+    "unexaminedAssumptions": "assumption",
+    "missingConsiderations": "missing",
+    "securityRisks": "security_risk",
+    "edgeCases": "edge_case",
+    "scalabilityConcerns": "scalability",
+    "maintenanceBurden": "maintenance",
+    "suggestions": "suggestion",
+    "pointsOfAgreement": "agreement",
+}
+"""The lists of a contribution besides its issues, and the labels of their points."""
+_PARTS: Final = ("claim", "description", "explanation")
+"""The texts of a point that has several; `alternative` comes last."""
+_VERDICTS: Final = ("PASS", "NEEDS_FIX", "APPROVE", "CHALLENGE")
+_SEVERITIES: Final = ("critical", "major", "minor")
+_COUNTS: Final = ("resolved", "remaining", "consensus", "divergence")
 _MOST = 20
 """How many points of one kind an entry shows; the events have all of them."""
 
@@ -86,13 +104,7 @@ def _spoken(event: DiscussionEvent) -> Iterator[Row]:
         case RoundAdded():
             yield "round", str(event.round)
             first = heading(mark("round", event.round), event.agent, event.role)
-            lines = [
-                first,
-                "",
-                status("done"),
-                *quotation(mark("result"), event.content),
-                *_feedback(event.feedback or {}),
-            ]
+            lines = [first, "", status("done"), *_contribution(event)]
             if event.problem:
                 lines.append(point(mark("unreadable"), event.problem, event.sentence))
             yield "log", "\n".join(lines)
@@ -100,22 +112,70 @@ def _spoken(event: DiscussionEvent) -> Iterator[Row]:
             metrics = event.metrics
             shares = (metrics.agreement_ratio, metrics.avg_stability)
             figures = (f"{figure:.2f}" for figure in (metrics.overall_score, *shares))
-            yield "log", f"- {mark('convergence', *figures, metrics.recommendation)}"
+            advice = name("worklog.recommendation", metrics.recommendation)
+            yield "log", f"- {mark('convergence', *figures, advice)}"
 
 
-def _feedback(feedback: dict[str, Any]) -> Iterator[str]:
-    """The parsed part of a contribution (S2, behaviour §2.2)."""
-    if feedback.get("verdict"):
-        yield point(mark("verdict"), str(feedback["verdict"]))
+def _contribution(event: RoundAdded) -> Iterator[str]:
+    """The verdict and the reasons, then each point; the reply itself if it has no readable verdict."""
+    if event.feedback is None:
+        yield from quotation(mark("result"), event.content)
+        return
+    prose, answer = replies.parted(event.content.head, "verdict")
+    yield from _verdict(event.feedback)
+    if prose.strip():
+        yield point(mark("result"), prose)
+    yield from _points(event.feedback, answer)
+
+
+def _verdict(feedback: Mapping[str, Any]) -> Iterator[str]:
+    verdict = str(feedback.get("verdict") or "")
+    if verdict:
+        yield f"- {mark('verdict')}: {mark(f'verdict.{verdict}') if verdict in _VERDICTS else cell(verdict)}"
     if feedback.get("summary"):
         yield point(mark("summary"), str(feedback["summary"]))
-    for issue in list(feedback.get("issues") or ())[:_MOST]:
-        yield point(mark("issue", cell(str(issue.get("severity", "")))), str(issue.get("description", "")))
+
+
+def _points(feedback: Mapping[str, Any], answer: Mapping[str, Any] | None = None) -> Iterator[str]:
+    """The parsed part of a contribution (S2, behaviour §2.2). `answer` is what the agent wrote: it may name places."""
+    issues = answer.get("issues") if answer else None
+    for number, issue in enumerate(list(feedback.get("issues") or ())[:_MOST]):
+        place = _place(issues[number]) if isinstance(issues, list) and number < len(issues) else ""
+        label = mark("issue", _severity(issue)) + (f" {code(place)}" if place else "")
+        yield point(label, _joined(str(issue.get("description", "")), issue.get("suggestion")))
     for field, label in _LISTS.items():
         for words in list(feedback.get(field) or ())[:_MOST]:
-            yield point(mark(label), str(words))
+            yield _point(label, words)
     if feedback.get("error"):
         yield point(mark("error"), str(feedback["error"]))
+
+
+def _point(label: str, words: object) -> str:
+    if not isinstance(words, Mapping):
+        return point(mark(label), str(words))
+    text = ": ".join(str(words[part]) for part in _PARTS if words.get(part))
+    severity = f" ({_severity(words)})" if words.get("severity") else ""
+    return point(f"{mark(label)}{severity}", _joined(text, words.get("alternative")))
+
+
+def _joined(text: str, instead: object) -> str:
+    return f"{text} → {instead}" if instead else text
+
+
+def _severity(point: Mapping[str, Any]) -> str:
+    severity = str(point.get("severity") or "")
+    return name("worklog.severity", severity) if severity in _SEVERITIES else cell(severity)
+
+
+def _place(issue: object) -> str:
+    """The `file:line` of an issue; empty if the agent named none."""
+    if not isinstance(issue, dict):
+        return ""
+    path = next((issue[field] for field in ("file", "path", "location") if issue.get(field)), None)
+    line = issue.get("line")
+    if not isinstance(path, str):
+        return ""
+    return f"{path}:{line}" if isinstance(line, int) and not isinstance(line, bool) else path
 
 
 def _closed(event: DiscussionEvent) -> Iterator[Row]:
@@ -129,8 +189,26 @@ def _closed(event: DiscussionEvent) -> Iterator[Row]:
             lines = [point(mark("reason"), event.why)] if event.why.strip() else []
             yield "log", "\n\n".join([f"### {mark('asked_again')}", *lines])
         case Synthesized():
-            note = f"{mark('no_synthesis')}\n\n" if event.fallback else ""
-            yield "synthesis", note + block(event.synthesis.head)
+            yield "synthesis", "\n\n".join(part for part in _synthesis(event) if part)
+
+
+def _synthesis(event: Synthesized) -> Iterator[str]:
+    """The text, and the verdict and counts at its end as a list."""
+    words = event.synthesis.head
+    if event.fallback:
+        yield mark("no_synthesis")
+        words = replies.without_json(words) or words
+    elif event.counts is not None:
+        words, _ = replies.parted(words, "verdict")
+    yield block(words)
+    yield "\n".join(_counted(event.counts or {}))
+
+
+def _counted(counts: Mapping[str, Any]) -> Iterator[str]:
+    yield from _verdict(counts)
+    for count in _COUNTS:
+        if f"{count}Count" in counts:
+            yield f"- {mark(f'count.{count}')}: {counts[f'{count}Count']}"
 
 
 # -- the decision --------------------------------------------------------------------------------------------------
@@ -170,7 +248,8 @@ def _request(event: DecisionRequested) -> Iterator[str]:
     yield f"- {mark('waits', mark('or').join(name('choice', cell(choice)) for choice in event.choices))}"
     if event.expires_at:
         yield f"- {mark('expires')}: {event.expires_at}"
-    yield from _feedback(event.feedback)
+    yield from _verdict(event.feedback)
+    yield from _points(event.feedback)
     for words in event.dissent[:_MOST]:
         yield point(mark("not_agreed"), words)
 
