@@ -6,7 +6,8 @@ Every drawing has a title and is next to the same facts as text or table.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
+from unicodedata import east_asian_width
 
 from markupsafe import Markup, escape
 
@@ -21,6 +22,8 @@ WIDE, TALL = 22, 9
 """Size of a value beside a point."""
 FEET = (-6, 15, -16, 25, -26, 35, -36, 45)
 """Where the foot of a value may be, from its point: near it first."""
+APART, BESIDE_END, LETTER = 2, 6, 5
+"""Room between texts, between the end and the value at it, and for a letter of the end's name."""
 
 
 def element(name: str, *inside: str | Markup, **attributes: object) -> Markup:
@@ -117,46 +120,105 @@ def scores(
     drawn = [element("path", d=_path(graph.points), class_=f"line is-{graph.kind}") for graph in lines if graph.points]
     marks = [line(_x(0), _y(value), _x(1), _y(value), f"threshold is-{kind}") for kind, _, value in thresholds]
     words = [text(f"{name} ≥ {value:g}", _x(1) + 6, y + 3, "tick") for name, value, y in _apart(thresholds)]
-    dots: list[Markup] = []
-    if lines and lines[0].points:
-        every = max(1, len(ticks) // 10)
-        for at, (x, y) in enumerate(lines[0].points):
-            dots.append(element("circle", cx=_x(x), cy=_y(y), r=3, class_=f"dot is-{lines[0].kind}"))
-            if at == len(ticks) - 1 or (at % every == 0 and at + every < len(ticks)):
-                anchor = "end" if x > 0.95 else "start" if x < 0.05 else "middle"
-                left = _x(x) - {"end": WIDE, "start": 0, "middle": WIDE / 2}[anchor]
-                foot = min(FEET, key=lambda step: _crossed(left, _y(y) + step, lines, thresholds))
-                dots.append(text(f"{y:.2f}", _x(x), _y(y) + foot, "value", anchor))
-                dots.append(text(ticks[at], _x(x), HEIGHT - 7, "tick", anchor))
-    ends = _stop(*stop) if stop[0] is not None else ()
-    return svg(title, frame, *marks, *drawn, *dots, *words, *ends, width=WIDTH + BESIDE, height=HEIGHT, class_="chart")
+    end, taken = _stop(*stop)
+    points = lines[0].points if lines else ()
+    dots = [element("circle", cx=_x(x), cy=_y(y), r=3, class_=f"dot is-{lines[0].kind}") for x, y in points]
+    for at in _labelled(points, len(ticks), stop[0]):
+        x, y = points[at]
+        anchor = "end" if x > 0.95 else "start" if x < 0.05 else "middle"
+        value = _beside(_x(x), _y(y), anchor, _Obstacles(lines, thresholds, taken))
+        dots.append(text(ticks[at], _x(x), HEIGHT - 7, "tick", anchor))
+        if value is not None:
+            taken.append(value.box)
+            dots.append(text(f"{y:.2f}", value.x, value.foot, "value", value.anchor))
+    return svg(title, frame, *marks, *drawn, *dots, *words, *end, width=WIDTH + BESIDE, height=HEIGHT, class_="chart")
 
 
-def _crossed(left: float, foot: float, lines: Sequence[Line], thresholds: Sequence[tuple[str, str, float]]) -> int:
-    """How many lines cross a value that is written here; many if it leaves the drawing."""
-    top, right = foot - TALL, left + WIDE
-    if top < 0 or foot > HEIGHT - BOTTOM:
-        return len(lines) + len(thresholds) + 1
-    count = sum(top < _y(value) < foot for _, _, value in thresholds)
-    for graph in lines:
-        places = [(_x(x), _y(min(1.0, max(0.0, y)))) for x, y in graph.points]
-        for (x1, y1), (x2, y2) in pairwise(places):
-            if x2 < left or x1 > right or x1 == x2:
-                continue
-            ends = [y1 + (y2 - y1) * (min(max(x, x1), x2) - x1) / (x2 - x1) for x in (left, right)]
-            if min(ends) < foot and max(ends) > top:
-                count += 1
-                break
-    return count
+def _labelled(points: Sequence[tuple[float, float]], rounds: int, stop: float | None) -> list[int]:
+    """Places of the points that have their values written: about ten, the last one, and first of all the end."""
+    every = max(1, rounds // 10)
+    evenly = [at for at in range(len(points)) if at == rounds - 1 or (at % every == 0 and at + every < rounds)]
+    ends = [at for at, (x, _) in enumerate(points) if x == stop]
+    near = [at for at in evenly if at not in ends and all(abs(at - end) >= every for end in ends)]
+    return [*ends, *near]
 
 
-def _stop(share: float | None, words: str) -> tuple[Markup, Markup]:
-    x = _x(share or 0)
+class _Box(NamedTuple):
+    left: float
+    top: float
+    right: float
+    foot: float
+
+    def touches(self, other: "_Box") -> bool:
+        return (
+            self.left < other.right + APART
+            and other.left < self.right + APART
+            and self.top < other.foot + APART
+            and other.top < self.foot + APART
+        )
+
+
+class _Obstacles(NamedTuple):
+    """What a value should not be written on: lines, thresholds, and above all other texts and the end."""
+
+    lines: Sequence[Line]
+    thresholds: Sequence[tuple[str, str, float]]
+    taken: Sequence[_Box]
+
+
+class _ValueText(NamedTuple):
+    """A value beside its point."""
+
+    x: float
+    foot: float
+    anchor: str
+
+    @property
+    def box(self) -> _Box:
+        left = self.x - {"end": WIDE, "start": 0, "middle": WIDE / 2}[self.anchor]
+        return _Box(left, self.foot - TALL, left + WIDE, self.foot)
+
+
+def _beside(x: float, y: float, anchor: str, obstacles: _Obstacles) -> _ValueText | None:
+    """A value above or below its point, to the side of it where the end is in the way; None if there is no room."""
+    sides = [(x, anchor), *([(x + BESIDE_END, "start"), (x - BESIDE_END, "end")] if obstacles.taken else [])]
+    places = [_ValueText(side, y + step, anchor) for side, anchor in sides for step in FEET]
+    best = min(places, key=lambda place: _in_the_way(place.box, obstacles))
+    return best if _in_the_way(best.box, obstacles) < (False, 1) else None
+
+
+def _in_the_way(box: _Box, obstacles: _Obstacles) -> tuple[bool | int, ...]:
+    """Whether it leaves the drawing, how many texts it touches, and how many lines cross it."""
+    outside = box.top < 0 or box.foot > HEIGHT - BOTTOM or box.left < _x(0) or box.right > _x(1)
+    count = sum(box.top < _y(value) < box.foot for _, _, value in obstacles.thresholds)
+    count += sum(_crosses(graph, box) for graph in obstacles.lines)
+    return outside, sum(box.touches(other) for other in obstacles.taken), count
+
+
+def _crosses(graph: Line, box: _Box) -> bool:
+    places = [(_x(x), _y(min(1.0, max(0.0, y)))) for x, y in graph.points]
+    for (x1, y1), (x2, y2) in pairwise(places):
+        if x2 < box.left or x1 > box.right or x1 == x2:
+            continue
+        ends = [y1 + (y2 - y1) * (min(max(x, x1), x2) - x1) / (x2 - x1) for x in (box.left, box.right)]
+        if min(ends) < box.foot and max(ends) > box.top:
+            return True
+    return False
+
+
+def _stop(share: float | None, words: str) -> tuple[tuple[Markup, ...], list[_Box]]:
+    """The line at which it would end, with its name, and the room that both take."""
+    if share is None:
+        return (), []
+    x, foot = _x(share), TOP - 5
     anchor = "end" if x > WIDTH / 2 else "start"
-    return (
+    wide = sum(LETTER * (2 if east_asian_width(letter) in "WF" else 1) for letter in words)
+    begin = x - 4 - wide if anchor == "end" else x + 4
+    drawn = (
         line(x, TOP - 6, x, HEIGHT - BOTTOM, "ends-here"),
-        text(words, x - 4 if anchor == "end" else x + 4, TOP - 5, "tick", anchor),
+        text(words, x - 4 if anchor == "end" else x + 4, foot, "tick", anchor),
     )
+    return drawn, [_Box(x, TOP - 6, x, HEIGHT - BOTTOM), _Box(begin, foot - TALL, begin + wide, foot)]
 
 
 def _apart(thresholds: Sequence[tuple[str, str, float]]) -> list[tuple[str, float, float]]:
