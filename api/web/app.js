@@ -30,16 +30,19 @@ function pieces(html) {
   return [...document.importNode(parsed(`<body>${html}`).body, true).childNodes];
 }
 
+/** The boxes of a part that scroll by themselves. */
+const scrolled = (part) => [...part.querySelectorAll(".list, .gantt-box, .wide-table")];
+
 /** Replaces the content of a part, and keeps open details, typed text, the place in a list and the focus. */
 function fill(part, nodes) {
   const active = part.contains(document.activeElement) ? document.activeElement.id : "";
   const open = new Map([...part.querySelectorAll("details[id]")].map((found) => [found.id, found.open]));
   const typed = new Map([...part.querySelectorAll("input[id]")].map((found) => [found.id, found.value]));
-  const read = part.querySelector(".list")?.scrollTop;
+  const places = scrolled(part).map((box) => ({ top: box.scrollTop, left: box.scrollLeft }));
   part.replaceChildren(...nodes);
   for (const found of part.querySelectorAll("details[id]")) if (open.has(found.id)) found.open = open.get(found.id);
   for (const found of part.querySelectorAll("input[id]")) if (typed.has(found.id)) found.value = typed.get(found.id);
-  if (read) part.querySelector(".list")?.scrollTo(0, read);
+  for (const [at, box] of scrolled(part).entries()) if (places[at]) box.scrollTo(places[at]);
   if (active) document.getElementById(active)?.focus({ preventScroll: true });
   dress(part);
 }

@@ -8,8 +8,12 @@ export function clocked(began) {
   return hours ? `${hours}:${two(minutes)}:${two(seconds % 60)}` : `${minutes}:${two(seconds % 60)}`;
 }
 
+const SECONDS = { hour: "2-digit", minute: "2-digit", second: "2-digit" };
 const WALL = {
-  second: { hour: "2-digit", minute: "2-digit", second: "2-digit" },
+  millisecond: { ...SECONDS, fractionalSecondDigits: 3 },
+  hundredth: { ...SECONDS, fractionalSecondDigits: 2 },
+  tenth: { ...SECONDS, fractionalSecondDigits: 1 },
+  second: SECONDS,
   minute: { hour: "2-digit", minute: "2-digit" },
   day: { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" },
 };

@@ -274,9 +274,9 @@ def test_overlapping_decisions_share_one_mark(client: TestClient) -> None:
         more = {"addMinutes": 1, "reason": "more"}
         assert client.post(f"/api/sessions/{session_id}/budget", json=more).status_code == 200
     html = panel(client, session_id, "gantt")
-    places = [round(float(x)) for x in re.findall(r'class="gantt-mark" d="M([0-9.]+) ', html)]
+    places = [round(float(x), 1) for x in re.findall(r'<svg x="([0-9.]+)%"[^>]*><path class="gantt-mark"', html)]
     assert places and len(places) == len(set(places))
-    assert len(re.findall(r"<title>decision, event \d+</title><path", html)) == len(places)
+    assert len(re.findall(r"<title>decision, event \d+</title><svg", html)) == len(places)
 
 
 def test_work_before_the_first_round_is_shown_first(client: TestClient) -> None:

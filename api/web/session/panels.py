@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from api.node.session_answers import marked
 from api.system import System
 from api.web.rendering import fragment
-from api.web.session import agents, changes, diagram, discussion, overview, status, turns, work
+from api.web.session import agents, changes, diagram, discussion, gantt, overview, status, turns, work
 from api.web.session.context import PanelContext
 from domain.session.state import Session
 from domain.values.words import Language, Words
@@ -53,7 +53,7 @@ PANELS: Final = (
     *(Panel("head", overview.head, tab=tab) for tab in TABS),
     Panel("overview", overview.overview),
     Panel("failure", status.failure),
-    Panel("gantt", agents.gantt),
+    Panel("gantt", gantt.gantt),
     Panel("decision", status.decision),
     Panel("next", status.next_steps, ("delivery",)),
     Panel("discussion", discussion.discussion, TALKS),

@@ -1,0 +1,238 @@
+"""Who worked when: a lane for each agent, one for the validation and one for people, on the clock of the session."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from api.web.model import clock, seconds_or_clock
+from api.web.plain_text import cut
+from api.web.session.context import PanelContext
+from api.web.session.turns import TurnCard, report_of, turns_of
+from domain.values.base import iso
+from projections.record.turns import TRIED, Attempt
+
+HEAD, LANE = 22, 26
+"""Heights of the clock and of a lane, in pixels. Places and widths are percentages, so the drawing fills its box."""
+LANES, BARS, TICKS = 14, 300, 6
+WIDE, NARROW, EACH = 900, 240, 14
+"""Pixels: the drawing's basic width at most, at least, and for each bar. It grows into the room that it has."""
+ROOM, THINNEST = 30, 0.4
+"""So many pixels wide is a bar that has its turn written in it; so many percent a bar of no length."""
+LABELS: Final = {"millisecond": 74, "hundredth": 68, "tenth": 62, "second": 50, "minute": 34, "day": 96}
+"""Pixels that a label of the clock takes, with room on both sides."""
+
+SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
+STEPS: Final = (
+    *(factor * unit for unit in (1, 10, 100) for factor in (1, 2, 5)),
+    *(factor * unit for unit in (SECOND, MINUTE) for factor in (1, 2, 5, 10, 15, 30)),
+    *(factor * HOUR for factor in (1, 2, 3, 6, 12)),
+)
+"""What may be between two ticks below a day, in milliseconds: at most 2.5 times the one before."""
+BY_PEOPLE: Final = frozenset(
+    {"exhausted", "checkpoint", "partial", "waiting_for_decision", "under_review", "awaiting_scope", "failed"}
+)
+"""States in which a person is waited for."""
+PROVIDERS: Final = frozenset({"rate_limit", "overloaded"})
+CHOICES: Final = frozenset(
+    {
+        "delivery.budget_extended",
+        "delivery.retried",
+        "orchestration.continued",
+        "orchestration.retried",
+        "orchestration.rounds_added",
+        "session.child_closed",
+        "session.scope_decided",
+        "turn.permission_decided",
+        "decision.voted",
+        "review.decided",
+        "debate.decided",
+    }
+)
+"""Events by which a person, or the time that they were given, decided something."""
+
+
+@dataclass(slots=True)
+class GanttBar:
+    """A stretch of time of one kind: at work, waiting for a provider, waiting for a person."""
+
+    begin: int
+    end: int
+    kind: str
+    turn: str = ""
+    label: str = ""
+    words: str = ""
+
+
+@dataclass(slots=True)
+class GanttLane:
+    name: str
+    role: str = ""
+    bars: list[GanttBar] = field(default_factory=list)
+    marks: list[tuple[int, int]] = field(default_factory=list)
+    """Decisions: when, and by which event."""
+
+
+class Ruler(NamedTuple):
+    """What is between two ticks, in milliseconds, and the finest unit that tells them apart."""
+
+    step: int
+    finest: str
+
+
+def gantt(context: PanelContext) -> dict[str, Any]:
+    """Nothing before anybody has worked for as long as the clock can show."""
+    trail = context.trail
+    begin, end = trail.at[0], trail.at[context.version - 1]
+    lanes = [lane for lane in _lanes(context, end) if lane.bars or lane.marks]
+    whole = end - begin
+    if not lanes or whole <= 0:
+        return {}
+
+    def x(at: int) -> float:
+        return round((min(max(at, begin), end) - begin) / whole * 100, 2)
+
+    shown = lanes[:LANES]
+    width = min(WIDE, max(NARROW, EACH * sum(len(lane.bars[-BARS:]) for lane in shown)))
+    ruler = clock_of(whole)
+    return {
+        "width": width,
+        "height": HEAD + LANE * len(shown),
+        "time": seconds_or_clock(whole),
+        "ticks": [
+            {"x": tick.share, "since": since(tick.offset, ruler), "at": iso(begin + tick.offset)}
+            | {"late": tick.late, "fine": tick.fine}
+            for tick in ticks_of(whole, ruler, width)
+        ],
+        "finest": ruler.finest,
+        "lanes": [
+            {
+                "y": HEAD + LANE * place,
+                "name": cut(lane.name, 40),
+                "role": cut(lane.role, 40),
+                "bars": [_drawn(bar, x(bar.begin), x(bar.end), width) for bar in lane.bars[-BARS:]],
+                "marks": list({round(x(at), 1): (x(at), version) for at, version in lane.marks}.values())[-BARS:],
+            }
+            for place, lane in enumerate(shown)
+        ],
+        "more": max(0, len(lanes) - LANES),
+        "kinds": sorted({bar.kind for lane in lanes for bar in lane.bars}),
+        "decided": any(lane.marks for lane in lanes),
+    }
+
+
+def clock_of(whole: int) -> Ruler:
+    """The clock of a drawing that is so many milliseconds long: at most `TICKS` ticks, each with a label of its own."""
+    step = next((step for step in STEPS if step * TICKS >= whole), DAY * math.ceil(whole / TICKS / DAY))
+    if step < SECOND:
+        return Ruler(step, "millisecond" if step < 10 else "hundredth" if step < 100 else "tenth")
+    return Ruler(step, "second" if step < MINUTE else "minute" if whole < DAY else "day")
+
+
+@dataclass(slots=True)
+class Tick:
+    """`late`: its label is on the left of its line. `fine`: its label only fits where the drawing is wide."""
+
+    offset: int
+    share: float
+    late: bool = False
+    fine: bool = False
+
+
+def ticks_of(whole: int, ruler: Ruler, least: int) -> list[Tick]:
+    """The ticks of a drawing that is at least so many pixels wide. No label there overlaps another or leaves it."""
+    ticks = [Tick(offset, round(offset / whole * 100, 2)) for offset in range(0, whole, ruler.step)]
+    room = LABELS[ruler.finest] / least * 100
+    ticks[-1].late = ticks[-1].share + room > 100
+    end = 0.0
+    for tick in ticks:
+        tick.fine = tick.share < end
+        end = end if tick.fine else tick.share + room
+    if ticks[-1].late:
+        before = ticks[-1].share - room
+        ticks[-1].fine = before < room
+        for tick in ticks[1:-1]:
+            tick.fine = tick.fine or tick.share + room > before
+    return ticks
+
+
+def since(milliseconds: int, ruler: Ruler) -> str:
+    """A tick without the reader's clock: the time since the beginning."""
+    digits = {"tenth": 1, "hundredth": 2, "millisecond": 3}.get(ruler.finest)
+    return clock(milliseconds) if digits is None else f"{milliseconds / SECOND:.{digits}f} s"
+
+
+def _drawn(bar: GanttBar, begin: float, end: float, least: int) -> dict[str, Any]:
+    """`short`: its label only fits where the drawing is at its widest."""
+    width = round(max(THINNEST, end - begin), 2)
+    return {
+        "x": round(min(begin, 100 - width), 2),
+        "width": width,
+        "kind": bar.kind,
+        "turn": bar.turn,
+        "label": bar.label if width * WIDE >= ROOM * 100 else "",
+        "short": width * least < ROOM * 100,
+        "words": f"{bar.words} {seconds_or_clock(bar.end - bar.begin)}".strip(),
+    }
+
+
+def _lanes(context: PanelContext, end: int) -> list[GanttLane]:
+    """In the order in which they began; people come last."""
+    lanes: dict[str, GanttLane] = {}
+    for turn in turns_of(context):
+        if turn.entry.work == "package":
+            continue
+        validates = turn.entry.work in ("validate", "prepare")
+        name = "" if validates else turn.entry.agent
+        lane = lanes.setdefault(name, GanttLane(name, "" if validates else turn.entry.role))
+        lane.bars += _bars(context, turn, end)
+    return [*lanes.values(), _people(context, end)]
+
+
+def _bars(context: PanelContext, turn: TurnCard, end: int) -> Iterator[GanttBar]:
+    """Each attempt, and the waits between them."""
+    label, entry = f"T{turn.number}", turn.entry
+    attempts = [attempt for attempt in entry.attempts if attempt.version <= context.version]
+    before = entry.requested_at
+    for place, attempt in enumerate(attempts):
+        begin = max(before, attempt.ended_at - round(attempt.seconds * 1000))
+        if place:
+            yield GanttBar(before, begin, _waited(attempts[place - 1]), turn.id, "", label)
+        last = attempt is attempts[-1]
+        kind = _verdict(context, turn, attempt) if last else "bad"
+        yield GanttBar(begin, attempt.ended_at, kind, turn.id, label if last else "", label)
+        before = attempt.ended_at
+    if turn.open:
+        waits = bool(attempts) and attempts[-1].outcome == TRIED
+        yield GanttBar(before, end, _waited(attempts[-1]) if waits else "run", turn.id, label, label)
+
+
+def _waited(attempt: Attempt) -> str:
+    return "provider" if attempt.failure in PROVIDERS else "pause"
+
+
+def _verdict(context: PanelContext, turn: TurnCard, attempt: Attempt) -> str:
+    """Red and green for what was judged, as far as the turn itself says."""
+    if attempt.outcome != "answered":
+        return "bad"
+    if turn.entry.work != "validate":
+        return "work"
+    ran = report_of(context, turn)
+    return "work" if ran is None else "good" if ran["passed"] else "bad"
+
+
+def _people(context: PanelContext, end: int) -> GanttLane:
+    """When a person was waited for, and what was decided."""
+    trail, lane = context.trail, GanttLane("you")
+    steps = context.past(trail.steps)
+    for place, step in enumerate(steps):
+        if step.state not in BY_PEOPLE:
+            continue
+        last = place + 1 == len(steps)
+        if last and not (context.needs_somebody or step.state == "under_review"):
+            continue
+        until = end if last else trail.at[steps[place + 1].version - 1]
+        lane.bars.append(GanttBar(trail.at[step.version - 1], until, "you"))
+    entries: Sequence[Any] = context.record.entries[: context.version]
+    lane.marks = [(entry.at, entry.version) for entry in entries if entry.topic in CHOICES]
+    return lane
