@@ -21,6 +21,7 @@ SHEETS: Final = (
     "changes", "compare", "chat", "lab", "gantt", "palette", "log", "reports", "replay",
 )  # fmt: skip
 SCRIPTS: Final = (
+    "keys",
     "sending",
     "start",
     "following",

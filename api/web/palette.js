@@ -1,10 +1,12 @@
-// Keyboard shortcuts: Ctrl K finds pages and sessions, ? lists the keys, digits open tabs, J and K move between rows.
+// Keyboard shortcuts: Ctrl K finds pages and sessions, ? lists the keys, digits open tabs, J and K move between rows, A
+// and D answer the question of a row.
 
-import { TYPED } from "./sending.js";
+import { keyName, shortcut } from "./keys.js";
 
 const WAIT_MS = 150;
 const FOUND = 8;
 const ROWS = ".sessions .what > a, [data-row] a.unfold, .turn-list a";
+const ASKING = "[data-waits], .of-child";
 
 export function palette() {
   const box = document.getElementById("palette");
@@ -52,29 +54,46 @@ export function palette() {
 
   const links = () => [...box.querySelectorAll("a")].filter((link) => link.checkVisibility());
 
-  /** Moves the focus to the next of these elements. */
-  function step(among, by) {
+  /** Moves the focus to the next of these elements, or from the place `from` if none of them has it. */
+  function step(among, by, from = by < 0 ? among.length : -1) {
     const at = among.indexOf(document.activeElement);
-    const next = among[at < 0 && by < 0 ? among.length - 1 : Math.min(among.length - 1, Math.max(0, at + by))];
-    next?.focus();
+    among[Math.min(among.length - 1, Math.max(0, (at < 0 ? from : at) + by))]?.focus();
+  }
+
+  /** Moves to the next row: from the current one, or into what is visible of the list. */
+  function stepRows(by) {
+    const rows = [...document.querySelectorAll(ROWS)];
+    const current = rows.findIndex((row) => row.closest("[aria-current]"));
+    const visible = by > 0 ? rows.findIndex(isVisible) - 1 : rows.findLastIndex(isVisible) + 1;
+    step(rows, by, current < 0 ? visible : current);
+  }
+
+  function isVisible(row) {
+    const [here, list] = [row.getBoundingClientRect(), row.closest("[data-scroll], .list")?.getBoundingClientRect()];
+    return here.height > 0 && here.top >= Math.max(0, list?.top ?? 0) && here.bottom <= Math.min(innerHeight, list?.bottom ?? innerHeight);
+  }
+
+  /** Answers the question of the row that has the focus. */
+  function answer(decision) {
+    document.activeElement.closest(ASKING)?.querySelector(`button[name=decision][value=${decision}]`)?.click();
   }
 
   const single = {
     "?": () => keys.showModal(),
-    j: () => step([...document.querySelectorAll(ROWS)], 1),
-    k: () => step([...document.querySelectorAll(ROWS)], -1),
+    j: () => stepRows(1),
+    k: () => stepRows(-1),
+    a: () => answer("allow"),
+    d: () => answer("deny"),
   };
 
   document.addEventListener("keydown", (event) => {
-    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+    if ((event.ctrlKey || event.metaKey) && keyName(event) === "k") {
       event.preventDefault();
       return open();
     }
-    if (event.altKey || event.ctrlKey || event.metaKey || document.querySelector("dialog[open]")) return undefined;
-    if (event.target.closest(TYPED)) return undefined;
-    const tab = document.querySelectorAll(".views a:not(.aside, .beside-it)")[Number(event.key) - 1];
-    if (tab) return tab.click();
-    return single[event.key]?.();
+    const key = shortcut(event);
+    const tab = document.querySelectorAll(".views > a")[Number(key) - 1];
+    return tab ? tab.click() : single[key]?.();
   });
 
   box.addEventListener("keydown", (event) => {

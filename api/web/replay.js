@@ -1,7 +1,8 @@
 // The player of a session's history: slider, strip, steps, keys, playback at the recorded pace, and forks from any
 // event.
 
-import { TYPED, sent } from "./sending.js";
+import { shortcut } from "./keys.js";
+import { sent } from "./sending.js";
 
 const AT_REST_MS = 200;
 const LONGEST_PAUSE_MS = 2000;
@@ -164,19 +165,18 @@ export function replaying({ find, address, load, apply, renew, list, where, relo
     ArrowLeft: (event) => (event.shiftKey ? highlight(-1) : go(where.shown - 1)),
     ArrowRight: (event) => (event.shiftKey ? highlight(1) : where.shown < where.newest && go(where.shown + 1)),
     " ": play,
-    l: live,
-    L: live,
+    l: () => live({ push: where.at !== null }),
   };
 
   document.addEventListener("keydown", (event) => {
-    if (event.altKey || event.ctrlKey || event.metaKey) return;
-    const letter = event.key.length === 1 && event.key !== " ";
-    if (event.target.closest(letter ? TYPED : `${TYPED}, ${MOVED}`)) return;
-    if (event.key === " " && event.target.closest("button, a, summary")) return;
-    const does = keys[event.key];
+    const key = shortcut(event);
+    const moves = key === " " || key.startsWith("Arrow");
+    if (moves && event.target.closest(MOVED)) return;
+    if (key === " " && event.target.closest("button, a, summary")) return;
+    const does = keys[key];
     if (!does) return;
     event.preventDefault();
-    if (event.key !== " ") stop();
+    if (key !== " ") stop();
     does(event);
   });
 

@@ -1,9 +1,6 @@
 // Submits a form as the browser would, but gets the answer as JSON. The server validates the input and words the errors
 // in the reader's language.
 
-/** Fields that take text. */
-export const TYPED = "input:not([type=range], [type=checkbox], [type=radio]), select, textarea";
-
 const words = JSON.parse(document.body.dataset.words);
 
 /** A form that is sent twice is one command: it keeps its idempotency key until the server has accepted it. */
