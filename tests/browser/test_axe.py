@@ -1,5 +1,5 @@
-"""axe-core on every kind of page: WCAG 2.0 to 2.2 A and AA and best practices; light, dark and on a
-phone. Only here the content security policy is bypassed, because axe has to be injected.
+"""axe-core on every kind of page: WCAG 2.0 to 2.2 A and AA and best practices; light and dark, in English and Korean,
+on a desktop and on a phone. Only here the content security policy is bypassed, because axe has to be injected.
 """
 
 from typing import Any
@@ -31,14 +31,15 @@ TALL = 9_000
 DESKTOP: dict[str, Any] = {"viewport": {"width": 1440, "height": TALL}}
 SMALL: dict[str, Any] = PHONE | {"viewport": {"width": 390, "height": TALL}}
 LOOKS: dict[str, dict[str, Any]] = {
-    "light": {"color_scheme": "light", **DESKTOP},
-    "dark": {"color_scheme": "dark", **DESKTOP},
-    "phone": {"color_scheme": "light", **SMALL},
-    "dark phone in Korean": {"color_scheme": "dark", "locale": "ko-KR", **SMALL},
+    f"{scheme}, {language}, {width}": {"color_scheme": scheme, "locale": locale, **size}
+    for scheme in ("light", "dark")
+    for language, locale in (("English", "en"), ("Korean", "ko-KR"))
+    for width, size in (("desktop", DESKTOP), ("phone", SMALL))
 }
 CHIEF = (
     *("home", "inbox", "form of a delivery", "report: costs", "delivery without budget", "review that waits"),
-    *("replay of a delivery", "comparison", "conversation", "tab turns", "tab changes"),
+    *("replay of a delivery", "comparison", "conversation", "tab turns", "tab changes", "lab", "turn that asks"),
+    *("orchestration at its checkpoint", "tab worklog of a review", "tab discussion of a debate"),
 )
 """Pages that together have nearly everything the others have."""
 SLOW: dict[str, Any] = {"planner": [{"text": "A plan.", "delayMs": 600_000}]}
@@ -76,6 +77,16 @@ def pages(server: Server) -> dict[str, str]:
             "replay of a review": result["review that waits"] + "?at=7",
             "comparison": f"/compare?a={sessions['delivery that succeeded']}&b={sessions['delivery that failed']}",
             "lab": f"/lab?session={sessions['review that waits']}",
+            "lab without a discussion": "/lab",
+            "comparison of nothing": "/compare",
+            "fork with something else": f"/compare?a={sessions['review that waits']}&atA=7",
+            "turn that runs": f"{result['delivery that runs']}/turns/{sessions['delivery that runs']}.t1",
+            "turn that asks": f"{result['delivery that asks']}/turns/{sessions['delivery that asks']}.t1",
+            "changes with their file": result["delivery that succeeded"] + "?tab=changes&file=src/login.py",
+            "tab worklog of a review": result["review that waits"] + "?tab=worklog",
+            "tab discussion": result["delivery under review"] + "?tab=discussion",
+            "tab discussion of a debate": result["debate that waits"] + "?tab=discussion",
+            "replay of turns": result["delivery that succeeded"] + "?tab=turns&at=11",
             "new conversation": "/chat",
             "conversation": "/chat/axe",
             "output": _output(server, sessions["delivery without budget"]),
@@ -102,11 +113,14 @@ def test_axe_finds_nothing_on_any_page(browser: Browser, server: Server, pages: 
     assert _found(browser, server, pages, look) == {}
 
 
-@pytest.mark.parametrize("look", ["light", "dark phone in Korean"])
+@pytest.mark.parametrize("look", LOOKS)
 def test_axe_finds_nothing_on_the_main_pages(
     browser: Browser, server: Server, pages: dict[str, str], look: str
 ) -> None:
-    assert _found(browser, server, {name: pages[name] for name in CHIEF}, look) == {}
+    """Each page in two looks that differ in everything, and each look on some pages."""
+    place = list(LOOKS).index(look)
+    names = CHIEF[min(place, len(LOOKS) - 1 - place) :: len(LOOKS) // 2]
+    assert _found(browser, server, {name: pages[name] for name in names}, look) == {}
 
 
 def test_axe_finds_what_is_wrong(browser: Browser, server: Server) -> None:
