@@ -28,7 +28,9 @@ from domain.values.base import HansardError, Unknown
 from domain.values.sentences import Sentence
 
 PAGE: Final = 100
-RETRY: Final = b"retry: 1000\n\n"
+OPENING: Final = b"retry: 1000\n"
+"""Without an empty line: simple clients would take it for an event without data."""
+RETRY: Final = OPENING + b"\n"
 ALIVE: Final = b": alive\n\n"
 ACTIVE: Final = b"event: activity\ndata: {}\n\n"
 END: Final = b"event: end\ndata: {}\n\n"
@@ -172,7 +174,7 @@ class EventStream(Response):
             await send({"type": "http.response.body", "body": b""})
 
     async def _chunks(self, reader: Reader) -> AsyncIterator[bytes]:
-        yield RETRY
+        yield OPENING
         try:
             async for chunk in self._send_pieces(reader):
                 yield chunk

@@ -10,7 +10,7 @@ from starlette.responses import Response, StreamingResponse
 from adapters.store import Store
 from adapters.store.texts import whole
 from api.http.requests import answer_headers, limit, number, only, read_after, system
-from api.http.streams import ALIVE, END, HEADERS, RETRY, wants_stream
+from api.http.streams import ALIVE, END, HEADERS, OPENING, RETRY, wants_stream
 from api.routes.views import answer, endpoint, record_of, session_of
 from api.system import System
 from domain.session.record import Whole
@@ -94,7 +94,7 @@ async def _frame_events(
 ) -> AsyncIterator[bytes]:
     """Frames as they come, until the turn has ended; of one that did not run here, those that are recorded."""
     live, beat = inside.live, inside.settings.sse_heartbeat_seconds
-    yield RETRY
+    yield OPENING
     look = True
     with live.listening(turn_id) as bell:
         while not live.closed:
