@@ -76,12 +76,13 @@ class CommandPlace:
 
 
 async def validate(job: Job, *, place: CommandPlace, settings: ValidationSettings) -> RecordValidation:
-    """Run the commands until one fails. If a program cannot be started, that is no verdict on the work."""
+    """Run the commands until one fails. If a program cannot be started, that is no verdict on the work, unless the
+    program is part of the work."""
     assert isinstance(job.session, Delivery), "only deliveries validate"
     started = time.monotonic()
     runs, outputs = await outcomes(job.session.steps, place, settings)
     last = job.session.steps[len(outputs) - 1] if outputs else None
-    if last is not None and not can_start(last, outputs[-1], place.folder):
+    if last is not None and outputs[-1].ended == "not_started" and not _own(last, place.folder):
         return _not_started(job, last, outputs[-1], seconds=time.monotonic() - started)
     result = outcome(runs)
     report, blobs = Text.of(_report(result, outputs))
@@ -92,7 +93,7 @@ async def validate(job: Job, *, place: CommandPlace, settings: ValidationSetting
         classification=result.failure_class,
         summary=result.summary,
         sentence=result.sentence,
-        reasons=() if result.passed else reasons(output_of(outputs[-1])),
+        reasons=() if result.passed else reasons_of(outputs[-1]),
         report=report,
         seconds=time.monotonic() - started,
         slot=job.slot,
@@ -133,12 +134,23 @@ def can_start(step: ValidationStep, finished: processes.Finished, folder: Path) 
     """Whether the program was started, or is a file of the workspace that does not exist yet: the task may add it."""
     if finished.ended != "not_started":
         return True
+    program = _own(step, folder)
+    return program is not None and not program.exists()
+
+
+def _own(step: ValidationStep, folder: Path) -> Path | None:
+    """The program, if it is named by a path in the workspace, where agents can write and correct it."""
     program = Path(os.path.normpath(folder / step.argv[0]))
-    return "/" in step.argv[0] and program.is_relative_to(folder) and not program.exists()
+    return program if "/" in step.argv[0] and program.is_relative_to(folder) else None
 
 
 def output_of(finished: processes.Finished) -> str:
     return f"{finished.stdout}\n{finished.stderr}"
+
+
+def reasons_of(finished: processes.Finished) -> tuple[str, ...]:
+    """The lines that say why a command failed."""
+    return (str(finished.detail),) if finished.ended == "not_started" else reasons(output_of(finished))
 
 
 async def run_step(

@@ -200,7 +200,7 @@ def remove(root: int, path: str) -> None:
 
 
 def write(root: int, path: str, data: bytes) -> None:
-    """Written atomically; an existing file keeps its mode."""
+    """Written atomically; an existing file keeps its mode, a new script (`#!`) can be executed."""
     *folders, name = path.split("/")
     with ExitStack() as opened:
         try:
@@ -215,7 +215,7 @@ def _replace(folder: int, name: str, data: bytes) -> None:
     try:
         made = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, dir_fd=folder)
         with os.fdopen(made, "wb") as file:
-            os.fchmod(file.fileno(), _mode_at(folder, name))
+            os.fchmod(file.fileno(), _mode_at(folder, name, 0o755 if data.startswith(b"#!") else 0o644))
             file.write(data)
         os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError:
@@ -224,11 +224,11 @@ def _replace(folder: int, name: str, data: bytes) -> None:
         raise
 
 
-def _mode_at(folder: int, name: str) -> int:
+def _mode_at(folder: int, name: str, default: int) -> int:
     try:
         return stat.S_IMODE(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
     except FileNotFoundError:
-        return 0o644
+        return default
 
 
 def encoded(path: str, text: str) -> bytes:

@@ -119,6 +119,21 @@ def test_a_script_that_the_task_adds_is_run(client: httpx.Client, tmp_path: Path
     assert session["status"] == "success"
 
 
+def test_a_new_script_is_run_as_a_program(client: httpx.Client, tmp_path: Path) -> None:
+    folder = repository(tmp_path / "shop", **{"a.txt": ""})
+    session = run(client, folder, "./check.sh", {"check.sh": "#!/bin/sh\nexit 0\n"})
+    assert session["status"] == "success"
+
+
+def test_a_script_of_the_agents_that_cannot_be_started_is_red(client: httpx.Client, tmp_path: Path) -> None:
+    """The developer reads why: nobody else could make it executable."""
+    folder = repository(tmp_path / "shop", **{"a.txt": ""})
+    session = run(client, folder, "./check.sh", {"check.sh": "exit 0\n"})
+    assert session["reason"] == "budget_exhausted"
+    [failed] = [event for event in events(client, session["id"]) if event["type"] == "delivery.validation_failed"]
+    assert failed["data"]["reasons"] == ["'./check.sh' was not started: Permission denied."]
+
+
 def test_a_program_that_is_not_there_asks_no_agent(client: httpx.Client) -> None:
     session = ended(client, start(client, delivery(baseline=True, validationCommands=["true", "pytset -q"])))
     assert (session["status"], session["reason"]) == ("failed", "validation_not_startable")
