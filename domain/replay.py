@@ -1,6 +1,6 @@
 """Replay: decide a recorded history again, with today's rules and the recorded answers, and compare. The stored
 `message` of an event is not compared, because readers build sentences from type and data. Sentences are not compared
-either, only their English texts, because old logs have nothing else."""
+either, only their English texts, because old logs have nothing else; nor is the `budget` beside its own figures."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from domain.session.shared_rules import work_in
 from domain.session.state import EventMetadata, Session
 from domain.values.base import Command, DomainEvent, HansardError, Text
 
-_FOR_READERS = ("message", "sentence", "sentences")
+_FOR_READERS = ("message", "sentence", "sentences", "budget")
 Find = Callable[[str], Recorded | None]
 """Finds an event by its id, in whatever session."""
 

@@ -94,6 +94,8 @@ def preparation_of(project: Project) -> Preparation:
 
 def grant(folder: Path, settings: Settings, *, by: str) -> TrustedSettings:
     """Trust the settings of a checkout as they are now, and return them. Raises Invalid, OSError."""
+    if not folder.is_dir():
+        raise Invalid({"/workspace": Sentence("folder_missing")})
     project, root = read_project(folder), root_of(folder)
     trust_of(settings).grant(root, project, by=by)
     workspace = project.workspace

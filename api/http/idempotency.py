@@ -21,7 +21,16 @@ from adapters.store import Conflict, Store, StoredReceipt, Write
 from adapters.writer.answers import KeyReused, fingerprint, first_answer, same
 from adapters.writer.writer import CommandAnswer, CommandEnvelope
 from api.http.problems import of, problem
-from api.http.requests import answer_headers, idempotency_key, raw_body, read_object, system, traceparent, version_of
+from api.http.requests import (
+    answer_headers,
+    header,
+    idempotency_key,
+    raw_body,
+    read_object,
+    system,
+    traceparent,
+    version_of,
+)
 from api.system import System
 from domain.kinds import KINDS
 from domain.session.record import kind_of
@@ -99,7 +108,7 @@ async def call_of(request: Request) -> ApiCall:
         path=request.scope["path"],
         raw=raw,
         key=idempotency_key(request),
-        if_match=request.headers.get("if-match"),
+        if_match=header(request, "if-match"),
         session=request.path_params.get("id", ""),
         trace=traceparent(request),
         is_admin=request.state.scope == "admin",

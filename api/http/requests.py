@@ -108,8 +108,14 @@ def read(model: type[M], fields: Mapping[str, JSON]) -> M:
         raise invalid(error, fields) from None
 
 
+def header(request: Request, name: str) -> str | None:
+    """The value of a header; of one that is sent twice, both: not one of them is meant."""
+    values = request.headers.getlist(name)
+    return ", ".join(values) if values else None
+
+
 def idempotency_key(request: Request) -> str | None:
-    key = request.headers.get("idempotency-key")
+    key = header(request, "idempotency-key")
     if key is not None and not KEY.fullmatch(key):
         raise Problem(400, Sentence("idempotency_key_malformed"))
     return key

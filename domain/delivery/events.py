@@ -12,7 +12,7 @@ from domain.session.children import ReviewSettings
 from domain.session.validation import ValidationStep
 from domain.session.workspace import EVERYTHING, PathScope
 from domain.values.base import DomainEvent, Text, Value, absent
-from domain.values.budget import BudgetLimits, Reason
+from domain.values.budget import BudgetLimits, ExhaustedBudget, Reason
 from domain.values.sentences import Sentence
 
 ScopeDecision = Literal["allow", "deny"]
@@ -221,6 +221,7 @@ class BudgetExhausted(DeliveryTransition):
     """The budget ran out before the work was done; a person may extend it (K-46)."""
 
     TOPIC: ClassVar[str] = "delivery.budget_exhausted"
+    budget: ExhaustedBudget | None = Field(default=None, exclude_if=absent, description="limits and use (K-38)")
     resume_phase: Phase = Field(description="where it continues once extended")
     resume_iteration: int = Field(description="the iteration it continues with")
 

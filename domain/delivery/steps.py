@@ -20,7 +20,7 @@ from domain.session.attempts import Failure
 from domain.session.decision import Events, Now, ask, clear_agents, end_attempt
 from domain.session.turns import RecordTurn, TurnAnswered, TurnFailed
 from domain.values.base import DomainEvent, Text, iso
-from domain.values.budget import Reason
+from domain.values.budget import ExhaustedBudget, Reason
 from domain.values.sentences import Sentence, coded
 
 BUDGET_EXHAUSTED = "failed_budget_exhausted"
@@ -131,12 +131,19 @@ def exhaust(now: Now[Delivery], reason: Reason, resume: Phase, iteration: int) -
         "exhaust",
         BudgetExhausted,
         message=f"Budget exhausted by {reason}.",
+        budget=_snapshot(now, reason, iteration),
         resume_phase=resume,
         resume_iteration=iteration,
         **fields,
     )
     yield from skip(now, "pending")
     yield from finish(now, "failed", BUDGET_EXHAUSTED, iteration=iteration)
+
+
+def _snapshot(now: Now[Delivery], reason: Reason, iteration: int) -> ExhaustedBudget:
+    status = now.state.budget.snapshot(iteration=iteration, at=now.state.budget_time(now.at), reason=reason)
+    times = {"started_at": iso(status.started_at), "deadline_at": iso(status.deadline_at)}
+    return ExhaustedBudget(**status._asdict() | times)
 
 
 def skip(now: Now[Delivery], *marks: PhaseStatus) -> Events:

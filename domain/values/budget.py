@@ -4,7 +4,7 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 from pydantic import Field
 
-from domain.values.base import Command, Count, Usage, Value
+from domain.values.base import Command, Count, Usage, Value, absent
 
 DEFAULT_ITERATIONS = 6
 DEFAULT_MINUTES = 45
@@ -92,6 +92,20 @@ class BudgetStatus(NamedTuple):
     reason: Reason | None = None
     tokens: int | None = None
     cost_micros: int | None = None
+
+
+class ExhaustedBudget(Value):
+    """The budget when it ran out."""
+
+    max_iterations: int
+    max_minutes: int
+    started_at: str
+    deadline_at: str
+    elapsed_ms: int
+    remaining_iterations: int
+    reason: Reason
+    tokens: int | None = Field(default=None, exclude_if=absent)
+    cost_micros: int | None = Field(default=None, exclude_if=absent)
 
 
 class Budget(NamedTuple):

@@ -40,6 +40,11 @@ def test_messages_and_trust_keep_to_the_roots_too(limited: TestClient, roots: Pa
     assert limited.post("/api/trust", json={"workspace": outside}).status_code == 422
 
 
+def test_only_a_folder_that_exists_can_be_trusted(limited: TestClient, roots: Path) -> None:
+    answer = limited.post("/api/trust", json={"workspace": str(roots / "nowhere")})
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/workspace")
+
+
 @pytest.mark.parametrize(("named", "status"), [("", 403), ("projects", 202)])
 def test_only_an_admin_names_any_folder_of_the_machine(tmp_path: Path, roots: Path, named: str, status: int) -> None:
     (tmp_path / "keys").write_text(line("operate", "operate") + "\n" + line("admin", "admin") + "\n")

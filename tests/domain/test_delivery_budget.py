@@ -56,6 +56,9 @@ def test_a_review_that_always_blocks_gets_exactly_its_iterations(limit: int) -> 
     end = exhausted(story)
     assert (end.message, end.reason, end.phase) == ("Budget exhausted by iterations.", "iterations", "review")
     assert (end.iteration, end.remaining_iterations) == (limit + 1, 0)
+    assert end.budget is not None, "the snapshot is beside the flat figures (K-38)"
+    assert (end.budget.max_iterations, end.budget.remaining_iterations) == (limit, 0)
+    assert (end.budget.reason, end.budget.elapsed_ms) == (end.reason, end.elapsed_ms)
     assert story.phases() == {
         **dict.fromkeys(("planning", "architecture", "design"), "completed"),
         **dict.fromkeys(("implementation", "validation", "review"), "completed"),

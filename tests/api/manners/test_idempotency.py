@@ -87,6 +87,13 @@ def test_invalid_key_is_400(client: TestClient, words: str) -> None:
     problem(client.post("/api/sessions", json=START, headers=[(b"Idempotency-Key", words.encode())]), 400)
 
 
+@pytest.mark.parametrize(("name", "values"), [("Idempotency-Key", ("a", "b")), ("If-Match", ('"3"', '"4"'))])
+def test_a_header_that_is_sent_twice_is_400(client: TestClient, waiting: str, name: str, values: tuple[str]) -> None:
+    answer = client.post(f"/api/sessions/{waiting}/cancel", json={}, headers=[(name, value) for value in values])
+    assert answer.status_code == 400
+    assert session(client, waiting)["status"] == "running"
+
+
 def test_key_of_255_characters_is_valid(client: TestClient) -> None:
     ours = {"Idempotency-Key": (str(uuid.uuid4()) + "~" * 255)[:255]}
     bodies = {client.post("/api/sessions", json=START, headers=ours).content for _ in range(2)}
