@@ -18,6 +18,7 @@ from adapters.references import SecretReference, resolve_secrets, web_address
 from adapters.store import Store
 from adapters.store.sql import Access, SqlConnection
 from domain.values.base import HansardError, Value
+from domain.values.sentences import Sentence, at_place, sentence_of
 
 # -- who is notified: `[notify]` of the team file --------------------------------------------------------------------
 
@@ -28,15 +29,15 @@ _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 def _address(url: str) -> str:
     parts = web_address(url)
     if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
-        raise ValueError("must begin with https://, unless the receiver is on this machine")
+        raise ValueError(Sentence("address_not_encrypted"))
     return url
 
 
 def _program(command: tuple[str, ...]) -> tuple[str, ...]:
     if not command or not command[0] or any("\0" in word for word in command):
-        raise ValueError("must name a program")
+        raise ValueError(Sentence("must_name_a_program"))
     if "/" in command[0] and not command[0].startswith("/"):
-        raise ValueError("the program must be a bare name or an absolute path")
+        raise ValueError(Sentence("not_a_program_name"))
     return command
 
 
@@ -51,9 +52,9 @@ class NotifySettings(Value):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.command is None and self.webhook is None:
-            raise ValueError("needs command or webhook")
+            raise ValueError(Sentence("needs_command_or_webhook"))
         if (self.webhook is None) != (self.secret is None):
-            raise ValueError("webhook and secret belong together")
+            raise ValueError(Sentence("webhook_without_secret"))
         return self
 
 
@@ -248,10 +249,11 @@ def _key_of(reference: str) -> bytes:
     try:
         [secret] = resolve_secrets({"[notify] secret": reference}).values()
     except ValueError as error:
-        raise BadSecret(str(error)) from None
+        raise BadSecret(sentence_of(error)) from None
     if not secret.startswith(_PREFIX):
         return secret.encode()
     try:
         return base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
     except binascii.Error:
-        raise BadSecret(f"[notify] secret: what follows {_PREFIX} in {reference} is not base64") from None
+        sentence = Sentence("secret_not_base64", prefix=_PREFIX, given=reference)
+        raise BadSecret(at_place("[notify] secret", sentence)) from None

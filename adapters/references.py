@@ -16,7 +16,7 @@ REFERENCES: Final = ("env:", "file:")
 
 def _reference(text: str) -> str:
     if not text.startswith(("env:", "file:/")):
-        raise ValueError("use env:NAME or file:/path, not the secret itself")
+        raise ValueError(Sentence("not_a_reference"))
     return text
 
 
@@ -30,13 +30,13 @@ def web_address(url: str) -> SplitResult:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise ValueError(f"is not an address: {error}") from None
+        raise ValueError(Sentence("not_an_address", detail=error)) from None
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or not url.isascii():
-        raise ValueError("must begin with http:// or https:// and name a host")
+        raise ValueError(Sentence("address_without_host"))
     if parts.username is not None or parts.password is not None:
-        raise ValueError("must not contain a login")
+        raise ValueError(Sentence("address_with_login"))
     if any(letter.isspace() for letter in url):
-        raise ValueError("must not contain spaces")
+        raise ValueError(Sentence("address_with_spaces"))
     return parts
 
 

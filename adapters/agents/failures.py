@@ -14,6 +14,7 @@ from adapters.agents.resets import wait_of
 from domain.session.attempts import Failure, FailureCode, Retryable
 from domain.session.attempts import Final as FinalCode
 from domain.values.base import Value
+from domain.values.sentences import Sentence
 
 LINES: Final = 20
 TAIL: Final = 2_000
@@ -29,7 +30,7 @@ def pattern(text: str) -> str:
     try:
         re.compile(text)
     except re.error as error:
-        raise ValueError(f"is not a regular expression: {error}") from None
+        raise ValueError(Sentence("not_a_regular_expression", detail=error)) from None
     return text
 
 

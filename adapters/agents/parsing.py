@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 from adapters.agents.scripted import Scenario
 from adapters.files import Unfit, content, json_of
 from domain.values.base import HansardError, Invalid, Value
+from domain.values.sentences import Sentence, at_place, at_places, of_pydantic, sentence_of
 
 AnyValue = TypeVar("AnyValue", bound=Value)
 Loc = tuple[int | str, ...]
@@ -28,10 +29,9 @@ def parsed(kind: type[AnyValue], data: Mapping[str, Any], place: Callable[[Loc],
         return kind.model_validate_json(orjson.dumps(data), strict=True)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)[:5]
-        sentences = (f"{place(_spelled(p))}: {_sentence(p)}" for p in problems)
-        raise BadTeam("; ".join(sentences)) from None
+        raise BadTeam(at_places((place(_spelled(problem)), _sentence(problem)) for problem in problems)) from None
     except orjson.JSONEncodeError as error:
-        raise BadTeam(f"{place(())}: {error}") from None
+        raise BadTeam(at_place(place(()), str(error))) from None
 
 
 def _spelled(problem: ErrorDetails) -> Loc:
@@ -46,13 +46,13 @@ def _sentence(problem: ErrorDetails) -> str:
     """What is wrong, in the terms of the file."""
     match problem["type"], problem["loc"]:
         case "extra_forbidden", ("agents", int(), _):
-            return "there is no such key here; settings of the adapter belong under [agents.settings]"
+            return Sentence("no_such_key_of_an_agent")
         case "extra_forbidden", _:
-            return "there is no such key"
+            return Sentence("no_such_key")
         case "missing", _:
-            return "is missing"
+            return Sentence("value_missing")
         case _:
-            return problem["msg"].removeprefix("Value error, ")
+            return of_pydantic(problem)
 
 
 def place_of(path: Path, data: Mapping[str, Any], loc: Loc) -> str:
@@ -86,10 +86,11 @@ def scenario_of(path: Path, where: str, settings: Mapping[str, Any]) -> Scenario
     try:
         return Scenario.parse(json_of(content(path.parent / scenario)) if isinstance(scenario, str) else scenario)
     except Invalid as error:
-        places = ((f"{where}: {pointer}" if pointer else where, detail) for pointer, detail in error.errors.items())
-        sentences = (f"{place}: {detail}" for place, detail in places)
-        raise BadTeam("; ".join(sentences)) from None
+        problems = error.errors.items()
+        raise BadTeam(
+            at_places((f"{where}: {place}" if place else where, detail) for place, detail in problems)
+        ) from None
     except (Unfit, ValueError) as error:
-        raise BadTeam(f"{where}: {error}") from None
+        raise BadTeam(at_place(where, sentence_of(error))) from None
     except RecursionError:
-        raise BadTeam(f"{where}: it is nested too deeply") from None
+        raise BadTeam(Sentence("nested_too_deeply", path=where)) from None

@@ -11,6 +11,7 @@ from adapters.agents.activity import Tool
 from domain.session.approvals import DecisionPolicy, PermissionChoice
 from domain.session.turns import FenceLevel
 from domain.values.base import Value
+from domain.values.sentences import Sentence, at_place
 
 Verdict = Literal["allow", "deny", "ask"]
 Globs = Annotated[tuple[Annotated[str, Field(min_length=1, max_length=1_000)], ...], Field(max_length=1_000)]
@@ -79,7 +80,7 @@ class Deciders(Value):
     @model_validator(mode="after")
     def _one_subject(self) -> Self:
         if (self.label is None) == (self.repository is None):
-            raise ValueError("should have either a label or a repository")
+            raise ValueError(Sentence("label_or_repository"))
         return self
 
     def concerns(self, labels: Collection[str], workspace: str | None) -> bool:
@@ -102,7 +103,7 @@ class TeamDecisions(Value):
     def _enough(self) -> Self:
         for entry in self.who:
             if len(set(entry.keys)) < self.approvers:
-                raise ValueError(f"who: an entry has fewer keys than approvers = {self.approvers}")
+                raise ValueError(at_place("who", Sentence("fewer_keys_than_approvers", number=self.approvers)))
         return self
 
     @property

@@ -20,7 +20,7 @@ from adapters.fence import Sandbox
 from adapters.files import Unfit, content
 from adapters.notify import NotifySettings
 from domain.values.base import Value
-from domain.values.sentences import Sentence, because, sentence_of
+from domain.values.sentences import Sentence, at_place, because, sentence_of
 
 EmployeeRole = Literal["frontend", "backend", "data", "docs", "custom"]
 DeliveryRole = Literal["planner", "architect", "designer", "dev", "reviewer"]
@@ -34,7 +34,7 @@ _SETTINGS: Mapping[str, type[CommandSettings | ExternalSettings | ModelSettings 
     "external": ExternalSettings,
     "model": ModelSettings,
 }
-ADAPTERS = "'scripted', 'command', 'acp', 'model' and 'external'"
+ADAPTERS = ("scripted", "command", "acp", "model", "external")
 
 
 class TeamLimits(Value):
@@ -206,7 +206,7 @@ def _many(roles: object) -> object:
 
 def _some(entries: tuple[Any, ...]) -> tuple[Any, ...]:
     if not entries:
-        raise ValueError("must list at least one")
+        raise ValueError(Sentence("must_list_one"))
     return entries
 
 
@@ -244,16 +244,16 @@ def _member(path: Path, entry: _Listed) -> Member:
     roles = entry.roles or {"model": SPEAKS, "acp": EVERYTHING}.get(adapter or "")
     if roles is None or adapter is None:
         missing = "roles" if roles is None else "adapter"
-        raise BadTeam(f"{where}: {missing}: is missing; only an agent with a preset can do without")
+        raise BadTeam(at_place(f"{where}: {missing}", Sentence("missing_without_preset")))
     if adapter != "scripted" and adapter not in _SETTINGS:
-        raise BadTeam(f"{where}: adapter: there is no adapter {adapter!r}; there are {ADAPTERS}")
+        raise BadTeam(at_place(f"{where}: adapter", Sentence("no_such_adapter", given=adapter, names=ADAPTERS)))
     settings = scenario_of(path, where, entry.settings) if adapter == "scripted" else _settings(where, entry, adapter)
     model = entry.model
     if isinstance(settings, ModelSettings):
         settings = settings.named(model)
         model = settings.model
         if (problem := settings.unfit(roles)) is not None:
-            raise BadTeam(f"{where}: {problem}")
+            raise BadTeam(at_place(where, problem))
     named: dict[str, Any] = {"name": entry.name, "adapter": adapter, "conversation": entry.conversation}
     return Member(roles=roles, settings=settings, model=model, **named)
 
@@ -266,9 +266,9 @@ def _of_a_preset(where: str, entry: _Listed) -> Member:
     """An agent from a preset; the file needs to set nothing else."""
     base = preset(entry.preset or "")
     if base is None:
-        raise BadTeam(f"{where}: preset: there is no preset {entry.preset!r}; there are {', '.join(NAMES)}")
+        raise BadTeam(at_place(f"{where}: preset", Sentence("no_such_preset", given=entry.preset, names=NAMES)))
     if entry.adapter not in (None, "command"):
-        raise BadTeam(f"{where}: adapter: a preset is asked by the adapter 'command'")
+        raise BadTeam(at_place(f"{where}: adapter", Sentence("preset_needs_command")))
     extended = base.extended(entry.settings)
     settings = parsed(CommandSettings, extended, lambda loc: f"{where}: {dotted(('settings', *loc))}")
     return Member(
@@ -286,5 +286,5 @@ def _refuse_twins(path: Path, members: tuple[Member, ...]) -> None:
     seen: set[str] = set()
     for member in members:
         if member.name.casefold() in seen:
-            raise BadTeam(f"{path}: agent {member.name!r}: name: another agent has this name already")
+            raise BadTeam(at_place(f"{path}: agent {member.name!r}: name", Sentence("agent_name_taken")))
         seen.add(member.name.casefold())

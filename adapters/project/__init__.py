@@ -23,6 +23,7 @@ from domain.session.validation import ValidationStep, commands
 from domain.session.workspace import EVERYTHING, PathScope
 from domain.values.base import HansardError, Invalid, Value
 from domain.values.budget import Iterations, Minutes
+from domain.values.sentences import Sentence, at_places, of_pydantic, sentence_of
 
 NAME = "hansard.toml"
 
@@ -31,7 +32,7 @@ class BadProject(HansardError):
     """The file cannot be used: `places` maps file, line and key to what is wrong."""
 
     def __init__(self, places: Mapping[str, str]) -> None:
-        super().__init__("; ".join(f"{place}: {problem}" for place, problem in places.items()))
+        super().__init__(at_places(places.items()))
         self.places = dict(places)
 
 
@@ -45,7 +46,7 @@ def _inside(path: str) -> str:
     """A path below the repository that does not lead out of it."""
     parts = Path(path).parts
     if not parts or path.startswith(("/", "~")) or ".." in parts or ".git" in parts:
-        raise ValueError("should be a path inside the repository")
+        raise ValueError(Sentence("path_outside_repository"))
     return path
 
 
@@ -184,7 +185,7 @@ def load(checkout: Path) -> Project:
         text = content(path)
         return parse(text).with_team(checkout)
     except Unfit as error:
-        raise BadProject({NAME: str(error)}) from None
+        raise BadProject({NAME: sentence_of(error)}) from None
 
 
 def parse(text: str) -> Project:
@@ -192,9 +193,9 @@ def parse(text: str) -> Project:
     try:
         table_data = tomllib.loads(text)
     except ValueError as error:
-        raise BadProject({NAME: f"not TOML: {error}"}) from None
+        raise BadProject({NAME: Sentence("toml_malformed", detail=error)}) from None
     except RecursionError:
-        raise BadProject({NAME: "nested too deeply"}) from None
+        raise BadProject({NAME: Sentence("toml_nested_too_deeply")}) from None
     try:
         project = Project.model_validate_json(orjson.dumps(table_data), strict=True)
     except orjson.JSONEncodeError as error:
@@ -251,11 +252,7 @@ def _assigns(line: str, key: str) -> bool:
 
 
 def _sentence(problem: ErrorDetails) -> str:
-    match problem["type"]:
-        case "extra_forbidden":
-            return "unknown key"
-        case _:
-            return problem["msg"].removeprefix("Value error, ")
+    return Sentence("unknown_key") if problem["type"] == "extra_forbidden" else of_pydantic(problem)
 
 
 # Which settings of which repository a person trusts: nothing from a clone runs before that.

@@ -50,7 +50,7 @@ def read_project(folder: Path) -> Project:
     try:
         return _committed(root) if is_bare(root) else load(root)
     except BadProject as error:
-        raise Invalid({"/workspace": str(error)}) from None
+        raise Invalid({"/workspace": sentence_of(error)}) from None
 
 
 def _committed(repository: Path) -> Project:

@@ -84,7 +84,7 @@ def _own_public_key(settings: "Settings", checkpoint: Path | None) -> str:
     try:
         return checkpoints.public_text(checkpoints.known_key(settings.signing_key))
     except checkpoints.NotProved as error:
-        raise Failed(str(error), code=exits.USAGE) from None
+        raise Failed(exits.words_of(error), code=exits.USAGE) from None
 
 
 class _Frozen:

@@ -6,7 +6,8 @@ parameters: JSON carries them, and `in_language` translates them. No text is eve
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from typing import Any, Self
 
 from pydantic_core import CoreSchema, ErrorDetails, core_schema
@@ -106,6 +107,19 @@ def because(sentence: Sentence, detail: str) -> Sentence:
         return sentence
     text = f"{str(sentence).rstrip('.')}: {detail}"
     return Sentence.foreign(text, "sentence_and_detail", sentence=sentence, detail=detail)
+
+
+def at_place(place: str, sentence: str) -> Sentence:
+    """`team.toml: agent 'Ada': roles: is missing`."""
+    return Sentence("at_place", place=place, sentence=sentence)
+
+
+def at_places(problems: Iterable[tuple[str, str]]) -> Sentence:
+    """One sentence for one or more places and what is wrong there."""
+    return reduce(
+        lambda first, second: Sentence("several_problems", first=first, second=second),
+        (at_place(place, sentence) for place, sentence in problems),
+    )
 
 
 def with_output(sentence: Sentence, output: str) -> Sentence:

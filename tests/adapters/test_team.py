@@ -162,7 +162,7 @@ def agent(name: str = '"Ada"', roles: str = '"planner"', adapter: str = '"script
         (agent() + agent(name='"ADA"'), "team.toml: agent 'ADA': name: another agent has this name already"),
         (
             agent(adapter='"cli"'),
-            "team.toml: agent 'Ada': adapter: there is no adapter 'cli'; there are 'scripted', 'command'",
+            "team.toml: agent 'Ada': adapter: there is no adapter 'cli'; there are scripted, command",
         ),
         (
             agent(adapter='"external"', settings="{url = 1}"),
@@ -190,7 +190,7 @@ def agent(name: str = '"Ada"', roles: str = '"planner"', adapter: str = '"script
         ),
         (
             agent(adapter='"command"', settings='{argv = ["x", "{promt}"]}'),
-            "team.toml: agent 'Ada': settings: argv: no such place: {promt}",
+            "team.toml: agent 'Ada': settings: argv: there is no placeholder {promt}",
         ),
     ],
 )

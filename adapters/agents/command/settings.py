@@ -16,6 +16,7 @@ from adapters.agents.streams import Stream
 from adapters.fence import Grant, Level
 from adapters.references import REFERENCES
 from domain.values.base import Value
+from domain.values.sentences import Sentence, at_place, of_pydantic
 
 PLACE = re.compile(r"\{([a-z_]+)\}")
 PLACES = frozenset({"prompt", "prompt_file", "workspace", "home", "session", "agent", "role", "turn", "model"})
@@ -73,7 +74,7 @@ class UsagePaths(Value):
     @model_validator(mode="after")
     def _one_currency(self) -> Self:
         if self.cost_micros and self.cost_usd:
-            raise ValueError("cost_micros and cost_usd exclude each other")
+            raise ValueError(Sentence("cost_twice"))
         return self
 
 
@@ -190,40 +191,37 @@ class CommandSettings(ProgramSettings):
             or places(template[:1])
             or ("/" in template[0] and not template[0].startswith("/"))
         ):
-            raise ValueError(f"{name}: the program must be a bare name or an absolute path")
+            raise ValueError(at_place(name, Sentence("not_a_program_name")))
         if self.stdin == "none" and not places(template) & {"prompt", "prompt_file"}:
-            raise ValueError(f'{name}: with stdin = "none" it needs {{prompt}} or {{prompt_file}}')
+            raise ValueError(at_place(name, Sentence("needs_prompt_place")))
 
     def _check_questions(self) -> None:
         """Before the other checks, so that a team file that calls `codex exec` under the preset gets this sentence."""
         calls = (self.argv, self.resume_argv or self.argv)
         if self.questions == "codex" and any("exec" in call and "app-server" not in call for call in calls):
-            raise ValueError(
-                'the preset codex (questions = "codex") speaks with "codex app-server". To call "codex exec", leave '
-                'out the preset: docs/agents.md has a complete example with adapter = "command"'
-            )
+            raise ValueError(Sentence("codex_needs_app_server"))
         if self.questions == "claude" and (self.output != "json" or self.stdin == "none"):
-            raise ValueError('questions = "claude" needs output = "json" and the prompt on stdin')
+            raise ValueError(Sentence("claude_questions_need_json"))
         if self.questions == "codex" and (self.output == "json" or self.stream or self.stdin):
-            raise ValueError('questions = "codex" goes without output, stream and stdin: the protocol sets them')
+            raise ValueError(Sentence("codex_questions_set_output"))
 
     def _check_output(self) -> None:
         if self.output == "json" and self.text_path is None:
-            raise ValueError('output = "json" needs text_path')
+            raise ValueError(Sentence("json_needs_text_path"))
         if self.output == "json" and self.skip_lines is not None:
-            raise ValueError('skip_lines needs output = "text"')
+            raise ValueError(Sentence("needs_setting", name="skip_lines", other='output = "text"'))
         useless = [name for name in _JSON_ONLY if getattr(self, name) is not None]
         if self.output == "text" and useless:
-            raise ValueError(f'{useless[0]} needs output = "json"')
+            raise ValueError(Sentence("needs_setting", name=useless[0], other='output = "json"'))
         if "agent_session" in places(self.resume_argv or ()) and self.session_path is None:
-            raise ValueError("resume_argv: {agent_session} needs session_path, the path of the session id")
+            raise ValueError(Sentence("resume_needs_session_path"))
 
     def _check_home(self) -> None:
         if self.home_files and self.home == "user":
-            raise ValueError('home_files needs home = "private"')
+            raise ValueError(Sentence("needs_setting", name="home_files", other='home = "private"'))
         for name in self.home_files:
             if name.startswith("/") or "\0" in name or {"", ".", ".."} & set(name.split("/")):
-                raise ValueError(f"home_files: {name!r} must be a relative path inside the home")
+                raise ValueError(Sentence("home_file_outside", path=name))
 
 
 def _expanded(paths: Folders) -> tuple[Path, ...]:
@@ -243,17 +241,18 @@ def fill(text: str, values: Mapping[str, str]) -> str:
 def _check_places(name: str, template: Template, names: frozenset[str]) -> None:
     unknown = places(template) - names
     if unknown:
-        raise ValueError(f"{name}: no such place: {{{min(unknown)}}}; there are {_names_text(names)}")
+        placeholder = f"{{{min(unknown)}}}"
+        raise ValueError(at_place(name, Sentence("no_such_placeholder", given=placeholder, names=_names_text(names))))
 
 
 def _check_environment(env: Mapping[str, str]) -> None:
     for name, value in env.items():
         if not _ENV_NAME.fullmatch(name):
-            raise ValueError(f"env: {name!r} is no name of an environment variable")
+            raise ValueError(at_place("env", Sentence("not_a_variable_name", given=name)))
         if "\0" in value:
-            raise ValueError(f"env: {name} must not contain NUL")
+            raise ValueError(at_place(f"env: {name}", Sentence("contains_nul")))
         if _SECRET_NAME.search(name) and not value.startswith(REFERENCES):
-            raise ValueError(f"env: {name} looks like a secret: use env:NAME or file:/path, not the value")
+            raise ValueError(at_place("env", Sentence("looks_like_a_secret", name=name)))
 
 
 def _names_text(names: frozenset[str]) -> str:
@@ -274,7 +273,7 @@ class AcpSettings(ProgramSettings):
         try:
             self.program.template(resumed=False, writes=False)
         except ValidationError as error:
-            raise ValueError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
+            raise ValueError(of_pydantic(error.errors()[0])) from None
         return self
 
     @property

@@ -15,7 +15,7 @@ from adapters.agents.resets import wait_of
 from adapters.references import SecretReference, web_address
 from domain.session.attempts import Failure, FailureCode
 from domain.values.base import Usage, Value
-from domain.values.sentences import Sentence, because
+from domain.values.sentences import Sentence, at_place, because
 
 Speaks = Literal["planner", "architect", "designer", "reviewer", "judge", "assistant", "coder", "critic", "synthesizer"]
 """The roles that only write text. All others change files, which a model cannot."""
@@ -27,7 +27,7 @@ def _address(url: str) -> str:
     """The address without a slash at its end."""
     parts = web_address(url)
     if parts.query or parts.fragment:
-        raise ValueError("must be the address that /chat/completions is added to, without ? or #")
+        raise ValueError(Sentence("not_a_base_url"))
     return url.rstrip("/")
 
 
@@ -47,12 +47,12 @@ class ModelSettings(Value):
         """The same settings with this model, unless they name one."""
         return self if self.model or not model else self.model_copy(update={"model": model})
 
-    def unfit(self, roles: Iterable[str]) -> str | None:
+    def unfit(self, roles: Iterable[str]) -> Sentence | None:
         """Which field is unsuitable for an agent in these roles, and why."""
         for number, role in enumerate(roles):
             if role not in SPEAKS:
-                return f"roles[{number}]: {role!r} changes files, which a model cannot: it may be {', '.join(SPEAKS)}"
-        return "settings.model: is missing" if self.model is None else None
+                return at_place(f"roles[{number}]", Sentence("not_a_role_of_a_model", given=role, names=SPEAKS))
+        return at_place("settings.model", Sentence("value_missing")) if self.model is None else None
 
 
 # -- chat completions --------------------------------------------------------------------------------------------------
