@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from api.cli.exits import worded
-from api.cli.labels import recorded, sentence
+from api.cli.labels import recorded, sentence, verdict
 from api.cli.options import Json
 from api.cli.terminal import columns, counted, local_time, shortened
 from domain.provenance.patches import hunks
@@ -134,7 +134,7 @@ def feedback(session: Json) -> str:
     answer: Json = session["feedback"] or {}
     if not answer:
         return ""
-    head = ": ".join(str(words) for words in (answer.get("verdict"), answer.get("summary")) if words)
+    head = _concluded(answer)
     return "\n".join(filter(None, [head, *_issues(answer), *_others(answer), _fault(answer, session["rounds"])]))
 
 
@@ -192,10 +192,15 @@ def _vote(vote: Json) -> list[str]:
 
 
 def _counted(counts: Json) -> str:
-    """`NEEDS_FIX: mostly agreed (resolved 1, remaining 2)`"""
+    """`needs a fix: mostly agreed (resolved 1, remaining 2)`"""
     numbers = [f"{_counted_name(name)} {number}" for name, number in counts.items() if name.endswith("Count")]
-    head = ": ".join(str(words) for words in (counts.get("verdict"), counts.get("summary")) if words)
-    return f"{head} ({', '.join(numbers)})"
+    return f"{_concluded(counts)} ({', '.join(numbers)})"
+
+
+def _concluded(answer: Json) -> str:
+    """`needs a fix: mostly agreed`"""
+    words = (verdict(str(answer.get("verdict") or "")), str(answer.get("summary") or ""))
+    return ": ".join(filter(None, words))
 
 
 def _counted_name(name: str) -> str:
@@ -211,9 +216,10 @@ def _dissent(session: Json) -> str:
 
 
 def _folded(entry: Json) -> list[str]:
-    verdict = (entry["feedback"] or {}).get("verdict") or (sentence("unreadable") if entry["problem"] else "")
+    concluded = verdict(str((entry["feedback"] or {}).get("verdict") or ""))
+    judged = concluded or (sentence("unreadable") if entry["problem"] else "")
     issues = len((entry["feedback"] or {}).get("issues") or ())
-    verdict_text = f"{verdict}, {counted(issues, 'issue')}" if issues else verdict
+    verdict_text = f"{judged}, {counted(issues, 'issue')}" if issues else judged
     return [
         str(entry["round"]),
         recorded("role", str(entry["role"])),
@@ -248,7 +254,8 @@ def _issues(answer: Json) -> Iterator[str]:
     issues = [issue for issue in answer.get("issues") or () if isinstance(issue, dict)]
     for issue in sorted(issues, key=_rank):
         suggestion = f" → {issue['suggestion']}" if issue.get("suggestion") else ""
-        yield f"[{issue.get('severity')}] {shortened(str(issue.get('description')) + suggestion, _LONG)}"
+        severity = recorded("severity", str(issue.get("severity")))
+        yield f"[{severity}] {shortened(str(issue.get('description')) + suggestion, _LONG)}"
 
 
 def _rank(issue: Json) -> int:

@@ -10,7 +10,7 @@ from cyclopts.types import PositiveInt
 from api.cli import exits
 from api.cli.direct import are_current, read_directly
 from api.cli.discussion import approval, progress
-from api.cli.labels import recorded, sentence
+from api.cli.labels import recorded, sentence, verdict
 from api.cli.options import HERE, AsJson, Json, Where
 from api.cli.terminal import local_time, put_json, put_table, say
 
@@ -147,8 +147,8 @@ def _show(items: list[Json], *, more: bool) -> None:
 def _row(item: Json) -> list[str]:
     typed = item["waitsFor"] == "decision"  # `decide` takes these words, whatever the language
     choices = " | ".join(str(each) if typed else recorded("choice", str(each)) for each in item.get("choices") or ())
-    verdict = (item.get("feedback") or {}).get("verdict")
-    title = f"{verdict}: {item.get('title')}" if verdict else str(item.get("title") or "")
+    judged = verdict(str((item.get("feedback") or {}).get("verdict") or ""))
+    title = f"{judged}: {item.get('title')}" if judged else str(item.get("title") or "")
     since, parent = local_time(item.get("since")), str(item.get("parent") or "")
     why = " ".join(filter(None, (_why(item), approval(item).replace("\n", "; "))))
     need = recorded("inbox_kind", str(item["waitsFor"]))

@@ -27,6 +27,12 @@ def gap(name: str) -> str:
     return GAPS.get(name, name) if shown == name else shown
 
 
+def verdict(name: str) -> str:
+    """What an agent concluded, in words; a verdict that is none of ours as it is."""
+    shown = recorded("verdict", name)
+    return VERDICTS.get(name, name) if shown == name else shown
+
+
 def sentence(text: str, **values: object) -> str:
     """An English sentence of the command line in the terminal's language, with its `{places}` filled."""
     shown = recorded("say", text)
@@ -40,6 +46,12 @@ def sentence(text: str, **values: object) -> str:
 # The fence that held a session's programs, in words.
 
 
+VERDICTS: Final[Mapping[str, str]] = {
+    "PASS": "passes",
+    "NEEDS_FIX": "needs a fix",
+    "APPROVE": "approves",
+    "CHALLENGE": "objects",
+}
 NAMES: Final[Mapping[str, str]] = {"bwrap": "bubblewrap", "landlock": "Landlock", "none": "none"}
 GAPS: Final[Mapping[str, str]] = {
     "files": "any file of the account can be read and written",

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.http.requests import caught_up, only, system
-from api.web.model import BADGES, answering, feedback_words, money
+from api.web.model import BADGES, answering, approval_for, feedback_words, money
 from api.web.model import owner as owner_name
 from api.web.plain_text import cut
 from api.web.rendering import language_of, page, render
@@ -56,7 +56,7 @@ async def _shown(request: Request, sent: Sent) -> str:
 
     def build() -> str:
         with inside.reading() as db:
-            items = inbox_page(db, **query)
+            items = inbox_page(db, getattr(request.state, "actor", ""), **query)
         return render(request, say, "inbox.html", page=items, after=after, sent=sent, looked=query)
 
     return await asyncio.to_thread(build)
@@ -64,23 +64,24 @@ async def _shown(request: Request, sent: Sent) -> str:
 
 def inbox_page(
     db: Database,
+    actor: str,
     cursor: str | None = None,
     needs: str | None = None,
     owner: str | None = None,
     repository: str | None = None,
 ) -> InboxPage:
-    """Raises Invalid for a cursor that was not returned from here, or an unknown need."""
+    """As `actor` sees it. Raises Invalid for a cursor that was not returned from here, or an unknown need."""
     wanted = (needs,) if needs else ()
     rows = inbox.page(db, needs=wanted, owner=owner, repository=repository, limit=ITEMS, cursor=cursor)
     return InboxPage(
-        items=tuple(_item(db, item) for item in rows.items),
+        items=tuple(_item(db, item, actor) for item in rows.items),
         counts=inbox.counts(db, owner=owner, repository=repository),
         cursor=rows.next_cursor,
         first=cursor is None,
     )
 
 
-def _item(db: Database, item: WaitingItem) -> dict[str, Any]:
+def _item(db: Database, item: WaitingItem, actor: str) -> dict[str, Any]:
     """An item of the inbox, with the findings as a sentence and the synthesis as safe HTML."""
     fields, feedback = item.wire(), item.feedback
     words = feedback_words(db, item) or item.summary_sentence or item.summary or ""
@@ -95,7 +96,7 @@ def _item(db: Database, item: WaitingItem) -> dict[str, Any]:
             "cost": money(item.cost_micros),
             "folder": cut(PurePath(item.repository or "").name, 24),
             "badge": BADGES.get(item.waits_for, "waiting_for_decision"),
-            "approval": fields.get("approval"),
+            "approval": approval_for(actor, item.approval),
             "seen": item.seen,
             "words": cut(words, WORDS),
             "points": feedback.points if feedback else 0,

@@ -16,6 +16,7 @@ from domain.values.budget import dollars
 from domain.values.words import Words
 from projections.engine.ports import Database
 from projections.sessions import overview
+from projections.views.base import ApprovalView
 from projections.views.sessions import WaitingItem
 
 REASON = 200
@@ -53,6 +54,17 @@ def feedback_words(db: Database, item: WaitingItem) -> str:
         return item.feedback.summary
     session = overview.item(db, item.session_id)
     return (session and session.last_error_sentence) or item.feedback.error
+
+
+def approval_for(actor: str, approval: ApprovalView | None) -> dict[str, Any] | None:
+    """The team's rules for a decision as a person sees them: with `mine`, the choice they have voted for ("": none),
+    and `may`, whether they may vote."""
+    if approval is None:
+        return None
+    mine = next((vote.choice for vote in approval.votes if vote.actor == actor), "")
+    is_excluded = approval.not_author and actor in approval.authors
+    may = not is_excluded and (not approval.who or actor.removeprefix("person:") in approval.who)
+    return approval.wire() | {"mine": mine, "may": may}
 
 
 BADGES: Final = {"checkpoint": "checkpoint", "budget": "exhausted", "partial": "partial", "failed": "failed"}

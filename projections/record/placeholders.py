@@ -95,7 +95,7 @@ def _why_it_failed(places: Places) -> str:
     if isinstance(data.get("issues"), str) and data["issues"]:
         return str(data["issues"].partition("\n")[2].partition("\n")[0]).lstrip("- ")
     if data.get("feedback") and isinstance(data["feedback"], dict) and data["feedback"].get("verdict"):
-        return str(data["feedback"]["verdict"])
+        return places.say.of("verdict", str(data["feedback"]["verdict"]))
     names = ("errorMessage", "problem", "error")
     failure = data.get("failure") or {"detail": ""}
     if text := next((data[name] for name in names if data.get(name)), ""):

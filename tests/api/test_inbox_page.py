@@ -27,7 +27,7 @@ def test_oldest_decision_comes_first_with_choices_and_reason(client: TestClient)
     assert buttons == [("decision", choice) for choice in ("apply_fix", "skip", "revise", "accept")]
     text = " ".join(Seen(html).text.split())
     assert "Waiting for your decision · round limit reached · Convergence: 0." in text
-    assert "NEEDS_FIX · open points: 1" in text and "half-up rounding" in text
+    assert "needs a fix · open points: 1" in text and "half-up rounding" in text
 
 
 def test_every_choice_is_bound_to_the_version_that_is_shown(client: TestClient) -> None:

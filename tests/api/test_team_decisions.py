@@ -149,10 +149,38 @@ def test_pages_show_voters_and_missing_votes(client: TestClient) -> None:
     session = waits(client, labels=["money"])
     vote(client, session["id"], "skip", "bob", seen=session["seen"], rationale="rounds well")
     for page in ("/decisions?lang=en", f"/sessions/{session['id']}?lang=en"):
-        text = client.get(page, headers={"Accept": "text/html"}).text
+        text = client.get(page, headers={"Accept": "text/html"} | of("eve")).text
         assert f'name="seen" value="{session["seen"]}"' in text
         assert "May decide: bob, eve" in text and "person:" not in text and "rounds well" in text and "1/2" in text
     assert "결정할 수 있는 사람" in client.get("/decisions?lang=ko", headers={"Accept": "text/html"}).text
+
+
+def _choices(client: TestClient, path: str, who: str, name: str) -> tuple[list[str], str]:
+    """The buttons that this person gets for the decision, and the card's text."""
+    html = client.get(path, headers={"Accept": "text/html"} | of(who)).text
+    form = re.search(rf'<form[^>]*data-command="/api/sessions/{name}/decision".*?</form>', html, re.DOTALL)
+    buttons = re.findall(r'<button class="button(?: strong)?" name="decision" value="(\w+)"', form[0] if form else "")
+    return buttons, " ".join(re.sub(r"<[^>]*>", " ", html).split())
+
+
+@pytest.mark.parametrize("path", ["/decisions?lang=en", "/sessions/{}?lang=en"])
+def test_a_person_who_has_voted_sees_the_choice_and_may_change_it(client: TestClient, path: str) -> None:
+    session = waits(client)
+    name, seen = session["id"], session["seen"]
+    page = path.format(name)
+    assert _choices(client, page, "bob", name)[0] == ["apply_fix", "skip"]
+    assert vote(client, name, "apply_fix", "bob", seen=seen).status_code == 200
+    theirs, text = _choices(client, page, "bob", name)
+    assert theirs == ["skip"] and "You chose: Apply Fix" in text and "Change my choice" in text
+    others, text = _choices(client, page, "eve", name)
+    assert others == ["apply_fix", "skip"] and "You chose" not in text
+    assert vote(client, name, "skip", "bob", seen=seen).status_code == 200
+    theirs, text = _choices(client, page, "bob", name)
+    assert theirs == ["apply_fix"] and "You chose: Skip" in text
+    author, text = _choices(client, page, "ada", name)
+    assert author == [] and "You cannot decide this" in text
+    vote(client, name, "skip", "eve", seen=seen)
+    reached(client, name, "decided")
 
 
 @pytest.mark.parametrize(
@@ -188,6 +216,7 @@ def test_page_names_voters_and_excluded_people(client: TestClient) -> None:
     assert vote(client, name, "apply_fix", "bob", seen=session["seen"], rationale="memory grows").status_code == 200
     html = client.get(f"/sessions/{name}").text
     assert "bob: Apply Fix · memory grows" in html and "Started it and may not decide: ada" in html
+    html = client.get(f"/sessions/{name}?highlights=0").text
     assert "Apply Fix 1/2" in html and "bob voted Apply Fix: memory grows" in html
     assert "person:" not in re.sub(r"<[^>]*>", "", html)
     assert re.search(r"Waiting for a decision until \d{4}-\d\d-\d\d \d\d:\d\d UTC", html)

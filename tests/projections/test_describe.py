@@ -175,8 +175,8 @@ ISSUES = [{"id": "1", "title": "No tests", "detail": "…"}, {"id": "2", "title"
         (
             "review.round_added",
             {"round": 1, "role": "critique", "agent": "Ada", "feedback": {"verdict": "PASS"}},
-            "Round 1, critique by Ada: PASS",
-            "라운드 1, Ada의 비평: PASS",
+            "Round 1, critique by Ada: passes",
+            "라운드 1, Ada의 비평: 통과",
         ),
         (
             "review.assessed",

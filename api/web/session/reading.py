@@ -89,6 +89,7 @@ def words_of(inside: System, now: Session, at: int, field: str | None) -> str:
 
 def act(request: Request, inside: System, now: Session, say: Words, *, key: str = "", sent: Sent = NOTHING) -> str:
     """With a `key` the forms can be sent as they are; the page's script needs none. `sent` is the one refused."""
+    actor = getattr(request.state, "actor", "")
     children = [inside.sessions.get(name) for name in now.open_children]
     waiting = [child for child in children if isinstance(child, Discussion) and child.choices]
     return fragment(
@@ -105,12 +106,12 @@ def act(request: Request, inside: System, now: Session, say: Words, *, key: str 
         questions=tuple(now.questions.values()),
         choices=now.choices if isinstance(now, Discussion) else (),
         suggested=suggested(now.feedback) if isinstance(now, Discussion) else None,
-        approval=status.approval(now),
+        approval=status.approval(now, actor),
         seen=now.seen if isinstance(now, Discussion) else "",
         alone=now.parent is None,
         each=_iteration_cost(inside, now),
         fixable=_fixable(now),
-        waiting=[status.question_of(child) for child in waiting],
+        waiting=[status.question_of(child, actor) for child in waiting],
         icons_of=ICONS,
         key=key,
         sent=sent,

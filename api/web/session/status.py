@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final, NamedTuple
 
+from api.web.model import approval_for
 from api.web.plain_text import cut, short_command
 from api.web.session.context import ICONS, LONG, SENTENCE, PanelContext, event_of
 from api.web.session.turns import report_of, turns_of
@@ -104,8 +105,8 @@ def decision(context: PanelContext) -> dict[str, Any]:
             return _card("")
 
 
-def question_of(child: Discussion) -> dict[str, Any]:
-    """What a discussion asks of a person, as shown on the page of its parent."""
+def question_of(child: Discussion, actor: str) -> dict[str, Any]:
+    """What a discussion asks of a person, as shown to them on the page of its parent."""
     feedback = child.feedback or {}
     return {
         "id": child.id,
@@ -118,15 +119,14 @@ def question_of(child: Discussion) -> dict[str, Any]:
         "verdict": cut(str(feedback.get("verdict") or ""), 40),
         "summary": cut(str(feedback.get("error") or feedback.get("summary") or ""), SENTENCE),
         "metrics": child.metrics[-1] if child.metrics else None,
-        "approval": approval(child),
+        "approval": approval(child, actor),
         "seen": child.seen,
     }
 
 
-def approval(session: Session) -> dict[str, Any] | None:
-    """How the team decides it, where the team file says so."""
-    policy = approval_of(session) if isinstance(session, Discussion) else None
-    return policy.wire() if policy else None
+def approval(session: Session, actor: str) -> dict[str, Any] | None:
+    """How the team decides it, where the team file says so, and what that person has voted."""
+    return approval_for(actor, approval_of(session)) if isinstance(session, Discussion) else None
 
 
 LOOKED: Final = 50

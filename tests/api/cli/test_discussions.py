@@ -43,16 +43,16 @@ def test_a_review_in_a_pipe_prints_its_result_and_waits(review: Callable[..., Re
         f"session      {id_of(result)}",
         "status       waiting_for_decision",
         "subject      단계, 행동, 결과",
-        "rounds       1  critique  reviewer  NEEDS_FIX, 2 issues  This is what I think.",
-        "             2  rebuttal  coder                          I see.",
-        "             3  critique  reviewer  NEEDS_FIX, 2 issues  This is what I think.",
+        "rounds       1  critique  reviewer  needs a fix, 2 issues  This is what I think.",
+        "             2  rebuttal  coder                            I see.",
+        "             3  critique  reviewer  needs a fix, 2 issues  This is what I think.",
         "stopped      after 3 rounds: the rounds are used up",
         result.out.splitlines()[7],
-        "feedback     NEEDS_FIX: 요약",
+        "feedback     needs a fix: 요약",
         "             [critical] 자료를 잃는다 ⟦U+001B⟧[2J → mend it",
         "             [minor] 이름이 나쁘다 → mend it",
         "synthesis    고치자.",
-        "             NEEDS_FIX: 거의 (resolved 1, remaining 2)",
+        "             needs a fix: 거의 (resolved 1, remaining 2)",
     ]
     assert result.out.splitlines()[7].startswith("convergence  agreement ")
     assert result.out.splitlines()[7].endswith(", profile seed")
@@ -112,7 +112,7 @@ def test_a_review_whose_agent_fails_waits_with_the_error(review: Callable[..., R
     result = review(replies={"reviewer": [{"error": "crash"}]})
     assert result.code == 6
     assert "stopped   after 0 rounds: an agent failed\n" in result.out
-    assert "feedback  NEEDS_FIX: " in result.out
+    assert "feedback  needs a fix: " in result.out
     assert "error     reviewer: crash: The scenario answers reviewer with crash.\n" in result.out
     assert result.err.splitlines()[-2:] == [
         f"  hansard decide {id_of(result)} apply_fix|skip",
@@ -159,10 +159,10 @@ def test_a_plan_is_debated_from_its_perspectives_and_accepted(hansard: Hansard, 
     assert result.code == 6
     for line in (
         "plan         1. 만든다",
-        "rounds       1  risk-analysis        critic              위험",
-        "             2  innovation-analysis  planner             기회",
-        "             3  cross-review         critic   CHALLENGE  다시",
-        "feedback     CHALLENGE",
+        "rounds       1  risk-analysis        critic            위험",
+        "             2  innovation-analysis  planner           기회",
+        "             3  cross-review         critic   objects  다시",
+        "feedback     objects",
         "             [concern] 너무 크다",
         "             [suggestion] 나누자",
         "synthesis    요약",
@@ -197,7 +197,7 @@ def test_inbox_lists_the_oldest_first(hansard: Hansard, review: Callable[..., Re
     assert [row[0] for row in rows] == ["SESSION", first, second]
     assert rows[1][1] == "decision"
     assert rows[1][4:7] == ["apply_fix", "|", "skip"]
-    assert rows[1][7:9] == ["NEEDS_FIX:", "첫째"]
+    assert rows[1][7:11] == ["needs", "a", "fix:", "첫째"]
     assert result.out.splitlines()[1].endswith("a person decides.")
     assert "decision    hansard decide SESSION CHOICE" in result.err
     hansard("decide", first, "skip")
@@ -217,7 +217,7 @@ def test_a_long_inbox_says_that_there_is_more(hansard: Hansard, review: Callable
     ("feedback", "lines"),
     [
         ({}, []),
-        ({"verdict": "PASS", "summary": ""}, ["PASS"]),
+        ({"verdict": "PASS", "summary": ""}, ["passes"]),
         (
             {
                 "verdict": "NEEDS_FIX",
@@ -234,7 +234,7 @@ def test_a_long_inbox_says_that_there_is_more(hansard: Hansard, review: Callable
                 "problem": "The JSON is cut.",
             },
             [
-                "NEEDS_FIX: s",
+                "needs a fix: s",
                 "[critical] a b → x",
                 "[major] c",
                 "[odd] d",
@@ -265,7 +265,7 @@ def test_feedback_lists_the_worst_first(feedback: dict[str, Any], lines: list[st
                 "fallback": False,
                 "counts": {"verdict": "APPROVE", "summary": "", "consensusCount": 3, "divergenceCount": 0},
             },
-            "so\nAPPROVE (consensus 3, divergence 0)",
+            "so\napproves (consensus 3, divergence 0)",
         ),
     ],
 )
