@@ -12,7 +12,18 @@ from api.reader import READS
 from api.routes import commands, health, policies, reports, turns
 from api.routes.policies import lab
 from api.system import System
-from api.web import assets, chat_page, compare_page, errors, home_page, inbox_page, lab_page, login_page, reports_page
+from api.web import (
+    assets,
+    chat_page,
+    compare_page,
+    errors,
+    home_page,
+    inbox_page,
+    lab_page,
+    login_page,
+    reports_page,
+    start_panel,
+)
 from api.web import form_commands as forms
 from api.web.session import details
 from api.web.session import routes as session
@@ -52,6 +63,7 @@ VIEWS: Final[tuple[PathHandler, ...]] = (
 )
 PAGES: Final[tuple[PathHandler, ...]] = (
     ("/", home_page.home),
+    ("/start", start_panel.show),
     ("/decisions", inbox_page.decisions),
     ("/reports", reports_page.show),
     ("/compare", compare_page.show),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from adapters.workspace.git import AUTHOR, WorkspaceError, git, in_theirs, line
+from adapters.workspace.git import AUTHOR, SECONDS, WorkspaceError, git, in_theirs, line
 from adapters.workspace.merging import merge
 from adapters.workspace.repository import Index, Repository
 from domain.values.sentences import Sentence
@@ -211,11 +211,11 @@ def _branch(place: _Place) -> str | None:
         return None
 
 
-def place_of(folder: Path) -> _Place | None:
+def place_of(folder: Path, *, seconds: float = SECONDS) -> _Place | None:
     """None if the folder is in no git repository. Raises WorkspaceError, worded as by `check`."""
     question = ["--show-toplevel", "--show-prefix", "--git-path", "index", "--git-path", "info/exclude"]
     try:
-        output = in_theirs(["rev-parse", "--path-format=absolute", *question], folder)
+        output = in_theirs(["rev-parse", "--path-format=absolute", *question], folder, seconds=seconds)
     except WorkspaceError as error:
         if "not a git repository (or any" in str(error):
             return None

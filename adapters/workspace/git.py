@@ -24,7 +24,7 @@ AUTHOR: Final = {
 OURS: Final = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_ATTR_NOSYSTEM": "1"}
 _UNFIT: Final = re.compile(r"[<>\x00-\x1f\x7f]")
 _NO_ADDRESS: Final = re.compile(r"[^a-z0-9.]+")
-_SECONDS: Final = 300.0
+SECONDS: Final = 300.0
 _SETTINGS: Final = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -70,8 +70,10 @@ def answered(
     data: bytes | IO[bytes] = b"",
     output: IO[bytes] | int = subprocess.PIPE,
     codes: Collection[int],
+    seconds: float = SECONDS,
 ) -> subprocess.CompletedProcess[bytes]:
-    """The output of git with its exit code, one of `codes`; WorkspaceError with its error message for any other."""
+    """The output of git with its exit code, one of `codes`; WorkspaceError with its error message for any other, and
+    after so many seconds."""
     command, whole = [*args], _environment(OURS if env is None else env)
     settings = [word for setting in _SETTINGS for word in ("-c", setting)]
     try:
@@ -83,10 +85,10 @@ def answered(
             stdin=None if isinstance(data, bytes) else data,
             stdout=output,
             stderr=subprocess.PIPE,
-            timeout=_SECONDS,
+            timeout=seconds,
         )
     except subprocess.TimeoutExpired as error:
-        raise WorkspaceError(Sentence("git_too_slow", command=command[0], number=_SECONDS)) from error
+        raise WorkspaceError(Sentence("git_too_slow", command=command[0], number=seconds)) from error
     except OSError as error:
         raise WorkspaceError(Sentence("git_not_started", command=command[0], detail=error.strerror)) from error
     if done.returncode not in codes:
@@ -102,10 +104,11 @@ def in_theirs(
     stdin: bytes = b"",
     output: IO[bytes] | int = subprocess.PIPE,
     codes: Collection[int] = (0,),
+    seconds: float = SECONDS,
 ) -> bytes:
     """Git in the person's repository: their own settings apply (`safe.directory`), but nothing of them is executed."""
     env = {name: os.environ[name] for name in ("HOME", "XDG_CONFIG_HOME") if name in os.environ}
-    return answered(args, cwd=folder, env=env, data=stdin, output=output, codes=codes).stdout or b""
+    return answered(args, cwd=folder, env=env, data=stdin, output=output, codes=codes, seconds=seconds).stdout or b""
 
 
 def committed(folder: Path, path: str) -> bytes | None:

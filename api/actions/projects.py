@@ -109,8 +109,9 @@ def grant(folder: Path, settings: Settings, *, by: str) -> TrustedSettings:
     )
 
 
-def workspace_of(named: str | None, settings: Settings) -> Path | None:
-    """The folder. Raises Invalid for an unusable one, before any agent costs money."""
+def workspace_of(named: str | None, settings: Settings, *, measured: bool = True) -> Path | None:
+    """The folder; `measured`: one without git is small enough, too. Raises Invalid for an unusable one, before any
+    agent costs money."""
     if named is None:
         return None
     path = Path(named)
@@ -118,7 +119,7 @@ def workspace_of(named: str | None, settings: Settings) -> Path | None:
         raise Invalid({"/workspace": Sentence("path_not_absolute")})
     within_roots(path, settings)
     try:
-        room = Room(settings.workspace_files, settings.workspace_bytes)
+        room = Room(settings.workspace_files, settings.workspace_bytes) if measured else None
         check(path, ours=settings.node_dir, room=room, private=(settings.log_file,) if settings.log_file else ())
     except WorkspaceError as error:
         raise Invalid({"/workspace": sentence_of(error)}) from None

@@ -10,7 +10,7 @@ import orjson
 from adapters.agents.scripted import Scenario
 from adapters.agents.team import Team
 from adapters.files import checkout_of
-from adapters.project import NO_RETRY, RetryDefaults, ReviewDefaults
+from adapters.project import NO_RETRY, Project, RetryDefaults, ReviewDefaults
 from api.actions.bodies import (
     Conversation,
     DebateStart,
@@ -26,13 +26,13 @@ from api.node.settings import Settings
 from domain.convergence import named
 from domain.delivery.chart import ROLES
 from domain.delivery.commands import StartDelivery
-from domain.delivery.validation import Prefixes, is_allowed, only, prefixes
+from domain.delivery.validation import is_allowed, only, prefixes
 from domain.discussion.strategies import CHOICES, PASSING, REJECTING, strategy_of
 from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.session.approvals import DecisionPolicy
 from domain.session.attempts import RetryPolicy
 from domain.session.children import DiscussionBrief, ReviewSettings
-from domain.session.validation import DEFAULT_COMMANDS, ValidationStep, commands
+from domain.session.validation import DEFAULT_COMMANDS, GivenCommand, ValidationStep, commands
 from domain.values.base import Blob, Invalid, Text
 from domain.values.budget import DEFAULT_MINUTES, BudgetLimits, effective_iterations
 from domain.values.sentences import Sentence
@@ -79,7 +79,7 @@ def delivery(body: DeliveryStart, team: Team, settings: Settings, *, author: str
         task=body.task,
         fixes=body.fixes or "",
         file_paths=confined_paths(body.file_paths),
-        steps=_steps(body, shared["workspace"], prefixes(settings.commands_allowed), project.validation_steps()),
+        steps=steps_of(body.test_command, body.validation_commands, shared["workspace"], settings, project),
         limits=limits,
         max_attempts=limited.max_attempts,
         review=_wish(body.review or _wish_of(default.review), "review", team, settings, "/review"),
@@ -224,19 +224,24 @@ def _wished(
     )
 
 
-def _steps(
-    body: DeliveryStart, workspace: str | None, allowed: Prefixes, project: tuple[ValidationStep, ...]
+def steps_of(
+    test_command: GivenCommand | None,
+    validation_commands: Sequence[GivenCommand] | None,
+    workspace: str | None,
+    settings: Settings,
+    project: Project,
 ) -> tuple[ValidationStep, ...]:
     """The validation commands: of the request, else of the project. pnpm's own two belong to projects of pnpm: without
-    a package.json they are left out."""
-    own = body.test_command is not None or bool(body.validation_commands)
-    if not own and not project:
+    a package.json they are left out. Raises Invalid if there are none, or one is not allowed."""
+    own = test_command is not None or bool(validation_commands)
+    steps = commands(test_command, validation_commands) if own else project.validation_steps()
+    if not steps:
         raise Invalid({"/validationCommands": Sentence("no_validation_command")})
-    steps = commands(body.test_command, body.validation_commands) if own else project
-    if own and not body.validation_commands and not (workspace and Path(workspace, "package.json").is_file()):
+    if own and not validation_commands and not (workspace and Path(workspace, "package.json").is_file()):
         steps = tuple(step for step in steps if step.command not in DEFAULT_COMMANDS)
+    allowed = prefixes(settings.commands_allowed)
     refused = {
-        f"/validationCommands/{index}" if body.validation_commands else "/testCommand": Sentence(
+        f"/validationCommands/{index}" if validation_commands else "/testCommand": Sentence(
             "command_not_allowed", command=step.command[:200], detail=only(allowed)
         )
         for index, step in enumerate(steps)

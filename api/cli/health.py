@@ -1,6 +1,5 @@
 """What `doctor` looks at: the team and its programs, and every history of the log."""
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +11,6 @@ from api.cli.terminal import counted
 from domain.values.base import HansardError
 
 if TYPE_CHECKING:
-    from adapters.agents.model import ModelSettings
     from adapters.agents.team import Team
     from adapters.fence import Sandbox
     from adapters.store import Log
@@ -181,46 +179,21 @@ def posts(team: "Team") -> Iterator[Finding]:
 
 
 def programs(team: "Team") -> Iterator[Finding]:
-    from adapters.agents.acp import AcpSettings
-    from adapters.agents.command import CommandSettings
-    from adapters.agents.command.call import login
-    from adapters.agents.model import ModelSettings
-    from adapters.processes import clean_environment
-    from adapters.references import resolve_secrets
+    """Whether each agent's program, or the key of its model, is there."""
+    from adapters.agents.necessities import necessity
 
-    path = clean_environment()["PATH"]
     for member in team.agents:
-        if isinstance(member.settings, ModelSettings):
-            yield _endpoint(member.name, member.settings)
-        settings = member.settings.program if isinstance(member.settings, AcpSettings) else member.settings
-        if not isinstance(settings, CommandSettings):
+        needed = necessity(member)
+        if needed is None:
             continue
-        program = settings.argv[0]
-        try:
-            own = resolve_secrets({**settings.env, **login(settings)}).get("PATH", path)
-        except ValueError as error:
-            advice = sentence("Set it in Hansard's environment.")
-            yield Finding("fail", sentence("agent {name}", name=member.name), words_of(error), advice)
-            continue
-        location = shutil.which(program, path=own)
         name = sentence("agent {name}", name=member.name)
-        if location is None:
+        if needed.problem is not None:
+            yield Finding("fail", name, words_of(needed.problem), sentence("Set it in Hansard's environment."))
+        elif not needed.place:
             advice = sentence("Install it, or give its absolute path in the team file.")
-            yield Finding("fail", name, sentence("{program} is not found", program=program), advice)
+            yield Finding("fail", name, sentence("{program} is not found", program=needed.needs), advice)
         else:
-            yield Finding("ok", name, location)
-
-
-def _endpoint(agent: str, settings: "ModelSettings") -> Finding:
-    """Whether the key that a model needs is there."""
-    from adapters.references import resolve_secrets
-
-    name = sentence("agent {name}", name=agent)
-    try:
-        resolve_secrets({"api_key": settings.api_key or ""})
-    except ValueError as error:
-        return Finding("fail", name, words_of(error), sentence("Set it in Hansard's environment."))
-    return Finding("ok", name, f"{settings.model}, {settings.base_url}")
+            yield Finding("ok", name, needed.place)
 
 
 def externals(team: "Team", settings: "Settings") -> Iterator[Finding]:

@@ -285,4 +285,4 @@ palette();
 taking({ tell: (said) => (document.querySelector("[data-announcer]").textContent = said) });
 if (page.follows) follow();
 else if ("version" in page) tell("finished");
-if (document.querySelector("form[data-start]")) starting({ words });
+if (document.querySelector("form[data-start]")) starting({ words, pieces });

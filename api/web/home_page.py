@@ -21,6 +21,7 @@ from api.web.presets import PRESETS
 from api.web.rendering import language_of, page, render
 from api.web.sent_forms import NOTHING
 from api.web.start_form import FORMS, NAMES, Filled, forms
+from api.web.start_panel import known_before, known_folders
 from domain.delivery.chart import Status
 from domain.kinds import KINDS
 from domain.session.record import kind_of
@@ -130,6 +131,9 @@ async def _shown(request: Request, starting: tuple[Filled, ...]) -> str:
         example = inside.team.example
         open_now = any(query.get(name) for name in ("preset", "start")) or any(form.words for form in starting)
         more = {"example": example, "forms": starting, "starting": open_now, "chosen": query.get("preset")}
+        opened = next((form for form in starting if form.open), None) if open_now else None
+        more |= {"before": known_before(request, opened) if opened else None}
+        more |= {"folders": known_folders(inside.settings, (*home.running, *home.listed))}
         now = {
             "doing": partial(doing, inside.live, say),
             "phrase": partial(phrase, language=say.language),

@@ -1,4 +1,4 @@
-// Submits the form that starts a session, and shows each error at its field.
+// Submits the form that starts a session, shows each error at its field, and what is known before the start.
 
 import { renewKey, sent } from "./sending.js";
 
@@ -42,17 +42,91 @@ async function send(form, words) {
   return undefined;
 }
 
+// -- what is known before ----------------------------------------------------------------------------------------------
+
+const AT_REST_MS = 300;
+const LONGEST = 4000;
+/** Fields that what is known depends on; the command depends on all. */
+const DECISIVE = ["workspace", "validationCommands", "testCommand", "employees", "scenario"];
+
+/** What is asked for: everything typed, or without what is too long for an address. */
+function question(form, decisive) {
+  const query = new URLSearchParams(new FormData(form));
+  query.delete("key");
+  if (!decisive) query.set("part", "command");
+  const whole = query.toString().length <= LONGEST;
+  if (!whole) for (const { name } of fields(form)) if (!DECISIVE.includes(name)) query.delete(name);
+  return { query, whole };
+}
+
+/** Fields that nobody has touched are left to the repository's settings, which they show. */
+function leave(form, settings) {
+  for (const field of fields(form)) {
+    const usual = settings[field.name];
+    const untouched = field.value === field.defaultValue;
+    if (usual !== undefined && (untouched || "left" in field.dataset)) {
+      field.placeholder = usual;
+      if (untouched) field.value = "";
+      field.dataset.left = "";
+    } else if (usual === undefined && "left" in field.dataset) {
+      field.placeholder = "";
+      if (!field.value) field.value = field.defaultValue;
+      delete field.dataset.left;
+    }
+  }
+}
+
+/** Asks again what is known. Of many answers, the last one asked for counts. */
+async function know(form, { pieces, decisive = true }) {
+  const { query, whole } = question(form, decisive);
+  const number = (form.dataset.asked = String(Number(form.dataset.asked ?? 0) + 1));
+  const answer = await fetch(`/start?${query}`, { headers: { Accept: "application/json" } });
+  if (!answer.ok || form.dataset.asked !== number) return;
+  const told = await answer.json();
+  if (decisive) {
+    form.querySelector("[data-before]").replaceChildren(...pieces(told.before));
+    leave(form, told.settings);
+  }
+  const place = form.querySelector("[data-as-command]");
+  place.querySelector("code").textContent = told.command;
+  place.hidden = !whole || !form.querySelector("[required]").value.trim();
+}
+
 /** Sets up the forms that start sessions. */
-export function starting({ words }) {
+export function starting({ words, pieces }) {
+  const quietly = (form, more) => know(form, { pieces, ...more }).catch(() => {});
   for (const form of document.querySelectorAll("form[data-start]")) {
+    let waiting = null;
+    let decisive = false;
     form.addEventListener("submit", (event) => {
-      if (event.submitter?.hasAttribute("formmethod")) return; // the page again, with the command that does the same
       event.preventDefault();
       send(form, words);
     });
-    form.addEventListener("input", () => {
+    form.addEventListener("input", ({ target }) => {
       renewKey(form);
-      form.querySelector("[data-as-command]").hidden = true; // it was of what was typed before
+      decisive ||= DECISIVE.includes(target.name);
+      clearTimeout(waiting);
+      waiting = setTimeout(() => {
+        quietly(form, { decisive });
+        decisive = false;
+      }, AT_REST_MS);
+    });
+    form.addEventListener("click", (event) => {
+      const offered = event.target.closest("[data-folder]");
+      if (!offered) return;
+      event.preventDefault();
+      form.elements.workspace.value = offered.dataset.folder;
+      renewKey(form);
+      quietly(form);
     });
   }
+  document.addEventListener(
+    "toggle",
+    ({ target }) => {
+      if (!target.matches("#start, .start-kind") || !target.open) return;
+      const form = target.querySelector(".start-kind[open] form[data-start]") ?? target.querySelector(":scope > form[data-start]");
+      if (form && !form.querySelector("[data-before] > *")) quietly(form);
+    },
+    { capture: true },
+  );
 }

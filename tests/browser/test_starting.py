@@ -1,10 +1,13 @@
 """Start sessions of every kind by hand, from every preset, and by keyboard alone."""
 
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import Page, expect
 
 from api.web.presets import PRESETS
 from tests.api.server import Server, session
+from tests.api.test_before_start import repository
 from tests.browser.browsing import PATIENCE_MS, Browsing, badge, button, start_form, tab_to
 
 
@@ -66,15 +69,37 @@ def test_a_delivery_is_started_by_keyboard_alone(site: Browsing, server: Server)
     assert (view["task"], view["filePaths"]) == ("Typed, never clicked.", ["src/typed.py"])
 
 
-def test_the_command_that_does_the_same_is_shown_until_something_else_is_typed(site: Browsing) -> None:
+def test_the_command_that_does_the_same_follows_what_is_typed(site: Browsing) -> None:
     page = site.tab("/")
     form = start_form(page, "delivery")
+    command = form.locator("[data-as-command]")
+    expect(command).to_be_hidden()
+    expect(button(form, "Show the command")).to_be_hidden()
     form.locator("[name=task]").fill("Add a --version flag")
     form.locator("[name=validationCommands]").fill("pytest -q")
-    button(form, "Show the command").click()
-    form = page.locator("form[data-start=delivery]")
-    command = form.locator("[data-as-command]")
     expect(command).to_contain_text("hansard run --task 'Add a --version flag' --validate 'pytest -q'")
-    expect(form.locator("[name=task]")).to_have_value("Add a --version flag")
     form.locator("[name=task]").fill("Something else")
+    expect(command).to_contain_text("hansard run --task 'Something else' --validate 'pytest -q'")
+    form.locator("[name=task]").fill("")
     expect(command).to_be_hidden()
+
+
+def test_what_is_known_before_the_start_follows_the_folder(site: Browsing, tmp_path: Path) -> None:
+    settings = '[validation]\ncommands = ["git --version"]\n[delivery]\nmax_iterations = 9\n'
+    folder = repository(tmp_path / "shop", **{"hansard.toml": settings})
+    (folder / "new.py").write_text("")
+    page = site.tab("/")
+    form = start_form(page, "delivery")
+    known = form.locator("[data-before]")
+    expect(known).to_contain_text("A new, empty folder.")
+    form.locator("[name=workspace]").fill(str(folder))
+    expect(known).to_contain_text("1 uncommitted file stays out")
+    expect(known).to_contain_text("git --version ✓ can be started")
+    limit = form.locator("[name=maxIterations]")
+    expect(limit).to_have_value("")
+    expect(limit).to_have_attribute("placeholder", "9")
+    form.locator("[name=workspace]").fill("")
+    expect(known).to_contain_text("A new, empty folder.")
+    expect(limit).to_have_value("6")
+    form.locator("[data-folder]").first.click()
+    expect(known).to_contain_text("@")

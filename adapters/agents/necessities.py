@@ -1,0 +1,45 @@
+"""Whether what an agent needs is on this machine: its program on the PATH that it gets, or the key of its model.
+Nothing is started."""
+
+import shutil
+from typing import NamedTuple
+
+from adapters.agents.acp import AcpSettings
+from adapters.agents.command import CommandSettings
+from adapters.agents.command.call import login
+from adapters.agents.model import ModelSettings
+from adapters.agents.team import Member
+from adapters.processes import clean_environment
+from adapters.references import resolve_secrets
+
+
+class Necessity(NamedTuple):
+    """`needs` is the program, or the model. `place` is where that is, "" where it is missing; `problem` is the secret
+    that is missing."""
+
+    needs: str
+    place: str
+    problem: ValueError | None = None
+
+
+def necessity(member: Member) -> Necessity | None:
+    """None for an agent that needs neither: a scripted one, or one that comes for its turns."""
+    if isinstance(member.settings, ModelSettings):
+        return _model(member.settings)
+    settings = member.settings.program if isinstance(member.settings, AcpSettings) else member.settings
+    if not isinstance(settings, CommandSettings):
+        return None
+    program = settings.argv[0]
+    try:
+        own = resolve_secrets({**settings.env, **login(settings)}).get("PATH", clean_environment()["PATH"])
+    except ValueError as error:
+        return Necessity(program, "", error)
+    return Necessity(program, shutil.which(program, path=own) or "")
+
+
+def _model(settings: ModelSettings) -> Necessity:
+    try:
+        resolve_secrets({"api_key": settings.api_key or ""})
+    except ValueError as error:
+        return Necessity(settings.model or "", "", error)
+    return Necessity(settings.model or "", f"{settings.model}, {settings.base_url}")
