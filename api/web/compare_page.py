@@ -119,7 +119,7 @@ def _event_card(recorded: Recorded, context: PanelContext) -> dict[str, Any]:
     event, session = recorded.event, context.session
     agents = [agent.agent for agent in session.agents] if isinstance(session, Orchestration) else []
     words = describe(event.TOPIC, event.model_dump(mode="json", by_alias=True), context.language, agents=agents)
-    tone = tone_of(event.TOPIC, passed=event.__dict__.get("passed"))
+    tone = tone_of(event)
     return {"version": recorded.version, "words": cut(words, MESSAGE), "tone": tone, "session": session.id}
 
 

@@ -8,7 +8,7 @@ const GAP = 12;
 const SIDES = { earlier: "upto", later: "from" };
 
 /** For tabs without a list. */
-const NO_LIST = { toward: () => {}, bring: () => {}, filtered: () => [], mark: () => {}, renew: () => {}, toEnd: () => {} };
+const NO_LIST = { toward: () => {}, bring: () => {}, filtered: () => [], mark: () => {}, renew: () => {}, toEnd: () => {}, visit: () => {} };
 
 /** Sets up the list. `where` returns the shown and the newest version. */
 export function listOfEvents({ find, fill, pieces, announce, told, where }) {
@@ -53,7 +53,18 @@ export function listOfEvents({ find, fill, pieces, announce, told, where }) {
   async function toward(version) {
     const rows = listed();
     const [first, last] = [number(rows[0]), number(rows.at(-1))];
-    if (version < first || (version > last && !atNewest)) await around(version);
+    const before = version < first && !find('[data-more="earlier"]').hidden;
+    if (before || (version > last && !atNewest)) await around(version);
+  }
+
+  /** Puts the row of the shown event into a list that leaves it out, and removes the row of the one shown before. */
+  function visit(version, html) {
+    for (const row of document.querySelectorAll("[data-guest]")) if (number(row) !== version) row.remove();
+    if (listed().some((row) => number(row) === version)) return;
+    const [guest] = rowsOf(html);
+    const next = listed().find((row) => number(row) > version);
+    guest.dataset.guest = "";
+    still((frame) => (next ? next.before(guest) : frame.querySelector(".rows").append(guest)));
   }
 
   /** Scrolls the row of an event into view without moving the page; to the top of the list if requested. */
@@ -164,13 +175,13 @@ export function listOfEvents({ find, fill, pieces, announce, told, where }) {
     find("[data-fresh]").hidden = true;
   }
 
-  /** Called after an update with the number of new events; `first` for the first update of this page. */
-  function renew(html, { first, more }) {
+  /** Called after an update with the new rows; `first` for the first update of this page. */
+  function renew(html, { first }) {
     if (first) {
       fill(find("[data-rows]"), pieces(html));
       atNewest = true;
     } else if (atNewest) append(html);
-    else if (more > 0) unseen(more);
+    else if (rowsOf(html).length) unseen(rowsOf(html).length);
   }
 
   async function toEnd() {
@@ -231,5 +242,5 @@ export function listOfEvents({ find, fill, pieces, announce, told, where }) {
     { capture: true, passive: true },
   );
 
-  return { around, bring, filtered, mark, renew, toEnd, toward };
+  return { around, bring, filtered, mark, renew, toEnd, toward, visit };
 }

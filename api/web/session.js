@@ -63,6 +63,7 @@ export function session({ pieces, fill, announce }) {
       fill(part, pieces(html));
     }
     where.shown = found.version;
+    if (found.row) list.visit(found.version, found.row);
     page.version = String(found.version);
     document.title = found.title;
     find("[data-badge]").replaceChildren(...pieces(found.badge));
@@ -108,16 +109,16 @@ export function session({ pieces, fill, announce }) {
     page.state = found.state;
     find("[data-strip]").replaceChildren(...pieces(found.strip));
     find("[data-lights]").dataset.lights = JSON.stringify(found.lights);
-    for (const count of document.querySelectorAll("[data-lights-count]")) count.textContent = String(found.lights.length);
+    for (const count of document.querySelectorAll("[data-lights-count]")) count.textContent = String(found.important);
     if (found.act !== act) {
       act = found.act;
       fill(find("[data-act]"), pieces(act));
     }
     if (where.at !== null) return place();
-    const [first, more] = [seen === 0, found.version - seen];
+    const first = seen === 0;
     seen = found.version;
     apply(found);
-    return list.renew(found.rows, { first, more });
+    return list.renew(found.rows, { first });
   }
 
   /** In a replay, links to tabs and turns keep the position. */

@@ -13,27 +13,6 @@ _DISCUSSIONS: Final = ("review", "debate")
 
 _LONG: Final = {"reply", "patch", "context", "content", "topic"}
 """Fields that are slow to read, and that only sentences with a recorded message need."""
-HIGHLIGHTED = frozenset(
-    {
-        "delivery.review_blocking_detected", "delivery.review_approved", "delivery.budget_exhausted",
-        "delivery.budget_extended", "delivery.scope_requested", "delivery.scope_exceeded", "delivery.phase_failed",
-        "delivery.session_finished", "orchestration.plan_made",
-        "orchestration.plan_refused", "orchestration.plan_returned", "orchestration.verdict_given",
-        "orchestration.verdict_unreadable", "orchestration.verdict_overturned", "orchestration.checkpoint_reached",
-        "orchestration.partial_reached", "orchestration.completed", "orchestration.continued",
-        "orchestration.rounds_added", "orchestration.reset", "session.child_closed", "session.forked", "session.landed",
-        "session.sent_back",
-        "session.diverged", "turn.permission_decided", "decision.voted",
-        *(
-            f"{kind}.{last_part}"
-            for kind in ("review", "debate")
-            for last_part in (
-                "converged", "stalled", "limit_reached", "agent_failed", "decision_requested", "decided", "expired",
-                "cancelled", "retried",
-            )
-        ),
-    }
-)  # fmt: skip
 
 
 def describe(topic: str, data: Data, language: Language = "en", *, agents: Sequence[str] = ()) -> str:

@@ -1,7 +1,7 @@
 """What happened, event by event: a stretch of the record with its events, to be put into sentences."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -31,17 +31,23 @@ def around(
     newest: int,
     roles: Sequence[str] = (),
     highlights: bool = False,
+    shown: int | None = None,
 ) -> list[Happened]:
     """The events around version `at`, in order: this many up to and including it, this many after it, none after
-    `newest`. Optionally only of these roles, or only highlights."""
+    `newest`. Optionally only of these roles, or only highlights; with the event `shown` in any case."""
     wanted = frozenset(roles)
 
     def fits(entry: Entry) -> bool:
-        return (not wanted or entry.role in wanted) and (entry.highlight or not highlights)
+        return entry.version == shown or is_wanted(entry, wanted, highlights=highlights)
 
     earlier = _first(reversed(record.entries[: min(at, newest)]), fits, before)
     later = _first(record.entries[at:newest], fits, after)
     return _read(log, session_id, [*reversed(earlier), *later])
+
+
+def is_wanted(entry: Entry, roles: Collection[str], *, highlights: bool) -> bool:
+    """Whether a filter leaves the event in the list: to some roles, or to highlights."""
+    return (not roles or entry.role in roles) and (entry.highlight or not highlights)
 
 
 def _first(entries: Iterable[Entry], fits: Callable[[Entry], bool], most: int) -> list[Entry]:

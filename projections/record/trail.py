@@ -12,33 +12,43 @@ from domain.session.children import ChildClosed, ChildRequested
 from domain.session.history import SessionForked
 from domain.session.record import Recorded
 from domain.values.base import DomainEvent
-from projections.record.describe import HIGHLIGHTED
+from projections.record.important import is_important
 
-TONES: Final = {
-    "review_blocking_detected": "bad",
-    "phase_failed": "bad",
-    "budget_exhausted": "bad",
-    "partial_reached": "bad",
-    "agent_failed": "bad",
-    "verdict_overturned": "bad",
-    "review_approved": "good",
-    "completed": "good",
-    "decided": "ask",
-    "decision_requested": "ask",
-    "checkpoint_reached": "ask",
-    "expired": "ask",
-    "continued": "ask",
-    "plan_returned": "ask",
-    "fix_requested": "ask",
-}
-"""The colour of an important event: good or bad news, or something that a person is asked or has said."""
+_BAD: Final = frozenset(
+    {
+        *("review_blocking_detected", "validation_failed", "no_progress", "scope_exceeded", "phase_failed"),
+        *("budget_exhausted", "partial_reached", "agent_failed", "attempt_failed", "failed", "plan_refused"),
+        *("verdict_refused", "verdict_unreadable", "verdict_overturned", "sent_back", "activity_recorded"),
+        *("baseline_recorded", "work_reported", "phase_completed", "result_published"),
+    }
+)
+_GOOD: Final = frozenset({"review_approved", "tests_passed", "completed", "landed"})
+_ASK: Final = frozenset(
+    {
+        *("decided", "decision_requested", "voted", "checkpoint_reached", "expired", "continued", "plan_returned"),
+        *("fix_requested", "review_held", "scope_requested", "scope_decided", "diverged"),
+        *("permission_requested", "permission_decided"),
+    }
+)
+_ENDS: Final = {"success": "good", "failed": "bad", "exhausted": "bad"}
 
 
-def tone_of(topic: str, *, passed: bool | None = None) -> str:
-    """A verdict's own news takes precedence over that of its kind."""
+def tone_of(event: DomainEvent) -> str:
+    """The colour of an event: good or bad news, something that a person is asked or has said, or none of these. A
+    verdict's and an end's own news takes precedence over that of its kind."""
+    if not is_important(event):
+        return "note"
+    passed, last = event.__dict__.get("passed"), event.TOPIC.rpartition(".")[2]
     if passed is not None:
         return "good" if passed else "bad"
-    return TONES.get(topic.rpartition(".")[2], "note")
+    if last == "session_finished":
+        return _ENDS.get(str(event.__dict__.get("state")), "note")
+    if last == "permission_decided" and event.__dict__.get("decision") == "deny":
+        return "bad"
+    for tone, names in (("bad", _BAD), ("good", _GOOD), ("ask", _ASK)):
+        if last in names:
+            return tone
+    return "note"
 
 
 class Numbered(Protocol):
@@ -175,8 +185,8 @@ class Trail:
         """Apply one more event. `version` is set last, so readers never see half of it."""
         event, version = recorded.event, recorded.version
         self.at.append(recorded.at)
-        if event.TOPIC in HIGHLIGHTED:
-            self.lights.append(Light(version, tone_of(event.TOPIC, passed=event.__dict__.get("passed"))))
+        if is_important(event):
+            self.lights.append(Light(version, tone_of(event)))
         state = event.__dict__.get("state")
         if isinstance(state, str):
             self.steps.append(Step(version, state))

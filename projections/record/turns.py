@@ -23,7 +23,7 @@ from domain.session.turns import (
 )
 from domain.values.base import Text, Usage
 from domain.values.sentences import Sentence
-from projections.record.describe import HIGHLIGHTED
+from projections.record.important import is_important
 
 ANSWERED: Final = "answered"
 FAILED: Final = "failed"
@@ -211,8 +211,8 @@ class Entry(NamedTuple):
 
 
 def entry_of(turns: Turns, recorded: Recorded) -> Entry:
-    topic = recorded.event.TOPIC
-    return Entry(recorded.version, recorded.at, topic, *_place(turns, recorded), topic in HIGHLIGHTED)
+    event = recorded.event
+    return Entry(recorded.version, recorded.at, event.TOPIC, *_place(turns, recorded), is_important(event))
 
 
 def _place(turns: Turns, recorded: Recorded) -> tuple[str, str | None, int | None, str | None]:

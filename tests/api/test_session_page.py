@@ -328,20 +328,27 @@ def test_a_stale_decision_is_refused(client: TestClient) -> None:
 # -- the list of events ------------------------------------------------------------------------------------------------
 
 
+def rows(html: str) -> list[int]:
+    return [int(match) for match in re.findall(r'data-row="(\d+)"', html)]
+
+
 def listed(client: TestClient, session_id: str, **query: Any) -> list[int]:
     answer = client.get(f"/sessions/{session_id}/rows", params=query)
     assert answer.status_code == 200, answer.text
-    return [int(match) for match in re.findall(r'data-row="(\d+)"', answer.json()["rows"])]
+    return rows(answer.json()["rows"])
 
 
 def test_events_are_filtered_on_the_server(client: TestClient) -> None:
     session_id = two_iterations(client)
     history = events(client, session_id)
     reviewer = [e["version"] for e in history if e["data"].get("role") == "reviewer"]
-    assert listed(client, session_id, role="reviewer") == reviewer
+    assert listed(client, session_id, role="reviewer", highlights=0) == reviewer
     bright = listed(client, session_id, highlights=1)
     types = {e["type"].partition(".")[2] for e in history if e["version"] in bright}
-    assert types == {"review_blocking_detected", "review_approved", "session_finished"}
+    assert types == {
+        *("session_started", "attempt_started", "tests_passed", "review_blocking_detected", "review_approved"),
+        "session_finished",
+    }
     both = set(listed(client, session_id, role="reviewer", highlights=1))
     assert both == set(bright) & set(reviewer) != set()
     html = page(client, f"/sessions/{session_id}?highlights=1&role=reviewer")
@@ -351,11 +358,38 @@ def test_events_are_filtered_on_the_server(client: TestClient) -> None:
 def test_replay_marks_the_current_and_later_events(client: TestClient) -> None:
     session_id = two_iterations(client)
     last = len(events(client, session_id))
-    html = page(client, f"/sessions/{session_id}?at=9")
+    html = page(client, f"/sessions/{session_id}?at=9&highlights=0")
     assert html.count(" is-later") == min(last - 9, ROWS // 2)
     [current] = re.findall(r'aria-current="true" data-row="(\d+)"', html)
     assert current == "9"
-    assert listed(client, session_id) == list(range(1, last + 1))
+    assert listed(client, session_id, highlights=0) == list(range(1, last + 1))
+
+
+def test_important_events_are_listed_first_and_the_choice_is_remembered(client: TestClient) -> None:
+    session_id = two_iterations(client)
+    last, bright = len(events(client, session_id)), listed(client, session_id, highlights=1)
+    client.cookies.clear()
+    address = f"/sessions/{session_id}"
+    assert rows(page(client, address)) == bright != list(range(1, last + 1))
+    assert rows(page(client, f"{address}?highlights=0")) == list(range(1, last + 1))
+    assert rows(page(client, address)) == list(range(1, last + 1)), "the last choice"
+    html = page(client, f"{address}?highlights=1")
+    assert rows(html) == bright and f"Important <span data-lights-count>{len(bright)}</span>" in html
+    assert rows(page(client, address)) == bright
+    client.cookies.clear()
+
+
+def test_a_link_to_an_event_that_is_not_important_shows_it(client: TestClient) -> None:
+    session_id = two_iterations(client)
+    bright = listed(client, session_id, highlights=1)
+    other = next(e["version"] for e in events(client, session_id) if e["version"] not in bright and e["version"] > 9)
+    html = page(client, f"/sessions/{session_id}?at={other}&highlights=1")
+    assert sorted([*bright, other]) == rows(html)
+    assert re.search(rf'aria-current="true" data-row="{other}" data-guest', html)
+    assert listed(client, session_id, at=other, highlights=1) == sorted([*bright, other])
+    [row] = re.findall(r'data-row="(\d+)"', at(client, session_id, at=other)["row"])
+    assert int(row) == other
+    client.cookies.clear()
 
 
 # -- tabs: turns and changes -------------------------------------------------------------------------------------------
@@ -426,7 +460,8 @@ def test_the_strip_shows_where_things_are(client: TestClient) -> None:
         "planning", "architecture", "design", "implementation", "validation", "review", "implementation",
         "validation", "review", "packaging", "success",
     ]  # fmt: skip
-    assert re.findall(r"light is-(\w+)", result["strip"]) == ["bad", "good", "note"]
+    lights = re.findall(r"light is-(\w+)", result["strip"])
+    assert lights == ["note", "note", "good", "bad", "note", "good", "good", "good"]
     assert result["lights"] == listed(client, session_id, highlights=1)
 
 

@@ -72,7 +72,7 @@ def _last(server: Server, session_id: str) -> int:
 def test_after_a_restart_of_the_server_a_page_has_lost_nothing(browser: Browser, own: Server) -> None:
     with browsing(browser, own.url) as site:
         session_id = waiting_review(own.client)
-        page, home = site.tab(f"/sessions/{session_id}"), site.tab("/")
+        page, home = site.tab(f"/sessions/{session_id}?highlights=0"), site.tab("/")
         live(page)
         live(home)
         own.stop()

@@ -97,7 +97,7 @@ def test_scroll_position_is_kept_while_events_arrive(site: Browsing, server: Ser
 
 def test_scrolling_loads_more_rows_and_keeps_the_list_short(site: Browsing, server: Server, long_session: str) -> None:
     newest = int(session(server.client, long_session)["version"])
-    page = site.tab(f"/sessions/{long_session}")
+    page = site.tab(f"/sessions/{long_session}?highlights=0")
     live(page)
     assert _rows(page) == list(range(newest - 59, newest + 1))
     while _rows(page)[0] > 1:

@@ -27,7 +27,7 @@ def test_the_slider_shows_any_moment_and_every_moment_is_an_address(
     site: Browsing, server: Server, session_id: str
 ) -> None:
     last = len(events(server.client, session_id))
-    page = site.tab(f"/sessions/{session_id}")
+    page = site.tab(f"/sessions/{session_id}?highlights=0")
     expect(page.locator("[data-banner]")).to_be_hidden()
     slider = page.get_by_role("slider", name="Position in the history")
     slider.fill("9")
@@ -49,22 +49,25 @@ def test_arrow_keys_step_and_with_shift_go_from_highlight_to_highlight(
 ) -> None:
     history = events(server.client, session_id)
     blocked = next(each["version"] for each in history if each["type"] == "delivery.review_blocking_detected")
-    page = site.tab(f"/sessions/{session_id}?at={blocked + 2}")
+    again = next(e["version"] for e in history if e["type"] == "delivery.attempt_started" and e["version"] > blocked)
+    passed = next(e["version"] for e in history if e["type"] == "delivery.tests_passed" and e["version"] > blocked)
+    page = site.tab(f"/sessions/{session_id}?at={again + 2}")
     page.keyboard.press("ArrowLeft")
-    _at(page, blocked + 1)
+    _at(page, again + 1)
     page.keyboard.press("ArrowRight")
-    _at(page, blocked + 2)
-    page.keyboard.press("Shift+ArrowLeft")
-    _at(page, blocked)
+    _at(page, again + 2)
+    for important in (again, blocked):
+        page.keyboard.press("Shift+ArrowLeft")
+        _at(page, important)
     expect(page.locator("#reviews")).to_contain_text("blocked")
-    page.keyboard.press("Shift+ArrowRight")
-    approved = next(each["version"] for each in history if each["type"] == "delivery.review_approved")
-    _at(page, approved)
+    for important in (again, passed):
+        page.keyboard.press("Shift+ArrowRight")
+        _at(page, important)
 
 
 def test_steps_and_rows_lead_to_their_events(site: Browsing, server: Server, session_id: str) -> None:
     last = len(events(server.client, session_id))
-    page = site.tab(f"/sessions/{session_id}")
+    page = site.tab(f"/sessions/{session_id}?highlights=0")
     page.get_by_role("link", name="Previous event").click()
     _at(page, last - 1)
     page.get_by_role("link", name="First event").click()
@@ -108,7 +111,7 @@ def test_live_and_as_of_its_last_event_a_session_looks_the_same(site: Browsing, 
 def test_live_list_looks_like_a_reloaded_one(site: Browsing, server: Server) -> None:
     """Each panel that was put in place while the session ran is the one that the server would send now."""
     session_id = start(server.client, delivery({"planner": [{"text": "A plan.", "delayMs": 700}]}))
-    page = site.tab(f"/sessions/{session_id}")
+    page = site.tab(f"/sessions/{session_id}?highlights=0")
     badge(page, "Running")
     live(page)
     badge(page, "Success")
@@ -140,7 +143,7 @@ def test_a_replay_offers_no_decision_and_stays_where_it_is_while_the_session_goe
 def test_events_are_filtered_by_clicking(site: Browsing, server: Server, session_id: str) -> None:
     history = events(server.client, session_id)
     reviewer = [each["version"] for each in history if each["data"].get("role") == "reviewer"]
-    page = site.tab(f"/sessions/{session_id}")
+    page = site.tab(f"/sessions/{session_id}?highlights=0")
     page.locator("#filtering > summary").click()
     page.get_by_label("reviewer", exact=True).check()
     expect(page.locator("[data-row]")).to_have_count(len(reviewer))
@@ -169,7 +172,7 @@ def test_an_event_unfolds_in_its_row_and_the_list_stays(site: Browsing, session_
     expect(unfolded).to_have_count(0)
 
 
-def test_pills_list_the_important_events_or_all_with_their_numbers(site: Browsing, server: Server) -> None:
+def test_important_events_come_first_and_the_choice_is_remembered(site: Browsing, server: Server) -> None:
     session_id = two_iterations(server.client)
     page = site.tab(f"/sessions/{session_id}")
     live(page, "finished")
@@ -178,10 +181,41 @@ def test_pills_list_the_important_events_or_all_with_their_numbers(site: Browsin
         page.locator(".filter label", has_text="Important"),
         page.locator(".filter label", has_text="All"),
     )
+    expect(important.locator("input")).to_be_checked()
     expect(every).to_have_text(f"All {count}")
-    expect(every.locator("input")).to_be_checked()
+    expect(important).to_have_text(f"Important {rows.count()}")
+    assert 0 < rows.count() < count
+    every.click()
+    expect(rows).to_have_count(count)
+    page.reload()
+    expect(rows).to_have_count(count)
+    page.keyboard.press("Shift+Tab")
     important.click()
     expect(rows).not_to_have_count(count)
-    expect(important).to_have_text(f"Important {rows.count()}")
-    page.keyboard.press("ArrowRight")
-    expect(rows).to_have_count(count)
+    other = site.tab(f"/sessions/{session_id}")
+    expect(other.locator(".filter label", has_text="Important").locator("input")).to_be_checked()
+
+
+def test_an_event_that_is_not_important_is_listed_while_it_is_shown(site: Browsing, server: Server) -> None:
+    session_id = two_iterations(server.client)
+    page = site.tab(f"/sessions/{session_id}")
+    live(page, "finished")
+    rows = page.locator("[data-row]")
+    important = rows.count()
+    shown_row = page.locator(".row[aria-current]")
+    for version in (9, 10, 11):
+        page.get_by_role("slider", name="Position in the history").fill(str(version))
+        _at(page, version)
+        expect(shown_row).to_have_attribute("data-row", str(version))
+        expect(shown_row).to_be_in_viewport()
+        expect(rows).to_have_count(important + 1)
+    versions = rows.evaluate_all("(found) => found.map((row) => Number(row.dataset.row))")
+    assert versions == sorted(versions)
+    linked = site.tab(f"/sessions/{session_id}?at=12")
+    expect(linked.locator(".row[aria-current]")).to_have_attribute("data-row", "12")
+    expect(linked.locator("[data-row]")).to_have_count(important + 1)
+    linked.keyboard.press("ArrowRight")
+    _at(linked, 13)
+    expect(linked.locator("[data-row]")).to_have_count(important + 1)
+    linked.keyboard.press("l")
+    expect(linked.locator("[data-row]")).to_have_count(important)

@@ -27,17 +27,39 @@ def test_an_event_has_its_place_and_the_event_itself() -> None:
 
 def test_the_events_that_matter_are_highlighted() -> None:
     assert highlights(success()) == [
+        "delivery.session_started",
+        "delivery.attempt_started",
+        "delivery.validation_failed",
+        "delivery.attempt_started",
+        "delivery.tests_passed",
         "delivery.review_blocking_detected",
+        "delivery.attempt_started",
+        "delivery.tests_passed",
         "delivery.review_approved",
         "delivery.session_finished",
     ]
 
 
+def test_the_event_that_is_shown_is_listed_whatever_the_filter() -> None:
+    story = success()
+    asked = next(each.entry for each in around(story, 1) if each.entry.topic == "turn.requested")
+    important = [each.entry.version for each in around(story, asked.version, highlights=True)]
+    both = [each.entry.version for each in around(story, asked.version, highlights=True, shown=asked.version)]
+    assert asked.version not in important
+    assert both == sorted([*important, asked.version])
+    assert not timeline.is_wanted(asked, (), highlights=True)
+
+
 def test_budget_and_failure_are_highlighted_too() -> None:
     assert highlights(exhausted().extended(1).fails()) == [
+        "delivery.session_started",
+        "delivery.attempt_started",
+        "delivery.validation_failed",
         "delivery.budget_exhausted",
         "delivery.session_finished",
         "delivery.budget_extended",
+        "delivery.attempt_started",
+        "turn.failed",
         "delivery.phase_failed",
         "delivery.session_finished",
     ]

@@ -43,6 +43,7 @@ def strip(trail: Trail, newest: int, title: str) -> dict[str, Any]:
             stretched="none",
         ),
         "lights": [light.version for light in lights[-LISTED:]],
+        "important": len(lights),
     }
 
 
@@ -53,15 +54,16 @@ MESSAGE: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is asked for: everybody's events or those of some roles, all of them or what matters."""
+    """What is asked for: everybody's events or those of some roles, what matters or all of them."""
 
     roles: tuple[str, ...] = ()
-    highlights: bool = False
+    highlights: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """An event in the list. `clock` is the time since the session began."""
+    """An event in the list. `clock` is the time since the session began; `fits` is false for an event that the filter
+    would leave out, but that is the one shown."""
 
     version: int
     clock: str
@@ -70,6 +72,7 @@ class EventRow:
     message: str
     highlight: bool
     tone: str
+    fits: bool = True
 
 
 class Span(NamedTuple):
@@ -93,10 +96,18 @@ def following(version: int) -> Span:
 
 
 def window(
-    record: Record, log: Histories, session: Session, wanted: Wanted, span: Span, language: Language, *, since: int = 0
+    record: Record,
+    log: Histories,
+    session: Session,
+    wanted: Wanted,
+    span: Span,
+    language: Language,
+    *,
+    since: int = 0,
+    shown: int | None = None,
 ) -> dict[str, Any]:
-    """The rows of a span, those after version `since` alone; `earlier` and `later` are the versions at which the list
-    goes on, 0 where it does not."""
+    """The rows of a span, those after version `since` alone, and that of the event `shown` whatever the filter;
+    `earlier` and `later` are the versions at which the list goes on, 0 where it does not."""
     entries = timeline.around(
         record,
         log,
@@ -107,11 +118,12 @@ def window(
         newest=session.version,
         roles=wanted.roles,
         highlights=wanted.highlights,
+        shown=shown,
     )
     versions = [line.entry.version for line in entries]
     upto = sum(version <= span.at for version in versions)
     return {
-        "rows": [_row(line, session, language) for line in entries if line.entry.version > since],
+        "rows": [_row(line, session, wanted, language) for line in entries if line.entry.version > since],
         "earlier": versions[0] - 1 if entries and upto == span.before else 0,
         "later": versions[-1] + 1 if span.after and len(entries) - upto == span.after else 0,
     }
@@ -163,7 +175,7 @@ def _ticks(trail: Trail, newest: int) -> list[Markup]:
     ]
 
 
-def _row(line: timeline.Happened, session: Session, language: Language) -> EventRow:
+def _row(line: timeline.Happened, session: Session, wanted: Wanted, language: Language) -> EventRow:
     entry, event = line.entry, line.recorded.event
     return EventRow(
         version=entry.version,
@@ -172,5 +184,6 @@ def _row(line: timeline.Happened, session: Session, language: Language) -> Event
         phase=entry.phase,
         message=worded(event, session, language),
         highlight=entry.highlight,
-        tone=tone_of(entry.topic, passed=event.__dict__.get("passed")),
+        tone=tone_of(event),
+        fits=timeline.is_wanted(entry, wanted.roles, highlights=wanted.highlights),
     )

@@ -14,6 +14,7 @@ from api.web.rendering import explicit, fragment, language_of
 from api.web.sent_forms import NOTHING, Sent
 from api.web.session import status
 from api.web.session.context import ICONS, badge_of
+from api.web.session.listing import LISTED
 from api.web.session.panels import Gallery
 from domain.delivery.state import Delivery
 from domain.discussion.events import suggested
@@ -47,7 +48,8 @@ async def reading(request: Request, build: Callable[[System, Session, int], T], 
 
     if failing or not shared:
         return await asyncio.to_thread(load)
-    address = (request.url.path, request.url.query, language_of(request).language)
+    reader = (language_of(request).language, request.cookies.get(LISTED, ""), getattr(request.state, "actor", ""))
+    address = (request.url.path, request.url.query, *reader)
     return await gallery(request).shared.of(head, address, load)
 
 

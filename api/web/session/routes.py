@@ -19,7 +19,8 @@ from api.web.model import ICONS, badge, clock
 from api.web.rendering import KEY, explicit, fragment, language_of, page, render
 from api.web.sent_forms import NOTHING, Sent
 from api.web.session.context import badge_of
-from api.web.session.history import Span, Wanted, around, following, newest, strip, window
+from api.web.session.history import Wanted, around, following, newest, strip
+from api.web.session.listing import listed_of, one_row, remembering, rows_of, wanted_of, window_of
 from api.web.session.panels import TABS, Panels, Selection
 from api.web.session.reading import act, as_of, gallery, reading, words_of
 from api.web.session.status import cause_of
@@ -35,8 +36,6 @@ from projections.sessions import overview
 
 JSON: Final = "application/json"
 FOR_EVER: Final = "private, max-age=31536000, immutable"
-ROLES: Final = 20
-"""Roles that a list can be filtered to at once."""
 FORKS: Final = 50
 """Forks of a session that its page lists."""
 
@@ -60,9 +59,10 @@ BUILD: Final = _build()
 async def show(request: Request) -> Response:
     """GET /sessions/{id}: the session now, or after its event `?at=`"""
     only(request, "at", "lang", "role", "highlights", "tab", "turnId", "file")
-    say, at, wanted = language_of(request), number(request, "at", least=1), _wanted(request)
+    say, at, wanted = language_of(request), number(request, "at", least=1), wanted_of(request)
     _view(request)
-    return page(await reading(request, lambda inside, now, head: _page(request, inside, now, head, say, at, wanted)))
+    html = await reading(request, lambda inside, now, head: _page(request, inside, now, head, say, at, wanted))
+    return remembering(request, page(html))
 
 
 async def again(request: Request, sent: Sent) -> Response:
@@ -70,7 +70,7 @@ async def again(request: Request, sent: Sent) -> Response:
     say, at = language_of(request), number(request, "at", least=1)
 
     def build(inside: System, now: Session, head: int) -> str:
-        return _page(request, inside, now, head, say, at, Wanted(), sent)
+        return _page(request, inside, now, head, say, at, Wanted(highlights=listed_of(request) == "1"), sent)
 
     return page(await reading(request, build, shared=False), status=sent.status, key=sent.key)
 
@@ -79,14 +79,16 @@ async def show_at(request: Request) -> Response:
     """GET /sessions/{id}/at: panels as JSON; of one version (`?at=`) for ever, else of now with what is live besides"""
     only(request, "at", "lang", "v", "since", "role", "highlights", "tab", "turnId", "file")
     say, at, since = language_of(request), number(request, "at", least=1), number(request, "since", least=1)
-    wanted = _wanted(request)
+    wanted = wanted_of(request)
 
     def build(inside: System, now: Session, head: int) -> bytes:
         then = as_of(inside, now, at)
         current = _panels(request, then, say)
         old = _panels(request, as_of(inside, now, since), say) if since else {}
         body = _version_body(request, then, current, old, say, "" if at else _badge_now(inside, now))
-        return orjson.dumps(body if at else body | _live(request, inside, now, head, say, wanted, since))
+        if at:
+            return orjson.dumps(body | {"row": one_row(request, inside, now, at, say)})
+        return orjson.dumps(body | _live(request, inside, now, head, say, wanted, since))
 
     body = await reading(request, build)
     lasting = at is not None and request.query_params.get("v") == BUILD
@@ -97,16 +99,17 @@ async def show_at(request: Request) -> Response:
 async def show_rows(request: Request) -> Response:
     """GET /sessions/{id}/rows: the events around `?at=`, up to `?upto=`, from `?from=` on, or the newest"""
     only(request, "at", "upto", "from", "lang", "role", "highlights")
-    say, at, wanted = language_of(request), number(request, "at", least=1), _wanted(request)
+    say, at, wanted = language_of(request), number(request, "at", least=1), wanted_of(request)
     upto, since = number(request, "upto", least=1), number(request, "from", least=1)
     span = around(at) if at else newest(upto) if upto else following(since) if since else None
 
     def build(inside: System, now: Session, _: int) -> dict[str, Any]:
-        row_window = _window(inside, now, wanted, span or newest(now.version), say)
-        rows = _rows(request, now, say, wanted, at, row_window)
+        row_window = window_of(inside, now, wanted, span or newest(now.version), say, shown=at)
+        rows = rows_of(request, now, say, wanted, at, row_window)
         return {"rows": rows, "earlier": row_window["earlier"], "later": row_window["later"]}
 
-    return Response(orjson.dumps(await reading(request, build)), headers=answer_headers(), media_type=JSON)
+    body = orjson.dumps(await reading(request, build))
+    return remembering(request, Response(body, headers=answer_headers(), media_type=JSON))
 
 
 async def show_raw(request: Request) -> Response:
@@ -120,16 +123,6 @@ async def show_raw(request: Request) -> Response:
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
-
-
-def _wanted(request: Request) -> Wanted:
-    roles = request.query_params.getlist("role")
-    if len(roles) > ROLES:
-        raise of_field("role", Sentence("too_many_at_once", number=ROLES))
-    flag = request.query_params.get("highlights", "")
-    if flag not in ("", "0", "1"):
-        raise of_field("highlights", Sentence("should_be_1"))
-    return Wanted(roles=tuple(role for role in roles if role), highlights=flag == "1")
 
 
 def _view(request: Request) -> Selection:
@@ -163,7 +156,7 @@ def _page(
         raise Unknown(Sentence("turn_not_found", id=now.id, name=seen.turn))
     panels = _panels(request, then, say)
     it = view(then)
-    row_window = _window(inside, now, wanted, around(at) if at else newest(now.version), say)
+    row_window = window_of(inside, now, wanted, around(at) if at else newest(now.version), say, shown=at)
     return render(
         request,
         say,
@@ -186,7 +179,7 @@ def _page(
         build=BUILD,
         language=say.language if explicit(request) else "",
         act=_safe(act(request, inside, now, say, key=KEY, sent=sent)) if at is None else "",
-        rows=_safe(_rows(request, now, say, wanted, at, row_window)),
+        rows=_safe(rows_of(request, now, say, wanted, at, row_window)),
         wanted=wanted,
         roles=_roles(inside, now),
         strip=_strip(request, now, say),
@@ -236,16 +229,17 @@ def _live(
     request: Request, inside: System, now: Session, head: int, say: Words, wanted: Wanted, since: int | None
 ) -> dict[str, Any]:
     drawn = _strip(request, now, say)
-    row_window = _window(inside, now, wanted, newest(now.version), say, since=since or 0)
+    row_window = window_of(inside, now, wanted, newest(now.version), say, since=since or 0)
     return {
         "newest": now.version,
         "follows": _follows(now),
         "head": head,
         "state": badge_of(now),
         "act": act(request, inside, now, say),
-        "rows": _rows(request, now, say, wanted, None, row_window),
+        "rows": rows_of(request, now, say, wanted, None, row_window),
         "strip": drawn["drawn"],
         "lights": drawn["lights"],
+        "important": drawn["important"],
     }
 
 
@@ -265,17 +259,6 @@ def _follows(now: Session) -> str:
 
 def _strip(request: Request, now: Session, say: Words) -> dict[str, Any]:
     return strip(gallery(request).trail(now), now.version, say("session_strip"))
-
-
-def _window(inside: System, now: Session, wanted: Wanted, span: Span, say: Words, *, since: int = 0) -> dict[str, Any]:
-    record = inside.records.of(now.id, now.version)
-    return window(record, inside.store, now, wanted, span, say.language, since=since)
-
-
-def _rows(
-    request: Request, now: Session, say: Words, wanted: Wanted, at: int | None, row_window: dict[str, Any]
-) -> str:
-    return fragment(say, explicit(request), "session_rows.html", id=now.id, at=at, wanted=wanted, w=row_window)
 
 
 def _roles(inside: System, now: Session) -> list[str]:

@@ -1,0 +1,65 @@
+"""Which events a reader should not miss: those that a list shows first. No failure, block, refusal or denial is ever
+among the others."""
+
+from typing import Final
+
+from domain.delivery.events import BaselineRecorded, PhaseCompleted
+from domain.orchestration.events import WorkReported
+from domain.session.turns import ActivityRecorded
+from domain.session.workspace import ResultPublished, WorkspacePrepared
+from domain.values.base import DomainEvent
+
+_TALKS: Final = (
+    *("session_started", "round_added", "synthesized", "converged", "stalled", "limit_reached", "agent_failed"),
+    *("decision_requested", "decided", "expired", "cancelled", "retried"),
+)
+IMPORTANT: Final = frozenset(
+    {
+        *(
+            f"delivery.{name}"
+            for name in (
+                *("session_started", "attempt_started", "tests_passed", "validation_failed", "phase_failed"),
+                *("no_progress", "review_approved", "review_blocking_detected", "review_held", "fix_requested"),
+                *("scope_requested", "scope_decided", "scope_exceeded", "budget_exhausted", "budget_extended"),
+                *("retried", "session_finished"),
+            )
+        ),
+        *(
+            f"orchestration.{name}"
+            for name in (
+                *("session_started", "plan_made", "plan_refused", "plan_returned", "round_start", "verdict_given"),
+                *("verdict_unreadable", "verdict_refused", "verdict_overturned", "checkpoint_reached"),
+                *("partial_reached", "completed", "continued", "retried", "rounds_added", "reset"),
+            )
+        ),
+        *(f"{kind}.{name}" for kind in ("review", "debate") for name in _TALKS),
+        *("turn.failed", "turn.attempt_failed", "turn.cancelled", "turn.retried"),
+        *("turn.permission_requested", "turn.permission_decided", "turn.permission_withdrawn"),
+        *("session.child_closed", "session.forked", "session.diverged", "session.landed", "session.sent_back"),
+        *("session.text_redacted", "decision.voted"),
+        *("channel.message_rejected", "channel.message_unclear"),
+    }
+)
+"""By topic; of others, what they say decides."""
+
+
+def is_important(event: DomainEvent) -> bool:
+    """Whether it belongs into the short list."""
+    if event.TOPIC in IMPORTANT:
+        return True
+    match event:
+        case BaselineRecorded(commands=commands, escapes=escapes, setup=setup):
+            passed = all(run.passed for run in commands) and all(run.passed for run in setup)
+            return bool(escapes) or not passed
+        case PhaseCompleted(problem=problem):
+            return problem is not None
+        case ActivityRecorded(denied=denied):
+            return denied > 0
+        case WorkReported(result=result):
+            return result != "done"
+        case WorkspacePrepared(dirty=dirty):
+            return dirty
+        case ResultPublished(branch=branch):
+            return branch is None
+        case _:
+            return False
