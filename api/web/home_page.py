@@ -131,7 +131,8 @@ async def _shown(request: Request, starting: tuple[Filled, ...]) -> str:
         example = inside.team.example
         open_now = any(query.get(name) for name in ("preset", "start")) or any(form.words for form in starting)
         more = {"example": example, "forms": starting, "starting": open_now, "chosen": query.get("preset")}
-        opened = next((form for form in starting if form.open), None) if open_now else None
+        is_update = request.headers.get("sec-fetch-dest") == "empty"  # the script leaves the panel as it is
+        opened = next((form for form in starting if form.open), None) if open_now and not is_update else None
         more |= {"before": known_before(request, opened) if opened else None}
         more |= {"folders": known_folders(inside.settings, (*home.running, *home.listed))}
         now = {
