@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 from api.cli import exits
 from api.cli.commands import ABOUT, COMMANDS, EPILOGUE, GROUPS, OPTIONS, OTHER, korean, page
 from api.cli.labels import sentence
-from api.cli.terminal import Full, OneLine, log_to_stderr, put, say
+from api.cli.stderr_log import Full, OneLine, log_to_stderr
+from api.cli.terminal import put, say
 
 if TYPE_CHECKING:  # `--help` comes without them
     from cyclopts import App

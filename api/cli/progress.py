@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from api.cli.exits import rests
 from api.cli.figures import MARKS, figures, matrix
-from api.cli.labels import sentence
+from api.cli.labels import recorded, sentence
 from api.cli.options import Json
-from api.cli.terminal import local_time, one_line, say, shortened
+from api.cli.terminal import local_time, one_line, packed, say, shortened, wrapped
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 _NEWS: Final = 5
 """Lines of one agent's work per update, in a pipe."""
+_MOST: Final = 4
+"""Lines of an event that says why something failed, on a terminal."""
+_WARNING: Final = "yellow"
 _MARK_STYLES: Final = {"completed": "green", "running": "bold blue", "failed": "red"}
 _QUIET: Final = frozenset(
     {
@@ -167,10 +170,14 @@ class LiveScreen:
         for event in events:
             if event["type"] in _QUIET:
                 continue
-            time = local_time(event["timestamp"])[11:]
+            lead = f"{local_time(event['timestamp'])[11:]}  {indent}"
             words = one_line(describe(event, agents_of(self._session or {})))
-            line = Text(words, style=_style_of(event["type"]), overflow="ellipsis", no_wrap=True)
-            self._console.print(Text(f"{time}  {indent}", style="dim") + line, overflow="ellipsis", no_wrap=True)
+            style = _style_of(event["type"])
+            lines = wrapped(words, self._console.width - len(lead)) if style == _WARNING else [words]
+            for line in lines[:_MOST]:
+                text = Text(line, style=style, overflow="ellipsis", no_wrap=True)
+                self._console.print(Text(lead, style="dim") + text, overflow="ellipsis", no_wrap=True)
+                lead = " " * len(lead)
 
     def _render(self) -> "RenderableType":
         if self._session is None:
@@ -179,24 +186,48 @@ class LiveScreen:
 
         waited = 0 if rests(self._session) else round((monotonic() - self._at) * 1000)
         open_ = [child for child in self._below.values() if child["status"] not in ("decided", "cancelled")]
-        parts = [summary(self._session, waited_ms=waited), *(summary(child) for child in open_)]
+        width = self._console.width
+        parts = [
+            summary(self._session, waited_ms=waited, width=width),
+            *(summary(child, width=width) for child in open_),
+        ]
         parts += [Text(turn.words(), style="cyan") for turn in self._turns]
         return Text("\n", no_wrap=True, overflow="ellipsis").join(parts)
 
 
-def summary(session: Json, *, waited_ms: int = 0) -> "Text":
-    """A session's status: phases, agents or rounds, the remaining budget, who is at work."""
+def summary(session: Json, *, waited_ms: int = 0, width: int = 80) -> "Text":
+    """A session's status: phases, agents or rounds, the remaining budget, who is at work. Nothing is cut for want of
+    room except the title: finished and future phases lose their names, and figures continue on the next line."""
+    from rich.cells import cell_len
     from rich.text import Text
 
     text = Text(no_wrap=True, overflow="ellipsis")
-    text.append(shortened(str(session.get("title") or session["id"]), 60), style="bold")
-    text.append(f"  {session['status']}\n", style="dim")
-    for phase, mark in (session.get("phaseStatuses") or {}).items():
-        text.append(f"{MARKS.get(mark, '?')}{phase} ", style=_MARK_STYLES.get(mark, "dim"))
+    status = recorded("status", str(session["status"]))
+    title = shortened(str(session.get("title") or session["id"]), min(60, max(10, width - cell_len(status) - 2)))
+    text.append(title, style="bold")
+    text.append(f"  {status}\n", style="dim")
+    for words, style in _phases(session, width):
+        text.append(words, style=style)
     text.append(matrix(session))
     text.append("\n" if text.plain[-1] != "\n" else "")
-    text.append("  ·  ".join([*figures(session, waited_ms=waited_ms), *_at_work(session)]))
+    text.append("\n".join(packed([*figures(session, waited_ms=waited_ms), *_at_work(session)], width, "  ·  ")))
     return text
+
+
+def _phases(session: Json, width: int) -> list[tuple[str, str]]:
+    """`✓planning ▶review ·packaging `, or where there is no room for that `✓✓✓✓✓ ▶review ·`."""
+    from rich.cells import cell_len
+
+    phases = [
+        (MARKS.get(mark, "?"), recorded("phase", phase), mark)
+        for phase, mark in (session.get("phaseStatuses") or {}).items()
+    ]
+    if sum(cell_len(f"{mark}{name} ") for mark, name, _ in phases) - 1 <= width:
+        return [(f"{mark}{name} ", _MARK_STYLES.get(kind, "dim")) for mark, name, kind in phases]
+    named = ("running", "failed")
+    return [
+        (f" {mark}{name} " if kind in named else mark, _MARK_STYLES.get(kind, "dim")) for mark, name, kind in phases
+    ]
 
 
 def _at_work(session: Json) -> list[str]:
@@ -218,5 +249,5 @@ def _at_work(session: Json) -> list[str]:
 def _style_of(topic: str) -> str:
     last = topic.rpartition(".")[2]
     if last in _BAD:
-        return "yellow"
+        return _WARNING
     return "green" if last in _GOOD else ""

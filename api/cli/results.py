@@ -184,11 +184,13 @@ async def pr(session: Id, /, *, where: Where = HERE) -> int:
 
 
 def _show(patch: str) -> None:
-    """In colours on a terminal, and through a pager (`PAGER` may have options), else as it is."""
+    """In colours, without the hashes of files, and through a pager (`PAGER` may have options) on a terminal, else as it
+    is."""
     if not os.isatty(1):
         put_document(patch)
         return
-    lines = "\n".join(paint(visible(line), _style(line)) for line in patch.splitlines())
+    shown = (line for line in patch.splitlines() if not line.startswith("index "))
+    lines = "\n".join(paint(visible(line), _style(line)) for line in shown)
     pager = shlex.split(os.environ.get("PAGER", "less"))
     if not pager or shutil.which(pager[0]) is None:
         put(lines)

@@ -20,7 +20,8 @@ from api.cli import exits
 from api.cli.labels import sentence
 from api.cli.listener import listener_of, refuse_an_open_database, refuse_an_open_server
 from api.cli.options import TEAM, Where
-from api.cli.terminal import Full, counted, log_to_stderr, say
+from api.cli.stderr_log import Full, log_to_stderr
+from api.cli.terminal import counted, say
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

@@ -242,8 +242,9 @@ def more_lines(number: int) -> str:
 
 
 def _command(step: Json) -> str:
-    command = step["command"]
-    return f"{command if isinstance(command, str) else ' '.join(command)}  ({step['stage']})"
+    command, stage = step["command"], step["stage"]
+    named = "" if stage == "custom" else f"  ({recorded('stage', stage)})"
+    return f"{command if isinstance(command, str) else ' '.join(command)}{named}"
 
 
 def why_stopped(session: Json, commands: Sequence[str], event: Json | None) -> Pairs:

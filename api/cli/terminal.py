@@ -1,20 +1,15 @@
-"""What people see: data on stdout, messages and logs on stderr. Agents' control characters never reach a terminal."""
+"""What people see: data on stdout, messages on stderr. Agents' control characters never reach a terminal."""
 
 import json
-import logging
 import os
 import re
 import shutil
 import sys
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from math import inf
-from time import monotonic
-from typing import Any, Final, NamedTuple, TextIO
+from typing import Any, Final, TextIO
 
 from api.cli.labels import label, recorded, sentence
-from api.node.recent import remember
 
 _LAYOUT: Final = (
     "\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
@@ -154,17 +149,17 @@ def _put_narrow(names: Sequence[str], shown: Sequence[Sequence[str]], rows: Sequ
                 figures.append(f"{name.lower()} {cell}")
             elif cell and cell != _NO_FIGURE:
                 put(f"  {shortened(cell, edge - 2)}")
-        for line in _packed(figures, edge - 2):
+        for line in packed(figures, edge - 2):
             put(f"  {shortened(line, edge - 2)}")
 
 
-def _packed(parts: Iterable[str], room: int) -> list[str]:
+def packed(parts: Iterable[str], room: int, between: str = " · ") -> list[str]:
     """The parts in as few lines as they need."""
     from rich.cells import cell_len
 
     lines: list[str] = []
     for part in parts:
-        longer = f"{lines[-1]} · {part}" if lines else part
+        longer = f"{lines[-1]}{between}{part}" if lines else part
         if lines and cell_len(longer) <= room:
             lines[-1] = longer
         else:
@@ -172,15 +167,35 @@ def _packed(parts: Iterable[str], room: int) -> list[str]:
     return lines
 
 
+def wrapped(line: str, room: int) -> list[str]:
+    """The line in pieces that fit, broken between words; a longer word stays whole, so that it can be copied."""
+    from rich.cells import cell_len
+
+    if cell_len(line) <= room:
+        return [line]
+    pieces: list[str] = []
+    for word in line.split(" "):
+        longer = f"{pieces[-1]} {word}" if pieces else word
+        if pieces and cell_len(longer) <= room:
+            pieces[-1] = longer
+        else:
+            pieces.append(word)
+    return pieces
+
+
 def put_pairs(pairs: Iterable[tuple[str, str]]) -> None:
-    """`name  value` lines; further lines of a value are indented below it."""
+    """`name  value` lines; further lines of a value are indented below it. On a terminal long lines are wrapped."""
     from rich.cells import cell_len, set_cell_size
 
     shown = [(label(name), visible(value)) for name, value in pairs if value]
     width = max((cell_len(name) for name, _ in shown), default=0)
+    room = shutil.get_terminal_size().columns - width - 2 if sys.stdout.isatty() else 0
     for name, value in shown:
+        lines = value.rstrip().split("\n")
+        if room >= _LEAST:
+            lines = [piece for line in lines for piece in wrapped(line, room)]
         below = "\n" + " " * (width + 2)
-        put(f"{paint(set_cell_size(name, width), 'dim')}  {value.rstrip().replace(chr(10), below)}")
+        put(f"{paint(set_cell_size(name, width), 'dim')}  {below.join(lines)}")
 
 
 def local_time(timestamp: object) -> str:
@@ -217,81 +232,3 @@ def _json(value: Any, *, indent: int | None) -> str:
 
 def _colours(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-PAUSE: Final = 60.0
-"""Seconds until the same message is printed again, doubled each time; after a quiet time as long, it counts as new."""
-_LONGEST: Final = 3_600.0
-_KNOWN: Final = 1_000
-"""Of so many different complaints, the last ones, it is remembered when they were made."""
-
-
-class _Said(NamedTuple):
-    """A complaint: when it was made last, when it is let through again, and the pause after that."""
-
-    at: float = -inf
-    due: float = -inf
-    pause: float = PAUSE
-
-
-class RateLimit(logging.Filter):
-    """What is complained of again and again (the disk is full) is let through once, then after ever longer pauses."""
-
-    def __init__(self, now: Callable[[], float] = monotonic) -> None:
-        super().__init__()
-        self._now = now
-        self._said: OrderedDict[tuple[str, str], _Said] = OrderedDict()
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        now, what = self._now(), (record.name, _record_words(record))
-        before = self._said.pop(what, _Said())
-        if now - before.at > PAUSE:
-            before = _Said()
-        due = now >= before.due
-        after = _Said(now, now + before.pause, min(before.pause * 2, _LONGEST)) if due else before._replace(at=now)
-        remember(self._said, what, after, _KNOWN)
-        return due
-
-
-class OneLine(logging.Formatter):
-    """An exception is shown by its message."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return visible(f"hansard: {record.levelname.lower()}: {_record_words(record)}")
-
-
-class Full(logging.Formatter):
-    """With time and traceback; an error that is a sentence has none. Requests and agents' words are other people's."""
-
-    def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
-
-    def format(self, record: logging.LogRecord) -> str:
-        error = record.exc_info[1] if record.exc_info else None
-        if _is_sentence(error) and not os.environ.get("HANSARD_DEBUG"):
-            plain = {"msg": _record_words(record), "args": None, "exc_info": None, "exc_text": None}
-            record = logging.makeLogRecord(record.__dict__ | plain)
-        return visible(super().format(record))
-
-
-def log_to_stderr(formatter: logging.Formatter) -> None:
-    """Warnings and errors, from now on in this form."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(formatter)
-    handler.addFilter(RateLimit())
-    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
-
-
-def _record_words(record: logging.LogRecord) -> str:
-    """The message, and why; an error that is none of ours is named, too."""
-    error = record.exc_info[1] if record.exc_info else None
-    if error is None:
-        return record.getMessage()
-    return f"{record.getMessage()}: {error if _is_sentence(error) else f'{type(error).__name__}: {error}'}"
-
-
-def _is_sentence(error: BaseException | None) -> bool:
-    """Whether the error's words say all that there is to know."""
-    from domain.values.base import HansardError
-
-    return isinstance(error, HansardError | OSError)

@@ -68,13 +68,10 @@ def outcome(view: Mapping[str, Any], language: Language) -> str:
         case {"kind": "orchestration", "status": "partial", "reason": "rounds"} if recorded:
             return _unfinished(view, say)
         case {"kind": "delivery", "status": "success", "result": None} if _BRANCH in recorded:
-            delivered = say.fill("outcome.delivered_only", {"n": view.get("iteration")})
-            summary = recorded.rpartition(_BRANCH)[0] if language == "en" else delivered
+            summary = recorded.rpartition(_BRANCH)[0] if language == "en" else _delivered(view, say)
             return say.fill("outcome.unchanged", {"summary": summary})
         case {"kind": "delivery", "status": "success"} if recorded != "success" and language != "en":
-            branch = (view.get("result") or {}).get("branch")
-            key = "outcome.delivered" if branch else "outcome.delivered_only"
-            return say.fill(key, {"n": view.get("iteration"), "branch": branch})
+            return _delivered(view, say)
         case {"kind": "delivery", "finalSummary": "failed_budget_exhausted"}:
             return _exhausted(view, say)
         case _:
@@ -84,6 +81,15 @@ def outcome(view: Mapping[str, Any], language: Language) -> str:
 def phrase(recorded: str, language: Language) -> str:
     """A phrase of ours in the reader's language; any other text as it is recorded."""
     return words(language, ROOM)(_PHRASES[recorded]) if recorded in _PHRASES else recorded
+
+
+def _delivered(view: Mapping[str, Any], say: Words) -> str:
+    """The iteration, what was validated, the result of the review, and the branch, if there is one."""
+    steps = [step["command"] for step in view.get("validationCommands") or ()]
+    commands = ", ".join(step if isinstance(step, str) else " ".join(step) for step in steps)
+    branch = (view.get("result") or {}).get("branch")
+    values = {"n": view.get("iteration"), "commands": commands, "branch": branch}
+    return say.fill("outcome.delivered" if branch else "outcome.delivered_only", values)
 
 
 def _exhausted(view: Mapping[str, Any], say: Words) -> str:

@@ -9,7 +9,7 @@ from domain.values.words import catalogue
 from projections.record import worklog
 from projections.record.markdown import mark, plain, worded, wording
 from projections.record.state import Records
-from projections.record.status import ROOM
+from projections.record.status import ROOM, outcome
 from tests.projections.stage import wander
 
 _LABEL = re.compile(r"^(?:- |### )([A-Z][A-Za-z ]+?)(?=:| \d|$)", re.MULTILINE)
@@ -64,3 +64,19 @@ def test_marks_are_worded_inside_out() -> None:
     text = mark("child_decision", mark("by.cancelled"), mark("by.person"), 3)
     assert worded(text, wording("ko")) == "결정: 취소됨 (사람이 결정, 3라운드)"
     assert worded(text, wording(None)) == "Decision: cancelled (by a person, 3 rounds)"
+
+
+def test_a_korean_success_says_what_was_validated_and_that_the_review_approved() -> None:
+    session = {
+        "kind": "delivery",
+        "status": "success",
+        "iteration": 3,
+        "finalSummary": "Success on iteration 3. Validated by pytest -q. Review approved. Branch hansard/delivery-1.",
+        "validationCommands": [{"stage": "test", "command": "pytest -q"}],
+        "result": {"branch": "hansard/delivery-1"},
+    }
+    assert (
+        outcome(session, "ko") == "3번째 반복에서 성공 · 검증 통과: pytest -q · 리뷰 승인 · 브랜치 hansard/delivery-1"
+    )
+    assert outcome(session, "en") == session["finalSummary"]
+    assert outcome(session | {"result": None}, "ko").endswith("리뷰 승인 · 바뀐 것 없음")

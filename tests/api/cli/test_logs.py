@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from api.cli.terminal import PAUSE, Full, OneLine, RateLimit
+from api.cli.stderr_log import PAUSE, Full, OneLine, RateLimit
 from domain.values.base import HansardError
 
 

@@ -34,9 +34,43 @@ def test_session_status_has_three_lines() -> None:
     ]
 
 
+NAMES = ("planning", "architecture", "design", "implementation", "validation", "review", "packaging")
+LATE: dict[str, Any] = SESSION | {
+    "title": "Round invoice totals half-even per line, not per total",
+    "phaseStatuses": dict.fromkeys(NAMES[:5], "completed") | {"review": "running", "packaging": "pending"},
+    "budget": BUDGET | {"tokens": 160_040, "costMicros": 1_800_000},
+}
+
+
+def test_nothing_but_the_title_is_cut_on_a_narrow_terminal() -> None:
+    lines = summary(LATE, width=60).plain.splitlines()
+    assert lines == [
+        "Round invoice totals half-even per line, not per t…  running",
+        "✓✓✓✓✓ ▶review ·",
+        "iteration 2/6  ·  4:07 of 45 min  ·  160,040 tokens",
+        "$1.80 spent  ·  reviewer at work",
+    ]
+
+
+def test_status_and_phases_are_named_in_korean(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "ko_KR.UTF-8")
+    lines = summary(LATE, width=60).plain.splitlines()
+    assert lines[0].endswith("  실행 중")
+    assert lines[1].rstrip() == "✓계획 ✓아키텍처 ✓설계 ✓구현 ✓검증 ▶리뷰 ·패키징"
+
+
+def test_a_reason_is_never_cut_on_a_narrow_terminal() -> None:
+    terminal = io.StringIO()
+    console = Console(file=terminal, force_terminal=True, color_system=None, width=60, legacy_windows=False)
+    why = "tests/test_calc.py::test_half_even_per_line - AssertionError: assert Decimal('0.25') == Decimal('0.24')"
+    with LiveScreen(console) as live:
+        live.show_events([event(1, "delivery.validation_failed", classification="test", reasons=[why])])
+    shown = " ".join(terminal.getvalue().split())
+    assert "test_half_even_per_line" in shown and "Decimal('0.24')" in shown
+
+
 def test_seven_phases_fit_on_eighty_columns() -> None:
-    names = ("planning", "architecture", "design", "implementation", "validation", "review", "packaging")
-    lines = summary(SESSION | {"phaseStatuses": dict.fromkeys(names, "completed")}).plain.splitlines()
+    lines = summary(SESSION | {"phaseStatuses": dict.fromkeys(NAMES, "completed")}).plain.splitlines()
     assert len(lines[1].rstrip()) <= 80
 
 

@@ -88,6 +88,23 @@ def test_pairs_omit_empty_values_and_indent_long_ones(capsys: pytest.CaptureFixt
     assert capsys.readouterr().out == "task    one\n        two\nstatus  failed\n"
 
 
+def test_pairs_are_wrapped_between_words_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("NO_COLOR", "1")
+    pairs = [("summary", "Success on iteration 3. Validated by pytest -q."), ("branch", f"hansard/{'x' * 40}")]
+    terminal.put_pairs(pairs)
+    assert capsys.readouterr().out.splitlines()[0] == f"summary  {pairs[0][1]}"
+    monkeypatch.setattr(terminal.sys.stdout, "isatty", lambda: True, raising=False)
+    terminal.put_pairs(pairs)
+    assert capsys.readouterr().out.splitlines() == [
+        "summary  Success on iteration 3.",
+        "         Validated by pytest -q.",
+        f"branch   hansard/{'x' * 40}",
+    ]
+
+
 def test_a_terminal_too_narrow_for_columns_shows_lines(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
