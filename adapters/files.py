@@ -31,6 +31,15 @@ def content(path: Path) -> str:
         raise Unfit(Sentence("settings_file_not_utf8", path=path)) from None
 
 
+def beginning(path: Path) -> str:
+    """The first megabyte of a file; empty if it cannot be read."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return file.read(1_048_576)
+    except OSError:
+        return ""
+
+
 def json_of(text: str) -> Any:
     """With a duplicate key, the first value would be lost. Raises ValueError, or RecursionError."""
     return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)

@@ -87,10 +87,9 @@ class Member(Value):
     """The configured model, for the report on costs; the model that the agent itself reports takes precedence."""
 
 
-class Team(Value):
-    """All agents in the order of the file. `example`: no team was configured."""
+class _TeamSettings(Value):
+    """What a team file sets besides its agents."""
 
-    agents: tuple[Member, ...]
     limits: TeamLimits = TeamLimits()
     settings: Strategies = Strategies()
     retry: TeamRetry = TeamRetry()
@@ -99,6 +98,12 @@ class Team(Value):
     decisions: TeamDecisions | None = None
     language: Literal["en", "ko"] | None = None
     sandbox: Sandbox | None = None
+
+
+class Team(_TeamSettings):
+    """All agents in the order of the file. `example`: no team was configured."""
+
+    agents: tuple[Member, ...]
     example: bool = False
 
     def named(self, name: str) -> Member | None:
@@ -163,7 +168,7 @@ def load(path: Path | None) -> Team:
     config = parsed(_Written, table, lambda loc: place_of(path, table, loc))
     members = tuple(_member(path, entry) for entry in config.agents)
     _refuse_twins(path, members)
-    rest = {name: getattr(config, name) for name in _Written.model_fields if name != "agents"}
+    rest = {name: getattr(config, name) for name in _TeamSettings.model_fields}
     return Team(agents=members, **rest)
 
 
@@ -222,18 +227,10 @@ class _Listed(Value):
     settings: dict[str, Any] = Field(default_factory=dict)  # parsed by the adapter
 
 
-class _Written(Value):
+class _Written(_TeamSettings):
     """The file."""
 
     agents: Annotated[tuple[_Listed, ...], Field(max_length=100), AfterValidator(_some)]
-    limits: TeamLimits = TeamLimits()
-    settings: Strategies = Strategies()
-    retry: TeamRetry = TeamRetry()
-    permissions: PermissionRules = PermissionRules()
-    notify: NotifySettings | None = None
-    decisions: TeamDecisions | None = None
-    language: Literal["en", "ko"] | None = None
-    sandbox: Sandbox | None = None
 
 
 def _member(path: Path, entry: _Listed) -> Member:

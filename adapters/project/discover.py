@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from adapters.files import beginning
+
 PROGRAMS = ("claude", "codex", "gemini", "opencode", "qwen", "copilot", "aider")
 """Agent programs that have a preset with the same name."""
-_LARGEST = 1_048_576
 
 
 @dataclass(slots=True)
@@ -153,7 +154,9 @@ def _uses_pytest(checkout: Path, project: Mapping[str, object]) -> bool:
         return True
     if any((checkout / name).is_file() for name in ("pytest.ini", "conftest.py", "tests/conftest.py")):
         return True
-    text = "".join(_text(checkout / name) for name in ("pyproject.toml", "tox.ini", "setup.cfg", "requirements.txt"))
+    text = "".join(
+        beginning(checkout / name) for name in ("pyproject.toml", "tox.ini", "setup.cfg", "requirements.txt")
+    )
     return "pytest" in text
 
 
@@ -196,7 +199,7 @@ def _java(checkout: Path, needs: Discovery) -> None:
 def _make(checkout: Path, needs: Discovery) -> None:
     if needs.commands:
         return
-    lines = _text(checkout / "Makefile").splitlines()
+    lines = beginning(checkout / "Makefile").splitlines()
     if any(line.startswith("test:") for line in lines):
         needs.commands.append("make test")
 
@@ -206,7 +209,7 @@ def _scripts(checkout: Path, needs: Discovery) -> None:
     tests = [path for folder in ("", "tests") for path in (checkout / folder).glob("test_*.py")]
     if needs.commands or not tests:
         return
-    texts = [_text(path) for path in tests[:_SAMPLE]]
+    texts = [beginning(path) for path in tests[:_SAMPLE]]
     if all("unittest" in text for text in texts):
         needs.commands.append("python3 -m unittest discover" + (" tests" if tests[0].parent != checkout else ""))
         return
@@ -228,24 +231,16 @@ def _quoted(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _text(path: Path) -> str:
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            return file.read(_LARGEST)
-    except OSError:
-        return ""
-
-
 def _toml(path: Path) -> Mapping[str, object]:
     try:
-        return tomllib.loads(_text(path))
+        return tomllib.loads(beginning(path))
     except ValueError:
         return {}
 
 
 def _json(path: Path) -> Mapping[str, object]:
     try:
-        content = json.loads(_text(path) or "{}")
+        content = json.loads(beginning(path) or "{}")
     except ValueError:
         return {}
     return content if isinstance(content, dict) else {}

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from adapters.files import beginning
 from domain.delivery.validation import Escape
 
 _DEPTH = 5
@@ -74,9 +75,6 @@ def _entries(folder: Path) -> tuple[set[str], set[str]]:
 # -- what leads outside ------------------------------------------------------------------------------------------------
 
 
-_LARGEST = 1_048_576
-
-
 def other_escapes(
     workspace: Path, projects: Layout, env: Mapping[str, str], linked: Iterable[tuple[Path, Path]] = ()
 ) -> Iterator[Escape]:
@@ -134,7 +132,7 @@ def _go(workspace: Path, projects: Layout, env: Mapping[str, str]) -> Iterator[E
     if projects.go and work not in ("", "off") and not inside(Path(work), workspace):
         yield Escape(what="go.work", path=work)
     for file in projects.go:
-        for path in _go_paths(_text(file), file.name):
+        for path in _go_paths(beginning(file), file.name):
             if not inside(file.parent / path, workspace):
                 yield Escape(
                     what=f"Go module in {file.relative_to(workspace)}", path=str((file.parent / path).resolve())
@@ -165,7 +163,7 @@ def _go_paths(text: str, name: str) -> Iterator[str]:
 def _cargo(workspace: Path, projects: Layout) -> Iterator[Escape]:
     for file in projects.cargo:
         try:
-            manifest = tomllib.loads(_text(file))
+            manifest = tomllib.loads(beginning(file))
         except ValueError:
             continue
         folder = file.parent.parent if file.parent.name == ".cargo" else file.parent
@@ -190,11 +188,3 @@ def _overrides(settings: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     for path in paths if isinstance(paths, list) else ():
         if isinstance(path, str):
             yield Path(path).name, path
-
-
-def _text(path: Path) -> str:
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            return file.read(_LARGEST)
-    except OSError:
-        return ""

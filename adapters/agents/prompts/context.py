@@ -5,7 +5,7 @@
 If an agent cannot continue a conversation, its new one begins with a digest of the old one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 from adapters.agents.prompts import checked
@@ -100,17 +100,11 @@ class Exchange(NamedTuple):
 def recap(exchanges: Sequence[Exchange], language: str) -> str:
     """The digest; empty if there were no messages."""
     spoken = checked(language)
-    exchanges_kept: list[str] = []
-    room = TOTAL
-    for exchange in reversed(exchanges):
-        words = f"Q: {_cut(exchange.asked, QUESTION)}\nA: {_cut(exchange.answered, ANSWER)}"
-        room -= len(words)
-        if room < 0 and exchanges_kept:
-            break
-        exchanges_kept.append(words)
-    if not exchanges_kept:
+    texts = (f"Q: {_cut(each.asked, QUESTION)}\nA: {_cut(each.answered, ANSWER)}" for each in reversed(exchanges))
+    latest = _latest(texts)
+    if not latest:
         return ""
-    digest = closed("\n\n".join(reversed(exchanges_kept)))
+    digest = closed("\n\n".join(latest))
     return f'{_OPENING[spoken]}\n\n<material name="earlier turns">\n{digest}\n</material>\n\n{_NEXT[spoken]}'
 
 
@@ -122,15 +116,24 @@ _BEFORE: Final[dict[Language, str]] = {
 
 def conversation(exchanges: Sequence[Exchange], language: str) -> str:
     """The earlier messages and answers, oldest first; empty if there were none."""
-    lines: list[str] = []
+    texts = (
+        f"Person: {_cut(each.asked, QUESTION)}\nTeam: {_cut(each.answered, QUESTION) or '-'}"
+        for each in reversed(exchanges)
+    )
+    latest = _latest(texts)
+    return "\n\n".join([_BEFORE[checked(language)], *latest]) if latest else ""
+
+
+def _latest(texts: Iterable[str]) -> list[str]:
+    """Of texts that come newest first as many as fit into `TOTAL`, at least one; oldest first."""
+    latest: list[str] = []
     room = TOTAL
-    for exchange in reversed(exchanges):
-        words = f"Person: {_cut(exchange.asked, QUESTION)}\nTeam: {_cut(exchange.answered, QUESTION) or '-'}"
-        room -= len(words)
-        if room < 0 and lines:
+    for text in texts:
+        room -= len(text)
+        if room < 0 and latest:
             break
-        lines.append(words)
-    return "\n\n".join([_BEFORE[checked(language)], *reversed(lines)]) if lines else ""
+        latest.insert(0, text)
+    return latest
 
 
 def _cut(text: str, most: int) -> str:
