@@ -24,6 +24,7 @@ QUEUE = 100
 
 
 def decide(now: Now[Channel], command: Command) -> Events:
+    """The event of a message or wish, then the next message that waits. Raises Refused for other commands."""
     channel = now.state if now.begun else empty(EventMetadata(now.id, now.at))
     match command:
         case ReceiveMessage():

@@ -54,6 +54,7 @@ from domain.values.sentences import Sentence
 
 
 def decide(now: Now[Delivery], command: Command) -> Events:
+    """The events of a command. Raises Refused where the chart or a rule does not allow it (S4 §4–§7)."""
     match command:
         case StartDelivery():
             return start(now, command)
@@ -95,6 +96,7 @@ def allowed_actions(delivery: Delivery) -> tuple[str, ...]:
 
 
 def start(now: Now[Delivery], command: StartDelivery) -> Events:
+    """Begin with the baseline, or with planning at once (S4 §4, contract-2 §9)."""
     fields = {name: getattr(command, name) for name in StartDelivery.model_fields if name != "blobs"}
     left = command.limits.max_iterations
     by = "" if command.baseline else "complete"
@@ -106,6 +108,7 @@ def start(now: Now[Delivery], command: StartDelivery) -> Events:
 
 
 def cancel(now: Now[Delivery], command: CancelDelivery) -> Events:
+    """End for good: turns are cancelled and the phases that have not ended are skipped."""
     now.next("cancel", refusal=command.REFUSAL)
     yield from cancel_turns(now, "cancelled")
     yield from skip(now, "running", "pending")
@@ -188,6 +191,7 @@ def _more(limit: int | None, extra: int | None) -> int | None:
 
 
 def record_reply(now: Now[Delivery], command: RecordReply) -> Events:
+    """Keep what an agent delivered and go to the next phase; a review decides where to go (S4 §6)."""
     phase = now.state.phase
     if phase == "review":
         return (yield from review(now, command))
@@ -217,6 +221,7 @@ def record_baseline(now: Now[Delivery], command: RecordBaseline) -> Events:
 
 
 def record_validation(now: Now[Delivery], command: RecordValidation) -> Events:
+    """Passed: go to the review. Failed: the next iteration gets the output (S4 §6.2, K-40, K-41)."""
     if not (yield from answered(now, command, command.failure)):
         return
     yield artifact(now, "validation", "application/json", command.report)
@@ -241,6 +246,7 @@ def record_validation(now: Now[Delivery], command: RecordValidation) -> Events:
 
 
 def record_package(now: Now[Delivery], command: RecordPackage) -> Events:
+    """The branch is published: succeed. Packaging itself does nothing (S4 §4)."""
     if not (yield from answered(now, command, command.failure)):
         return
     if command.patch is not None:

@@ -193,6 +193,7 @@ def artifact(
     goals: tuple[str, ...] = (),
     files: tuple[str, ...] = (),
 ) -> ArtifactCreated:
+    """What a phase produced; `patch` is what it changed in the workspace."""
     return ArtifactCreated(
         message=f"Artifact of {phase} created.",
         artifact_id=now.state.next_artifact,

@@ -44,6 +44,7 @@ ENDS: dict[str, tuple[type[DiscussionEvent], str]] = {
 
 
 def decide(now: Talk, command: Command) -> Events:
+    """The events of a command. Raises Refused where the chart or a rule does not allow it (S2)."""
     match command:
         case StartDiscussion():
             return start(now, command)
@@ -105,6 +106,7 @@ def ask_next(now: Talk) -> TurnRequested:
 
 
 def ask_part(now: Talk, part: Part, words: dict[str, str | Text], number: int, *, reads: str = "text") -> TurnRequested:
+    """Ask for a contribution or for the synthesis; `words` fill the places of the prompt."""
     state = now.state
     return ask(
         now,
@@ -120,6 +122,7 @@ def ask_part(now: Talk, part: Part, words: dict[str, str | Text], number: int, *
 
 
 def record_reply(now: Talk, command: RecordReply) -> Events:
+    """A round or the synthesis; a failed turn without a further attempt ends the discussion (K-32)."""
     turn, authors = now.turn(command.turn_id), now.state.authors
     event = end_attempt(now, command, command.failure, barred=authors if turn.role == "reviewer" else ())
     yield event
@@ -135,6 +138,7 @@ def record_reply(now: Talk, command: RecordReply) -> Events:
 
 
 def add_round(now: Talk, agent: str, reply: str) -> Events:
+    """Record the round, assess convergence, then close or ask for the next one (K-26, K-30)."""
     number, before = len(now.state.rounds) + 1, now.state.seen
     part = STRATEGIES[now.state.strategy].part(number)
     feedback, problem = findings.read(now.state.kind, reply)
@@ -184,6 +188,7 @@ def break_off(now: Talk) -> Events:
 
 
 def ask_synthesis(now: Talk, metrics: Metrics) -> TurnRequested:
+    """Ask one agent to sum up the rounds, with the figures of convergence (S2)."""
     state = now.state
     part = Part("synthesis", "synthesizer", f"{state.kind}_synthesis", judges=False)
     convergence = (
@@ -211,6 +216,7 @@ def synthesize(now: Talk, words: str) -> Events:
 
 
 def ask_person(now: Talk) -> Events:
+    """Wait for a decision; it expires if the request says so (K-47)."""
     state = now.state
     expires_at = None if state.expires_ms is None else iso(now.at + state.expires_ms)
     yield voice(now, DecisionRequested)(

@@ -89,6 +89,7 @@ def expire(now: Talk, command: ExpireTurn) -> Events:
 
 
 def cancel(now: Talk, command: CancelDiscussion) -> Events:
+    """End without a decision; the default counts for the session that asked (K-33)."""
     now.next("cancel", refusal=command.REFUSAL, after=_outcome(now.state))
     yield from cancel_turns(now, "cancelled")
     yield now.move(

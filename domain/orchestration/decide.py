@@ -45,6 +45,7 @@ ACTIONS = {"resume": ("continue",), "retry": ("retry",), "discard": ("reset", "c
 
 
 def decide(now: Run, command: Command) -> Events:
+    """The events of a command. Raises Refused where the chart or a rule does not allow it."""
     match command:
         case StartOrchestration():
             return start(now, command)
@@ -78,6 +79,7 @@ def allowed_actions(run: Orchestration) -> tuple[str, ...]:
 
 
 def start(now: Run, command: StartOrchestration) -> Events:
+    """Triage the request, then ask for a plan or for the answer; earlier agent sessions are closed (S1, S3)."""
     opening = command.opening
     result = triage(opening.prompt, TRIAGE)
     wanted = {"auto": result.orchestrate, "orchestrate": True, "direct": False}[opening.triage]
@@ -106,6 +108,7 @@ def resume(now: Run) -> Events:
 
 
 def go_on(now: Run, step: str, *, last_round: int) -> Events:
+    """Continue from the cursor, up to `last_round` rounds (K-7, K-9)."""
     run = now.state
     yield now.move(
         step,
@@ -123,6 +126,7 @@ def go_on(now: Run, step: str, *, last_round: int) -> Events:
 
 
 def reset(now: Run, command: ResetOrchestration) -> Events:
+    """End for good, also while agents work; their late answers are ignored (K-17, K-20)."""
     if command.action == "cancel":
         now.next("discard", refusal="cannot_be_cancelled")
     else:
@@ -262,6 +266,7 @@ def close_discussion(now: Run, command: CloseChild) -> Events:
 
 
 def close_debate(now: Run, command: CloseChild) -> Events:
+    """A person decided about the plan: begin the first round, or have it revised with the synthesis (K-24)."""
     if command.choice != "revise":
         yield from begin_round(now, by="approve")
         return
@@ -276,6 +281,7 @@ def close_debate(now: Run, command: CloseChild) -> Events:
 
 
 def overturn(run: Orchestration, place: int, command: CloseChild) -> VerdictOverturned:
+    """A person decided that work which passed has to be fixed: its agent goes back to that phase (K-25)."""
     agent = run.agents[place]
     return VerdictOverturned(
         message=f"{agent.agent} has to fix what the review found.",

@@ -39,6 +39,7 @@ def expected(run: Orchestration) -> tuple[str, ...]:
 
 
 def results(run: Orchestration) -> str:
+    """What the agents of the round reported, for the prompt of the judge."""
     marks = {"done": "✅", "error": "❌"}
     return "\n\n".join(
         f"{marks[report.result]} {_label(run, place)}\n{report.report.head[:RESULT]}"
@@ -147,6 +148,7 @@ def _failed(verdict: JudgeVerdict) -> str:
 
 
 def verdict(run: Orchestration, place: int, *, judged: tuple[int, ...], passed: bool, feedback: str) -> VerdictGiven:
+    """What a verdict does to a subtask: `judged` are the phases that it covers (K-12)."""
     agent = run.agents[place]
     index, completed = advance(agent.phase_profile, agent.current_phase_idx, passed, judged=len(judged))
     return VerdictGiven(

@@ -63,6 +63,7 @@ def _public_words(words: str) -> str:
 
 
 def record_plan(now: Run, command: RecordReply, words: str) -> Events:
+    """Adopt the plan of the planner. An answer without one may be the direct answer (K-16)."""
     if command.failure is not None:
         return record_no_plan(now, command, command.failure, words)
     try:
@@ -131,6 +132,7 @@ def adopt(
 
 
 def make_plan(now: Run, planned: PhasePlan, *, plan: Text, source: str, words: str) -> Events:
+    """Record the plan, then debate it or begin the first round."""
     run, debated = now.state, debate_rounds_left(now.state)
     yield now.move(
         "debate" if debated else "dispatch",

@@ -117,6 +117,7 @@ def _previous(run: Orchestration) -> str:
 
 
 def ask_judge(now: Run, prompt: str = "verdict", **more: str | Text) -> TurnRequested:
+    """Ask for a verdict on each subtask of the round; `more` fills further places of the prompt (§1.9)."""
     run = now.state
     phases = sorted({phase for place in run.active for phase in judging.judged_phases(run, place)})
     context: Places = {
@@ -226,14 +227,10 @@ def advance_nobody(now: Run, problem: str) -> Events:
 
 
 def refuse_verdicts(now: Run, command: RecordReply, problem: str) -> Events:
-    run, attempt = now.state, now.state.unreadable_verdicts + 1
-    yield VerdictUnreadable(
-        message="The verdict could not be read.",
-        round=run.round,
-        problem=str(problem),
-        sentence=coded(problem),
-        attempt=attempt,
-    )
+    """Ask once more for an unreadable verdict; after that nobody advances in this round (K-15)."""
+    attempt, message = now.state.unreadable_verdicts + 1, "The verdict could not be read."
+    about = {"round": now.state.round, "attempt": attempt}
+    yield VerdictUnreadable(message=message, problem=str(problem), sentence=coded(problem), **about)
     if attempt < JUDGEMENTS:
         yield ask_judge(now, "verdict_repair", answer=command.reply, reasons=problem)
         return
@@ -241,6 +238,7 @@ def refuse_verdicts(now: Run, command: RecordReply, problem: str) -> Events:
 
 
 def apply_verdicts(now: Run, judgement: judging.Judgement, words: str) -> Events:
+    """Move the agents; then review the work that passed, or close the round (K-12, K-14)."""
     run = now.state
     for name, reason in judgement.refused:
         yield VerdictRefused(message=f"{name} {reason}.", round=run.round, agent=name, reason=reason)

@@ -54,6 +54,7 @@ def unnamed(words: str, names: Iterable[str]) -> str:
 
 
 def fork(command: ForkSession) -> SessionForked:
+    """The first event of a fork, before the history that it takes from its source."""
     return SessionForked(
         message=f"Forked from {command.source} at version {command.at_version}.",
         source=command.source,
@@ -66,6 +67,7 @@ def fork(command: ForkSession) -> SessionForked:
 
 
 def diverge(now: Now[S], command: Diverge) -> Events:
+    """A turn has no recorded answer that fits: go on live, or wait if the mode is `stop`."""
     now.turn(command.turn_id)
     if now.state.reuse is None:
         raise Refused(Sentence("reuses_no_answers"))
@@ -80,6 +82,7 @@ def diverge(now: Now[S], command: Diverge) -> Events:
 
 
 def release(now: Now[S], command: Release) -> Events:
+    """A held fork continues: its open turns are asked live. Raises Refused if it is not held."""
     if not now.state.held:
         raise Refused(Sentence("not_held"))
     yield SessionReleased(message="The fork continues live.")

@@ -90,6 +90,7 @@ def with_workspace(now: Now[S], command: Command, rules: Events) -> Events:
 
 
 def request_permission(now: Now[S], command: RequestPermission) -> Events:
+    """An agent asks before it uses a tool. Raises Refused once its turn is settled (contract-2 §11)."""
     turn = now.turn(command.turn_id)
     yield PermissionRequested(
         request_id=permission_id(turn.turn_id, now.state.version + 1),
@@ -120,6 +121,7 @@ def decide_permission(now: Now[S], command: DecidePermission) -> Events:
 
 
 def withdraw_permissions(now: Now[S], command: WithdrawPermissions) -> Events:
+    """The program that asked has ended. Raises Refused if nothing waits."""
     withdrawn = False
     for event in _withdrawn(now, command.turn_id):
         yield event
@@ -157,6 +159,7 @@ def request_landing(now: Now[S], command: LandSession) -> Events:
 
 
 def record_landing(now: Now[S], command: RecordLanding) -> Events:
+    """The branch was merged, or the work is sent back with the reason."""
     event = settle(now, command)
     yield event
     landing = now.state.landing
