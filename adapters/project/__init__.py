@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 
 import orjson
-from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import Field, PrivateAttr, ValidationError
 from pydantic_core import ErrorDetails
 
 from adapters.files import Unfit, content, private_folder
+from adapters.project.defaults import Command, Defaults, Inside, TomlTable
 from domain.session.validation import ValidationStep, commands
 from domain.session.workspace import EVERYTHING, PathScope
-from domain.values.base import HansardError, Invalid, Value
-from domain.values.budget import Iterations, Minutes
+from domain.values.base import HansardError
 from domain.values.sentences import Sentence, at_places, of_pydantic, sentence_of
 
 NAME = "hansard.toml"
@@ -36,22 +36,6 @@ class BadProject(HansardError):
         self.places = dict(places)
 
 
-class TomlTable(Value):
-    """A table of the file: its keys are in snake_case, unknown ones are rejected."""
-
-    model_config = ConfigDict(alias_generator=None)
-
-
-def _inside(path: str) -> str:
-    """A path below the repository that does not lead out of it."""
-    parts = Path(path).parts
-    if not parts or path.startswith(("/", "~")) or ".." in parts or ".git" in parts:
-        raise ValueError(Sentence("path_outside_repository"))
-    return path
-
-
-Inside = Annotated[str, AfterValidator(_inside)]
-Command = str | tuple[str, ...]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 
@@ -70,44 +54,6 @@ class Validation(TomlTable):
     commands: tuple[Command, ...] = ()
     baseline: bool = True
     network: Literal["none", "all"] = "none"
-
-
-class RetryDefaults(TomlTable):
-    """`retry` of a start request; what is left out is taken from the team file."""
-
-    attempts: Annotated[int, Field(ge=1, le=100)] | None = None
-    backoff_seconds: Annotated[tuple[Annotated[float, Field(ge=0, le=86_400)], ...], Field(min_length=1)] | None = None
-    max_wait_seconds: Annotated[float, Field(ge=0, le=2_592_000)] | None = None
-    repairs: Annotated[int, Field(ge=0, le=10)] | None = None
-    fallback: tuple[str, ...] | None = None
-
-
-NO_RETRY = RetryDefaults()
-
-
-class ReviewDefaults(TomlTable):
-    """`review` of a start request: whether approved work is reviewed again and decided by a person."""
-
-    enabled: bool = True
-    strategy: Literal["review", "red-team"] | None = None
-    max_rounds: Annotated[int, Field(ge=1, le=1_000)] | None = None
-    profile: str = "seed"
-    decision_seconds: Annotated[int, Field(ge=1, le=31_536_000)] | None = None
-    decision_default: Literal["apply_fix", "skip"] | None = None
-
-
-class Defaults(TomlTable):
-    """Defaults of start requests."""
-
-    max_iterations: Iterations | None = None
-    max_minutes: Minutes | None = None
-    max_tokens: Annotated[int, Field(ge=1)] | None = None
-    max_cost_micros: Annotated[int, Field(ge=1)] | None = None
-    max_attempts: Iterations | None = None
-    no_progress_limit: Annotated[int, Field(ge=0, le=100)] | None = None
-    retry: RetryDefaults = NO_RETRY
-    review: ReviewDefaults | None = None
-    team: str | None = None
 
 
 class Project(TomlTable):
@@ -173,7 +119,7 @@ class Project(TomlTable):
         return _steps(self.workspace.setup)
 
     def validation_steps(self) -> tuple[ValidationStep, ...]:
-        return _steps(self.validation.commands)
+        return _steps(self.delivery.commands or self.validation.commands)
 
 
 def load(checkout: Path) -> Project:
@@ -197,21 +143,12 @@ def parse(text: str) -> Project:
     except RecursionError:
         raise BadProject({NAME: Sentence("toml_nested_too_deeply")}) from None
     try:
-        project = Project.model_validate_json(orjson.dumps(table_data), strict=True)
+        return Project.model_validate_json(orjson.dumps(table_data), strict=True)
     except orjson.JSONEncodeError as error:
         raise BadProject({NAME: str(error)}) from None
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)[:5]
         raise BadProject({_place(text, problem["loc"]): _sentence(problem) for problem in problems}) from None
-    for table, key, steps in (
-        ("workspace", "setup", project.workspace.setup),
-        ("validation", "commands", project.validation.commands),
-    ):
-        try:
-            _steps(steps)
-        except Invalid as error:
-            raise BadProject({_place(text, (table, key)): next(iter(error.errors.values()))}) from None
-    return project
 
 
 def _steps(entries: tuple[Command, ...]) -> tuple[ValidationStep, ...]:

@@ -10,10 +10,12 @@ from typing import Final
 
 from pydantic.alias_generators import to_camel
 
+from adapters.agents.scripted import Scenario
 from api.actions import forks, starting
 from api.actions.bodies import DebateStart, DeliveryStart, OrchestrationStart, ReviewStart
 from api.actions.changing import fix_task
 from api.actions.command_bodies import AnswerPermission, Cancel, Decision, Empty, Extend, Fork, Message, Origin, Retry
+from api.actions.projects import workspace_of
 from api.http.idempotency import ApiCall, Intent
 from api.http.problems import Problem
 from api.http.requests import read
@@ -265,11 +267,22 @@ async def message(call: ApiCall) -> Intent:
 
 async def continue_latest(call: ApiCall) -> Intent:
     """Continue the latest orchestration of an origin."""
-    body = read(Origin, call.fields)
+    body = await _latest(call)
     return Intent(channel_id(body.origin), ContinueLatest(), starts=True, ok=True)
 
 
 async def reset_latest(call: ApiCall) -> Intent:
     """End the latest orchestration of an origin."""
-    body = read(Origin, call.fields)
+    body = await _latest(call)
     return Intent(channel_id(body.origin), ResetLatest(reason=body.reason), starts=True, ok=True)
+
+
+async def _latest(call: ApiCall) -> Origin:
+    """Which run is meant. A workspace and a scenario are only checked: the run has its own."""
+    body = read(Origin, call.fields)
+    may_name_workspace(call)
+    if body.workspace is not None:
+        await asyncio.to_thread(workspace_of, body.workspace, call.system.settings)
+    if body.scenario is not None:
+        Scenario.parse(body.scenario, at="/scenario")
+    return body

@@ -24,6 +24,7 @@ from domain.values.budget import Iterations, Minutes
 Words = Annotated[str, Field(min_length=1, max_length=65_536, pattern=r"\S")]
 Short = Annotated[str, Field(max_length=200)]
 Reason = Annotated[str, Field(max_length=2_000)]
+Folder = Annotated[str, Field(min_length=1, max_length=4_096, json_schema_extra={"pattern": r"^/[^\x00]*$"})]
 Digest = Annotated[StrictStr, Field(pattern=r"^[0-9a-f]{64}$")]
 DecisionSeconds = Annotated[
     Annotated[StrictInt, Field(ge=1, le=31_536_000)] | None,
@@ -108,9 +109,9 @@ class Start(Body):
     scenario: dict[str, Any] | None = Field(
         default=None, description="scripted agents for this session: {replies: {name or role: […]}, delayMs}"
     )
-    workspace: (
-        Annotated[str, Field(min_length=1, max_length=4_096, json_schema_extra={"pattern": r"^/[^\x00]*$"})] | None
-    ) = Field(default=None, description="absolute path of an existing folder; of a git repository a worktree is used")
+    workspace: Folder | None = Field(
+        default=None, description="absolute path of an existing folder; of a git repository a worktree is used"
+    )
     retry: RetryBody | None = None
 
 

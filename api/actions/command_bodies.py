@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr
 
-from api.actions.bodies import Body, Conversation, Digest, Reason, Short
+from api.actions.bodies import Body, Conversation, Digest, Folder, Reason, Short
 from domain.values.budget import Iterations, Minutes
 
 
@@ -59,10 +59,12 @@ class Message(Conversation):
 
 
 class Origin(Body):
-    """The latest orchestration of this origin is meant."""
+    """The latest orchestration of this origin is meant. It keeps its own workspace and scenario."""
 
     origin: Short = ""
     reason: Reason = ""
+    workspace: Folder | None = Field(default=None, description="as with a message; without effect on a run")
+    scenario: dict[str, Any] | None = Field(default=None, description="as with a message; without effect on a run")
 
 
 class Empty(Body):

@@ -10,7 +10,8 @@ import orjson
 from adapters.agents.scripted import Scenario
 from adapters.agents.team import Team
 from adapters.files import checkout_of
-from adapters.project import NO_RETRY, Project, RetryDefaults, ReviewDefaults
+from adapters.project import Project
+from adapters.project.defaults import NO_RETRY, RetryDefaults, ReviewDefaults
 from api.actions.bodies import (
     Conversation,
     DebateStart,
@@ -64,15 +65,15 @@ def delivery(body: DeliveryStart, team: Team, settings: Settings, *, author: str
     """`author` starts it. Raises Invalid with a pointer for each field that does not hold."""
     if body.task is None:
         raise Invalid({"/task": Sentence("empty")})
-    shared, blobs = _shared(body, team, settings, *ROLES.values(), author=author)
-    project = trusted_project(shared["workspace"], settings)
-    default = project.delivery
-    limited = body if body.max_iterations is not None or body.max_attempts else default
+    folder = workspace_of(body.workspace, settings)
+    project = trusted_project(None if folder is None else str(folder), settings)
+    body = body.model_copy(update=project.delivery.beside(body.model_fields_set))
+    shared, blobs = _shared(body, team, settings, *ROLES.values(), folder=folder, author=author)
     limits = BudgetLimits(
-        max_iterations=effective_iterations(limited.max_iterations, limited.max_attempts),
-        max_minutes=body.max_minutes or default.max_minutes or DEFAULT_MINUTES,
-        max_tokens=body.max_tokens or default.max_tokens,
-        max_cost_micros=body.max_cost_micros or default.max_cost_micros,
+        max_iterations=effective_iterations(body.max_iterations, body.max_attempts),
+        max_minutes=body.max_minutes or DEFAULT_MINUTES,
+        max_tokens=body.max_tokens,
+        max_cost_micros=body.max_cost_micros,
         minute=round(settings.budget_minute * 1000),
     )
     return StartDelivery(
@@ -81,12 +82,10 @@ def delivery(body: DeliveryStart, team: Team, settings: Settings, *, author: str
         file_paths=confined_paths(body.file_paths),
         steps=steps_of(body.test_command, body.validation_commands, shared["workspace"], settings, project),
         limits=limits,
-        max_attempts=limited.max_attempts,
-        review=_wish(body.review or _wish_of(default.review), "review", team, settings, "/review"),
-        retry=retry_policy(body.retry, team, settings, default.retry),
-        no_progress_limit=_first(
-            body.no_progress_limit, default.no_progress_limit, 0 if team.example else settings.no_progress_limit
-        ),
+        max_attempts=body.max_attempts,
+        review=_wish(body.review or _wish_of(project.delivery.review), "review", team, settings, "/review"),
+        retry=retry_policy(body.retry, team, settings, project.delivery.retry),
+        no_progress_limit=_progress_limit(team, settings) if body.no_progress_limit is None else body.no_progress_limit,
         baseline=project.validation.baseline if body.baseline is None else body.baseline,
         preparation=preparation_of(project),
         scope=project.scope,
@@ -95,9 +94,8 @@ def delivery(body: DeliveryStart, team: Team, settings: Settings, *, author: str
     )
 
 
-def _first(explicit: int | None, project: int | None, otherwise: int) -> int:
-    """The number of the request, else of the project's settings; 0 is a number, too."""
-    return next((number for number in (explicit, project) if number is not None), otherwise)
+def _progress_limit(team: Team, settings: Settings) -> int:
+    return 0 if team.example else settings.no_progress_limit
 
 
 def _wish_of(default: ReviewDefaults | None) -> WishBody | None:
@@ -128,7 +126,8 @@ def orchestration(
     if not body.prompt.strip():
         raise Invalid({"/prompt": Sentence("empty")})
     employees = employees_of(body, team)
-    shared, blobs = _shared(body, team, settings, "planner", "judge", "assistant", employees=employees, author=author)
+    folder, roles = workspace_of(body.workspace, settings), ("planner", "judge", "assistant")
+    shared, blobs = _shared(body, team, settings, *roles, employees=employees, folder=folder, author=author)
     project = trusted_project(shared["workspace"], settings)
     opening = OrchestrationRequest(
         prompt=body.prompt.strip(),
@@ -150,7 +149,7 @@ def discussion(
 ) -> tuple[DiscussionBrief, tuple[Blob, ...]]:
     """What is discussed. Raises Invalid with a pointer for each field that does not hold."""
     wish = _wished(body, body.kind, team, settings)
-    shared, blobs = _shared(body, team, settings, author=author)
+    shared, blobs = _shared(body, team, settings, folder=workspace_of(body.workspace, settings), author=author)
     subject, more = Text.of(body.subject if isinstance(body, ReviewStart) else body.plan)
     topic = DiscussionBrief(
         subject=subject,
@@ -166,21 +165,26 @@ def discussion(
 
 
 def _shared(
-    body: Start, team: Team, settings: Settings, *roles: str, employees: Sequence[Employee] = (), author: str
+    body: Start,
+    team: Team,
+    settings: Settings,
+    *roles: str,
+    employees: Sequence[Employee] = (),
+    folder: Path | None,
+    author: str,
 ) -> tuple[SharedFields, tuple[Blob, ...]]:
     """Where and by whom it is done; `roles` are those that the kind needs. A scenario replaces the team."""
-    workspace = workspace_of(body.workspace, settings)
-    folder = str(workspace) if workspace else None
+    workspace = None if folder is None else str(folder)
     scenario, blobs = _scenario(body)
     shared = SharedFields(
         title=body.title,
         origin=body.origin,
         labels=tuple(body.labels),
-        workspace=folder,
-        repository=workspace is not None and checkout_of(workspace) is not None,
+        workspace=workspace,
+        repository=folder is not None and checkout_of(folder) is not None,
         scenario=scenario,
         crew={} if scenario or team.example else stand_ins(team, employees) | everybody(team, *roles),
-        decisions=team.decisions.policy(author, body.labels, folder) if team.decisions else None,
+        decisions=team.decisions.policy(author, body.labels, workspace) if team.decisions else None,
     )
     return shared, blobs
 

@@ -510,6 +510,32 @@ def test_retries_and_reviews_of_the_repository_are_defaults(client: httpx.Client
     assert ended(client, start(client, declined))["status"] == "success"
 
 
+def test_what_a_start_leaves_out_may_be_in_the_settings_of_the_repository(client: httpx.Client, tmp_path: Path) -> None:
+    """All fields by their names on the wire; the request counts, even if it is empty."""
+    settings = """\
+[validation]
+commands = ["false"]
+[delivery]
+title = "Nightly"
+origin = "ci"
+labels = ["nightly", "shop"]
+file_paths = ["src/a.py"]
+test_command = "true"
+baseline = false
+max_attempts = 4
+"""
+    folder = repository(tmp_path / "shop", **{"hansard.toml": settings})
+    body = {"task": "Tidy up", "workspace": str(folder), "scenario": {}}
+    [opened] = reached(client, start(client, body), "delivery.session_started")
+    assert (opened["title"], opened["origin"], opened["labels"]) == ("Nightly", "ci", ["nightly", "shop"])
+    assert (opened["filePaths"], opened["baseline"], opened["maxAttempts"]) == (["src/a.py"], False, 4)
+    assert ([step["command"] for step in opened["steps"]], opened["limits"]["maxIterations"]) == (["true"], 4)
+    body |= {"labels": [], "maxIterations": 2, "validationCommands": ["date"], "title": "Now"}
+    [opened] = reached(client, start(client, body), "delivery.session_started")
+    assert (opened["title"], opened["origin"], opened["labels"], opened["maxAttempts"]) == ("Now", "ci", [], None)
+    assert ([step["command"] for step in opened["steps"]], opened["limits"]["maxIterations"]) == (["date"], 2)
+
+
 def test_a_command_has_to_come_from_somewhere(client: httpx.Client, tmp_path: Path) -> None:
     body = delivery(workspace=str(repository(tmp_path / "shop", a="")))
     del body["validationCommands"]

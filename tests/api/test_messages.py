@@ -394,6 +394,19 @@ def test_the_latest_run_is_bound_to_the_version_that_is_named(server: Server, or
     assert post(server.client, endpoint, body, **{"If-Match": f'"{version}"'}).status_code == 200
 
 
+@pytest.mark.parametrize("endpoint", ["/api/orchestrate/continue", "/api/orchestrate/reset"])
+def test_the_latest_run_takes_the_fields_of_a_message(
+    server: Server, origin: str, endpoint: str, tmp_path: Path
+) -> None:
+    """They are checked, and the run keeps its own (contract §2)."""
+    view = paused(server, f"{origin} {endpoint}")
+    body = {"origin": f"{origin} {endpoint}", "scenario": {"replies": {}}, "workspace": str(tmp_path)}
+    for field, wrong in (("scenario", {"reply": {}}), ("workspace", str(tmp_path / "nowhere"))):
+        assert post(server.client, endpoint, body | {field: wrong}).status_code == 422
+    answer = post(server.client, endpoint, body)
+    assert (answer.status_code, answer.json()["ok"], answer.json()["sessionId"]) == (200, True, view["id"])
+
+
 def test_a_word_to_continue_is_bound_to_the_version_that_is_named(server: Server, origin: str) -> None:
     view = paused(server, origin)
     body = message("계속", origin=origin)
