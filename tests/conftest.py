@@ -1,13 +1,22 @@
 """What holds for every test: its kind, and the settings of the run."""
 
+import gc
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from pathlib import Path
 
-import pytest
-from hypothesis import settings
+# Python keeps what it compiles: otherwise every process would compile every test file.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Nothing of what is imported and collected becomes garbage.
+gc.disable()
+
+import pytest  # noqa: E402
+from hypothesis import settings  # noqa: E402
 
 # How long an example takes depends on what else the machine does; speed is for the benchmarks.
 settings.register_profile("hansard", deadline=None)
@@ -42,6 +51,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         folder = item.path.relative_to(root).parts[0]
         item.add_marker(KINDS.get(folder, "system"))
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure() -> None:
