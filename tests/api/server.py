@@ -23,13 +23,16 @@ from api.system import System
 ROOT = Path(__file__).parents[2]
 PATIENCE = 20.0
 """Seconds to wait before a test fails."""
+LONGEST_PAUSE = 0.1
+"""Seconds between two tries, unless a test wants more."""
 
 T = TypeVar("T")
 Json = dict[str, Any]
 
 
 def until(ready: Callable[[], T | None], *, what: str, seconds: float = PATIENCE, pause: float = 0.01) -> T:
-    """The first true result of `ready`; fails after this many seconds."""
+    """The first true result of `ready`; fails after this many seconds. Each pause between two tries is longer than
+    the one before: many tries take time from what is waited for."""
     deadline = time.monotonic() + seconds
     while True:
         value = ready()
@@ -37,6 +40,7 @@ def until(ready: Callable[[], T | None], *, what: str, seconds: float = PATIENCE
             return value
         assert time.monotonic() < deadline, f"{what}: not within {seconds:g} s"
         time.sleep(pause)
+        pause = max(pause, min(1.4 * pause, LONGEST_PAUSE))
 
 
 class Server:
