@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 from api.app import create_app
 from api.node.settings import Settings
 from tests.api.server import ROOT, Json, Server, delivery, inside, start, system, until
+from tests.kit.commands import Done, command
 from tests.kit.postgres import USER, Cluster, require
 
 COMMAND_AGENT = """
@@ -44,14 +45,23 @@ def ready(server: Server) -> Json:
     return session
 
 
-def hansard(cluster: Cluster, folder: Path, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
+def environment(cluster: Cluster, folder: Path, **settings: str) -> dict[str, str]:
+    """The settings of another machine."""
+    return {"HANSARD_DATABASE": cluster.url("postgres"), "HANSARD_DATA_DIR": str(folder / "elsewhere")} | settings
+
+
+def hansard(cluster: Cluster, folder: Path, *words: str, **settings: str) -> Done:
     """A command on the log, as if from another machine."""
-    ours = {"HANSARD_DATABASE": cluster.url("postgres"), "HANSARD_DATA_DIR": str(folder / "elsewhere")}
+    return command(*words, env=environment(cluster, folder, **settings))
+
+
+def process(cluster: Cluster, folder: Path, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """The same for a command that stays, if it is not refused."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("HANSARD_")}
     return subprocess.run(
         [sys.executable, "-m", "api", *words],
         cwd=ROOT,
-        env=kept | ours | settings,
+        env=kept | environment(cluster, folder, **settings),
         capture_output=True,
         text=True,
         timeout=60,
@@ -131,11 +141,11 @@ def test_changes_without_notification_are_found_by_polling(
             )
 
 
-@pytest.mark.parametrize("command", ["serve", "worker"])
-def test_networked_agents_are_refused_next_to_an_open_database(cluster: Cluster, tmp_path: Path, command: str) -> None:
+@pytest.mark.parametrize("words", ["serve", "worker"])
+def test_networked_agents_are_refused_next_to_an_open_database(cluster: Cluster, tmp_path: Path, words: str) -> None:
     team = tmp_path / "team.toml"
     team.write_text(COMMAND_AGENT)
-    result = hansard(cluster, tmp_path, command, HANSARD_TEAM=str(team), HANSARD_PORT="0")
+    result = process(cluster, tmp_path, words, HANSARD_TEAM=str(team), HANSARD_PORT="0")
     assert (result.returncode, "lets this account in without a password" in result.stderr) == (5, True), result.stderr
     assert "HANSARD_DATABASE_TRUSTED=1" in result.stderr
 
@@ -151,8 +161,8 @@ def test_a_database_with_a_password_is_not_open(cluster: Cluster) -> None:
 def test_the_log_of_a_newer_version_is_refused_with_exit_code_1(cluster: Cluster, tmp_path: Path) -> None:
     assert hansard(cluster, tmp_path, "rebuild").returncode == 0
     cluster.sql("UPDATE hansard.log SET format = 99")
-    for words in (["serve"], ["list"], ["verify"], ["export"]):
-        result = hansard(cluster, tmp_path, *words, HANSARD_PORT="0")
+    for tried, word in ((process, "serve"), (hansard, "list"), (hansard, "verify"), (hansard, "export")):
+        result = tried(cluster, tmp_path, word, HANSARD_PORT="0")
         assert (result.returncode, "has format 99" in result.stderr) == (1, True), result
     assert cluster.sql("SELECT format, position FROM hansard.log") == [(99, 0)]
 

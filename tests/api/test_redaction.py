@@ -1,9 +1,6 @@
 """A leaked secret is removed from the log, which records that and can still be verified."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.adapters.audited import with_plain
-from tests.api.server import ROOT, Server, delivery, ended, events, only, serving, start
+from tests.api.server import Server, delivery, ended, events, only, serving, start
+from tests.kit.commands import command
 
 SECRET = "sk-leaked-0123456789"
 REPLY = f"I found {SECRET} at the start. " + "x" * 20_000 + f" And {SECRET} at the end."
@@ -26,9 +24,8 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 def hansard(server: Server, *words: str) -> tuple[int, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("HANSARD_")}
-    env = kept | {"HANSARD_DATABASE": f"sqlite:///{server.database}", "HANSARD_DATA_DIR": str(server.data)}
-    done = subprocess.run([sys.executable, "-m", "api", *words], cwd=ROOT, env=env, capture_output=True, text=True)
+    env = {"HANSARD_DATABASE": f"sqlite:///{server.database}", "HANSARD_DATA_DIR": str(server.data)}
+    done = command(*words, env=env)
     return done.returncode, done.stdout + done.stderr
 
 

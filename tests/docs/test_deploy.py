@@ -20,12 +20,12 @@ from api.http.guards import OPEN
 from api.node.access import GUESSES
 from api.node.settings import Settings
 from tests.api.server import Server, serving
+from tests.kit.commands import command
 from tests.kit.postgres import Cluster, require
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "docs" / "deploy"
 NAMES = {command.name for command in COMMANDS}
-HANSARD = [sys.executable, "-m", "api"]
 
 
 def known(settings: dict[str, str]) -> Settings:
@@ -40,7 +40,7 @@ def known(settings: dict[str, str]) -> Settings:
 def takes(*words: str) -> bool:
     """Whether the command line knows the command with these options."""
     assert words[0] in NAMES
-    output = subprocess.run([*HANSARD, *words, "--help"], cwd=ROOT, capture_output=True, text=True, check=False)
+    output = command(*words, "--help", env={})
     return output.returncode == 0 and all(
         word.partition("=")[0] in output.stdout for word in words if word.startswith("--")
     )
@@ -229,9 +229,9 @@ def commands_of(page: Path) -> Iterator[list[str]]:
 
 @pytest.mark.parametrize("page", sorted(DEPLOY.glob("*.md")), ids=lambda page: page.name)
 def test_the_commands_of_the_pages_exist_and_their_links_work(page: Path) -> None:
-    for command, *words in commands_of(page):
+    for name, *words in commands_of(page):
         options = [word.partition("=")[0] for word in words if word.startswith("--")]
-        assert takes(command, *options), (command, words)
+        assert takes(name, *options), (name, words)
     for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
         assert (page.parent / target).exists(), target
     for name in set(re.findall(r"HANSARD_([A-Z_]+)\b", page.read_text())) - {"NAME"}:

@@ -4,15 +4,17 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack, asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from api.cli.tools import TOOLS, schema_of
 from tests.api.server import ROOT, Server, serving
+from tests.kit.commands import command
 
 mcp = pytest.importorskip("mcp")
 pytestmark = pytest.mark.acceptance
@@ -76,8 +78,8 @@ def test_without_a_server_the_work_is_done_in_its_own_process(tmp_path: Path) ->
 
 
 def test_scope_of_the_key_decides_which_tools_exist(tmp_path: Path) -> None:
-    async def scene(server: Server, key: str) -> set[str]:
-        async with connected(tmp_path, "--server", server.url, HANSARD_API_KEY=key) as client:
+    async def scene(server: Server, own: str) -> set[str]:
+        async with connected(tmp_path, "--server", server.url, HANSARD_API_KEY=own) as client:
             tools, session = await work(client)
             answer = await answer_of(client, "decide", session=session, decision="skip")
             if "decide" in tools:
@@ -90,20 +92,40 @@ def test_scope_of_the_key_decides_which_tools_exist(tmp_path: Path) -> None:
     with serving(tmp_path, auth="key") as server:
         owner = (server.data / "keys" / "owner.key").read_text().strip()
         assert asyncio.run(scene(server, owner)) == {tool.name for tool in TOOLS}
-        operate = asyncio.run(_key(tmp_path, "agent", "operate"))
+        operate = key(tmp_path, "agent", "operate")
         assert asyncio.run(scene(server, operate)) == {tool.name for tool in TOOLS} - DECIDING
         headers = {"Authorization": f"Bearer {owner}"}
         newest = server.client.get("/api/sessions", headers=headers).json()["items"][0]
         assert newest["owner"] == "person:agent"
 
 
+@asynccontextmanager
+async def within(folder: Path, server: str | None, own: str) -> AsyncIterator[Any]:
+    """A client of `hansard mcp` in this process, with streams in memory in place of standard input and output."""
+    from mcp.client import Client
+    from mcp.shared.memory import create_client_server_memory_streams
+
+    from api.cli.mcp import mcp as program
+    from api.cli.options import Where
+
+    ours = {"HANSARD_DATABASE": f"sqlite:///{folder}/hansard.db", "HANSARD_DATA_DIR": str(folder / "node")}
+    async with create_client_server_memory_streams() as (near, far):
+        with (
+            patch.dict(os.environ, ours | {"HANSARD_API_KEY": own}),
+            patch("mcp.server.stdio.stdio_server", lambda: nullcontext(far)),
+        ):
+            running = asyncio.create_task(program(where=Where(server=server)))
+            async with Client(nullcontext(near), read_timeout_seconds=60) as client:  # type: ignore[arg-type]
+                yield client
+    assert await running == 0
+
+
 @pytest.mark.parametrize("by_server", [True, False])
 def test_each_scope_sees_its_tools_and_is_refused_the_others(tmp_path: Path, by_server: bool) -> None:
     """With a server, and without one, when the key is looked up in the log."""
 
-    async def scene(words: list[str], scope: str) -> None:
-        key = await _key(tmp_path, scope, scope)
-        async with connected(tmp_path, *words, HANSARD_API_KEY=key) as client:
+    async def scene(server: str | None, scope: str, own: str) -> None:
+        async with within(tmp_path, server, own) as client:
             names = {tool.name for tool in (await client.list_tools()).tools}
             expected = {"read": READING, "operate": ALL - DECIDING, "decide": ALL}[scope]
             assert names == expected
@@ -119,20 +141,21 @@ def test_each_scope_sees_its_tools_and_is_refused_the_others(tmp_path: Path, by_
             assert ("scope decide" in decided) == (scope == "operate")
 
     with ExitStack() as running:
-        words = ["--server", running.enter_context(serving(tmp_path, auth="key")).url] if by_server else []
+        server = running.enter_context(serving(tmp_path, auth="key")).url if by_server else None
         for scope in ("read", "operate", "decide"):
-            asyncio.run(scene(words, scope))
+            asyncio.run(scene(server, scope, key(tmp_path, scope, scope)))
 
 
 def test_scope_option_gives_no_more_than_the_key_and_a_revoked_key_ends(tmp_path: Path) -> None:
+    own = key(tmp_path, "reader", "read")
+
     async def scene() -> None:
-        key = await _key(tmp_path, "reader", "read")
-        async with connected(tmp_path, "--scope", "decide", HANSARD_API_KEY=key) as client:
+        async with connected(tmp_path, "--scope", "decide", HANSARD_API_KEY=own) as client:
             assert {tool.name for tool in (await client.list_tools()).tools} == READING
             refused = await answer_of(client, "start_review", subject="it reads lines")
             assert refused == "The tool start_review needs the scope operate; this agent has read."
             assert "items" in await answer_of(client, "list_sessions")
-            await _hansard(tmp_path, "key", "revoke", "reader")
+            await asyncio.to_thread(done, tmp_path, "key", "revoke", "reader")
             assert "not a key of this log" in await answer_of(client, "list_sessions")
 
     asyncio.run(scene())
@@ -166,21 +189,17 @@ def test_an_agent_continues_a_run_forks_it_and_sees_its_turns(tmp_path: Path) ->
     asyncio.run(scene())
 
 
-async def _key(folder: Path, name: str, scope: str) -> str:
-    return await _hansard(folder, "key", "new", name, "--scope", scope)
+def key(folder: Path, name: str, scope: str) -> str:
+    """A new key of this scope."""
+    return done(folder, "key", "new", name, "--scope", scope)
 
 
-async def _hansard(folder: Path, *words: str) -> str:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "api", *words),
-        cwd=ROOT,
-        env=os.environ
-        | {"HANSARD_DATABASE": f"sqlite:///{folder}/hansard.db", "HANSARD_DATA_DIR": str(folder / "node")},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    out, _ = await process.communicate()
-    return out.decode().strip()
+def done(folder: Path, *words: str) -> str:
+    """The output of a command on the log."""
+    env = {"HANSARD_DATABASE": f"sqlite:///{folder}/hansard.db", "HANSARD_DATA_DIR": str(folder / "node")}
+    result = command(*words, env=env)
+    assert result.returncode == 0, result.stderr
+    return result.stdout.strip()
 
 
 def test_unreachable_server_is_reported(tmp_path: Path) -> None:
