@@ -3,8 +3,10 @@
 import random
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -12,6 +14,7 @@ from adapters.proof.verify import verify
 from adapters.store import Broken, StoreError, open_store, reading
 from domain.values.base import Text
 from tests.adapters.stores_under_test import Database, delivery_story, write
+from tests.api.server import until
 from tests.kit.postgres import Cluster, cluster, require
 
 psycopg = pytest.importorskip("psycopg", reason="NOT TESTED ON POSTGRESQL: psycopg is not installed")
@@ -34,13 +37,17 @@ def own() -> Iterator[Cluster]:
     result.remove()
 
 
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+@contextmanager
+def impatience() -> Iterator[None]:
+    """Stores wait for a fraction of a second only: for a database that is known not to answer."""
     from adapters.store.postgres import connection, store
 
-    monkeypatch.setattr(connection.PatientConnection, "patience", 0.3)
-    monkeypatch.setattr(connection, "_PAUSE", 0.01)
-    monkeypatch.setattr(store, "_SETTLING_SECONDS", 0.3)
+    with (
+        patch.object(connection.PatientConnection, "patience", 0.3),
+        patch.object(connection, "_PAUSE", 0.01),
+        patch.object(store, "_SETTLING_SECONDS", 0.3),
+    ):
+        yield
 
 
 def name_of(database: Database) -> str:
@@ -138,22 +145,21 @@ def test_no_message_shows_the_password(own: Cluster) -> None:
 # -- a database that goes away -------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("impatient")
 def test_a_frozen_database_blocks_no_caller_and_is_used_again_when_it_answers(own: Cluster) -> None:
     store = open_store(own.url("postgres"))
     store.append([write(delivery_story().begun)])
     own.freeze()
     try:
-        with pytest.raises(StoreError, match="does not answer"):
-            store.head()
-        with pytest.raises(StoreError, match="does not answer"):
-            store.append([write(delivery_story("delivery-2").begun, session_id="delivery-2")])
-        assert store.failing
-        assert "does not answer" in (store.failure() or "")
+        with impatience():
+            with pytest.raises(StoreError, match="does not answer"):
+                store.head()
+            with pytest.raises(StoreError, match="does not answer"):
+                store.append([write(delivery_story("delivery-2").begun, session_id="delivery-2")])
+            assert store.failing
+            assert "does not answer" in (store.failure() or "")
     finally:
         own.thaw()
-    threading.Event().wait(0.02)  # the pause after a failure
-    assert store.failure() is None
+    until(lambda: store.failure() is None, what="the database again")
     assert store.head() == 3
     store.close()
 
