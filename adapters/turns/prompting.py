@@ -1,12 +1,13 @@
 """The text of a prompt: what a request names by number or code, spelled out in the language of the team."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Final, NamedTuple
 
 from adapters.agents import prompts
 from adapters.agents.prompts import context, phases
+from domain.discussion.findings import closed_rounds
 from domain.orchestration.judging import assignments
 from domain.orchestration.state import Orchestration
 from domain.session.record import Whole
@@ -56,19 +57,21 @@ def prompt_of(
     the conversation."""
     name, _, strategy = request.prompt.partition("@")[0].partition(".")
     chosen = prompts.prompt(name, strategy=strategy or None, language=language)
-    words = material(request, whole=whole, patch=patch, before=before)
+    rounds = {place: each for place, text in request.context.items() if (each := closed_rounds(session, text))}
+    words = material(request, whole=whole, patch=patch, before=before, besides=rounds)
     spelled = _spelled_out(words, prompts.checked(language)) | _of_run(words, session, prompts.checked(language))
     plain = not (patch or before or spelled)
-    return RenderedPrompt(prompts.render(chosen, {**words, **spelled}), chosen if plain else None)
+    return RenderedPrompt(prompts.render(chosen, {**words, **spelled, **rounds}), chosen if plain else None)
 
 
 def recorded_prompt(rendered: RenderedPrompt, *, session_id: str, version: int, blobs: list[Blob]) -> Text:
     """A prompt for an event: how it follows from the request of that version, or else its text."""
-    length = len(rendered.text.encode())
+    text = rendered.text
+    length = len(text) if text.isascii() else len(text.encode())
     if rendered.template is None or length <= SHORT:
-        text, more = Text.of(rendered.text)
+        short, more = Text.of(text)
         blobs.extend(more)
-        return text
+        return short
     blobs.append(_blob(rendered.template.text))
     derived = Derived(
         what="prompt",
@@ -85,9 +88,11 @@ def _blob(template: str) -> Blob:
     return Blob(digest=hashlib.sha256(template.encode()).hexdigest(), content=template)
 
 
-def material(request: TurnRequested, *, whole: Whole, patch: str = "", before: str = "") -> dict[str, str]:
-    """The values of the prompt's placeholders."""
-    words = {place: whole(text) for place, text in request.context.items()}
+def material(
+    request: TurnRequested, *, whole: Whole, patch: str = "", before: str = "", besides: Collection[str] = ()
+) -> dict[str, str]:
+    """The values of the prompt's placeholders, besides those that are already there."""
+    words = {place: whole(text) for place, text in request.context.items() if place not in besides}
     if before:
         words["task"] = f"{words.get('task', '')}\n\n{before}"
     place = judged_place(request)

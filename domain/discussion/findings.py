@@ -4,7 +4,7 @@ Requests refer to the subject and the rounds of a discussion; readers derive the
 """
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from domain import replies
 from domain.convergence import RoundText
@@ -14,6 +14,7 @@ from domain.session.record import Whole
 from domain.session.state import Session
 from domain.values.base import Derived, Text, Unreadable
 from domain.values.sentences import sentence_of
+from domain.values.words import SafePieces, closed
 
 SHORT = 200
 """Texts of up to this many bytes are repeated: a reference would not be shorter."""
@@ -43,17 +44,55 @@ def rounds(session: Discussion, between: str = BLANK_LINE) -> Text:
 
 
 def content_of(session: Session, text: Text, whole: Whole) -> str:
-    """A text of a session's request, without reading its history again where the session has not moved on since."""
+    """A text of a session's request, without reading its history again where the session knows it."""
     derived = text.derived
     if derived is None or derived.session_id != session.id or not isinstance(session, Discussion):
         return whole(text)
-    match derived.what:
-        case "subject":
-            return whole(session.subject)
-        case "rounds" if derived.seen == session.seen and all(not each.content.digest for each in session.rounds):
-            return (derived.between or BLANK_LINE).join(entry.line for entry in session.rounds)
-        case _:
-            return whole(text)
+    return whole(session.subject if derived.what == "subject" else text)
+
+
+# -- the rounds in prompts -------------------------------------------------------------------------------------------
+
+
+LONG: Final = 20_000
+"""From this many bytes on, the rounds of a discussion are kept for its next prompt, ..."""
+KEPT, KEPT_BYTES = 16, 4_000_000
+"""... of at most so many discussions, if they have at most so many bytes."""
+
+
+class _Prompted(NamedTuple):
+    """Contributions, and the pieces of a prompt that were made of them, one for each."""
+
+    rounds: tuple[RoundContribution, ...] = ()
+    pieces: tuple[str, ...] = ()
+
+
+_memo: dict[tuple[str, str], _Prompted] = {}
+
+
+def closed_rounds(session: Session, text: Text) -> SafePieces | None:
+    """The contributions that a session's request refers to, for its prompt; None if they have to be read from the
+    history. Each prompt continues the one before, so only contributions that are new to it are prepared."""
+    derived = text.derived
+    if derived is None or not isinstance(session, Discussion) or derived.what != "rounds":
+        return None
+    if (derived.session_id, derived.seen) != (session.id, session.seen):
+        return None
+    between = derived.between or BLANK_LINE
+    earlier = _memo.pop((session.id, between), _Prompted())
+    if session.rounds[: len(earlier.rounds)] != earlier.rounds:  # another history under the same name
+        earlier = _Prompted()
+    begun = len(earlier.rounds)
+    added = session.rounds[begun:]
+    if any(entry.content.digest for entry in added):  # what can be redacted is not kept
+        return None
+    new = (closed(f"{between if number else ''}{entry.line}") for number, entry in enumerate(added, begun))
+    pieces = (*earlier.pieces, *new)
+    if LONG <= session.round_bytes <= KEPT_BYTES:
+        _memo[session.id, between] = _Prompted(session.rounds, pieces)
+        for key in tuple(_memo)[:-KEPT]:  # other threads may do the same
+            _memo.pop(key, None)
+    return SafePieces(pieces)
 
 
 # -- feedback and points without agreement -----------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Final, Literal, get_args
+from typing import Final, Literal, NamedTuple, get_args
 
 Language = Literal["en", "ko"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
@@ -204,17 +204,30 @@ _TAG: Final = re.compile(
 )
 
 
-def filled(template: str, values: Mapping[str, str], language: Language) -> str:
+class SafePieces(NamedTuple):
+    """A text in pieces that are safe inside a material block, also one after another."""
+
+    pieces: tuple[str, ...]
+
+
+def filled(template: str, values: Mapping[str, str | SafePieces], language: Language) -> str:
     """The template with its places replaced in one pass; missing or blank values become "(none)" or "(없음)".
 
     No value is expanded again, and none can open or close a material block.
     """
+    pieces: list[str] = []
+    for number, part in enumerate(PLACE.split(template)):  # its texts and, between them, the names of its places
+        if number % 2 == 0:
+            pieces.append(part)
+        else:
+            pieces += _in_pieces(values.get(part, ""), language)
+    return "".join(pieces)
 
-    def fill(place: re.Match[str]) -> str:
-        value = values.get(place[1], "")
-        return closed(value) if value and not value.isspace() else NOTHING[language]
 
-    return PLACE.sub(fill, template)
+def _in_pieces(value: str | SafePieces, language: Language) -> tuple[str, ...]:
+    if isinstance(value, SafePieces):
+        return value.pieces
+    return (closed(value) if value and not value.isspace() else NOTHING[language],)
 
 
 def closed(words: str) -> str:

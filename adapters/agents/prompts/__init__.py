@@ -14,7 +14,7 @@ from typing import Final
 
 from domain.values.base import Invalid
 from domain.values.sentences import Sentence
-from domain.values.words import PLACE, Language, filled
+from domain.values.words import PLACE, Language, SafePieces, filled
 
 LANGUAGES: Final[tuple[Language, ...]] = ("en", "ko")
 
@@ -82,7 +82,7 @@ def checked(language: str) -> Language:
     raise Invalid({"/language": f"prompts are written in {' and '.join(LANGUAGES)}"})
 
 
-def render(prompt: Prompt, context: Mapping[str, str]) -> str:
+def render(prompt: Prompt, context: Mapping[str, str | SafePieces]) -> str:
     """The text with its placeholders replaced in one pass; missing or blank values become "(none)" or "(없음)".
 
     No value is expanded again, and none can open or close a material block. ValueError: a key without a placeholder.
