@@ -70,8 +70,10 @@ class Sentence(str):
     def __get_pydantic_core_schema__(cls, _: Any, handler: Any) -> CoreSchema:
         """Events and states keep it as `SentenceData`."""
         data = handler.generate_schema(SentenceData)
-        return core_schema.union_schema(
-            [core_schema.is_instance_schema(cls), core_schema.no_info_after_validator_function(of_data, data)],
+        made = core_schema.no_info_after_validator_function(of_data, data)
+        return core_schema.json_or_python_schema(
+            json_schema=made,
+            python_schema=core_schema.union_schema([core_schema.is_instance_schema(cls), made]),
             serialization=core_schema.plain_serializer_function_ser_schema(_data_of, return_schema=data),
         )
 
@@ -253,10 +255,8 @@ def _all_unwired(params: Mapping[str, Any]) -> dict[str, Param]:
 
 
 def _unwired(value: Param) -> Param:
-    match value:
-        case {"text": str(text), "code": code, "params": params}:
-            return from_wire(text, code, params)
-        case list():
-            return [_unwired(each) for each in value]
-        case _:
-            return value
+    if isinstance(value, str | int | float):
+        return value
+    if isinstance(value, dict) and isinstance(value.get("text"), str) and "code" in value and "params" in value:
+        return from_wire(value["text"], value["code"], value["params"])
+    return [_unwired(each) for each in value] if isinstance(value, list) else value
