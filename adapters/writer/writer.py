@@ -174,7 +174,7 @@ class Writer:
 
     def _decided(self, batch: Sequence[Pending]) -> list[tuple[Pending, Write]]:
         """What each command of a batch writes, if anything."""
-        turn_ids = [turn_id for pending in batch if (turn_id := getattr(pending.envelope.command, "turn_id", None))]
+        turn_ids = [turn_id for pending in batch if (turn_id := vars(pending.envelope.command).get("turn_id"))]
         attempts = self.store.turns.attempts(turn_ids) if turn_ids else {}
         work = UnitOfWork(self._cache, self._catch_up, self._history, self._clock, attempts, self.so_far)
         receipts = self._receipts(batch)

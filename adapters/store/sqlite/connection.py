@@ -121,18 +121,16 @@ def opening_failure(what: Literal["log", "views"], path: Path, error: Exception)
     return with_output(Sentence(f"{what}_read_only", path=path, place=place, detail=why), Sentence(advice))
 
 
-_SIZES: Final = (32, 16, *range(8, 0, -1))
-"""Rows of a statement: few different statements, that stay prepared, and few of them for any number of rows."""
 _ROW: Final = re.compile(r"(?<=VALUES )\(\?(?:, \?)*\)")
 
 
 def insert(connection: sqlite3.Connection, sql: str, rows: Sequence[Sequence[Any]]) -> None:
     """Execute `INSERT INTO … VALUES (?, …) …` for all rows, in their order. Raises sqlite3.Error."""
     begin = 0
-    for size in _SIZES:
-        while len(rows) - begin >= size:
-            connection.execute(_of_rows(sql, size), tuple(chain.from_iterable(rows[begin : begin + size])))
-            begin += size
+    while left := len(rows) - begin:
+        size = min(left, 8) if left < 16 else 16 if left < 32 else 32  # few different statements, which stay prepared
+        connection.execute(_of_rows(sql, size), tuple(chain.from_iterable(rows[begin : begin + size])))
+        begin += size
 
 
 @cache
