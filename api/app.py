@@ -92,13 +92,18 @@ FORMS: Final[tuple[PathHandler, ...]] = (
 
 
 def create_app(
-    settings: Settings, *, work: bool = True, notify: bool | None = None, actor: str | None = None
+    settings: Settings,
+    *,
+    work: bool = True,
+    notify: bool | None = None,
+    actor: str | None = None,
+    has_team: bool = True,
 ) -> Starlette:
     """The ASGI application. With `work`, this process runs turns; with `notify` (default: as `work`), it sends
-    notifications and checkpoints. `actor` is the name for actions if no one else can reach the application. Raises
-    HansardError if it cannot start."""
+    notifications and checkpoints. `actor` is the name for actions if no one else can reach the application; without
+    `has_team` its settings name no team because none is needed. Raises HansardError if it cannot start."""
     app = application(
-        System(settings, actor=actor),
+        System(settings, actor=actor, has_team=has_team),
         routes((*VIEWS, *PAGES), (*COMMANDS, *FORMS)),
         work=work,
         notify=work if notify is None else notify,

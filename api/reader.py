@@ -48,7 +48,7 @@ READS: Final[tuple[PathHandler, ...]] = (
 def reader(settings: Settings, *, actor: str) -> Starlette:
     """The read-only application. Raises HansardError if it cannot start."""
     return application(
-        System(settings, actor=actor),
+        System(settings, actor=actor, has_team=False),
         routes((*READS, ("/api/reports/{name}", _show_report)), ()),
         work=False,
         notify=False,

@@ -105,8 +105,10 @@ class System(Core):
     """Everything a request needs. `actor` is used if no one else can reach the application, because then no key is
     required. Raises HansardError if it cannot start."""
 
-    def __init__(self, settings: Settings, *, actor: str | None = None) -> None:
+    def __init__(self, settings: Settings, *, actor: str | None = None, has_team: bool = True) -> None:
+        """`has_team`: whether turns may run in this process, with its team."""
         super().__init__(settings)
+        self.own_team = self.team if has_team else None
         self.actor = actor or UNAUTHENTICATED
         self.views = open_views(settings.views_path)
         self._keys: SharedKeys | None = None

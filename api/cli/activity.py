@@ -6,12 +6,12 @@ import asyncio
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from math import inf
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from time import monotonic
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from api.cli.client import Api, path_of
@@ -19,6 +19,10 @@ from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import Json
 from api.cli.terminal import minutes, one_line, say, shortened
+from api.cli.waiting import say_nobody_works
+
+if TYPE_CHECKING:
+    from api.node.settings import Settings
 
 _LABELS: Final = {"read": "Read", "edit": "Edit", "execute": "Run", "search": "Search", "fetch": "Fetch"}
 _STEPS: Final = 2
@@ -178,7 +182,7 @@ class StallWatch:
                     agents=_names(external),
                 )
             )
-        if await asyncio.to_thread(other_workers, self._system.settings.node_dir / "workers"):
+        if await asyncio.to_thread(other_workers, self._system.settings):
             elsewhere = "Waiting for {agents}, not in this team; other workers are running on this log."
             return self._say(sentence(elsewhere, agents=_names(agents)))
         self._alone += 1
@@ -201,16 +205,30 @@ class StallWatch:
             self._said = True
 
 
-def other_workers(folder: Path) -> bool:
-    """Whether any other process on this log works on turns, as far as anybody can tell."""
+def other_workers(settings: "Settings") -> bool:
+    """Whether any other process on this log works on turns, as far as anybody can tell: on this machine, or on any
+    one that shares the database. Raises StoreError."""
+    from adapters.store import is_shared, open_store
     from adapters.turns.claiming import Presence
 
+    if is_shared(settings.database):
+        with closing(open_store(settings.database)) as store:
+            return any(node.name.rpartition(".")[2] != str(os.getpid()) for node in store.nodes())
+    folder = settings.node_dir / "workers"
+    if not folder.is_dir():
+        return False
     mine = Presence(folder)
     try:
         theirs = (name for name in mine.others() if name.split(".")[-2:-1] != [str(os.getpid())])
         return any(not mine.gone(name) for name in theirs)
     finally:
         mine.leave()
+
+
+def say_who_works_on(settings: "Settings", session_id: str) -> None:
+    """Say so if no process runs this session's turns. Raises StoreError."""
+    if not other_workers(settings):
+        say_nobody_works(session_id)
 
 
 def _result(frame: Json) -> str:

@@ -180,7 +180,7 @@ def _application(settings: "Settings", use: Use, actor: str | None) -> "Starlett
         return reader(settings, actor=named)
     from api.app import create_app
 
-    return create_app(settings, work=use == "work", actor=named)
+    return create_app(settings, work=use == "work", actor=named, has_team=use != "all")
 
 
 def require_log(settings: "Settings") -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from api.cli.options import Where
+from api.node import local_files
 from api.node.local_files import default_log, node_folder, views_of
 
 T = TypeVar("T")
@@ -29,9 +30,7 @@ def read_directly(where: Where, reading: Reading[T]) -> T | None:
     log = _log_file(where)
     if log is None or not log.is_file():
         return None
-    folder = os.environ.get("HANSARD_DATA_DIR")
-    node = Path(folder).expanduser().absolute() if folder else node_folder(str(log.absolute()), log.stem)
-    views = views_of(node)
+    views = views_of(_node_of(log))
     if not views.is_file():
         return None
     try:
@@ -39,6 +38,17 @@ def read_directly(where: Where, reading: Reading[T]) -> T | None:
             return reading(events, db) if events.execute("PRAGMA user_version").fetchone() == (FORMAT,) else None
     except sqlite3.Error:
         return None
+
+
+def is_worked_on(where: Where) -> bool | None:
+    """Whether a process of this machine runs turns of the log; None where that cannot be told from here."""
+    log = _log_file(where)
+    return None if log is None else local_files.is_worked_on(_node_of(log))
+
+
+def _node_of(log: Path) -> Path:
+    folder = os.environ.get("HANSARD_DATA_DIR")
+    return Path(folder).expanduser().absolute() if folder else node_folder(str(log.absolute()), log.stem)
 
 
 def are_current(log: sqlite3.Connection, views: sqlite3.Connection) -> bool:

@@ -12,7 +12,7 @@ from api.cli.direct import are_current, read_directly
 from api.cli.discussion import approval, progress
 from api.cli.labels import recorded, sentence, verdict
 from api.cli.options import HERE, AsJson, Json, Where
-from api.cli.terminal import local_time, put_json, put_table, say
+from api.cli.terminal import local_time, put_json, put_table, say, shortened
 
 if TYPE_CHECKING:
     from api.cli.client import Api
@@ -29,6 +29,8 @@ _NEXT: Final = {
 """The command that answers what a session waits for."""
 
 
+_QUESTION: Final = 300
+"""Characters of an agent's question; `hansard show` has all of it."""
 _ALONE: Final = (["extend"], ["retry"])
 """Choices of what stopped: what rejected its work, or made it fail, is part of the reason."""
 _MOST: Final = 200
@@ -158,7 +160,7 @@ def _row(item: Json) -> list[str]:
 def _why(item: Json) -> str:
     """The question of an agent; or why the session waits, with what rejected its work where its budget is used up."""
     if item.get("question"):
-        return f"{item['agent']}: {item['summary']}"
+        return shortened(f"{item['agent']}: {item['summary']}", _QUESTION)
     why, rejected = str(item.get("why") or ""), exits.worded(item, "summary")
     if item.get("cause"):
         worded = recorded("waits_because", str(item["cause"]))

@@ -12,6 +12,7 @@ from api.cli.figures import MARKS, figures, matrix
 from api.cli.labels import recorded, sentence
 from api.cli.options import Json
 from api.cli.terminal import local_time, one_line, packed, say, shortened, wrapped
+from api.cli.waiting import reason
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -233,8 +234,10 @@ def _phases(session: Json, width: int) -> list[tuple[str, str]]:
 def _at_work(session: Json) -> list[str]:
     turns = [turn for turn in session.get("outstandingTurns") or () if turn.get("work") != "wait"]
     away = [turn for turn in turns if turn.get("machine")]
-    turns = [turn for turn in turns if turn not in away]
+    paused = [turn for turn in turns if turn.get("waitingFor") and turn not in away]
+    turns = [turn for turn in turns if turn not in away and turn not in paused]
     groups = (
+        *((sentence("waiting: {reason}", reason=reason(turn)), [turn]) for turn in paused),
         (sentence("at work"), [turn for turn in turns if not (turn.get("external") or turn.get("elsewhere"))]),
         (
             sentence("waiting for the machine {machine}", machine=one_line(str(away[0]["machine"])) if away else ""),

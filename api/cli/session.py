@@ -11,6 +11,7 @@ from api.cli.figures import MARKS, figures, history, matrix, warnings
 from api.cli.labels import NAMES, gap, recorded, sentence
 from api.cli.options import Json
 from api.cli.terminal import counted, local_time, shortened
+from api.cli.waiting import doing, is_waiting, questions, why_waiting
 from domain.values.words import of_environment
 
 _STEPS: Final = {
@@ -43,8 +44,9 @@ def details(session: Json, commands: list[str]) -> Pairs:
         ("title", session.get("title") or ""),
         *_of_its_kind(session),
         *changed(session),
-        ("at work", ", ".join(_doing(turn) for turn in turns if not _waits(turn))),
-        ("waits for", ", ".join(_doing(turn) for turn in turns if _waits(turn))),
+        ("at work", ", ".join(doing(turn) for turn in turns if not is_waiting(turn))),
+        ("waits for", "\n".join(doing(turn) for turn in turns if is_waiting(turn))),
+        *questions(session),
         ("parent", session.get("parent") or ""),
         ("discussed in", ", ".join(session.get("children") or ())),
         ("last error", _error(session)),
@@ -65,23 +67,6 @@ def _fence(session: Json) -> Pairs:
         return []
     gaps = map(gap, session.get("fenceGaps") or ())
     return [("fence", NAMES.get(session["fence"], session["fence"])), ("not covered", "\n".join(gaps))]
-
-
-def _waits(turn: Json) -> bool:
-    return bool(turn.get("elsewhere") or turn.get("machine"))
-
-
-def _doing(turn: Json) -> str:
-    """What is waited for; of an external agent its worker, who may not have come for the turn yet."""
-    what = recorded("phase", str(turn["phase"])) if turn["phase"] else recorded("work", str(turn["work"]))
-    how = ""
-    if turn.get("machine"):
-        how = sentence("on the machine {machine}, which has the workspace", machine=turn["machine"])
-    elif turn.get("external"):
-        how = sentence("by an external worker")
-    elif turn.get("elsewhere"):
-        how = sentence("not in this team")
-    return f"{turn['agent']} ({', '.join(filter(None, (what, how)))})"
 
 
 def changed(session: Json) -> Pairs:
@@ -248,15 +233,15 @@ def _command(step: Json) -> str:
 
 
 def why_stopped(session: Json, commands: Sequence[str], event: Json | None) -> Pairs:
-    """The cause, the evidence and the next command of a session that stopped before it was done; else nothing.
-    `event` says what went wrong."""
-    cause = reason_of(session)
-    if not cause and not event:
+    """The cause, the evidence and the next command of a session that stopped before it was done, or that waits; else
+    nothing. `event` says what went wrong."""
+    cause, waits = reason_of(session), why_waiting(session)
+    if not cause and not event and not waits:
         return []
     lines = [f"{event['version']}. {event['lines'][0]}", *event["lines"][1:_EVIDENCE]] if event else []
     shown = "\n".join(lines) or worded(session, "lastError")
     first = next(iter(steps(session, commands)), "")
-    return [("cause", cause), ("evidence", shown), ("next", first)]
+    return [("cause", cause), ("evidence", shown), *(waits or [("next", first)])]
 
 
 def steps(session: Json, commands: Sequence[str]) -> list[str]:

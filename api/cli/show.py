@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from cyclopts.types import PositiveInt
 
 from api.cli import exits
-from api.cli.direct import are_current, local_clock, read_directly
+from api.cli.direct import are_current, is_worked_on, local_clock, read_directly
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, At, Id, Json, Where
 from api.cli.terminal import local_time, one_line, put_json, put_pairs, put_table, say
@@ -104,7 +104,25 @@ def show(session: Id, /, *, at: At = None, json: AsJson = False, where: Where = 
         from api.cli.session import details  # a list has none
 
         put_pairs(details(answer["session"], answer.get("availableCommands") or []))
+        if at is None:
+            _say_if_nobody_works(where, answer["session"])
     return exits.OK
+
+
+def _say_if_nobody_works(where: Where, session: Json) -> None:
+    """An agent may be asked while no process is there to ask it."""
+    turns = session.get("outstandingTurns") or ()
+    if where.address() is not None or all(turn["work"] == "wait" or turn.get("waitingFor") for turn in turns):
+        return
+    worked_on = is_worked_on(where)
+    if worked_on is None:
+        from api.cli.activity import say_who_works_on  # settings, and the database that machines share
+
+        say_who_works_on(where.settings(), str(session["id"]))
+    elif not worked_on:
+        from api.cli.waiting import say_nobody_works
+
+        say_nobody_works(str(session["id"]))
 
 
 def _status(item: Json) -> str:

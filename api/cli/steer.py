@@ -1,12 +1,12 @@
 """`decide`, `extend`, `cancel`: what waits for a person, and what a person changes."""
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from cyclopts import Parameter
 
 from api.cli import exits
-from api.cli.activity import other_workers
+from api.cli.activity import other_workers, say_who_works_on
 from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed
 from api.cli.inbox import votes_missing, whole_digest
@@ -15,9 +15,6 @@ from api.cli.options import HERE, AsJson, Id, Json, Key, TeamFile, Version, Wher
 from api.cli.start import AsEnd, say_who_goes_on, say_who_works
 from api.cli.terminal import put_json, say
 from api.cli.watch import follow_to_end, say_fix
-
-if TYPE_CHECKING:
-    from api.node.settings import Settings
 
 
 async def cancel(
@@ -235,7 +232,7 @@ async def watch(session: Id, /, *, json: AsEnd = False, where: Where = HERE) -> 
     async with connected(where, "all") as api:
         session_id = await resolve(api, session)
         if api.system is not None and not exits.rests((await api.session(session_id))["session"]):
-            await _say_who_works_on(api.system.settings, session_id)
+            await asyncio.to_thread(say_who_works_on, api.system.settings, session_id)
         return await follow_to_end(api, session_id, json=json, works=False)
 
 
@@ -244,26 +241,10 @@ async def resume(session: Id, /, *, json: AsEnd = False, where: Where = HERE, te
 
     If another process runs turns on this log, it only watches. Ctrl-C cancels nothing.
     """
-    works = where.address() is None and not await _is_served(where.settings())
+    works = where.address() is None and not await asyncio.to_thread(other_workers, where.settings())
     async with connected(where, "work" if works else "all", team=team) as api:
         session_id = await resolve(api, session)
         version = int((await api.session(session_id))["session"]["version"])
         if works:
             await say_who_goes_on(api, session_id)
         return await follow_to_end(api, session_id, after=version, json=json, works=works)
-
-
-async def _say_who_works_on(settings: "Settings", session_id: str) -> None:
-    if not await _is_served(settings):
-        say(
-            sentence(
-                "No worker is running on this log. To run it here: `hansard resume {session_id}`.",
-                session_id=session_id,
-            )
-        )
-
-
-async def _is_served(settings: "Settings") -> bool:
-    """Whether another process works on turns of this log."""
-    folder = settings.node_dir / "workers"
-    return folder.is_dir() and await asyncio.to_thread(other_workers, folder)

@@ -2,10 +2,12 @@
 `hansard show` prints one without the rules that made it. Imports little: a command that only lists sessions starts
 fast."""
 
+import fcntl
 import hashlib
 import os
 import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -40,6 +42,20 @@ def views_of(node: Path) -> Path:
 
 def search_of(node: Path) -> Path:
     return node / "views" / "search.db"
+
+
+def is_worked_on(node: Path) -> bool:
+    """Whether a process of this machine runs turns: each holds a lock on a file with its name."""
+    folder = node / "workers"
+    files = folder.iterdir() if folder.is_dir() else ()
+    return any(_is_locked(file) for file in files if not file.name.startswith("."))
+
+
+def _is_locked(file: Path) -> bool:
+    with suppress(OSError), file.open("r+") as opened:
+        fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    return file.exists()
 
 
 ANSWER: Final = "answer"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Final, Protocol
 
-from adapters.agents.team import Team, load
+from adapters.agents.team import Team
 from adapters.store import StoreError
 from adapters.store.port import Store
 from adapters.turns.routing import place_of
@@ -48,10 +48,13 @@ def allowed(session: Session, load: Read) -> tuple[str, ...]:
     return ("decision", *endpoints)
 
 
-def marked(view: SessionView, session: Session, team: Team, machine: str | None = None) -> SessionView:
+def marked(view: SessionView, session: Session, team: Team | None, machine: str | None = None) -> SessionView:
     """The view of a session, with `external` at the turns that external agents claim, and `elsewhere` at those of
-    agents that this service does not have. `machine`: all of them wait for it, as it alone has the workspace."""
-    turns = tuple(_with_place(turn, session, team) for turn in view.outstanding_turns)
+    agents that this service does not have; neither where a process has no team, as it runs no turns. `machine`: all of
+    them wait for it, as it alone has the workspace."""
+    turns = view.outstanding_turns
+    if team is not None:
+        turns = tuple(_with_place(turn, session, team) for turn in turns)
     return view.model_copy(update={"outstanding_turns": waiting_for_machine(turns, machine)})
 
 
@@ -121,7 +124,6 @@ class AnswerKeeper:
 
     def __init__(self, source: AnswerSource) -> None:
         self._source = source
-        self._team: Team = load(None)  # who only reads has no team of their own
         self._changed: OrderedDict[str, None] = OrderedDict()
         self._redacted: set[str] = set()
         """Sessions whose states in memory may still quote a text that was removed."""
@@ -167,7 +169,7 @@ class AnswerKeeper:
         if session is None or session.open_children:
             return
         answer = SessionAnswer(
-            session=owned(marked(view(session), session, self._team), session, self._source),
+            session=owned(marked(view(session), session, None), session, self._source),
             available_commands=allowed(session, self._source.sessions.get),
         )
         state = answer.json_bytes().decode()

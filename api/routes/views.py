@@ -108,7 +108,7 @@ def show_session(request: Request) -> Response:
     if request.query_params.get("include") == "events":
         history = system(request).store.history(session.id, upto=session.version, limit=MOST)
         events = _envelopes(request, history)
-    shown = marked(view(session), session, system(request).team, machine)
+    shown = marked(view(session), session, system(request).own_team, machine)
     body = SessionAnswer(
         session=owned(shown, session, system(request)),
         available_commands=_allowed(request, session),

@@ -12,7 +12,8 @@ def with_shared(session: Session, actions: tuple[str, ...]) -> tuple[str, ...]:
     """The actions that a session allows, including those of every kind: a held one can be continued, and permissions
     that agents ask for can be answered."""
     release = ("continue",) if session.held and "continue" not in actions else ()
-    return (*release, *actions, *(("permission",) if session.questions else ()))
+    answer = ("permission",) if session.questions and "permission" not in actions else ()
+    return (*release, *actions, *answer)
 
 
 def refusal(session: Session, code: str, actions: tuple[str, ...], **params: object) -> Refused:

@@ -12,7 +12,7 @@ from domain.orchestration.state import Orchestration
 from domain.session.approvals import missing
 from domain.session.record import Recorded, RecordedCommand, commands_in
 from domain.session.state import Session
-from domain.session.turns import TurnFailed
+from domain.session.turns import TurnAttemptFailed, TurnFailed
 from domain.values.base import DomainEvent, iso
 from domain.values.sentences import Sentence, in_language
 from domain.values.words import Language, words
@@ -48,7 +48,7 @@ def explain(
         state=session.state,
         chain=tuple(chain),
         text="\n".join(_text(history, session, chain, language)),
-        cause=_cause(history, language) if stopped(session) else None,
+        cause=_cause(history, language) if stopped(session) else _delay(history, session, language),
         why_not=None if wished is None else why_not(session, wished, language),
     )
 
@@ -63,6 +63,17 @@ def _cause(history: Sequence[Recorded], language: Language) -> ExplainedCause | 
         if lines:
             worded = tuple(in_language(line, language) for line in lines)
             return ExplainedCause(version=recorded.version, type=recorded.event.TOPIC, lines=worded)
+    return None
+
+
+def _delay(history: Sequence[Recorded], session: Session, language: Language) -> ExplainedCause | None:
+    """The last failed attempt at a turn that waits for another one."""
+    waiting = {name for name, turn in session.outstanding.items() if turn.tries.until is not None}
+    for recorded in reversed(history if waiting else ()):
+        event = recorded.event
+        if isinstance(event, TurnAttemptFailed) and event.turn_id in waiting:
+            why = _because(event.failure.code, event.failure.detail, event.failure.sentence)
+            return ExplainedCause(version=recorded.version, type=event.TOPIC, lines=(in_language(why, language),))
     return None
 
 

@@ -57,7 +57,7 @@ class WhyNot(View):
 
 
 class ExplainedCause(View):
-    """What stopped it: the event, and what that event says, line by line."""
+    """What stopped it, or makes it wait: the event, and what that event says, line by line."""
 
     version: int
     type: str
@@ -73,7 +73,9 @@ class Explanation(View):
     state: str
     chain: tuple[ExplainedCommand, ...]
     text: str = Field(description="the chain in sentences, one a line")
-    cause: ExplainedCause | None = Field(description="what stopped it; null where nothing did")
+    cause: ExplainedCause | None = Field(
+        description="what stopped it, or the failure after which it waits; null if there is none"
+    )
     why_not: WhyNot | None = Field(default=None, exclude_if=absent, description="with `wish`")
 
 

@@ -31,7 +31,7 @@ class Waiting:
 
     def __init__(self, folder: Path, *, store: Store | None = None, follower: str | None = None) -> None:
         self.store, self.follower = store or Store(), SimpleNamespace(failing=follower)
-        self.settings = SimpleNamespace(node_dir=folder)
+        self.settings = SimpleNamespace(database="sqlite:///x.db", node_dir=folder)
         (folder / "workers").mkdir(exist_ok=True)
         self.now = 0.0
         self._patience = StallWatch(cast(Api, SimpleNamespace(system=self)), lambda: self.now)

@@ -1,0 +1,77 @@
+"""What a session waits for, in words: an agent's turn, the next attempt at it, or a person's answer."""
+
+from api.cli.labels import recorded, sentence
+from api.cli.options import Json
+from api.cli.terminal import local_time, say
+
+Pairs = list[tuple[str, str]]
+
+
+def is_waiting(turn: Json) -> bool:
+    """Whether nothing works on the turn now."""
+    return bool(turn.get("waitingFor") or turn.get("elsewhere") or turn.get("machine"))
+
+
+def doing(turn: Json) -> str:
+    """Whose turn it is, what for, and what it waits for."""
+    what = recorded("phase", str(turn["phase"])) if turn["phase"] else recorded("work", str(turn["work"]))
+    return f"{turn['agent']} ({', '.join(filter(None, (what, _how(turn))))})"
+
+
+def _how(turn: Json) -> str:
+    """Of an external agent its worker, who may not have come for the turn yet."""
+    if turn.get("machine"):
+        return sentence("on the machine {machine}, which has the workspace", machine=turn["machine"])
+    if turn.get("waitingFor"):
+        return reason(turn)
+    if turn.get("external"):
+        return sentence("by an external worker")
+    return sentence("not in this team") if turn.get("elsewhere") else ""
+
+
+def reason(turn: Json) -> str:
+    """Why the turn waits, and when the next attempt begins."""
+    code = str(turn["waitingFor"])
+    why = sentence("permission") if code == "permission" else recorded("failure", code).replace("_", " ")
+    if not turn.get("waitingUntil"):
+        return why
+    when = "{reason}; attempt {number} at {time}"
+    return sentence(when, reason=why, number=turn["attempt"], time=local_time(turn["waitingUntil"]))
+
+
+def questions(session: Json) -> Pairs:
+    """What a person is asked, with the commands that answer it."""
+    asked = [f"{each['agent']}: {each['tool']}: {each['title']}" for each in session.get("permissionRequests") or ()]
+    scope = session.get("scopeRequest")
+    return [
+        ("asks for permission", "\n".join(asked)),
+        ("outside the scope", "\n".join(scope["paths"]) if scope else ""),
+        ("to answer", answers(session) if asked or scope else ""),
+    ]
+
+
+def answers(session: Json) -> str:
+    """The commands that allow or deny; of several requests, each is named."""
+    requests = session.get("permissionRequests") or ()
+    names = [f" {each['requestId']}" for each in requests] if len(requests) > 1 else [""]
+    return "\n".join(f"hansard {verb} {session['id']}{name}" for name in names for verb in ("allow", "deny"))
+
+
+def why_waiting(session: Json) -> Pairs:
+    """Why nothing happens in a session that is not over, and the command that changes it; else nothing."""
+    asked = questions(session)
+    if any(text for _, text in asked):
+        return asked
+    turns = [turn for turn in session.get("outstandingTurns") or () if turn.get("waitingUntil")]
+    if not turns:
+        return []
+    return [
+        ("waits for", "\n".join(doing(turn) for turn in turns)),
+        ("next", sentence("{command} (asks at once)", command=f"hansard retry {session['id']}")),
+    ]
+
+
+def say_nobody_works(session_id: str) -> None:
+    """No process runs the turns of the log."""
+    nobody = "No worker is running on this log. To run it here: `hansard resume {session_id}`."
+    say(sentence(nobody, session_id=session_id))

@@ -1,0 +1,97 @@
+"""What `show` and `explain` say of a session in which nothing happens now: why, until when, and what to do."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2 as httpx
+import pytest
+from starlette.testclient import TestClient
+
+from api.cli.options import Json
+from api.cli.progress import summary
+from api.cli.session import details, why_stopped
+from tests.api.cli.conftest import Hansard
+from tests.api.server import delivery, inside, reached, start
+
+LIMITED = {"planner": [{"error": "rate_limit", "retryAfter": 3_600}]}
+TEAM = """
+[[agents]]
+name = "Ada"
+roles = ["planner", "architect", "designer", "dev", "reviewer"]
+adapter = "command"
+[agents.settings]
+argv = ["cat"]
+"""
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    with inside(tmp_path) as opened:
+        yield opened
+
+
+def asking(title: str) -> Json:
+    return {"permission": {"tool": "execute", "title": title}, "text": "done"}
+
+
+def answer(client: httpx.Client, session_id: str) -> Json:
+    return client.get(f"/api/sessions/{session_id}").json()
+
+
+def rows(client: httpx.Client, session_id: str) -> dict[str, str]:
+    return dict(details(answer(client, session_id)["session"], []))
+
+
+def reasons(client: httpx.Client, session_id: str) -> dict[str, str]:
+    shown = answer(client, session_id)
+    cause = client.get(f"/api/sessions/{session_id}/explain").json()["cause"]
+    return dict(why_stopped(shown["session"], shown["availableCommands"], cause))
+
+
+def test_a_wait_for_a_provider_is_shown_with_its_reason_and_end(client: TestClient) -> None:
+    session_id = start(client, delivery(LIMITED))
+    reached(client, session_id, "turn.attempt_failed")
+    shown = rows(client, session_id)
+    wait = r"planner \(planning, rate limit; attempt 2 at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\)"
+    assert re.fullmatch(wait, shown["waits for"]) and not shown["at work"]
+    assert "planner waiting: rate limit; attempt 2 at " in summary(answer(client, session_id)["session"]).plain
+    explained = reasons(client, session_id)
+    assert explained["waits for"] == shown["waits for"]
+    assert explained["next"] == f"hansard retry {session_id} (asks at once)"
+    assert ". rate_limit" in explained["evidence"]
+
+
+def test_a_question_is_shown_with_the_commands_that_answer_it(client: TestClient) -> None:
+    session_id = start(client, delivery({"planner": [asking("rm -rf build")]}))
+    reached(client, session_id, "turn.permission_requested")
+    for shown in (rows(client, session_id), reasons(client, session_id)):
+        assert shown["asks for permission"] == "planner: execute: rm -rf build"
+        assert shown["to answer"] == f"hansard allow {session_id}\nhansard deny {session_id}"
+    assert rows(client, session_id)["waits for"] == "planner (planning, permission)"
+
+
+def test_a_refusal_names_each_allowed_action_once(client: TestClient) -> None:
+    session_id = start(client, delivery({"planner": [asking("rm -rf build")]}))
+    reached(client, session_id, "turn.permission_requested")
+    refused = client.post(f"/api/sessions/{session_id}/retry", json={})
+    assert (refused.status_code, refused.json()["allowed"]) == (409, ["cancel", "extend", "permission"])
+
+
+def test_a_long_question_is_shortened_in_the_inbox_only(client: TestClient, tmp_path: Path, hansard: Hansard) -> None:
+    session_id = start(client, delivery({"planner": [asking("x" * 5_000)]}))
+    reached(client, session_id, "turn.permission_requested")
+    assert "x" * 5_000 in rows(client, session_id)["asks for permission"]
+    log = ("--database", str(tmp_path / "hansard.db"))
+    listed = hansard("inbox", *log).out
+    assert "x" * 200 in listed and "x" * 400 not in listed
+
+
+def test_who_only_reads_does_not_say_that_agents_are_missing(hansard: Hansard, tmp_path: Path) -> None:
+    (tmp_path / "team.toml").write_text(TEAM)
+    team = ("--team", str(tmp_path / "team.toml"))
+    session_id = hansard("orchestrate", "Say hello", "--fresh", "--detach", *team).out.strip()
+    for words in (("show", session_id), ("show", session_id, *("--at", "2"))):
+        result = hansard(*words)
+        assert result.code == 0 and "team" not in result.out + result.err
+    assert f"To run it here: `hansard resume {session_id}`." in hansard("show", session_id).err
