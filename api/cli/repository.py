@@ -102,6 +102,15 @@ def _fetched(api: Api, session_id: str, head: str, top: Path) -> str | None:
     return head if _has(top, head) else None
 
 
+def moved_branch(result: Result) -> str | None:
+    """The session's branch, if a person has changed it since."""
+    branch = result.changes["branch"]
+    if branch is None:
+        return None
+    tip = run_git(result.top, "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}", codes=(0, 1, 128)).stdout
+    return branch if tip.strip() not in ("", result.changes["head"]) else None
+
+
 def is_related(top: Path, commit: str) -> bool:
     """Whether the checkout and the commit have a common beginning."""
     return bool(run_git(top, "merge-base", "HEAD", commit, codes=(0, 1, 128)).stdout.strip())
@@ -195,9 +204,9 @@ def run_git(
 ) -> "subprocess.CompletedProcess[str]":
     """Line endings stay as they are, also those of other systems."""
     command = ["git", "-c", "core.quotePath=false", *words]
-    given = stdin.encode(errors="surrogateescape")
+    data = stdin.encode(errors="surrogateescape")
     raw = subprocess.run(
-        command, cwd=folder, env={**os.environ, **_QUIET}, input=given, capture_output=True, check=False
+        command, cwd=folder, env={**os.environ, **_QUIET}, input=data, capture_output=True, check=False
     )
     out, err = (each.decode(errors="surrogateescape") for each in (raw.stdout, raw.stderr))
     done = subprocess.CompletedProcess(command, raw.returncode, out, err)

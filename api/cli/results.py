@@ -22,6 +22,7 @@ from api.cli.repository import (
     head_of,
     is_related,
     merged_tree,
+    moved_branch,
     note_squash,
     refuse,
     result_of,
@@ -151,6 +152,12 @@ def _note_status(result: Result) -> None:
         words = f"{recorded('status', status)} ({reason})" if reason else recorded("status", status)
         note = "Session {id}: {status}. Its changes may not have passed validation or review."
         say(sentence(note, id=result.session["id"], status=words))
+    if branch := moved_branch(result):
+        moved = (
+            "{branch} was changed after the session. These are the session's own changes;"
+            " for the branch: git merge {branch}"
+        )
+        say(sentence(moved, branch=branch))
 
 
 async def pr(session: Id, /, *, where: Where = HERE) -> int:

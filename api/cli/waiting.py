@@ -41,12 +41,12 @@ def reason(turn: Json) -> str:
 
 def questions(session: Json) -> Pairs:
     """What a person is asked, with the commands that answer it."""
-    asked = [f"{each['agent']}: {each['tool']}: {each['title']}" for each in session.get("permissionRequests") or ()]
+    wishes = [f"{each['agent']}: {each['tool']}: {each['title']}" for each in session.get("permissionRequests") or ()]
     scope = session.get("scopeRequest")
     return [
-        ("asks for permission", "\n".join(asked)),
+        ("asks for permission", "\n".join(wishes)),
         ("outside the scope", "\n".join(scope["paths"]) if scope else ""),
-        ("to answer", answers(session) if asked or scope else ""),
+        ("to answer", answers(session) if wishes or scope else ""),
     ]
 
 
@@ -59,9 +59,9 @@ def answers(session: Json) -> str:
 
 def why_waiting(session: Json) -> Pairs:
     """Why nothing happens in a session that is not over, and the command that changes it; else nothing."""
-    asked = questions(session)
-    if any(text for _, text in asked):
-        return asked
+    open_questions = questions(session)
+    if any(text for _, text in open_questions):
+        return open_questions
     turns = [turn for turn in session.get("outstandingTurns") or () if turn.get("waitingUntil")]
     if not turns:
         return []

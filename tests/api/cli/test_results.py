@@ -91,6 +91,16 @@ def test_apply_leaves_the_changes_uncommitted(hansard: Hansard, here: Path, deli
     assert git(here, "rev-parse", "HEAD~1") == head
 
 
+def test_merge_says_that_a_person_has_changed_the_branch(hansard: Hansard, here: Path, delivered: str) -> None:
+    branch = f"hansard/{delivered}"
+    git(here, "checkout", "--quiet", branch)
+    git(here, "commit", "--quiet", "--allow-empty", "-m", "Mine")
+    git(here, "checkout", "--quiet", "main")
+    assert f"for the branch: git merge {branch}" in hansard("merge", delivered).err
+    git(here, "branch", "--quiet", "--force", branch, f"{branch}~1")
+    assert "git merge" not in hansard("merge", delivered).err
+
+
 def test_apply_keeps_the_line_endings_of_other_systems(hansard: Hansard, here: Path, tmp_path: Path) -> None:
     (here / "dos.txt").write_bytes(b"one\r\ntwo\r\n")
     git(here, "add", "dos.txt")
