@@ -13,6 +13,7 @@ from api.http.problems import of_field
 from api.http.requests import MOST, answer_headers, caught_up, has_it_already, limit, number, only, read_after, system
 from api.http.streams import stream_log, stream_session, wants_stream
 from api.node.session_answers import allowed, marked, marked_list, owned
+from api.routes.handing_over import check_branch, read_with_branch
 from api.routes.spans import span
 from domain.channel import Channel, channel_id
 from domain.kinds import KINDS, STATUSES, TOPICS, allowed_actions
@@ -50,7 +51,7 @@ def endpoint(*names: str, position: Callable[[Request], int] | None = None) -> C
             await read_after(request)
             if position is not None:
                 await caught_up(request, await asyncio.to_thread(position, request))
-            return await asyncio.to_thread(reader, request)
+            return await read_with_branch(reader, request)
 
         opened.parameters = names  # type: ignore[attr-defined]  # the OpenAPI document reads it
         return opened
@@ -100,6 +101,7 @@ def show_session(request: Request) -> Response:
     """GET /api/sessions/{id}"""
     _one_of(request, "include", ("events",))
     session = session_of(request)
+    check_branch(request, session)
     machine = system(request).missing_machine(session)
     tag = f'"{session.version}{"" if machine is None else ".away"}"'
     if not session.open_children and has_it_already(request, tag):  # what they allow does not show in its version

@@ -91,6 +91,17 @@ def test_an_orchestration_hands_over_a_branch(server: Server, repository: Path) 
     ]
 
 
+def test_the_first_answer_that_says_done_names_the_branch(server: Server, repository: Path) -> None:
+    session_id = start(server.client, docs_run(repository))
+
+    def done() -> Json | None:
+        view = session(server.client, session_id)
+        return view if view["status"] == "done" else None
+
+    view = until(done, what="the end of the run", pause=0.0)
+    assert git(repository, "rev-parse", view["result"]["branch"]) == view["result"]["head"]
+
+
 def test_a_direct_answer_hands_over_a_branch(server: Server, repository: Path) -> None:
     body = message("Write a README", {"assistant": [WROTE]}, workspace=str(repository), origin="direct")
     result = published(server, says(server.client, body)["sessionId"])
