@@ -138,6 +138,17 @@ def test_a_retry_asks_the_same_turn_again_and_keeps_what_came_before() -> None:
     assert result.delivery.phase == "validation"
 
 
+def test_a_retry_without_tokens_left_exhausts_the_budget_and_an_extension_asks_again() -> None:
+    run = story(retry=RetryPolicy(attempts=1), tokens=7)
+    fails(run, "network", attempt=1)
+    recorded = topics(run.when(RetryTurn()))
+    assert (recorded[0], recorded[-1]) == ("delivery.retried", "delivery.session_finished")
+    assert "delivery.budget_exhausted" in recorded and "turn.retried" not in recorded
+    assert (run.delivery.state, run.delivery.phase) == ("exhausted", "planning")
+    run.extend(add_tokens=1)
+    assert (run.delivery.state, run.turn.role) == ("planning", "planner")
+
+
 def test_a_retry_during_a_wait_asks_at_once_and_gives_back_the_time() -> None:
     run = story()
     before = run.delivery.budget.deadline_at
