@@ -150,7 +150,7 @@ _SHOWN: Final[Mapping[str, Any]] = {
     "time": model.clock,
     "waited": model.clock,
     "cost": model.money,
-    "tokens": str,
+    "tokens": "{:,}".format,
     "turns": str,
     "blocking": str,
     "failing": str,

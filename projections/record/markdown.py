@@ -125,7 +125,7 @@ def mark(key: str, *values: object) -> Unworded:
 
 
 def name(group: str, value: str, english: str | None = None) -> Unworded:
-    """A recorded name: in English as it is, or as given here."""
+    """A recorded name; `english` is its name in English, if it differs from the recorded one."""
     return mark(f"{_NAMED}{group}", value, value if english is None else english)
 
 
@@ -135,8 +135,8 @@ def sentence(text: str, data: Sentence | None) -> str | None:
 
 
 def recorded(say: Words, group: str, value: str) -> str:
-    """A recorded name for the reader; English shows it as it is."""
-    return value if say.language == "en" else say.of(group, value)
+    """A recorded name for the reader; without a language, as the seeds have it."""
+    return value if say is wording(None) else say.of(group, value)
 
 
 def worded(text: str, say: Words) -> str:
@@ -155,5 +155,7 @@ def _of(content: str, say: Words) -> str:
         return neutral(ours if say.language == "en" else in_language(ours, say.language))
     if key.startswith(_NAMED):
         value, english = values
-        return english if say.language == "en" else say.of(key.removeprefix(_NAMED), value)
+        if say.language == "en" and english != value:
+            return english
+        return recorded(say, key.removeprefix(_NAMED), value)
     return say(f"worklog.row.{key}").format(*values)

@@ -1,10 +1,10 @@
 """Keys of a page: rows, tabs, the history, questions; in dialogs, in fields and while the keyboard writes Hangul."""
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.api.scenes import asking, two_iterations
 from tests.api.server import Server, events, session
-from tests.browser.browsing import Browsing, live, shown, tab_to
+from tests.browser.browsing import PATIENCE_MS, Browsing, live, shown, tab_to
 
 PRESS = """([key, code]) => document.body.dispatchEvent(new KeyboardEvent("keydown", { key, code, bubbles: true }))"""
 """A key with the letter that another keyboard layout has on it."""
@@ -18,26 +18,23 @@ VISIBLE = """() => {
 }"""
 
 
-def at(page: Page) -> int:
-    return int(str(page.locator("body").get_attribute("data-version")))
-
-
 def test_rows_are_entered_where_the_reader_is(site: Browsing, server: Server) -> None:
-    page = site.tab(f"/sessions/{two_iterations(server.client)}")
+    page = site.tab(f"/sessions/{two_iterations(server.client)}?highlights=0")
     live(page, "finished")
     visible = page.evaluate(VISIBLE)
     top = page.locator("[data-rows] [data-scroll]").evaluate("(box) => box.scrollTop")
+    rows = page.evaluate("() => [...document.querySelectorAll('[data-row]')].map((row) => Number(row.dataset.row))")
     page.keyboard.press("j")
-    first = page.evaluate(FOCUSED_ROW)
-    assert first in visible[:3]
+    first = rows.index(page.evaluate(FOCUSED_ROW))
+    assert rows[first] in visible[:3]
     page.keyboard.press("j")
     page.keyboard.press("J")
-    assert page.evaluate(FOCUSED_ROW) == first + 2
+    assert page.evaluate(FOCUSED_ROW) == rows[first + 2]
     page.keyboard.press("k")
-    assert page.evaluate(FOCUSED_ROW) == first + 1
+    assert page.evaluate(FOCUSED_ROW) == rows[first + 1]
     assert page.locator("[data-rows] [data-scroll]").evaluate("(box) => box.scrollTop") == top
     page.keyboard.press("Enter")
-    unfolded = page.locator(f"[data-row='{first + 1}'] .unfolded")
+    unfolded = page.locator(f"[data-row='{rows[first + 1]}'] .unfolded")
     expect(unfolded).to_be_visible()
     page.keyboard.press("Enter")
     expect(unfolded).to_have_count(0)
@@ -72,7 +69,7 @@ def test_the_history_is_walked_and_played(site: Browsing, server: Server) -> Non
     shown(page, min(light for light in lights if light > max(one for one in lights if one < last - 1) + 1))
     page.keyboard.press("Space")
     live(page, "replay")
-    shown(page, last)
+    expect(page.locator(f"body[data-version='{last}']")).to_be_attached(timeout=3 * PATIENCE_MS)
     page.keyboard.press("l")
     expect(page.locator("body[data-replay]")).to_have_count(0)
     kept = page.evaluate("history.length")
@@ -102,7 +99,7 @@ def test_keys_of_a_dialog_do_nothing_on_the_page_below_it(site: Browsing, server
 
 
 def test_letters_are_keys_while_the_keyboard_writes_hangul(site: Browsing, server: Server) -> None:
-    page = site.tab(f"/sessions/{two_iterations(server.client)}?at=9")
+    page = site.tab(f"/sessions/{two_iterations(server.client)}?at=9&highlights=0")
     live(page, "replay")
     page.evaluate(PRESS, ["ㅓ", "KeyJ"])
     assert page.evaluate(FOCUSED_ROW) == 10

@@ -10,7 +10,7 @@ from projections.record import worklog
 from projections.record.markdown import mark, plain, worded, wording
 from projections.record.state import Records
 from projections.record.status import ROOM, outcome
-from tests.projections.stage import wander
+from tests.projections.stage import Stage, critique, wander
 
 _LABEL = re.compile(r"^(?:- |### )([A-Z][A-Za-z ]+?)(?=:| \d|$)", re.MULTILINE)
 _ROWS = "worklog.row."
@@ -47,6 +47,18 @@ def test_phases_are_named_in_the_reader_s_language_and_recorded_as_the_seeds_hav
     assert "Phase 3: development" in named["en"] and "Phase 3: 개발" in named["recorded"]
     assert not re.search("기획|디버깅|통합검증|[:,] 개발", named["en"])
     assert "development" not in "\n".join(re.findall(r"^(?:###|\| ).*$", named["ko"], re.MULTILINE))
+
+
+def test_an_english_reader_sees_no_codes_and_the_record_keeps_them(tmp_path: Path) -> None:
+    stage = Stage(tmp_path).discusses("review-1", max_rounds=1).answers("review-1", critique("PASS"))
+    stage.answers("review-1", "All fine.")
+    records = Records(stage.store)
+    session = stage.session("review-1")
+    log = records.of(session.id, session.version).worklog
+    english, recorded = (worklog.render(log, session, language=language) for language in ("en", None))
+    assert "- Status: Awaiting decision\n" in english and "- Status: waiting_for_decision\n" in recorded
+    assert "- Waits for a person: Apply Fix or Skip & Continue\n" in english
+    assert "- Waits for a person: apply_fix or skip\n" in recorded
 
 
 def test_no_mark_is_left(rendered: dict[str, list[str]]) -> None:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from api.web.model import money, seconds_or_clock
-from api.web.plain_text import cut
+from api.web.plain_text import cut, short_command
 from api.web.session.context import LONG, SENTENCE, PanelContext, event_of, tame, text_of, whole
 from api.web.session.diffing import diffed
 from api.web.session.patches import files_of
@@ -183,7 +183,7 @@ def _came_to(ran: dict[str, Any]) -> dict[str, Any]:
     failed = next((run for run in ran["runs"] if not run["passed"]), None)
     return {
         "count": len(ran["runs"]) + ran["more"],
-        "command": cut(failed["command"], SUMMARY) if failed else "",
+        "command": cut(short_command(failed["command"]), SUMMARY) if failed else "",
         "run": failed,
     }
 
