@@ -35,6 +35,8 @@ from projections.record.diff import EventPair, beside
 from projections.record.trail import tone_of
 from projections.sessions import overview
 
+FIELDS: Final = 4
+"""How many differing fields are named of two events with the same words."""
 FORKS: Final = 50
 """How many forks of a session are listed."""
 
@@ -112,7 +114,13 @@ def _side(context: PanelContext) -> dict[str, Any]:
 
 def _pair(pair: EventPair, sides: Sequence[PanelContext]) -> dict[str, Any]:
     a, b = (one and _event_card(one, context) for one, context in zip((pair.a, pair.b), sides, strict=True))
-    return {"a": a, "b": b, "same": pair.same}
+    hidden = not pair.same and a and b and a["words"] == b["words"]
+    fields = dict.fromkeys(_SAME_THING.get(field, field) for field in pair.fields) if hidden else ()
+    return {"a": a, "b": b, "same": pair.same, "fields": list(fields)[:FIELDS]}
+
+
+_SAME_THING: Final = {"context": "prompt", "patch": "changes", "finalSummary": "summary", "content": "text"}
+"""Fields that have the same name on the page."""
 
 
 def _event_card(recorded: Recorded, context: PanelContext) -> dict[str, Any]:

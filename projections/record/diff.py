@@ -189,11 +189,13 @@ MOST: Final = 300
 
 
 class EventPair(NamedTuple):
-    """Events next to each other; None if only the other side has one."""
+    """Events next to each other; None if only the other side has one. `fields` are those that differ between two events
+    of the same type."""
 
     a: Recorded | None
     b: Recorded | None
     same: bool
+    fields: tuple[str, ...] = ()
 
 
 class Beside(NamedTuple):
@@ -215,11 +217,18 @@ def beside(a: Sequence[Recorded], b: Sequence[Recorded], whole: Whole) -> Beside
         common += 1
     last = EventPair(ours[common - 1], theirs[common - 1], True) if common else None
     rest = ours[common : common + MOST], theirs[common : common + MOST]
-    pairs = tuple(
-        EventPair(one, other, one is not None and other is not None and alike(one, other, ids, whole))
-        for one, other in _aligned(*rest)
-    )
+    pairs = tuple(_pair(one, other, ids, whole) for one, other in _aligned(*rest))
     return Beside(common, last, pairs, len(ours) > common + MOST or len(theirs) > common + MOST)
+
+
+def _pair(one: Recorded | None, other: Recorded | None, ids: Sequence[str], whole: Whole) -> EventPair:
+    if one is None or other is None:
+        return EventPair(one, other, same=False)
+    if alike(one, other, ids, whole):
+        return EventPair(one, other, same=True)
+    (topic, data), (other_topic, other_data) = (_plain(event, ids, whole) for event in (one, other))
+    names = dict.fromkeys((*data, *other_data)) if topic == other_topic else {}
+    return EventPair(one, other, same=False, fields=tuple(n for n in names if data.get(n) != other_data.get(n)))
 
 
 def _aligned(a: Sequence[Recorded], b: Sequence[Recorded]) -> Iterator[tuple[Recorded | None, Recorded | None]]:

@@ -4,9 +4,9 @@ import re
 
 from starlette.testclient import TestClient
 
-from tests.api.scenes import asking, held_fork, reached, two_iterations, waiting_review
+from tests.api.scenes import asking, begun, held_fork, reached, two_iterations, waiting_review
 from tests.api.seen import BROWSER, Seen, page
-from tests.api.server import events, session
+from tests.api.server import delivery, events, session
 from tests.api.test_session_page import words_of
 
 
@@ -17,6 +17,18 @@ def test_sessions_are_compared_from_their_first_difference_on(client: TestClient
     assert re.search(r"[1-9]\d* events are the same First difference", text) or "First difference" in text
     assert "iterations or rounds 2 2 0" in text and "turns" in text
     assert 'class="is-different"' in html
+
+
+def test_events_with_the_same_words_name_what_differs(client: TestClient) -> None:
+    one, other = (
+        reached(client, begun(client, delivery(maxIterations=most, validationCommands=["true"])), "success")
+        for most in (2, 3)
+    )
+    html = page(client, f"/compare?a={one}&b={other}")
+    rows = [words_of(row) for row in re.findall(r'<tr class="is-different">.*?</tr>', html, re.DOTALL)]
+    [started] = [row for row in rows if "Started planning" in row]
+    assert started.endswith("Started planning · differs in: iterations left")
+    assert "다른 항목: 남은 반복" in words_of(page(client, f"/compare?a={one}&b={other}&lang=ko"))
 
 
 def test_a_session_is_the_same_as_itself(client: TestClient) -> None:
