@@ -18,6 +18,7 @@ from api.web.session.context import tame
 from domain.discussion.events import suggested
 from domain.session.record import kind_of
 from projections.engine.ports import Database
+from projections.record.status import is_phrase
 from projections.sessions import inbox
 from projections.views.sessions import WaitingItem
 
@@ -85,6 +86,7 @@ def _item(db: Database, item: WaitingItem, actor: str) -> dict[str, Any]:
     """An item of the inbox, with the findings as a sentence and the synthesis as safe HTML."""
     fields, feedback = item.wire(), item.feedback
     words = feedback_words(db, item) or item.summary_sentence or item.summary or ""
+    words = "" if is_phrase(words) else words
     return (
         fields
         | answering(db, item)

@@ -106,13 +106,13 @@ _DELIVERY = Form(
     (
         Field("task", flag="--task", area=True, required=True, limit=_LONGEST),
         _WHERE,
-        Field("filePaths", "lines", "--files", area=True),
         Field("validationCommands", "lines", "--validate", area=True),
         Field("maxIterations", "number", "--max-iterations", least=1, most=20, preset=str(DEFAULT_ITERATIONS)),
         Field("maxMinutes", "number", "--max-minutes", least=1, most=180, preset=str(DEFAULT_MINUTES)),
         *_wish("review", "--review", "review"),
     ),
     (
+        Field("filePaths", "lines", "--files", area=True),
         Field("testCommand", flag="--test", limit=_LONGEST),
         Field("fixes", flag="--fix", limit=200),
         Field("maxAttempts", "number", "--max-attempts", least=1, most=20),

@@ -92,6 +92,11 @@ def _delivered(view: Mapping[str, Any], say: Words) -> str:
     return say.fill("outcome.delivered" if branch else "outcome.delivered_only", values)
 
 
+def is_phrase(recorded: str) -> bool:
+    """Whether the text is one of our own, which says no more than the status."""
+    return recorded in _PHRASES
+
+
 def _exhausted(view: Mapping[str, Any], say: Words) -> str:
     budget = view.get("budget") or {}
     reason = str(budget.get("reason") or "")

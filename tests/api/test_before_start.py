@@ -128,7 +128,7 @@ def test_similar_runs_give_the_middle_of_their_times_and_costs(tmp_path: Path) -
             session_id = start(client, delivery({"planner": [{"text": "x", "usage": usage}]}, workspace=str(folder)))
             assert ended(client, session_id)["status"] == "success"
         text = known(client, workspace=str(folder))
-        assert re.search(r"Similar runs about \d+ (s|min), about \$0\.1\d the middle of 3 finished sessions", text)
+        assert re.search(r"Similar runs about \d+ (s|min), about \$0\.1\d \(middle of 3 finished sessions\)", text)
         assert "Similar runs" not in known(client, workspace=str(folder), start="review")
         assert "Similar runs" not in known(client)
 

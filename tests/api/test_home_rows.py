@@ -2,8 +2,9 @@
 
 from starlette.testclient import TestClient
 
+from api.web.presets import PRESETS
 from tests.api.orchestrating import orchestration
-from tests.api.scenes import exhausted
+from tests.api.scenes import begun, exhausted, reached
 from tests.api.seen import Seen, page
 from tests.api.server import delivery, session, start, until
 from tests.api.test_home_page import row, settled
@@ -19,6 +20,15 @@ def test_markdown_of_agents_is_one_line_of_words_and_a_counted_run_says_its_reas
     stopped = start(client, orchestration(failing, maxRounds=1))
     waits = row(settled(client, "/", f'data-waits="{stopped}"'), stopped)
     assert waits.startswith("! Budget Build it") and "The rounds are used up" in waits and "##" not in waits
+
+
+def test_a_checkpoint_is_worded_in_the_readers_language(client: TestClient) -> None:
+    """The recorded words are a phrase of Hansard's own."""
+    waits = reached(client, begun(client, PRESETS["continue"].body), "checkpoint")
+    for path in ("/", "/decisions", f"/sessions/{waits}"):
+        text = " ".join(Seen(settled(client, path, waits)).text.split())
+        assert "equested scope is done" in text and "요청된 scope" not in text
+    assert '<b title="요청한 범위를 마쳤습니다.">' in page(client, "/?lang=ko")
 
 
 def test_next_steps_offer_budget_fork_and_partial_work(client: TestClient) -> None:

@@ -105,14 +105,14 @@ WORDS: Mapping[str, Any] = {
             "run",
             "--task",
             "Mend it's",
-            "--files",
-            "a.py",
-            "--files",
-            "b\\,c.py",
             "--validate",
             "pytest -q",
             "--max-iterations",
             "3",
+            "--files",
+            "a.py",
+            "--files",
+            "b\\,c.py",
         ],
     ),
     "orchestration": (
@@ -147,7 +147,7 @@ def test_the_form_answers_with_the_command_for_what_was_typed_without_starting_i
     typed = {"start": "delivery", "task": "<b>Mend</b>", "filePaths": "a.py", "maxMinutes": "9"}
     html = page(client, f"/?{urlencode(typed)}")
     seen = harmless(html)
-    assert "hansard run --task '<b>Mend</b>' --files a.py --max-minutes 9" in seen.text
+    assert "hansard run --task '<b>Mend</b>' --max-minutes 9 --files a.py" in seen.text
     assert named(html, "delivery")["maxMinutes"]["value"] == "9"
     assert named(html, "delivery")["maxIterations"]["value"] == ""
     [form] = [form for form in seen.all("form") if form.get("data-start") == "delivery"]

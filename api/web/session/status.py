@@ -20,7 +20,7 @@ from domain.session.turns import TurnFailed
 from domain.values.base import DomainEvent
 from projections.record.explain import CAUSES, evidence, stopped
 from projections.record.session import approval_of
-from projections.record.status import outcome
+from projections.record.status import is_phrase, outcome
 
 ASKS: Final = frozenset({"review", "debate", "checkpoint", "scope", "scope_checkpoint", "held"})
 """What the card asks of a person in a sentence of its own."""
@@ -87,7 +87,8 @@ def decision(context: PanelContext) -> dict[str, Any]:
         case Orchestration(state="checkpoint") if asks(session):
             return _card("scope_checkpoint", summary=", ".join(session.outside))
         case Orchestration(state="checkpoint"):
-            return _card("checkpoint", summary=outcome(context.it, context.language))
+            recorded = str(context.it.get("summary") or "")
+            return _card("checkpoint", summary="" if is_phrase(recorded) else outcome(context.it, context.language))
         case Orchestration(state="partial"):
             return _card(
                 "partial",
