@@ -76,17 +76,19 @@ function leave(form, settings) {
   }
 }
 
-/** Asks again what is known. Of many answers, the last one asked for counts. */
-async function know(form, { pieces, decisive = true }) {
+/** Asks again what is known. Of many answers, the last one asked for counts: of the facts, and of the command. */
+async function know(form, asked, { pieces, decisive = true }) {
   const { query, whole } = question(form, decisive);
-  const number = (form.dataset.asked = String(Number(form.dataset.asked ?? 0) + 1));
+  const number = (asked.command += 1);
+  if (decisive) asked.facts = number;
   const answer = await fetch(`/start?${query}`, { headers: { Accept: "application/json" } });
-  if (!answer.ok || form.dataset.asked !== number) return;
+  if (!answer.ok) return;
   const told = await answer.json();
-  if (decisive) {
+  if (decisive && asked.facts === number) {
     form.querySelector("[data-before]").replaceChildren(...pieces(told.before));
     leave(form, told.settings);
   }
+  if (asked.command !== number) return;
   const place = form.querySelector("[data-as-command]");
   place.querySelector("code").textContent = told.command;
   place.hidden = !whole || !form.querySelector("[required]").value.trim();
@@ -94,8 +96,9 @@ async function know(form, { pieces, decisive = true }) {
 
 /** Sets up the forms that start sessions. */
 export function starting({ words, pieces }) {
-  const quietly = (form, more) => know(form, { pieces, ...more }).catch(() => {});
-  for (const form of document.querySelectorAll("form[data-start]")) {
+  const asked = new Map([...document.querySelectorAll("form[data-start]")].map((form) => [form, { facts: 0, command: 0 }]));
+  const quietly = (form, more) => know(form, asked.get(form), { pieces, ...more }).catch(() => {});
+  for (const form of asked.keys()) {
     let waiting = null;
     let decisive = false;
     form.addEventListener("submit", (event) => {
@@ -115,6 +118,7 @@ export function starting({ words, pieces }) {
       const offered = event.target.closest("[data-folder]");
       if (!offered) return;
       event.preventDefault();
+      clearTimeout(waiting);
       form.elements.workspace.value = offered.dataset.folder;
       renewKey(form);
       quietly(form);

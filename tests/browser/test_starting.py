@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from api.web.presets import PRESETS
 from tests.api.server import Server, session
@@ -103,3 +103,24 @@ def test_what_is_known_before_the_start_follows_the_folder(site: Browsing, tmp_p
     expect(limit).to_have_value("6")
     form.locator("[data-folder]").first.click()
     expect(known).to_contain_text("@")
+
+
+def test_a_slow_answer_about_a_folder_is_shown_although_more_was_typed(site: Browsing, tmp_path: Path) -> None:
+    folder = repository(tmp_path / "shop")
+    page = site.tab("/")
+    form = start_form(page, "delivery")
+    expect(form.locator("[data-before]")).to_contain_text("A new, empty folder.")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route) if "part=command" not in route.request.url else route.continue_()
+
+    page.route("**/start?*", hold)
+    with page.expect_request("**/start?*"):
+        form.locator("[name=workspace]").fill(str(folder))
+    form.locator("[name=task]").fill("Typed meanwhile")
+    expect(form.locator("[data-as-command]")).to_contain_text("hansard run --task 'Typed meanwhile'")
+    for route in held:
+        route.continue_()
+    expect(form.locator("[data-before]")).to_contain_text("main@")
+    expect(form.locator("[data-as-command]")).to_contain_text("Typed meanwhile")
