@@ -211,9 +211,9 @@ def holds(store: Log, checkpoint: SignedHead) -> str | None:
             break
         tree.add(row.hash)
     if tree.size < checkpoint.size:
-        return f"the log has been cut: {checkpoint.size} events were signed, {tree.size} are there"
+        return Sentence("fault_log_cut", number=checkpoint.size, most=tree.size)
     if tree.root() != checkpoint.root:
-        return f"the first {checkpoint.size} events are not those that were signed"
+        return Sentence("fault_signed_events", number=checkpoint.size)
     return None
 
 

@@ -19,6 +19,7 @@ from adapters.store.rows import Rows
 from domain.session.history import TextRedacted
 from domain.session.record import Recorded, mark
 from domain.values.base import HansardError
+from domain.values.sentences import Sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,7 @@ def misplaced(rows: Rows, before: Recorded | None, recorded: Recorded) -> Iterat
     if before is None or mark(before) != mark(recorded):
         yield from _before_its_cause(rows, recorded)
     elif recorded.position != before.position + 1 and recorded.version == before.version + 1:
-        place = f"it is at position {recorded.position}"
-        yield before.position + 1, f"{recorded.event_id} belongs here, with the events of its command; {place}"
+        yield before.position + 1, Sentence("fault_place", id=recorded.event_id, number=recorded.position)
 
 
 def _before_its_cause(rows: Rows, recorded: Recorded) -> Iterator[Fault]:
@@ -78,7 +78,7 @@ def _before_its_cause(rows: Rows, recorded: Recorded) -> Iterator[Fault]:
     with suppress(DamagedEvent):
         decoded = decode(cause.stored(), cause.position)
         if decoded.causation.command_id == recorded.causation.command_id:
-            yield recorded.position, f"{recorded.event_id} comes before {decoded.event_id}, which is its cause"
+            yield recorded.position, Sentence("fault_before_cause", id=recorded.event_id, cause=decoded.event_id)
 
 
 # -- long texts ------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from adapters.store.port import PAGE, DamagedEvent, StoredReceipt
 from adapters.store.rows import Row, Rows, chained
 from adapters.store.shared import CHECK, LOGIN, REVOKED, StoredKey, revocation_check
 from domain.session.history import REDACTED, TextRedacted
+from domain.values.sentences import Sentence, sentence_of
 
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
 _NAMED: Final = b'"digest":"'
@@ -40,7 +41,7 @@ def check_events(rows: Rows, verdict: Verification) -> None:
             expected = position + 1
             last, previous = heads.get(stream, (0, b""))
             if version != last + 1:
-                verdict.blame(position, f"version {version} of {stream} follows version {last}")
+                verdict.blame(position, Sentence("fault_version", number=version, id=stream, last=last))
             if chained(previous, stream, version, topic, state) != digest:
                 changed[stream, version] = (position, sha256(state).hexdigest())
             heads[stream] = (version, digest)
@@ -51,16 +52,16 @@ def check_events(rows: Rows, verdict: Verification) -> None:
     texts.look_up()
     verdict.head, verdict.sessions, verdict.root = expected - 1, len(heads), tree.root().hex()
     for (stream, version), (position, _) in changed.items():
-        verdict.blame(position, f"{stream} version {version} has been changed: its hash does not fit")
+        verdict.blame(position, Sentence("fault_event_changed", id=stream, number=version))
     newest = rows.last_given()
     if newest != verdict.head:
-        verdict.blame(verdict.head + 1, f"positions up to {newest} were given out, the log ends at {verdict.head}")
+        verdict.blame(verdict.head + 1, Sentence("fault_end_missing", number=newest, last=verdict.head))
 
 
-def _missing(first: int, last: int) -> str:
+def _missing(first: int, last: int) -> Sentence:
     if first == last:
-        return f"the event of position {first} is missing"
-    return f"the events of positions {first} to {last} are missing"
+        return Sentence("fault_event_missing", number=first)
+    return Sentence("fault_events_missing", number=first, last=last)
 
 
 def _readable(rows: Rows, verdict: Verification) -> Iterator[Sequence[Row]]:
@@ -84,7 +85,7 @@ def _singly(rows: Rows, verdict: Verification, after: int) -> Generator[Sequence
             row = next(iter(rows.events(after=after, page=1)), None)
         except StoreError as error:
             after += 1
-            verdict.blame(after, str(error))
+            verdict.blame(after, sentence_of(error))
             continue
         if row is None:
             return after
@@ -134,7 +135,7 @@ class _Texts:
         for digest in named.keys() - self._rows.known_texts(list(named)) - self._missing:
             if digest in _mentions(self._rows, named[digest]):
                 self._missing.add(digest)
-                self._verdict.blame(named[digest], f"the text {digest} is missing")
+                self._verdict.blame(named[digest], Sentence("fault_text_missing", digest=digest))
 
 
 def _mentions(rows: Rows, position: int) -> frozenset[str]:
@@ -153,7 +154,7 @@ def check_texts(rows: Rows, verdict: Verification) -> None:
             wrong.append(digest)
     places = _places(rows, wrong) if wrong else {}
     for digest in wrong:
-        verdict.blame(places.get(digest), f"the text {digest} has been changed")
+        verdict.blame(places.get(digest), Sentence("fault_text_changed", digest=digest))
 
 
 def _places(rows: Rows, digests: list[str]) -> Mapping[str, int]:
@@ -173,7 +174,7 @@ def check_receipts(rows: Rows, verdict: Verification) -> None:
     """Each receipt must match its digest, except those of versions that wrote none."""
     for *values, digest in rows.receipts():
         if digest is not None and StoredReceipt(*values).digest != digest:
-            verdict.blame(None, f"the receipt of the key {values[0]} has been changed")
+            verdict.blame(None, Sentence("fault_receipt_changed", key=values[0]))
 
 
 def check_keys(rows: Rows, verdict: Verification) -> None:
@@ -183,13 +184,13 @@ def check_keys(rows: Rows, verdict: Verification) -> None:
     for name, digest, scope, expires in rows.api_keys():
         check = checks.pop(name, None)
         if not (isinstance(digest, str) and _DIGEST.fullmatch(digest)):
-            verdict.blame(None, f"the key of {name} has no SHA-256 as its digest")
+            verdict.blame(None, Sentence("fault_key_digest", name=name))
         elif not (isinstance(scope, str) and scope) or not isinstance(expires, int | None):
-            verdict.blame(None, f"the key of {name} has no valid scope or end")
+            verdict.blame(None, Sentence("fault_key_scope", name=name))
         elif check is not None and check != StoredKey(name, digest, scope, expires).check:
-            verdict.blame(None, f"the key of {name} has been changed")
+            verdict.blame(None, Sentence("fault_key_changed", name=name))
     for name in checks:
-        verdict.blame(None, f"the key of {name} is missing")
+        verdict.blame(None, Sentence("fault_key_missing", name=name))
 
 
 def _checks(rows: Rows, verdict: Verification) -> dict[str, bytes]:
@@ -200,7 +201,7 @@ def _checks(rows: Rows, verdict: Verification) -> dict[str, bytes]:
             checks[name.removeprefix(CHECK)] = value
         elif name.startswith(REVOKED):
             if value not in (b"", revocation_check(name)):
-                verdict.blame(None, f"the revocation of the key {name.removeprefix(REVOKED)} has been changed")
+                verdict.blame(None, Sentence("fault_revocation_changed", name=name.removeprefix(REVOKED)))
         elif name != LOGIN:
-            verdict.blame(None, f"the table of secrets has an entry that is not ours: {name}")
+            verdict.blame(None, Sentence("fault_secret", name=name))
     return checks

@@ -27,6 +27,7 @@ from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
 from domain.session.turns import Settled, TurnAttemptFailed, TurnCancelled, TurnRequested, TurnRetried
 from domain.values.base import HansardError, milliseconds
+from domain.values.sentences import Sentence, sentence_of
 
 _OPEN: Final = ("queued", "running", "held")
 _SETTLED: Final = ("done", "cancelled")
@@ -93,7 +94,7 @@ def _read(rows: Rows, verdict: Verification, events: Iterator[Row]) -> tuple[Ses
             _follow(turns, recorded)
         except Exception as error:  # whatever the rules raise for an event, it is a fault of the log and not of ours
             why = error.why if isinstance(error, DamagedEvent) else f"{type(error).__name__}: {error}"
-            verdict.blame(row.position, f"{row.topic} of {row.stream} cannot be read: {why}")
+            verdict.blame(row.position, Sentence("fault_event_unreadable", name=row.topic, id=row.stream, detail=why))
             continue
         for position, problem in misplaced(rows, before, recorded):
             verdict.blame(position, problem)
@@ -153,14 +154,13 @@ def _check_turns(
         if turn is None or (row.state in _OPEN) != is_open:
             _blame_openness(verdict, row.turn_id, in_log=is_open)
         elif not _fits(row, stream, turn):
-            verdict.blame(None, f"the lease table says of {row.turn_id} something else than the log")
+            verdict.blame(None, Sentence("fault_turn_differs", turn=row.turn_id))
     for turn_id in sorted(missing):
         _blame_openness(verdict, turn_id, in_log=True)
 
 
 def _blame_openness(verdict: Verification, turn_id: str, *, in_log: bool) -> None:
-    where = "the log" if in_log else "the lease table"
-    verdict.blame(None, f"only {where} has {turn_id} as not settled")
+    verdict.blame(None, Sentence("fault_open_in_log" if in_log else "fault_open_in_table", turn=turn_id))
 
 
 def _fits(row: TurnRow, stream: str, turn: _Turn) -> bool:
@@ -227,7 +227,7 @@ def _guarded(verdict: Verification, step: Callable[[], None]) -> None:
     try:
         step()
     except (HansardError, *UNREADABLE) as error:
-        verdict.blame(None, str(error))
+        verdict.blame(None, sentence_of(error))
 
 
 def _views(verdict: Verification, views: Callable[[], str | None]) -> None:
@@ -266,14 +266,14 @@ def _told_by(views: Path) -> Iterator[str]:
     if not views.is_file():
         return
     if (damage := damage_of(views)) is not None:
-        yield f"the views {views} are damaged ({damage}); the next start builds them again"
+        yield Sentence("fault_views_damaged", path=views, detail=damage)
         return
     try:
         with closing(read_only(views)) as connection:
             problems = connection.execute(_PROBLEMS).fetchall()
     except UNREADABLE as error:
         if is_unavailable(error):  # else they have another schema and are rebuilt
-            yield f"the views {views} cannot be read: {error}"
+            yield Sentence("fault_views_unreadable", path=views, detail=error)
     else:
         yield from (f"{subject} at position {position}: {error}" for subject, position, error in problems)
 
@@ -281,7 +281,10 @@ def _told_by(views: Path) -> Iterator[str]:
 def _at_the_end(log: str) -> Iterator[str]:
     try:
         with reading(log) as store:
-            yield from (f"the log is damaged: {' '.join(fault.split())}" for fault in store.rows.integrity(quick=True))
+            yield from (
+                Sentence("fault_log_damaged", detail=" ".join(fault.split()))
+                for fault in store.rows.integrity(quick=True)
+            )
             store.log(after=max(0, store.head() - NEWEST), limit=NEWEST)
     except StoreError as error:
-        yield str(error)
+        yield sentence_of(error)

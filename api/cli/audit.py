@@ -72,7 +72,7 @@ def verify(
             raise
         if settings.log_file is None and getattr(sentence_of(error), "code", "") != "database_damaged":
             raise  # the database is away, or does not hold a log that this version reads
-        verdict = Verification(faults=[LogFault(None, str(error))])
+        verdict = Verification(faults=[LogFault(None, sentence_of(error))])
     return _tell(verdict, settings.log_name, json=json)
 
 
@@ -205,7 +205,8 @@ def _tell(verdict: "Verification", name: str, *, json: bool) -> int:
 
 def fault_words(position: int | None, problem: str) -> str:
     """A fault of the log in a line; without a position it is one of the whole log."""
-    return sentence("position {position}: {problem}", position=position, problem=problem) if position else problem
+    words = exits.in_words(problem)
+    return sentence("position {position}: {problem}", position=position, problem=words) if position else words
 
 
 def _check_proof(path: Path, key: str | None) -> int:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from cyclopts import Parameter
 
 from api.cli import exits
-from api.cli.exits import words_of
+from api.cli.exits import in_words, words_of
 from api.cli.health import Finding, check_team, histories
 from api.cli.labels import recorded, sentence
 from api.cli.options import TEAM, Where
@@ -236,7 +236,7 @@ def record(log: str, views: Path) -> Finding:
     if faults:
         more = sentence(" and {n} more", n=len(faults) - 1) if faults[1:] else ""
         advice = sentence("`hansard verify` checks the whole log; `hansard rebuild` repairs views that have stopped.")
-        return Finding("fail", "record", f"{faults[0]}{more}", advice)
+        return Finding("fail", "record", f"{in_words(faults[0])}{more}", advice)
     every = "the newest {n} events can be read, and every view is up to date"
     return Finding("ok", "record", sentence(every, n=NEWEST))
 

@@ -153,7 +153,7 @@ def test_a_changed_receipt_is_named(log: Path, tmp_path: Path) -> None:
         ("name = replace(name, 'ffff', 'fffe')", "the revocation of the key fffe"),
         (
             "name = replace(name, 'revoked:', 'sevoked:')",
-            "the table of secrets has an entry that is not ours: sevoked:",
+            "the table of secrets has an unknown entry: sevoked:",
         ),
         ("value = x'00'", "the revocation of the key ffff"),
     ],

@@ -112,7 +112,7 @@ def test_a_turn_whose_attempt_is_lost_is_found(log: Path, harm: Callable[..., Pa
     nullable = "UPDATE sqlite_schema SET sql = replace(sql, 'attempt INTEGER NOT NULL', 'attempt INTEGER')"
     path = harm("PRAGMA writable_schema = ON", f"{nullable} WHERE name = 'turns'")
     harmed(path, "UPDATE turns SET attempt = NULL WHERE turn_id = (SELECT max(turn_id) FROM turns)")
-    assert any("something else than the log" in fault.problem for fault in verified(path).faults)
+    assert any("the lease table and the log differ" in fault.problem for fault in verified(path).faults)
 
 
 # -- rows ------------------------------------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ def test_a_tail_that_was_cut_off_is_found_by_the_sequence(log: Path, harm: Calla
     head = note(log).size
     report = verified(harm(f"DELETE FROM events WHERE position > {head - 3}"))
     problems = [fault.problem for fault in report.faults if fault.position == head - 2]
-    assert problems == [f"positions up to {head} were given out, the log ends at {head - 3}"]
+    assert problems == [f"the log ends at position {head - 3}, but positions up to {head} were assigned"]
 
 
 def test_a_tail_that_was_cut_off_with_its_traces_is_found_by_a_checkpoint_only(
@@ -318,21 +318,24 @@ def test_a_missing_text_is_found_where_it_is_mentioned(log: Path, harm: Callable
 @pytest.mark.parametrize(
     ("statement", "problem"),
     [
-        ("DELETE FROM turns WHERE turn_id = '{turn}'", "only the log has {turn} as not settled"),
-        ("UPDATE turns SET state = 'done' WHERE turn_id = '{turn}'", "only the log has {turn} as not settled"),
+        ("DELETE FROM turns WHERE turn_id = '{turn}'", "{turn} is open in the log, but not in the lease table"),
+        (
+            "UPDATE turns SET state = 'done' WHERE turn_id = '{turn}'",
+            "{turn} is open in the log, but not in the lease table",
+        ),
         (
             "UPDATE turns SET agent = 'Mallory' WHERE turn_id = '{turn}'",
-            "the lease table says of {turn} something else than the log",
+            "the lease table and the log differ about {turn}",
         ),
         (
             "UPDATE turns SET deadline = deadline + 1 WHERE turn_id = '{turn}'",
-            "the lease table says of {turn} something else than the log",
+            "the lease table and the log differ about {turn}",
         ),
         (
             "UPDATE turns SET requested_at = requested_at + 1 WHERE turn_id = '{turn}'",
-            "the lease table says of {turn} something else than the log",
+            "the lease table and the log differ about {turn}",
         ),
-        ("UPDATE turns SET turn_id = 'x' WHERE turn_id = '{turn}'", "only the lease table has x as not settled"),
+        ("UPDATE turns SET turn_id = 'x' WHERE turn_id = '{turn}'", "x is open in the lease table, but not in the log"),
     ],
 )
 def test_a_lease_table_that_does_not_fit_is_found(
@@ -362,7 +365,7 @@ def test_what_is_not_of_our_schema_is_found(harm: Callable[..., Path], statement
 def test_a_turn_that_waits_again_is_found(log: Path, harm: Callable[..., Path]) -> None:
     [(turn,), *_] = rows(log, "SELECT turn_id FROM turns WHERE state = 'done'")
     report = verified(harm(f"UPDATE turns SET state = 'queued' WHERE turn_id = '{turn}'"))
-    assert [fault.problem for fault in report.faults] == [f"only the lease table has {turn} as not settled"]
+    assert [fault.problem for fault in report.faults] == [f"{turn} is open in the lease table, but not in the log"]
 
 
 def test_views_are_asked_only_of_a_sound_log(log: Path, harm: Callable[..., Path]) -> None:

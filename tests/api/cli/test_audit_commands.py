@@ -67,6 +67,12 @@ def test_events_that_are_missing_are_counted_right(hansard: Hansard, log: Path, 
     assert (result.code, result.out.splitlines()[0]) == (8, f"position 5: {sentence}")
 
 
+def test_faults_are_told_in_korean(hansard: Hansard, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "ko_KR.UTF-8")
+    change(log, "DELETE FROM events WHERE position IN (5, 6)")
+    assert hansard("verify").out.splitlines()[0] == "위치 5: 위치 5부터 6까지의 이벤트가 없음"
+
+
 def test_a_file_that_does_not_open_any_more_is_a_fault_too(hansard: Hansard, log: Path) -> None:
     log.write_bytes(b"x" * 100 + log.read_bytes()[100:])
     result = hansard("verify")
