@@ -236,8 +236,16 @@ async def perform(call: ApiCall, action: Action) -> Response:
         intent = await action(call)
         envelope = _envelope(call, intent)
     except HansardError as error:
-        return await refusal(call, error)
+        return await refusal(call, await _unless_unknown(call, error))
     return _response(await call.system.writer.do(envelope), intent)
+
+
+async def _unless_unknown(call: ApiCall, error: HansardError) -> HansardError:
+    """What to say first: that there is no such session, whatever else is wrong with the request."""
+    if not call.session or of(error).status != 422:
+        return error
+    version = await asyncio.to_thread(call.system.store.version, call.session)
+    return error if version else Unknown(Sentence("session_not_found", id=call.session))
 
 
 def _envelope(call: ApiCall, intent: Intent) -> CommandEnvelope:

@@ -41,6 +41,11 @@ def test_command_for_unknown_session_is_404(client: TestClient, endpoint: str, b
     problem(client.post(f"/api/sessions/delivery-none/{endpoint}", json=body), 404)
 
 
+@pytest.mark.parametrize("endpoint", ["decision", "budget", "fork", "permission", "scope", "cancel"])
+def test_an_unknown_session_is_said_first(client: TestClient, endpoint: str) -> None:
+    problem(client.post(f"/api/sessions/delivery-none/{endpoint}", json={"no": "such field"}), 404)
+
+
 def test_an_unknown_artifact_and_an_unknown_version_are_404(client: TestClient, waiting: str) -> None:
     problem(client.get(f"/api/sessions/{waiting}/artifacts/{waiting}.a9"), 404)
     gone = problem(client.get(f"/api/sessions/{waiting}", params={"version": "4"}), 404)
