@@ -55,6 +55,22 @@ def test_the_list_of_turns_is_above_the_turn(browser: Browser, server: Server) -
         expect(page.locator("#turns-listed nav")).not_to_be_visible()
 
 
+OVERFLOWING = """() => [...document.querySelectorAll(".pairs-of td")]
+  .filter((cell) => cell.scrollWidth > cell.clientWidth + 1).map((cell) => cell.textContent.trim())"""
+
+
+def test_compared_events_stay_in_their_columns(browser: Browser, server: Server) -> None:
+    fails = delivery(
+        maxIterations=1, validationCommands=["sh -c 'echo FAILED tests/test_a.py::test_very_long_name; false'"]
+    )
+    one = ended(server.client, start(server.client, fails))["id"]
+    with browsing(browser, server.url, **PHONE) as site:
+        page = site.tab(f"/compare?a={one}&b={two_iterations(server.client)}")
+        expect(page.locator(".pairs-of")).to_contain_text("test_very_long_name")
+        assert page.evaluate(OVERFLOWING) == []
+        assert page.evaluate("() => document.scrollingElement.scrollWidth") == 390
+
+
 @pytest.mark.parametrize("look", [PHONE, {}], ids=["phone", "desktop"])
 def test_a_long_list_of_turns_scrolls_in_its_own_box_to_the_turn_that_is_shown(
     browser: Browser, server: Server, look: dict[str, object]

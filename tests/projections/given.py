@@ -161,7 +161,7 @@ class Story:
             )
         return self.do(RecordReply(turn_id=self.turn, attempt=self.attempt, failure=failure, seconds=45.0))
 
-    def validates(self, *, exit_code: int, command: str = "pytest -q") -> "Story":
+    def validates(self, *, exit_code: int, command: str = "pytest -q", reasons: tuple[str, ...] = ()) -> "Story":
         passed = exit_code == 0
         run = {"stage": "test", "command": command, "argv": command.split(), "exitCode": exit_code}
         report, blobs = Text.of(json.dumps({"passed": passed, "runs": [run]}))
@@ -172,6 +172,7 @@ class Story:
                 passed=passed,
                 classification=None if passed else "test",
                 summary="1 passed" if passed else "2 failed",
+                reasons=reasons,
                 report=report,
                 seconds=1.0,
                 blobs=blobs,

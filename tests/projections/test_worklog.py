@@ -106,6 +106,13 @@ def test_a_turn_that_fails_is_an_error_with_its_reason() -> None:
     assert text.endswith("## Final Summary\n\nPhase implementation failed: nothing came\n")
 
 
+def test_a_failed_validation_says_why_line_by_line_and_whole() -> None:
+    why = f"E AssertionError: assert Decimal('0.25') == Decimal('{'0.24' * 100}')"
+    story = Story().start().planned().answers("Done.").validates(exit_code=1, reasons=("FAILED test_a.py::test_b", why))
+    assert f"- Validation: failed (test)\n  - `FAILED test_a.py::test_b`\n  - `{why}`\n" in worklog(story)
+    assert "### Before the first iteration — planner (planner, planning)\n" in worklog(story)
+
+
 def test_a_result_is_cut_at_500_characters() -> None:
     text = worklog(Story().start().planned().answers("x" * 501))
     assert f"- Result: {'x' * 500}…\n" in text

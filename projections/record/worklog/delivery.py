@@ -127,9 +127,19 @@ def _delivery(event: DeliveryEvent) -> Iterator[Row]:
         case ValidationFailed(phase=phase):
             if phase:
                 yield _mark(phase, "failed", event.iteration)
-            yield "log", point(mark("validation_failed", cell(event.classification)), event.summary, event.sentence)
+            yield "log", "\n".join(_why_failed(event))
         case _:
             yield from _outcome(event)
+
+
+def _why_failed(event: ValidationFailed) -> Iterator[str]:
+    """The lines that say why, whole; old logs only have a summary."""
+    label = mark("validation_failed", name("classification", event.classification))
+    if not event.reasons:
+        yield point(label, event.summary, event.sentence)
+        return
+    yield f"- {label}"
+    yield from (f"  - {code(line)}" for line in event.reasons)
 
 
 def _outcome(event: DeliveryEvent) -> Iterator[Row]:
@@ -198,7 +208,8 @@ def _commands(report: Text) -> Iterator[str]:
 def _settled(turns: Turns, event: Settled) -> Iterator[Row]:
     turn = turns.get(event.turn_id)
     number, phase = (turn.number, turn.phase) if turn else (0, None)
-    first = heading(mark("iteration", number), event.agent, event.role, phase and name("phase", phase))
+    place = mark("iteration", number) if number else mark("before_iterations")
+    first = heading(place, event.agent, event.role, phase and name("phase", phase))
     review = _review(event) if phase == "review" and isinstance(event, TurnAnswered) else None
     yield "log", "\n".join([first, "", *(result(event) if review is None else review)])
 
