@@ -15,7 +15,7 @@ from api.http.problems import of_field
 from api.http.requests import only, system
 from api.node.session_answers import marked_list
 from api.routes.spans import span
-from api.web.model import BADGES, REASON, answering, badge, doing, feedback_words, money, owner
+from api.web.model import BADGES, REASON, answering, approval_for, badge, doing, feedback_words, money, owner
 from api.web.plain_text import cut, short_command
 from api.web.presets import PRESETS
 from api.web.rendering import language_of, page, render
@@ -84,6 +84,7 @@ def home_page(
     db: Database,
     looked: Mapping[str, str | None],
     *,
+    actor: str = "",
     index: Database | None,
     mark: Callable[[tuple[SessionItem, ...]], tuple[SessionItem, ...]],
 ) -> HomePage:
@@ -105,7 +106,7 @@ def home_page(
     return HomePage(
         needs=sum(counts.values()),
         counts=counts,
-        waiting=tuple(_waiting(db, item) for item in waiting),
+        waiting=tuple(_waiting(db, item, actor) for item in waiting),
         running=tuple(_item(item) for item in mark(tuple(running[:SECTION]))),
         more_running=len(running) > SECTION,
         listed=tuple(_item(item) for item in mark(page.items) if item.id not in above),
@@ -127,7 +128,7 @@ async def _shown(request: Request, starting: tuple[Filled, ...]) -> str:
 
     def build() -> str:
         with inside.reading() as db, inside.search.reading(looked["q"]) as index:
-            home = home_page(db, looked, index=index, mark=partial(marked_list, inside))
+            home = home_page(db, looked, actor=request.state.actor, index=index, mark=partial(marked_list, inside))
         example = inside.team.example
         open_now = any(query.get(name) for name in ("preset", "start")) or any(form.words for form in starting)
         more = {"example": example, "forms": starting, "starting": open_now, "chosen": query.get("preset")}
@@ -180,8 +181,8 @@ def _running(db: Database) -> list[SessionItem]:
     return sorted(items, key=lambda item: item.created_at, reverse=True)[: SECTION + 1]
 
 
-def _waiting(db: Database, item: WaitingItem) -> dict[str, Any]:
-    """What waits, with the title of the session that requested the discussion."""
+def _waiting(db: Database, item: WaitingItem, actor: str) -> dict[str, Any]:
+    """What waits, with the title of the session that requested the discussion, and what `actor` has chosen."""
     parent = overview.item(db, item.parent) if item.parent else None
     failed = overview.item(db, item.session_id) if item.waits_for == "partial" else None
     words = feedback_words(db, item) or (failed and (failed.last_error_sentence or failed.last_error))
@@ -197,6 +198,7 @@ def _waiting(db: Database, item: WaitingItem) -> dict[str, Any]:
         "title": parent.title if parent else item.title,
         "badge": BADGES.get(item.waits_for, "waiting_for_decision"),
         "needs": item.waits_for,
+        "mine": (approval_for(actor, item.approval) or {}).get("mine", ""),
         "stop": item.stop_reason,
         "choices": item.choices if item.waits_for == "decision" else (),
         "words": cut(words or summary, REASON),

@@ -172,6 +172,8 @@ def test_a_person_who_has_voted_sees_the_choice_and_may_change_it(client: TestCl
     assert vote(client, name, "apply_fix", "bob", seen=seen).status_code == 200
     theirs, text = _choices(client, page, "bob", name)
     assert theirs == ["skip"] and "You chose: Apply Fix" in text and "Change my choice" in text
+    assert "✓ You chose: Apply Fix" in _choices(client, "/?lang=en", "bob", name)[1]
+    assert "You chose" not in _choices(client, "/?lang=en", "eve", name)[1]
     others, text = _choices(client, page, "eve", name)
     assert others == ["apply_fix", "skip"] and "You chose" not in text
     assert vote(client, name, "skip", "bob", seen=seen).status_code == 200
