@@ -110,7 +110,7 @@ def test_the_list_is_filtered_by_a_plain_form(client: TestClient) -> None:
 
 def test_an_empty_list_says_how_to_begin(idle: TestClient) -> None:
     seen = Seen(page(idle, "/"))
-    assert 'hansard run -t "Add a --version flag" -f src/cli.py --test "pytest -q"' in seen.text
+    assert 'hansard init\nhansard run -t "Add a --version flag" --test "pytest -q"' in seen.text
     assert "the scripted example team answers" in seen.text
     assert seen.all("body")[0]["data-follows"] == "*"
 
