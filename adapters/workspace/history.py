@@ -101,6 +101,8 @@ def offered(root: Path, session: str, commit: str) -> tuple[Path, str] | None:
 
 
 MOST_LINES: Final = 50_000
+MOST_MIB: Final = 16
+"""The largest file whose lines are looked for."""
 MOST_COMMITS: Final = 10_000
 MOST_OLDER: Final = 1_000
 """How many commits before the base of a session are searched for lines that it may have restored."""
@@ -118,7 +120,9 @@ def commit_of(folder: Path, revision: str) -> str:
 
 
 def blamed(folder: Path, path: str, commit: str) -> list[BlamedLine]:
-    """The lines of a file in a commit. Raises WorkspaceError if the file is not in it."""
+    """The lines of a file in a commit. Raises WorkspaceError if the file is not in it, or too large."""
+    if _bytes_of(folder, path, commit) > MOST_MIB * 2**20:
+        raise WorkspaceError(Sentence("too_large_to_blame", path=path, most=MOST_MIB))
     output = in_theirs(["blame", "--porcelain", "-w", "--ignore-revs-file=", commit, "--", path], folder)
     lines: list[BlamedLine] = []
     origins: dict[str, str] = {}
@@ -133,6 +137,13 @@ def blamed(folder: Path, path: str, commit: str) -> list[BlamedLine]:
     if len(lines) > MOST_LINES:
         raise WorkspaceError(Sentence("too_many_lines", path=path, most=MOST_LINES))
     return lines
+
+
+def _bytes_of(folder: Path, path: str, commit: str) -> int:
+    """0 for what is not a file of the commit."""
+    with suppress(WorkspaceError):
+        return int(line(in_theirs(["cat-file", "-s", f"{commit}:{path}"], folder)))
+    return 0
 
 
 def shared_base(folder: Path, commits: Sequence[str]) -> str | None:
