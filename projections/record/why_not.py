@@ -89,13 +89,15 @@ class _Text:
         self._session, self._language = session, language
         self._say = words(language, ROOM)
 
+    def _step(self, step: ChartStep) -> str:
+        event = self._say.of("session_way", step.event)
+        return self._say.fill("why_not.step", {"event": event, "state": self._state(step.to)})
+
     def verdict(self, wished: str, direct: Sequence[DirectStep], steps: Sequence[ChartStep] | None) -> str:
         state, target = self._state(self._session.state), self._state(wished)
         if self._session.state == wished:
             return self._say.fill("why_not.is", {"state": target})
-        way = " → ".join(
-            self._say.fill("why_not.step", {"event": step.event, "state": self._state(step.to)}) for step in steps or ()
-        )
+        way = " → ".join(self._step(step) for step in steps or ())
         lacking = [edge.guard for edge in direct if not edge.holds and edge.guard]
         if lacking and not any(edge.holds for edge in direct):
             looked = "; ".join(dict.fromkeys(filter(None, (self._looked(guard) for guard in lacking))))

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from domain.delivery.commands import ExtendBudget, RecordValidation
+from domain.kinds import KINDS
+from domain.values.words import catalogue
 from projections.record.explain import explain
 from projections.record.why_not import CHARTS, why_not
 from tests.projections.given import APPROVING, BLOCKING
@@ -51,7 +53,7 @@ def test_an_explained_path_never_exhausts_the_budget(stage: Stage) -> None:
     child = stage.session(NAME).children[0]
     assert why(stage, "planning") == ["planning cannot be reached from under_review.", f"Waiting for {child}."]
     assert why(stage, "review")[0] == (
-        "From under_review to review: send_back to implementation → complete to validation → complete to review."
+        "From under_review to review: send back to implementation → complete to validation → complete to review."
     )
     assert why(stage, "exhausted")[0] == "From under_review to exhausted: exhaust to exhausted."
 
@@ -141,3 +143,8 @@ def test_a_cause_that_does_not_come_before_its_effect_ends_the_chain(stage: Stag
     ]
     first_link, last_link = explain(itself, stage.session(NAME)).wire()["chain"]
     assert first_link["version"] == 1 < last_link["version"]
+
+
+def test_every_step_of_every_chart_has_a_name() -> None:
+    named = catalogue("projections.record")
+    assert [step for kind in KINDS.values() for step in kind.chart.events if f"session_way.{step}" not in named] == []
