@@ -216,12 +216,17 @@ async def decide(
 
 
 async def _goes_on(api: Api, session_id: str) -> Json | None:
-    """The session that continues after the decision, as it is before; None if none waits for it."""
+    """The session that continues after the decision, as it is before; None if none waits for it, or if the log lacks
+    it because only the review or debate was imported."""
     session: Json = (await api.session(session_id))["session"]
     if session["kind"] not in _DISCUSSIONS:
         return session
-    parent = session.get("parent")
-    return (await api.session(str(parent)))["session"] if parent else None
+    try:
+        return (await api.session(str(session["parent"])))["session"] if session.get("parent") else None
+    except Failed as problem:
+        if problem.code != exits.NOT_FOUND:
+            raise
+        return None
 
 
 async def watch(session: Id, /, *, json: AsEnd = False, where: Where = HERE) -> int:

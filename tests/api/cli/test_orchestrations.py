@@ -157,6 +157,20 @@ def test_an_employee_without_a_role_has_the_usual_one(hansard: Hansard) -> None:
 # --- its plan and its work discussed --------------------------------------------------------------------------------
 
 
+def test_a_review_that_was_imported_without_its_run_is_decided(
+    hansard: Hansard, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replies = {"planner": [plan(subtask("Backend", "backend", 3, 3))], "judge": [judged(Backend=True)]}
+    review = f"review-{id_of(run('--work-review', replies=replies)).partition('-')[2]}c1"
+    file = tmp_path / "review.jsonl"
+    file.write_text(hansard("export", review).out, encoding="utf-8")
+    monkeypatch.setenv("HANSARD_DATABASE", f"sqlite:///{tmp_path / 'other.db'}")
+    assert hansard("import", str(file)).code == 0
+    result = hansard("decide", review, "skip")
+    assert (result.code, result.err) == (0, f"Decided: skip for {review}.\n")
+    assert hansard("show", review, "--json").json["session"]["status"] == "decided"
+
+
 def test_a_plan_is_debated_revised_accepted_and_its_work_reviewed(hansard: Hansard, run: Run) -> None:
     """K-24, K-25: the debate's two rounds are used up, so the revised plan is final."""
     replies = {"planner": [plan(subtask("Backend", "backend", 3, 3))], "judge": [judged(Backend=True)]}
