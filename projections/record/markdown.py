@@ -135,8 +135,8 @@ def sentence(text: str, data: Sentence | None) -> str | None:
 
 
 def recorded(say: Words, group: str, value: str) -> str:
-    """A recorded name for the reader; without a language, as the seeds have it."""
-    return value if say is wording(None) else say.of(group, value)
+    """A recorded name for the reader; English shows it as it is."""
+    return value if say.language == "en" else say.of(group, value)
 
 
 def worded(text: str, say: Words) -> str:
@@ -155,7 +155,6 @@ def _of(content: str, say: Words) -> str:
         return neutral(ours if say.language == "en" else in_language(ours, say.language))
     if key.startswith(_NAMED):
         value, english = values
-        if say.language == "en" and english != value:
-            return english
-        return recorded(say, key.removeprefix(_NAMED), value)
+        as_given = say is wording(None) or (say.language == "en" and english != value)
+        return english if as_given else say.of(key.removeprefix(_NAMED), value)
     return say(f"worklog.row.{key}").format(*values)

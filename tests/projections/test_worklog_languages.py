@@ -49,14 +49,13 @@ def test_phases_are_named_in_the_reader_s_language_and_recorded_as_the_seeds_hav
     assert "development" not in "\n".join(re.findall(r"^(?:###|\| ).*$", named["ko"], re.MULTILINE))
 
 
-def test_an_english_reader_sees_no_codes_and_the_record_keeps_them(tmp_path: Path) -> None:
+def test_choices_have_their_names_for_an_english_reader_and_their_codes_in_the_record(tmp_path: Path) -> None:
     stage = Stage(tmp_path).discusses("review-1", max_rounds=1).answers("review-1", critique("PASS"))
     stage.answers("review-1", "All fine.")
     records = Records(stage.store)
     session = stage.session("review-1")
     log = records.of(session.id, session.version).worklog
     english, recorded = (worklog.render(log, session, language=language) for language in ("en", None))
-    assert "- Status: Awaiting decision\n" in english and "- Status: waiting_for_decision\n" in recorded
     assert "- Waits for a person: Apply Fix or Skip & Continue\n" in english
     assert "- Waits for a person: apply_fix or skip\n" in recorded
 
