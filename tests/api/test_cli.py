@@ -17,8 +17,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.commands import Done, command
+
 LONGEST = 30.0
 Program = Callable[..., subprocess.CompletedProcess[str]]
+Here = Callable[..., Done]
 
 
 @pytest.fixture
@@ -46,6 +49,16 @@ def hansard(environment: dict[str, str], tmp_path: Path) -> Program:
             stdin=subprocess.DEVNULL,
             timeout=LONGEST,
         )
+
+    return call
+
+
+@pytest.fixture
+def here(environment: dict[str, str]) -> Here:
+    """A command on the same log in this process, to prepare or to look at what the program does."""
+
+    def call(*words: str, **more: str) -> Done:
+        return command(*words, env=environment | more)
 
     return call
 
@@ -139,8 +152,8 @@ def test_a_scenario_comes_through_stdin(environment: dict[str, str], tmp_path: P
     assert json.loads(result.stdout)["lastError"] == "The scenario answers planner with refused."
 
 
-def test_closed_pipe_is_not_an_error(hansard: Program, environment: dict[str, str], tmp_path: Path) -> None:
-    assert hansard("example").returncode == 0
+def test_closed_pipe_is_not_an_error(here: Here, environment: dict[str, str], tmp_path: Path) -> None:
+    assert here("example").returncode == 0
     reading, writing = os.pipe()
     os.close(reading)
     result = subprocess.run(
@@ -159,18 +172,18 @@ def test_closed_pipe_is_not_an_error(hansard: Program, environment: dict[str, st
     "closed", [*(pytest.param(one, marks=pytest.mark.nightly) for one in (">&-", "2>&-")), "<&- >&- 2>&-"]
 )
 def test_session_finishes_with_closed_streams(
-    hansard: Program, environment: dict[str, str], tmp_path: Path, closed: str
+    here: Here, environment: dict[str, str], tmp_path: Path, closed: str
 ) -> None:
     words = f"exec {shlex.quote(sys.executable)} -m api run -t x -f a --test true {closed}"
     ours = environment | {"PYTHONPATH": str(_ROOT)}
     result = subprocess.run(["sh", "-c", words], env=ours, cwd=tmp_path, capture_output=True, timeout=LONGEST)
     assert result.returncode == 0
-    [session] = json.loads(hansard("list", "--json").stdout)["items"]
+    [session] = json.loads(here("list", "--json").stdout)["items"]
     assert session["status"] == "success"
-    assert hansard("verify").returncode == 0  # nothing was printed into a file that reused the number of a stream
+    assert here("verify").returncode == 0  # nothing was printed into a file that reused the number of a stream
 
 
-def test_work_continues_after_stderr_is_closed(hansard: Program, environment: dict[str, str], tmp_path: Path) -> None:
+def test_work_continues_after_stderr_is_closed(environment: dict[str, str], tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     result = subprocess.run(
@@ -186,9 +199,9 @@ def test_work_continues_after_stderr_is_closed(hansard: Program, environment: di
 
 
 def test_colour_is_only_for_a_terminal_that_wants_it(
-    hansard: Program, environment: dict[str, str], tmp_path: Path
+    hansard: Program, here: Here, environment: dict[str, str], tmp_path: Path
 ) -> None:
-    assert hansard("run", "-t", "x", "-f", "a", "--test", "true", "--detach").returncode == 0
+    assert here("run", "-t", "x", "-f", "a", "--test", "true", "--detach").returncode == 0
     assert "\x1b" not in hansard("list").stdout
     assert "\x1b[34mrunning" in _on_a_terminal(["list"], environment, tmp_path)[1]
     assert "\x1b" not in _on_a_terminal(["list"], environment | {"NO_COLOR": "1"}, tmp_path)[1]
@@ -209,7 +222,7 @@ def test_on_a_terminal_a_delivery_is_a_live_display(environment: dict[str, str],
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupt_cancels_nothing_and_shows_how_to_continue(
-    hansard: Program, environment: dict[str, str], tmp_path: Path, number: signal.Signals
+    here: Here, environment: dict[str, str], tmp_path: Path, number: signal.Signals
 ) -> None:
     scenario = tmp_path / "slow.json"
     scenario.write_text('{"replies": {}, "delayMs": 60000}')
@@ -224,7 +237,7 @@ def test_interrupt_cancels_nothing_and_shows_how_to_continue(
         f"Stopped watching; session {session_id} was not cancelled. Watch again: hansard watch {session_id}",
         f"  hansard watch {session_id}     hansard resume {session_id}     hansard cancel {session_id}",
     ]
-    assert json.loads(hansard("show", session_id, "--json").stdout)["session"]["status"] == "running"
+    assert json.loads(here("show", session_id, "--json").stdout)["session"]["status"] == "running"
 
 
 def test_background_process_of_a_script_ends_on_request(environment: dict[str, str], tmp_path: Path) -> None:
@@ -251,7 +264,7 @@ def test_background_process_of_a_script_ends_on_request(environment: dict[str, s
 
 
 def test_every_command_works_through_a_server_too(
-    hansard: Program, environment: dict[str, str], tmp_path: Path
+    hansard: Program, here: Here, environment: dict[str, str], tmp_path: Path
 ) -> None:
     with _serving(environment, tmp_path) as (_, address, talk):
         assert f"  log   {tmp_path}/hansard.db\n" in talk
@@ -260,16 +273,16 @@ def test_every_command_works_through_a_server_too(
         assert result.returncode == 0, result.stderr
         assert "No team file: the scripted example team does" in result.stderr
         session_id = json.loads(result.stdout)["id"]
-        assert "원격" in hansard("list", "--server", address).stdout
-        assert "success" in hansard("show", "latest", "--server", address).stdout
-        assert len(hansard("events", session_id, "--follow", "--json", "--server", address).stdout.splitlines()) > 20
-        assert hansard("worklog", "latest", "--server", address).stdout.startswith("# Work Log: 원격\n")
-        refused = hansard("cancel", "latest", "--server", address)
+        assert "원격" in here("list", "--server", address).stdout
+        assert "success" in here("show", "latest", "--server", address).stdout
+        assert len(here("events", session_id, "--follow", "--json", "--server", address).stdout.splitlines()) > 20
+        assert here("worklog", "latest", "--server", address).stdout.startswith("# Work Log: 원격\n")
+        refused = here("cancel", "latest", "--server", address)
         assert (refused.returncode, refused.stderr) == (
             4,
             "hansard: A delivery in the state success cannot be cancelled. Nothing is allowed now.\n",
         )
-        assert hansard("show", "nope", "--server", address).returncode == 3
+        assert here("show", "nope", "--server", address).returncode == 3
 
 
 @pytest.mark.alone
@@ -306,18 +319,16 @@ def test_no_other_machine_gets_in_without_a_key(hansard: Program) -> None:
     )
 
 
-def test_a_key_opens_the_server_and_the_log_needs_none(
-    hansard: Program, environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_key_opens_the_server_and_the_log_needs_none(here: Here, environment: dict[str, str], tmp_path: Path) -> None:
     keys = {"HANSARD_API_KEYS_FILE": str(tmp_path / "keys"), "HANSARD_AUTH": "key"}
-    key = hansard("key", "new", "alice", **keys).stdout.strip()
+    key = here("key", "new", "alice", **keys).stdout.strip()
     with _serving(environment | keys, tmp_path) as (_, address, _talk):
-        refused = hansard("list", "--server", address, XDG_STATE_HOME=str(tmp_path / "another"))
+        refused = here("list", "--server", address, XDG_STATE_HOME=str(tmp_path / "another"))
         assert (refused.returncode, refused.stdout) == (5, "")
-        assert hansard("list", "--server", address).returncode == 0, "the account's own key"
-        assert hansard("list", "--server", address, HANSARD_API_KEY=key).returncode == 0
-        assert hansard("list", "--server", address, HANSARD_API_KEY=key + "x").returncode == 5
-        assert hansard("list", **keys).returncode == 0
+        assert here("list", "--server", address).returncode == 0, "the account's own key"
+        assert here("list", "--server", address, HANSARD_API_KEY=key).returncode == 0
+        assert here("list", "--server", address, HANSARD_API_KEY=key + "x").returncode == 5
+        assert here("list", **keys).returncode == 0
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.api.server import serving
+from tests.kit.commands import Done, command
 
 LONGEST = 30.0
 ROOT = Path(__file__).parents[2]
@@ -28,6 +29,7 @@ SCENARIO = {
     }
 }
 Program = Callable[..., subprocess.CompletedProcess[str]]
+Here = Callable[..., Done]
 
 
 @pytest.fixture
@@ -56,6 +58,16 @@ def hansard(environment: dict[str, str], tmp_path: Path) -> Program:
             cwd=tmp_path,
             timeout=LONGEST,
         )
+
+    return call
+
+
+@pytest.fixture
+def here(environment: dict[str, str]) -> Here:
+    """A command on the same log in this process, to prepare or to look at what the program does."""
+
+    def call(*words: str, **more: str) -> Done:
+        return command(*words, env=environment | more)
 
     return call
 
@@ -118,25 +130,25 @@ def on_a_terminal(words: list[str], environment: dict[str, str], folder: Path) -
         os.close(leader)
 
 
-def decision(hansard: Program, session_id: str) -> dict[str, str] | None:
-    view: dict[str, str] | None = session(hansard, session_id)["decision"]
+def decision(here: Here, session_id: str) -> dict[str, str] | None:
+    view: dict[str, str] | None = session(here, session_id)["decision"]
     return view
 
 
-def session(hansard: Program, session_id: str) -> dict[str, Any]:
-    body: dict[str, Any] = json.loads(hansard("show", session_id, "--json").stdout)["session"]
+def session(here: Here, session_id: str) -> dict[str, Any]:
+    body: dict[str, Any] = json.loads(here("show", session_id, "--json").stdout)["session"]
     return body
 
 
-def waiting(hansard: Program) -> list[str]:
-    return [str(item["sessionId"]) for item in json.loads(hansard("inbox", "--json").stdout)["items"]]
+def waiting(here: Here) -> list[str]:
+    return [str(item["sessionId"]) for item in json.loads(here("inbox", "--json").stdout)["items"]]
 
 
 # --- at a terminal --------------------------------------------------------------------------------------------------
 
 
 def test_at_a_terminal_the_result_is_shown_and_the_decision_asked_for(
-    hansard: Program, environment: dict[str, str], tmp_path: Path
+    here: Here, environment: dict[str, str], tmp_path: Path
 ) -> None:
     with on_a_terminal(["review", "x", "--scenario", "scenario.json"], environment, tmp_path) as terminal:
         terminal.until(QUESTION)
@@ -150,44 +162,44 @@ def test_at_a_terminal_the_result_is_shown_and_the_decision_asked_for(
         assert terminal.end() == 0
     assert "Decided: Apply fix." in terminal.shown
     session_id = terminal.shown.split("Session ")[1].split()[0]
-    result = decision(hansard, session_id)
+    result = decision(here, session_id)
     assert result is not None
     assert (result["choice"], result["rationale"]) == ("apply_fix", "꼭 고친다")
 
 
 @pytest.mark.parametrize("typed", [b"\n", b"\x04"])
 def test_enter_or_the_end_of_input_leaves_it_waiting(
-    hansard: Program, environment: dict[str, str], tmp_path: Path, typed: bytes
+    here: Here, environment: dict[str, str], tmp_path: Path, typed: bytes
 ) -> None:
     with on_a_terminal(["debate", "x"], environment, tmp_path) as terminal:
         terminal.until(QUESTION)
         terminal.type(typed)
         assert terminal.end() == 6
     assert "[r] Revise plan   [a] Accept as-is" in terminal.shown
-    (session_id,) = waiting(hansard)
+    (session_id,) = waiting(here)
     assert f"hansard decide {session_id} revise|accept" in terminal.shown
 
 
 def test_interrupted_at_the_question_nothing_is_decided(
-    hansard: Program, environment: dict[str, str], tmp_path: Path
+    here: Here, environment: dict[str, str], tmp_path: Path
 ) -> None:
     with on_a_terminal(["review", "x"], environment, tmp_path) as terminal:
         terminal.until(QUESTION)
         terminal.process.send_signal(signal.SIGINT)
         assert terminal.end() == 130
     assert "was not cancelled" in terminal.shown
-    assert len(waiting(hansard)) == 1
+    assert len(waiting(here)) == 1
 
 
-def test_another_person_may_decide_first(hansard: Program, environment: dict[str, str], tmp_path: Path) -> None:
+def test_another_person_may_decide_first(here: Here, environment: dict[str, str], tmp_path: Path) -> None:
     """An answer counts only for the version the person saw (behaviour §5)."""
     with on_a_terminal(["review", "x"], environment, tmp_path) as terminal:
         terminal.until(QUESTION)
-        (session_id,) = waiting(hansard)
-        assert hansard("decide", session_id, "skip").returncode == 0
+        (session_id,) = waiting(here)
+        assert here("decide", session_id, "skip").returncode == 0
         terminal.type(b"a\n")
         assert terminal.end() == 0
-    result = decision(hansard, session_id)
+    result = decision(here, session_id)
     assert result is not None
     assert result["choice"] == "skip"
     assert "decision  skip" in terminal.shown
@@ -237,7 +249,7 @@ def test_piped_input_must_be_text(hansard: Program) -> None:
 # --- through a server -----------------------------------------------------------------------------------------------
 
 
-def test_through_a_server_the_same_commands_do_the_same(hansard: Program, tmp_path: Path) -> None:
+def test_through_a_server_the_same_commands_do_the_same(hansard: Program, here: Here, tmp_path: Path) -> None:
     (tmp_path / "served").mkdir()
     with serving(tmp_path / "served") as server:
         there = {"HANSARD_SERVER": str(server.url)}
@@ -245,12 +257,12 @@ def test_through_a_server_the_same_commands_do_the_same(hansard: Program, tmp_pa
         first = hansard(*start, "--plan-review", "--json", **there)
         assert first.returncode == 6, first.stderr
         parent = json.loads(first.stdout)
-        assert json.loads(hansard("inbox", "--json", **there).stdout)["items"][0]["parent"] == parent["id"]
-        done = hansard("decide", parent["id"], "accept", **there)
+        assert json.loads(here("inbox", "--json", **there).stdout)["items"][0]["parent"] == parent["id"]
+        done = here("decide", parent["id"], "accept", **there)
         assert done.returncode == 0, done.stderr
         assert "status   done\n" in done.stdout
-        result = hansard("message", "안녕", "--origin", "방", "--json", **there)
+        result = here("message", "안녕", "--origin", "방", "--json", **there)
         assert (result.returncode, json.loads(result.stdout)["summary"]) == (0, "ok")
-        assert hansard("continue", "--origin", "방", **there).returncode == 4
-        assert hansard("show", parent["children"][0], **there).stdout.splitlines()[1] == "kind         debate"
-    assert hansard("list", "--json").returncode == 3, "nothing was done here"
+        assert here("continue", "--origin", "방", **there).returncode == 4
+        assert here("show", parent["children"][0], **there).stdout.splitlines()[1] == "kind         debate"
+    assert here("list", "--json").returncode == 3, "nothing was done here"
