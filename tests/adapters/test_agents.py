@@ -182,7 +182,7 @@ def test_an_entry_may_name_the_model() -> None:
 def test_a_scripted_error_comes_at_once(error: str) -> None:
     reply = ask(scripted({"Backend": [{"error": error, "delayMs": DAY_MS}]}, delayMs=DAY_MS))
     assert code(reply) == error
-    assert reply.seconds < 1
+    assert reply.seconds < 60, "not after a day"
 
 
 def test_an_entrys_delay_goes_before_the_scenarios() -> None:

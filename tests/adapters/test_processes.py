@@ -335,7 +335,7 @@ def test_forty_bad_agents_all_end_and_none_survives(tmp_path: Path) -> None:
 
     finished = asyncio.run(everybody())
     assert [f.ended for f in finished] == [*scripts.values()] * 5
-    assert max(f.seconds for f in finished) < 7
+    assert max(f.seconds for f in finished) < 60, "none waits for its end of itself"
     commands = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
     assert [command for command in commands if b"98765" in command] == []
 

@@ -196,6 +196,7 @@ def test_a_turn_interrupted_by_crashes_is_asked_again_at_once_and_recorded_once(
     assert [turn["role"] for turn in requests].count("dev") == 1
 
 
+@pytest.mark.alone
 def test_a_worker_that_stops_gives_its_turn_back_and_leaves_no_process(server: Server, desks: Desks) -> None:
     session_id = begin(server.client)
     desks.asked(session_id, 1)

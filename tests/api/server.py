@@ -30,7 +30,7 @@ T = TypeVar("T")
 Json = dict[str, Any]
 
 
-def until(ready: Callable[[], T | None], *, what: str, seconds: float = PATIENCE, pause: float = 0.01) -> T:
+def until(ready: Callable[[], T | None], *, what: str, seconds: float = PATIENCE, pause: float = 0.02) -> T:
     """The first true result of `ready`; fails after this many seconds. Each pause between two tries is longer than
     the one before: many tries take time from what is waited for."""
     deadline = time.monotonic() + seconds

@@ -149,6 +149,7 @@ def test_without_keys_all_actors_are_unauthenticated(tmp_path: Path) -> None:
         server.leave()
 
 
+@pytest.mark.alone
 def test_a_revoked_key_ends_its_streams_within_a_second(tmp_path: Path) -> None:
     with serving(tmp_path, auth="key") as server:
         path = server.data / "keys" / "owner.key"

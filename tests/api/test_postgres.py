@@ -87,6 +87,7 @@ def test_a_delivery_runs_and_every_node_is_listed(cluster: Cluster, server: Serv
     assert cluster.sql("SELECT count(*) FROM hansard.nodes") == [(0,)]
 
 
+@pytest.mark.alone
 def test_while_the_database_is_away_the_server_says_so_within_five_seconds(cluster: Cluster, server: Server) -> None:
     server.start()
     cluster.freeze()

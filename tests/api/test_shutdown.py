@@ -52,6 +52,7 @@ def test_streams_end_politely_and_at_once(server: Server, readers: int, lazy: in
     assert [text.endswith("}\n\nretry: 1000\n\n") for text in value] == [True] * readers
 
 
+@pytest.mark.alone
 def test_a_command_on_its_way_is_answered(server: Server) -> None:
     """The request head arrives before the shutdown, the body after it, when the streams are gone."""
     session_id = start(server.client, delivery(scenario=SCENARIO))

@@ -302,7 +302,7 @@ def test_silent_stream_sends_heartbeats(server: Server) -> None:
         began, text = time.monotonic(), stream.messages()
         beats = [next(text) for _ in range(5)]
     assert {(beat.comment, beat.id, beat.data, beat.event) for beat in beats} == {("alive", None, "", "")}
-    assert 0.3 < time.monotonic() - began < 5
+    assert 0.3 < time.monotonic() - began < 15, "less than one heartbeat would take by default"
 
 
 @pytest.mark.parametrize("place", ["/api/sessions/delivery-none/events", "/api/sessions/nobody-1/events"])
