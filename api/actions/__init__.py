@@ -176,18 +176,15 @@ def _check_allowed(call: ApiCall, session: Session | None, action: str, command:
 
 
 async def reset(call: ApiCall) -> Intent:
-    """End an orchestration for good; or a review or debate, with the decision of one that nobody decides (K-33)."""
+    """End an orchestration for good."""
     body = read(Cancel, call.fields)
     session_id = call.session_id
     return Intent(session_id, await asyncio.to_thread(_reset, call, session_id, body.reason))
 
 
 def _reset(call: ApiCall, session_id: str, reason: str) -> Command:
-    kind = KINDS[kind_of(session_id)]
-    if kind.state is Discussion:
-        return kind.cancel(reason)
     command = ResetOrchestration(reason=reason)
-    if kind.name != "orchestration":
+    if kind_of(session_id) != "orchestration":
         _check_allowed(call, call.system.sessions.get(session_id), "reset", command)
     return command
 

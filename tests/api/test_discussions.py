@@ -159,18 +159,6 @@ def test_an_unreadable_verdict_is_recorded_as_such(client: httpx.Client) -> None
     assert (session["feedback"]["verdict"], session["feedback"]["problem"]) == ("NEEDS_FIX", problem)
 
 
-@pytest.mark.parametrize(("kind", "choice"), [("review", "skip"), ("debate", "accept")])
-def test_reset_records_the_decision_that_nobody_made(client: httpx.Client, kind: str, choice: str) -> None:
-    """K-33; after it, nothing is decided any more."""
-    body: Json = {"kind": kind, "subject" if kind == "review" else "plan": "Copy the table."}
-    session_id = start(client, body)
-    reached(client, session_id, "waiting_for_decision")
-    assert client.post(f"/api/sessions/{session_id}/reset", json={"reason": "enough"}).status_code == 200
-    session = reached(client, session_id, "cancelled")
-    assert (session["decision"]["choice"], session["decision"]["rationale"]) == (choice, "enough")
-    assert client.post(f"/api/sessions/{session_id}/decision", json={"decision": choice}).status_code == 409
-
-
 def test_a_discussion_that_is_cancelled_says_so(client: httpx.Client) -> None:
     session_id = start(client, review({"reviewer": [{"text": "late", "delayMs": 60_000}]}))
     assert client.post(f"/api/sessions/{session_id}/cancel", json={"reason": "enough"}).status_code == 200
