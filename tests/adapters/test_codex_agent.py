@@ -252,5 +252,5 @@ def test_the_preset_asks_and_leaves_the_sandbox_to_the_fence(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("more", [{"output": "json", "text_path": "x"}, {"stream": "codex"}, {"stdin": "prompt"}])
 def test_what_the_protocol_sets_is_not_set_twice(more: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match='questions = "codex" goes without'):
+    with pytest.raises(ValueError, match='with questions = "codex": the protocol sets them'):
         CommandSettings(argv=("codex", "app-server"), questions="codex", **more)

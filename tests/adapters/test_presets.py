@@ -58,7 +58,7 @@ def test_a_team_file_extends_a_preset(tmp_path: Path) -> None:
     ("text", "problem"),
     [
         ('preset = "cursor"', "preset: there is no preset 'cursor'; there are claude, codex"),
-        ('preset = "codex"\nadapter = "external"', "adapter: a preset is asked by the adapter 'command'"),
+        ('preset = "codex"\nadapter = "external"', "adapter: a preset uses the adapter 'command'"),
         ('preset = "codex"\n[agents.settings]\nargvv = ["x"]', "settings.argvv: there is no such key"),
         *(
             (

@@ -40,6 +40,12 @@ def client(folder: Path) -> Iterator[TestClient]:
         yield result
 
 
+@pytest.fixture(scope="module")
+def open_session(client: TestClient) -> str:
+    """A session that waits for a worker."""
+    return start(client, delivery())
+
+
 def post(client: httpx.Client, path: str, content: bytes, key: str | None) -> httpx.Response:
     headers = {"Content-Type": "application/json"} | ({"Idempotency-Key": key} if key else {})
     return client.post(path, content=content, headers=headers)
@@ -58,9 +64,11 @@ def replayed(answer: httpx.Response) -> bool:
 
 @pytest.mark.parametrize("path", POSTS)
 @pytest.mark.parametrize(("content", "status"), [(b"{", 400), (b"[]", 422), (b'{"nothing": 1}', 422)])
-def test_a_body_that_is_not_taken_is_answered_once(client: TestClient, path: str, content: bytes, status: int) -> None:
+def test_a_body_that_is_not_taken_is_answered_once(
+    client: TestClient, open_session: str, path: str, content: bytes, status: int
+) -> None:
     """On every endpoint the answer is repeated byte for byte; another body under the key is 422."""
-    path = path.replace("{id}", "delivery-none").replace("{turn}", "delivery-none.t1")
+    path = path.replace("{id}", open_session).replace("{turn}", f"{open_session}.t1")
     ours = f"{path}{content!r}".replace(" ", "")
     first = post(client, path, content, ours)
     again = post(client, path, content, ours)

@@ -1,5 +1,6 @@
 """A session uses the agents it names, whatever other processes work on the same log (K-36)."""
 
+import html
 from pathlib import Path
 
 from starlette.testclient import TestClient
@@ -52,9 +53,8 @@ def test_no_other_agent_replaces_the_one_that_a_session_names(tmp_path: Path) ->
             worked_on(client)
             turn = waits(client, session_id)
             assert (turn["agent"], turn["elsewhere"]) == ("Ada", True)
-            assert (
-                "not in this server's team; a process whose team file includes this agent runs it"
-                in client.get(f"/sessions/{session_id}?lang=en").text
+            assert "not in this server's team; a process whose team file includes this agent runs it" in html.unescape(
+                client.get(f"/sessions/{session_id}?lang=en").text
             )
     with inside(tmp_path, team=team(tmp_path, "Ada")) as client:
         assert planned(client, session_id) == "The plan of Ada."

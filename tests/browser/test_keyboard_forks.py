@@ -40,7 +40,7 @@ def test_an_unclear_message_is_cleared_up(site: Browsing, server: Server) -> Non
     run = paused(server.client, "by keyboard")
     page = site.tab("/chat/by keyboard")
     live(page)
-    go_to(page, page.get_by_label("Message"))
+    go_to(page, page.get_by_role("textbox", name="Message"))
     page.keyboard.type("please continue")
     page.keyboard.press("Control+Enter")
     expect(page.get_by_role("alert")).to_contain_text("Nothing was started.")
