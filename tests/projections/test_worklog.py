@@ -51,6 +51,19 @@ def test_a_delivery_that_has_just_started() -> None:
     )
 
 
+def test_the_lists_of_a_plan_are_items() -> None:
+    """The planner's JSON is in its turn; a plan without lists is quoted as it is."""
+    lists = '{"goals": ["It works"], "modules": ["a.py"], "checklist": ["run it\\n## again"], "files": ["b", "c"]}'
+    text = worklog(Story().start().planned(f"First the list.\n```json\n{lists}\n```\n"))
+    assert (
+        "## Plan\n\n> First the list.\n\n- Goal: It works\n- Module: a.py\n- To do:\n\n  > run it\n  > \\## again\n\n"
+        "- Files: b, c\n\n" in text
+    )
+    assert "(planner, planning)\n\n- Status: done\n- Result: First the list.\n\n" in text
+    assert "## Plan\n\n- Module: a.py\n\n" in worklog(Story().start().planned('{"modules": ["a.py"]}'))
+    assert '> {"goals": []}\n\n' in worklog(Story().start().planned('{"goals": []}'))
+
+
 def test_a_delivery_that_ran_out_of_budget() -> None:
     text = worklog(exhausted())
     assert "- Status: failed\n- Iterations: 1/1\n" in text

@@ -118,7 +118,7 @@ def _delivery(event: DeliveryEvent) -> Iterator[Row]:
         case AttemptStarted():
             yield "iterations", f"{event.iteration}/{event.iteration + max(0, event.remaining_iterations - 1)}"
         case ArtifactCreated(phase="planning"):
-            yield "plan", block(event.content.head)
+            yield "plan", _plan(event.content.head)
         case ArtifactCreated(phase="validation", media_type="application/json"):
             for line in _commands(event.content):
                 yield "log", line
@@ -130,6 +130,24 @@ def _delivery(event: DeliveryEvent) -> Iterator[Row]:
             yield "log", "\n".join(_why_failed(event))
         case _:
             yield from _outcome(event)
+
+
+def _plan(text: str) -> str:
+    prose, items = _parted_plan(text)
+    return "\n\n".join(part for part in (block(prose), "\n".join(items)) if part)
+
+
+def _parted_plan(text: str) -> tuple[str, list[str]]:
+    """What the planner wrote, and the lists of its JSON as items. Without lists, the text is unchanged."""
+    lists = replies.plan_parts(text)
+    groups = {"goals": lists.goals, "modules": lists.modules, "checklist": lists.checklist}
+    items = [point(mark(f"plan.{key}"), entry) for key, entries in groups.items() for entry in entries]
+    if not items:
+        return text, []
+    if lists.files:
+        items.append(point(mark("plan.files"), ", ".join(lists.files)))
+    prose, _ = replies.parted(text, next(key for key, entries in groups.items() if entries))
+    return prose, items
 
 
 def _why_failed(event: ValidationFailed) -> Iterator[str]:
@@ -210,8 +228,20 @@ def _settled(turns: Turns, event: Settled) -> Iterator[Row]:
     number, phase = (turn.number, turn.phase) if turn else (0, None)
     place = mark("iteration", number) if number else mark("before_iterations")
     first = heading(place, event.agent, event.role, phase and name("phase", phase))
-    review = _review(event) if phase == "review" and isinstance(event, TurnAnswered) else None
-    yield "log", "\n".join([first, "", *(result(event) if review is None else review)])
+    shown = _without_json(event, phase) if isinstance(event, TurnAnswered) else None
+    yield "log", "\n".join([first, "", *(result(event) if shown is None else shown)])
+
+
+def _without_json(event: TurnAnswered, phase: str | None) -> list[str] | None:
+    """A plan or a review whose JSON the worklog shows elsewhere; None for all other replies."""
+    if phase == "review":
+        return _review(event)
+    prose, items = _parted_plan(event.reply.head) if phase == "planning" else ("", [])
+    return _answered(prose) if items else None
+
+
+def _answered(prose: str) -> list[str]:
+    return [ended("done"), *([point(mark("result"), prose)] if prose.strip() else [])]
 
 
 def _review(event: TurnAnswered) -> list[str] | None:
@@ -222,7 +252,7 @@ def _review(event: TurnAnswered) -> list[str] | None:
     except Unreadable:
         return None
     prose, _ = replies.parted(event.reply.head, "blockingIssues")
-    lines = [ended("done"), *([point(mark("result"), prose)] if prose.strip() else [])]
+    lines = _answered(prose)
     for number, remark in enumerate(review.non_blocking_issues[:_MOST], start=1):
         lines.append(point(mark("remark", number), f"{remark.title}: {remark.detail}"))
     return lines
