@@ -19,7 +19,7 @@ from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import Json
 from api.cli.terminal import minutes, one_line, say, shortened
-from api.cli.waiting import say_nobody_works
+from api.cli.waiting import say_no_worker
 
 if TYPE_CHECKING:
     from api.node.settings import Settings
@@ -228,7 +228,7 @@ def other_workers(settings: "Settings") -> bool:
 def say_who_works_on(settings: "Settings", session_id: str) -> None:
     """Say so if no process runs this session's turns. Raises StoreError."""
     if not other_workers(settings):
-        say_nobody_works(session_id)
+        say_no_worker(session_id)
 
 
 def _result(frame: Json) -> str:

@@ -105,11 +105,11 @@ def show(session: Id, /, *, at: At = None, json: AsJson = False, where: Where = 
 
         put_pairs(details(answer["session"], answer.get("availableCommands") or []))
         if at is None:
-            _say_if_nobody_works(where, answer["session"])
+            _say_if_no_worker(where, answer["session"])
     return exits.OK
 
 
-def _say_if_nobody_works(where: Where, session: Json) -> None:
+def _say_if_no_worker(where: Where, session: Json) -> None:
     """An agent may be asked while no process is there to ask it."""
     turns = session.get("outstandingTurns") or ()
     if where.address() is not None or all(turn["work"] == "wait" or turn.get("waitingFor") for turn in turns):
@@ -120,9 +120,9 @@ def _say_if_nobody_works(where: Where, session: Json) -> None:
 
         say_who_works_on(where.settings(), str(session["id"]))
     elif not worked_on:
-        from api.cli.waiting import say_nobody_works
+        from api.cli.waiting import say_no_worker
 
-        say_nobody_works(str(session["id"]))
+        say_no_worker(str(session["id"]))
 
 
 def _status(item: Json) -> str:

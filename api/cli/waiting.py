@@ -71,7 +71,7 @@ def why_waiting(session: Json) -> Pairs:
     ]
 
 
-def say_nobody_works(session_id: str) -> None:
+def say_no_worker(session_id: str) -> None:
     """No process runs the turns of the log."""
-    nobody = "No worker is running on this log. To run it here: `hansard resume {session_id}`."
-    say(sentence(nobody, session_id=session_id))
+    advice = "No worker is running on this log. To run it here: `hansard resume {session_id}`."
+    say(sentence(advice, session_id=session_id))

@@ -25,7 +25,7 @@ from domain.delivery.chart import ROLES
 from domain.session.validation import ValidationStep
 from domain.values.base import Invalid
 from domain.values.sentences import Sentence, sentence_of
-from projections.sessions.similar import Took, took
+from projections.sessions.similar import SimilarRuns, similar_runs
 
 Place = Literal["new", "repository", "bare", "empty", "folder", "unusable"]
 NAMED: Final = 4
@@ -44,7 +44,7 @@ class CommandCheck(NamedTuple):
     state: str
 
 
-class Seat(NamedTuple):
+class AgentCheck(NamedTuple):
     """An agent with what it does; `state`: here, missing, login, or "" for one that starts no program."""
 
     agent: str
@@ -68,7 +68,7 @@ class Before(NamedTuple):
     own: bool = False
     commands: tuple[CommandCheck, ...] = ()
     wrong: str = ""
-    seats: tuple[Seat, ...] = ()
+    agents: tuple[AgentCheck, ...] = ()
     example: bool = False
     similar: Mapping[str, Any] | None = None
     settings: Mapping[str, str] = MappingProxyType({})
@@ -92,9 +92,9 @@ def before(inside: System, kind: str, values: Values, *, is_admin: bool) -> Befo
         facts = _validated(inside, facts, values, folder, point, project)
     is_scripted = bool(values.get("scenario", "").strip())
     with inside.reading() as db:
-        similar = took(db, kind, named)
+        similar = similar_runs(db, kind, named)
     return facts._replace(
-        seats=() if inside.team.example or is_scripted else tuple(_seats(inside.team, kind, values)),
+        agents=() if inside.team.example or is_scripted else tuple(_agents(inside.team, kind, values)),
         example=inside.team.example,
         similar=similar and _about(similar),
         settings=_settings(project) if kind == "delivery" else {},
@@ -196,14 +196,14 @@ def _is_there(program: str, folder: Path, point: StartPoint | None, project: Pro
 # -- who, and what it took ---------------------------------------------------------------------------------------------
 
 
-def _seats(team: Team, kind: str, values: Values) -> list[Seat]:
+def _agents(team: Team, kind: str, values: Values) -> list[AgentCheck]:
     """The agents that would be asked, each with all that it does, in the order of the work."""
     roles: dict[str, list[str]] = {}
     members: dict[str, Member] = {}
     for role, member in _posts(team, kind, values):
         members[member.name] = member
         roles.setdefault(member.name, []).append(role)
-    return [_seat(members[name], tuple(dict.fromkeys(held))) for name, held in roles.items()]
+    return [_agent(members[name], tuple(dict.fromkeys(held))) for name, held in roles.items()]
 
 
 def _posts(team: Team, kind: str, values: Values) -> list[tuple[str, Member]]:
@@ -220,18 +220,18 @@ def _posts(team: Team, kind: str, values: Values) -> list[tuple[str, Member]]:
     return [(role, member) for role, member in posts if member is not None]
 
 
-def _seat(member: Member, roles: tuple[str, ...]) -> Seat:
+def _agent(member: Member, roles: tuple[str, ...]) -> AgentCheck:
     needed = necessity(member)
     if needed is None:
-        return Seat(cut(member.name, NAME), roles, "", "")
+        return AgentCheck(cut(member.name, NAME), roles, "", "")
     state = "login" if needed.problem is not None else "here" if needed.place else "missing"
-    return Seat(cut(member.name, NAME), roles, cut(needed.needs, NAME), state)
+    return AgentCheck(cut(member.name, NAME), roles, cut(needed.needs, NAME), state)
 
 
-def _about(took: Took) -> dict[str, Any]:
-    minutes = took.milliseconds / MINUTE_MS
-    unit, number = ("minutes", round(minutes)) if minutes >= 1 else ("seconds", max(1, took.milliseconds // 1000))
-    return {"n": took.sessions, "unit": unit, "time": number, "cost": money(took.cost_micros)}
+def _about(runs: SimilarRuns) -> dict[str, Any]:
+    minutes = runs.milliseconds / MINUTE_MS
+    unit, number = ("minutes", round(minutes)) if minutes >= 1 else ("seconds", max(1, runs.milliseconds // 1000))
+    return {"n": runs.sessions, "unit": unit, "time": number, "cost": money(runs.cost_micros)}
 
 
 def _settings(project: Project) -> dict[str, str]:

@@ -59,7 +59,7 @@ function question(form, decisive) {
   return { query, whole };
 }
 
-/** Fields that nobody has touched are left to the repository's settings, which they show. */
+/** Untouched fields show the settings of the repository, which then apply. */
 function leave(form, settings) {
   for (const field of fields(form)) {
     const usual = settings[field.name];

@@ -215,11 +215,11 @@ def record_no_verdicts(now: Run, command: RecordReply, failure: Failure) -> Even
             attempt=run.unreadable_verdicts + 1,
         )
         if run.round < run.last_round and not again:
-            return (yield from advance_nobody(now, failure.detail))
+            return (yield from advance_no_agent(now, failure.detail))
     yield from rest(now, "turn_failed", f"The judge's turn failed. {error}")
 
 
-def advance_nobody(now: Run, problem: str) -> Events:
+def advance_no_agent(now: Run, problem: str) -> Events:
     run = now.state
     for place in run.active:
         yield judging.verdict(run, place, judged=(), passed=False, feedback=f"verdict_unreadable: {problem}")
@@ -227,14 +227,14 @@ def advance_nobody(now: Run, problem: str) -> Events:
 
 
 def refuse_verdicts(now: Run, command: RecordReply, problem: str) -> Events:
-    """Ask once more for an unreadable verdict; after that nobody advances in this round (K-15)."""
+    """Ask once more for an unreadable verdict; after that no agent advances in this round (K-15)."""
     attempt, message = now.state.unreadable_verdicts + 1, "The verdict could not be read."
     about = {"round": now.state.round, "attempt": attempt}
     yield VerdictUnreadable(message=message, problem=str(problem), sentence=coded(problem), **about)
     if attempt < JUDGEMENTS:
         yield ask_judge(now, "verdict_repair", answer=command.reply, reasons=problem)
         return
-    yield from advance_nobody(now, problem)
+    yield from advance_no_agent(now, problem)
 
 
 def apply_verdicts(now: Run, judgement: judging.Judgement, words: str) -> Events:

@@ -14,7 +14,7 @@ LOOKED, MOST = 1_000, 20
 """The newest sessions of a kind that are looked through, and those of them that are counted."""
 
 
-class Took(NamedTuple):
+class SimilarRuns(NamedTuple):
     """How many sessions, and the middle of their milliseconds and millionths; None where no cost was reported."""
 
     sessions: int
@@ -22,7 +22,7 @@ class Took(NamedTuple):
     cost_micros: int | None
 
 
-def took(db: Database, kind: str, repository: str | None) -> Took | None:
+def similar_runs(db: Database, kind: str, repository: str | None) -> SimilarRuns | None:
     """None where no session has finished there. A time ends where a person was first waited for."""
     same, values = ("repository IS NULL", ()) if repository is None else ("repository = ?", (repository,))
     rows = db.execute(
@@ -38,7 +38,7 @@ def took(db: Database, kind: str, repository: str | None) -> Took | None:
     costs = [cost for *_, cost in rows if cost is not None]
     if not times:
         return None
-    return Took(len(rows), round(median(times)), round(median(costs)) if costs else None)
+    return SimilarRuns(len(rows), round(median(times)), round(median(costs)) if costs else None)
 
 
 def _ends(db: Database, rows: Sequence[Any]) -> dict[str, int]:

@@ -181,8 +181,8 @@ def test_a_stream_and_a_long_poll_get_what_happens_at_once(deployed: Deployed) -
 @pytest.mark.nightly
 @pytest.mark.parametrize("how", ["kill", "stop"])
 def test_the_other_server_takes_over_at_once(deployed: Deployed, how: str) -> None:
-    """A browser keeps its sign-in and its stream goes on where it was; at the latest the second server that goes is
-    the one that it is with."""
+    """A browser keeps its sign-in and continues its stream where it was. Both servers go away in turn, so one of
+    them is the browser's."""
     with deployed.client() as client, deployed.browser() as browser:
         session_id = begin(client)
         path = f"/api/sessions/{session_id}/events"

@@ -107,7 +107,7 @@ def window(
     shown: int | None = None,
 ) -> dict[str, Any]:
     """The rows of a span, those after version `since` alone, and that of the event `shown` whatever the filter;
-    `earlier` and `later` are the versions at which the list goes on, 0 where it does not."""
+    `earlier` and `later` are the versions from which more rows can be loaded, 0 if there are none."""
     entries = timeline.around(
         record,
         log,
