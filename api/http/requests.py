@@ -1,5 +1,6 @@
 """Parsing requests strictly: body, headers and query become values, or a problem that names the field (contract §3)."""
 
+import asyncio
 import hashlib
 import re
 from collections.abc import Mapping
@@ -171,14 +172,21 @@ def only(request: Request, *names: str) -> None:
 
 
 async def read_after(request: Request) -> None:
-    """Wait until the views have reached the position in `Read-After`; 503 if that takes too long, even if the log has
-    no such position yet: it may be on its way to another server."""
+    """Wait until the views have reached the position in `Read-After`; 503 if that takes too long."""
     text = request.headers.get("read-after")
     if text is None:
         return
-    if not NUMBER.fullmatch(text.strip()) or int(text) > 2**53:
+    if not NUMBER.fullmatch(text.strip()):
         raise Problem(400, Sentence("read_after_malformed"))
-    await reached(request, int(text))
+    position = int(text)
+    if position > system(request).follower.position:
+        head = await asyncio.to_thread(system(request).store.head)
+        if position > head:
+            detail = Sentence("read_after_beyond", number=position, newest=head)
+            raise Problem(
+                422, detail, errors=[{"pointer": "/Read-After", "detail": Sentence("beyond_the_log_end", number=head)}]
+            )
+    await reached(request, position)
 
 
 async def reached(request: Request, position: int) -> None:
