@@ -49,7 +49,9 @@ def _given_or_fixed(task: str | None, info: ValidationInfo) -> str | None:
 class Body(BaseModel):
     """Null is a field that is left out, wherever one may be; but not a `kind`, which says what body this is."""
 
-    model_config = ConfigDict(extra="forbid", alias_generator=to_camel, validate_by_alias=True, frozen=True)
+    model_config = ConfigDict(
+        extra="forbid", alias_generator=to_camel, validate_by_alias=True, frozen=True, defer_build=True
+    )
     optional: ClassVar[frozenset[str]]
     """The fields that may be left out, as they are called on the wire."""
 

@@ -141,7 +141,10 @@ def record_of(history: Sequence[Recorded]) -> Record:
     return record
 
 
-_RECORD: Final = TypeAdapter(Record)
+@cache
+def _record() -> TypeAdapter[Record]:
+    """Built for the first long session: many servers have none."""
+    return TypeAdapter(Record)
 
 
 @cache
@@ -200,14 +203,14 @@ class Records:
         """Fold event by event, from the snapshot if there is one."""
         if self._snapshots and cached.record.version == 0:
             snapshot = self._snapshots.read(session_id, RECORD, rules())
-            cached.record = (snapshot and read_as(_RECORD.validate_json, snapshot)) or cached.record
+            cached.record = (snapshot and read_as(_record().validate_json, snapshot)) or cached.record
             cached.snapshot = cached.record.version
         record = cached.record
         for recorded in self.log.history(session_id, after=record.version, upto=version):
             record.add(recorded)
         if self._snapshots and record.version >= self._due(cached.snapshot):
             cached.snapshot = record.version
-            state = _RECORD.dump_json(record).decode()
+            state = _record().dump_json(record).decode()
             self._snapshots.offer(Snapshot(session_id, RECORD, record.version, rules(), state))
 
     def _of(self, session_id: str) -> _Kept:
