@@ -12,12 +12,14 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from domain.session.record import Omitted, Recorded
 from projections.catalogue import PROJECTIONS
 from projections.engine.fold import PAGE, Folding, LogPage, ViewProblem, read
 from projections.engine.ports import OMITTED, EventLog, Projection, Views
+from projections.engine.rebuild import merge, refold
 
 GATHERING, LONGEST_GATHERING = 0.01, 0.05
 """Seconds for which events gather to a page, unless a reader waits for one: a page costs more than its events."""
@@ -256,10 +258,17 @@ class Follower:
         Other followers of the same views wait meanwhile. The position of the new views.
         """
         with self._views.transaction() as db:
-            self._folding.refold(db, self._source)
+            refold(self._folding, db, self._source)
             lowest = self._folding.lowest(db)
         self.wake()
         return self._source.head() if lowest is None else lowest
+
+    def replace(self, parts: Sequence[Path], head: int) -> int:
+        """Replace the views by what several processes folded up to `head` (`projections.parts`); that position."""
+        with self._views.beside(parts) as (db, names):
+            merge(self._folding, db, names, self._source, head)
+        self.wake()
+        return head
 
     def empty(self) -> None:
         """Empty the views, parked ones too. They are folded again as the log is followed."""

@@ -91,6 +91,11 @@ class MemoryStore(EventRecorder):
             rows = log.streams.get(session_id, [])[after:upto][:limit]
         return _decoded(rows)
 
+    def beginnings(self, sessions: Sequence[str]) -> list[Recorded]:
+        with self._opened() as log:
+            rows = [log.streams[session_id][0] for session_id in sessions if session_id in log.streams]
+        return _decoded(rows)
+
     def log(
         self,
         *,
@@ -99,8 +104,10 @@ class MemoryStore(EventRecorder):
         kind: str | None = None,
         topic: str | None = None,
         session_id: str | None = None,
+        sessions: Sequence[str] | None = None,
         omitted: Omitted | None = None,
     ) -> list[Recorded]:
+        among = None if sessions is None else set(sessions)
         with self._opened() as log:
             rows = log.rows[after:] if session_id is None else log.streams.get(session_id, [])
             entries = [
@@ -109,6 +116,7 @@ class MemoryStore(EventRecorder):
                 if row.position > after
                 and (kind is None or kind_of(row.stream) == kind)
                 and (topic is None or row.topic == topic)
+                and (among is None or row.stream in among)
             ]
         page = entries[:limit]
         return _decoded(page) if omitted is None else outline_all([row[:5] for row in page], omitted)

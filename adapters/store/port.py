@@ -125,8 +125,18 @@ class Log(Texts, Protocol):
     def history(self, session_id: str, *, after: int = 0, upto: int | None = None) -> list[Recorded]:
         """The events of a session with versions `after`+1 … `upto`."""
 
-    def log(self, *, after: int = 0, limit: int = PAGE, omitted: Omitted | None = None) -> list[Recorded]:
-        """The events after a position, at most `limit`, perhaps without some fields."""
+    def beginnings(self, sessions: Sequence[str]) -> list[Recorded]:
+        """The first event of each of these sessions."""
+
+    def log(
+        self,
+        *,
+        after: int = 0,
+        limit: int = PAGE,
+        sessions: Sequence[str] | None = None,
+        omitted: Omitted | None = None,
+    ) -> list[Recorded]:
+        """The events after a position, at most `limit`, perhaps of some sessions, perhaps without some fields."""
 
 
 class SealedLog(Log, Protocol):
@@ -202,10 +212,11 @@ class Store(Log, Protocol):
         kind: str | None = None,
         topic: str | None = None,
         session_id: str | None = None,
+        sessions: Sequence[str] | None = None,
         omitted: Omitted | None = None,
     ) -> list[Recorded]:
-        """The events after a position, at most `limit`: of the whole log, or of one kind, type or session; perhaps
-        without some fields."""
+        """The events after a position, at most `limit`: of the whole log, or of one kind or type, of one session or
+        some; perhaps without some fields."""
 
     def version(self, session_id: str) -> int:
         """The newest version of a session, 0 if there is none."""

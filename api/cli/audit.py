@@ -2,7 +2,6 @@
 
 import base64
 import dataclasses
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from adapters.proof.faults import Verification
     from adapters.store import Log
     from api.node.settings import Settings
-    from domain.session.record import Omitted, Recorded
 
 AsJson = Annotated[bool, Parameter(help="JSON to stdout.")]
 
@@ -53,6 +51,7 @@ def verify(
     from adapters.store import StoreError
     from adapters.store.sqlite.connection import is_damaged
     from adapters.store.sqlite.views import is_unavailable
+    from api.cli.rebuilding import difference
 
     if proof is not None:
         return _check_proof(proof, public_key)
@@ -61,7 +60,7 @@ def verify(
     text = public_key or _own_public_key(settings, checkpoint)
     try:
         with open_log(settings) as store:
-            verdict = verify_log(store, lambda: _views(store, settings.views_path))
+            verdict = verify_log(store, lambda: difference(store, settings))
             problem = None if note is None else _against(store, note, text)
             if problem is not None:
                 verdict.blame(None, problem)
@@ -85,71 +84,6 @@ def _own_public_key(settings: "Settings", checkpoint: Path | None) -> str:
         return checkpoints.public_text(checkpoints.known_key(settings.signing_key))
     except checkpoints.NotProved as error:
         raise Failed(exits.words_of(error), code=exits.USAGE) from None
-
-
-class _Frozen:
-    """The log up to its current end; others may be writing."""
-
-    def __init__(self, store: "Log") -> None:
-        self._store, self._head = store, store.head()
-
-    def head(self) -> int:
-        return self._head
-
-    def log(self, *, after: int = 0, limit: int = 500, omitted: "Omitted | None" = None) -> "list[Recorded]":
-        entries = self._store.log(after=after, limit=limit, omitted=omitted)
-        return [recorded for recorded in entries if recorded.position <= self._head]
-
-    def history(self, session_id: str, *, after: int = 0, upto: int | None = None) -> "list[Recorded]":
-        return self._store.history(session_id, after=after, upto=upto)
-
-
-def _views(store: "Log", path: Path) -> str | None:
-    """Whether the views, once caught up, equal a rebuild from the log. Works on a copy. Raises Unchecked."""
-    import sqlite3
-    from tempfile import TemporaryDirectory
-
-    from adapters.proof.faults import Unchecked
-    from adapters.store.sqlite.connection import is_damaged
-    from adapters.store.sqlite.rows import UNREADABLE, read_only
-    from adapters.store.sqlite.views import SqliteViews, is_unavailable
-    from projections.catalogue import dump
-    from projections.follow import Follower
-
-    log = _Frozen(store)
-    try:
-        with TemporaryDirectory() as folder:
-            copy = Path(folder) / "views.db"
-            if path.exists():
-                with closing(read_only(path)) as source, closing(sqlite3.connect(copy)) as target:
-                    source.backup(target)
-                    [report] = target.execute("PRAGMA integrity_check(1)").fetchone()
-                if report != "ok":  # such as a row that an index does not lead to: no list would show it
-                    return sentence(
-                        "the views {path} are damaged ({report}): keep a copy before you replace them",
-                        path=path,
-                        report=report,
-                    )
-            with closing(SqliteViews(copy)) as views:
-                follower = Follower(log, views)
-                follower.catch_up()
-                problems = [sentence("the views: {problem}", problem=each) for each in follower.problems()]
-                before = dump(views)
-                follower.rebuild()
-                if before != dump(views):
-                    problems.append(
-                        sentence("the views {path} differ from the log: keep a copy before you replace them", path=path)
-                    )
-    except (OSError, *UNREADABLE) as error:
-        cause = error.__cause__ or error  # of what `SqliteViews` says
-        if is_damaged(cause) or not (isinstance(cause, OSError) or is_unavailable(cause)):
-            return sentence(
-                "the views {path} cannot be read ({cause}): delete the file, and they are rebuilt",
-                path=path,
-                cause=cause,
-            )
-        raise Unchecked(f"{path}: {cause}.") from error
-    return "; ".join(problems) or None
 
 
 def _against(store: "Log", note: str, key: str) -> str | None:

@@ -134,13 +134,15 @@ def _rebuild(settings: "Settings") -> tuple[int, list[str]]:
     """The position, and what the views lack because they could not read or fold it."""
     from adapters.store import open_store
     from adapters.store.sqlite.views import open_views
+    from api.cli.rebuilding import rebuild as rebuild_views
     from api.node.local_files import search_of
     from projections.follow import Follower
     from projections.sessions.search import SEARCH
 
     with closing(open_store(settings.database)) as store, closing(open_views(settings.views_path)) as views:
         follower = Follower(store, views)
-        position, missing = follower.rebuild(), [each.error for each in follower.problems()]
+        position = rebuild_views(follower, store, settings.database, settings.views_path.parent)
+        missing = [each.error for each in follower.problems()]
         with closing(open_views(search_of(settings.node_dir))) as words:
             Follower(store, words, [SEARCH]).empty()
     return position, missing

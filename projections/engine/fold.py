@@ -2,7 +2,6 @@
 parked."""
 
 import hashlib
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
@@ -20,10 +19,7 @@ SCHEMA = (
     snapshots.SCHEMA,
 )
 PAGE = 500
-LONG_PAGE = 5_000
-"""For a rebuild, where no reader waits for the first page: a session's row is written once for each page."""
 _EVENT = attrgetter("event")
-_INDEX = re.compile(r"CREATE (?:UNIQUE )?INDEX IF NOT EXISTS (\w+)")
 UNREADABLE = (Unknown, ValueError, LookupError, TypeError)
 """What is raised if a row cannot become an event: a topic of another version, or data that does not fit its class."""
 LONGEST_ERROR = 500
@@ -101,7 +97,7 @@ class Folding:
         for projection in self.projections:
             if projection.name in progress and progress[projection.name].shape != shape(projection):
                 _drop(db, projection)
-            _create(db, projection)
+            create(db, projection)
         for gone in progress.keys() - {projection.name for projection in self.projections}:
             db.execute("DELETE FROM progress WHERE view = ?", (gone,))
         if any(self._is_strange(progress, log, projection) for projection in self.projections):
@@ -154,34 +150,12 @@ class Folding:
         about = _about(projection, events, [type(recorded.event) for recorded in events])
         error = _apply(db, projection, about)
         if error is None:
-            return _note(db, [projection], end, events)
+            return note(db, [projection], end, events)
         for recorded in about:
             alone = _apply(db, projection, [recorded])
             if alone is not None:
                 return _park(db, projection, recorded, alone, events)
         raise RuntimeError(f"The view {projection.name} is no pure fold: {error}, but not event by event.")
-
-    def refold(self, db: Database, log: EventLog) -> None:
-        """Empty every view, including parked ones, and fold the whole log from zero, inside the caller's
-        transaction."""
-        head, position = log.head(), 0
-        self.empty(db)
-        self._drop_indexes(db)
-        while position < head:
-            page = read(log, after=position, limit=LONG_PAGE, omitted=self.omitted)
-            if page.end == position:
-                break
-            self.fold(db, page)
-            position = page.end
-        for projection in self.projections:
-            _create(db, projection)
-
-    def _drop_indexes(self, db: Database) -> None:
-        """They are made in one go once there are all rows, which takes less time than keeping them up to date."""
-        for projection in self.projections:
-            for statement in projection.schema:
-                if (name := _INDEX.match(statement)) is not None:
-                    db.execute(f"DROP INDEX IF EXISTS {name[1]}")
 
     def empty(self, db: Database) -> None:
         """No rows, no snapshots, and every view before the first event."""
@@ -189,7 +163,7 @@ class Folding:
         db.execute("DELETE FROM snapshots")
         for projection in self.projections:
             _drop(db, projection)
-            _create(db, projection)
+            create(db, projection)
             db.execute(
                 "UPDATE progress SET position = 0, event_id = NULL, failed_at = NULL, error = NULL, shape = ?"
                 " WHERE view = ?",
@@ -224,7 +198,7 @@ def _all_at_once(db: Database, projections: Sequence[Projection], events: Sequen
         db.execute("RELEASE SAVEPOINT fold")
         return False
     db.execute("RELEASE SAVEPOINT fold")
-    _note(db, projections, end, events)
+    note(db, projections, end, events)
     return True
 
 
@@ -253,7 +227,7 @@ def _apply(db: Database, projection: Projection, events: Sequence[Recorded]) -> 
     return None
 
 
-def _note(db: Database, projections: Sequence[Projection], position: int, events: Sequence[Recorded]) -> None:
+def note(db: Database, projections: Sequence[Projection], position: int, events: Sequence[Recorded]) -> None:
     """The views' position, and the event there, which identifies their log (none if it could not be read)."""
     event_id = next((recorded.event_id for recorded in reversed(events) if recorded.position == position), None)
     names = [projection.name for projection in projections]
@@ -265,7 +239,7 @@ def _note(db: Database, projections: Sequence[Projection], position: int, events
 
 def _park(db: Database, projection: Projection, poison: Recorded, error: str, events: Sequence[Recorded]) -> None:
     """Park the view before that event until it is rebuilt."""
-    _note(db, [projection], poison.position - 1, events)
+    note(db, [projection], poison.position - 1, events)
     values = (poison.position, error, projection.name)
     db.execute("UPDATE progress SET failed_at = ?, error = ? WHERE view = ?", values)
 
@@ -280,7 +254,8 @@ def _is_of(progress: Progress, log: EventLog) -> bool:
     return bool(page.events) and page.events[0].event_id == progress.event_id
 
 
-def _create(db: Database, projection: Projection) -> None:
+def create(db: Database, projection: Projection) -> None:
+    """Its tables and indexes, where they are missing."""
     for statement in projection.schema:
         db.execute(statement)
     db.execute(

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from operator import attrgetter
+from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, get_args, get_type_hints
 
@@ -56,6 +57,10 @@ class Views(Protocol):
     def transaction(self) -> AbstractContextManager[Database]: ...
 
     def reading(self) -> AbstractContextManager[Database]: ...
+
+    def beside(self, parts: Sequence[Path]) -> AbstractContextManager[tuple[Database, Sequence[str]]]:
+        """A transaction in which the tables of other databases of views can be read, each under a schema's name."""
+        ...
 
 
 class EventLog(Protocol):

@@ -82,6 +82,8 @@ _LARGE: Final = 1 << 23
 class LargeTexts(SqlLog):
     """Texts that take longer to arrive than a database that is away is waited for."""
 
+    elements = PostgresRows.elements
+
     @abstractmethod
     def _reading(self) -> AbstractContextManager[PostgresConnection]: ...
 

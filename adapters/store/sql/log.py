@@ -3,8 +3,9 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, ClassVar
 
+import orjson
 from eventsourcing.persistence import Notification, StoredEvent
 
 from adapters.store.append import EventRecorder, Redaction
@@ -19,6 +20,9 @@ from domain.values.sentences import Sentence
 
 class SqlLog(ABC):
     """The reading half of a store."""
+
+    elements: ClassVar[str]
+    """The elements of a JSON array."""
 
     @abstractmethod
     def _reading(self) -> AbstractContextManager[SqlConnection]:
@@ -36,6 +40,16 @@ class SqlLog(ABC):
             ).fetchall()
         return decode_all(plain(rows, 4))
 
+    def beginnings(self, sessions: Sequence[str]) -> list[Recorded]:
+        """The first event of each of these sessions."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT position, stream, version, topic, state FROM events"
+                f" WHERE stream IN ({self.elements}) AND version = 1",
+                (_array(sessions),),
+            ).fetchall()
+        return decode_all(plain(rows, 4))
+
     def log(
         self,
         *,
@@ -44,18 +58,22 @@ class SqlLog(ABC):
         kind: str | None = None,
         topic: str | None = None,
         session_id: str | None = None,
+        sessions: Sequence[str] | None = None,
         omitted: Omitted | None = None,
     ) -> list[Recorded]:
-        """The events after a position, at most `limit`: of the whole log, or of one kind, type or session; perhaps
-        without some fields."""
+        """The events after a position, at most `limit`: of the whole log, or of one kind or type, of one session or
+        some; perhaps without some fields."""
         where: list[str] = ["position > ?"]
         values: list[Any] = [after]
         for column, value in (("topic", topic), ("stream", session_id)):
             if value is not None:
                 where.append(f"{column} = ?")
                 values.append(value)
+        if sessions is not None:
+            where.append(f"(stream || '') IN ({self.elements})")
+            values.append(_array(sessions))
         if kind is not None:
-            # An expression, so that no index is used: in the log's order as it lies, never all of a kind sorted.
+            # Expressions, so that no index is used: in the log's order as it lies, never all of a kind sorted.
             where.append("stream || '' >= ? AND stream || '' < ?")
             values += [f"{kind}-", f"{kind}."]
         with self._reading() as connection:
@@ -146,6 +164,10 @@ class SqlRecorder(SqlLog, EventRecorder):
 
     def max_notification_id(self) -> int | None:
         return self.head() or None
+
+
+def _array(values: Sequence[str]) -> str:
+    return orjson.dumps(list(values)).decode()
 
 
 def _or_none(limit: int | None) -> int:

@@ -195,6 +195,8 @@ UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
 class Sealed(SqlLog):
     """The log in one file, for one thread at a time. It never writes."""
 
+    elements = SqliteRows.elements
+
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path, self._connection = path, connection
         self.rows = SqliteRows(path, self._reading)

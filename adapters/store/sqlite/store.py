@@ -46,6 +46,8 @@ READERS = 4
 class SqliteStore(SqlRecorder):
     """The log in one file. Safe for many threads, and for several processes on the same machine."""
 
+    elements = SqliteRows.elements
+
     def __init__(self, path: str, *, busy_seconds: float = 5.0) -> None:
         self.path = Path(path)
         self._busy = busy_seconds

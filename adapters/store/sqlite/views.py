@@ -137,6 +137,23 @@ class SqliteViews:
                     self._writer.execute("ROLLBACK")
 
     @contextmanager
+    def beside(self, parts: Sequence[Path]) -> Iterator[tuple[Statements, Sequence[str]]]:
+        """A transaction in which the tables of other files of views can be read, each under a schema's name: at most
+        ten. Raises ViewsUnavailable."""
+        names = [f"part_{number}" for number in range(len(parts))]
+        statements = Statements(self._writer, self.path)
+        with self._lock:
+            for name, part in zip(names, parts, strict=True):
+                statements.execute(f"ATTACH DATABASE ? AS {name}", (str(part),))
+        try:
+            with self.transaction() as db:
+                yield db, names
+        finally:
+            with self._lock:
+                for name in names:
+                    statements.execute(f"DETACH DATABASE {name}")
+
+    @contextmanager
     def reading(self) -> Iterator[Statements]:
         """All that is read inside is of one moment."""
         connection = self._readers.get()

@@ -1,0 +1,55 @@
+"""`hansard rebuild` of a long log works in several processes."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from adapters.store import Store
+from adapters.store.sqlite.views import SqliteViews
+from api.cli import rebuilding
+from projections.catalogue import dump
+from projections.follow import Follower
+from tests.projections import stage as mixed
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    monkeypatch.setattr(rebuilding, "WORTH", 50)
+    monkeypatch.setattr(rebuilding.os, "sched_getaffinity", lambda _: {0, 1})
+    with closing(mixed.wander(tmp_path, 6, 120).store) as store:
+        yield store
+
+
+@pytest.fixture
+def views(tmp_path: Path) -> Iterator[SqliteViews]:
+    with closing(SqliteViews(tmp_path / "views.db")) as views:
+        yield views
+
+
+def test_several_processes_make_the_same_views(
+    store: Store, views: SqliteViews, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follower = Follower(store, views)
+    follower.rebuild()
+    whole = dump(views)
+    follower.empty()
+    with monkeypatch.context() as patch:
+        patch.setattr(Follower, "rebuild", _never)
+        assert rebuilding.rebuild(follower, store, f"sqlite:///{tmp_path / 'log.db'}", tmp_path) == store.head()
+    assert dump(views) == whole
+    assert list(tmp_path.glob("rebuild-*")) == []
+
+
+def test_one_process_does_it_where_the_others_fail(store: Store, views: SqliteViews, tmp_path: Path) -> None:
+    follower = Follower(store, views)
+    assert rebuilding.rebuild(follower, store, f"sqlite:///{tmp_path / 'missing.db'}", tmp_path) == store.head()
+    live = dump(views)
+    follower.rebuild()
+    assert dump(views) == live
+    assert list(tmp_path.glob("rebuild-*")) == []
+
+
+def _never(_: Follower) -> int:
+    raise AssertionError("one process did it")
