@@ -16,16 +16,13 @@ from adapters.store.rows import Rows
 from adapters.store.sqlite.connection import is_damaged
 from adapters.store.sqlite.rows import UNREADABLE, read_only
 from adapters.store.sqlite.views import SqliteViews, is_unavailable
+from api.__main__ import ALLOCATIONS
 from api.cli.labels import sentence
 from api.node.settings import Settings
 from domain.session.record import Omitted, Recorded
 from projections.catalogue import dump
 from projections.follow import Follower
 from projections.parts import MOST, WORTH, DividedLog, Undivided, divided, fold_part
-
-_RARELY = 50_000
-"""New objects between two garbage collections, as in the command line itself."""
-
 
 def rebuild(follower: Follower, log: DividedLog, database: str, folder: Path) -> int:
     """Replace the views; the position that they reach. `folder` is on the disk of the views."""
@@ -56,7 +53,7 @@ def _folded(log: DividedLog, database: str, folder: Path) -> Iterator[tuple[Sequ
 
 def _fold(database: str, path: Path, sessions: Sequence[str], head: int) -> None:
     """In a process of its own."""
-    gc.set_threshold(_RARELY)
+    gc.set_threshold(ALLOCATIONS)
     with reading(database) as log, closing(SqliteViews(path)) as views:
         fold_part(log, views, sessions, head)
 

@@ -123,6 +123,9 @@ def filled(store: Store) -> Store:
         ({"kind": "deliver"}, []),
         ({"topic": "turn."}, []),
         ({"after": 8}, []),
+        ({"sessions": ["delivery-2"], "limit": 2}, [4, 5]),
+        ({"sessions": ["delivery-2", "delivery-1", "delivery-9"], "after": 6}, [7, 8]),
+        ({"sessions": []}, []),
     ],
 )
 def test_the_log_is_read_by_position_kind_type_and_session(
@@ -130,6 +133,11 @@ def test_the_log_is_read_by_position_kind_type_and_session(
 ) -> None:
     assert [result.position for result in three.log(**wanted)] == positions
     assert three.head() == 8
+
+
+def test_the_first_events_of_sessions_are_read_at_once(three: Store) -> None:
+    firsts = three.beginnings(["delivery-2", "delivery-1", "delivery-9"])
+    assert sorted((first.session_id, first.version) for first in firsts) == [("delivery-1", 1), ("delivery-2", 1)]
 
 
 def test_an_event_of_another_version_is_refused_and_never_resolved_by_its_name(store: Store) -> None:
