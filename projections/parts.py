@@ -78,7 +78,7 @@ def _parents(log: DividedLog, discussions: Sequence[str]) -> dict[str, str]:
     }
 
 
-class Part:
+class LogPart:
     """The events of some sessions up to a position, as a log that is read once from its beginning."""
 
     def __init__(self, log: DividedLog, sessions: Sequence[str], head: int) -> None:
@@ -105,7 +105,7 @@ class Part:
 
 def fold_part(log: DividedLog, views: Views, sessions: Sequence[str], head: int) -> None:
     """Fold these sessions' events up to `head` into empty views. Raises Undivided if a view fails."""
-    folding, part = Folding(PROJECTIONS), Part(log, sessions, head)
+    folding, part = Folding(PROJECTIONS), LogPart(log, sessions, head)
     with views.transaction() as db:
         folding.prepare(db, part)
         refold(folding, db, part)
