@@ -24,6 +24,7 @@ from projections.catalogue import dump
 from projections.follow import Follower
 from projections.parts import MOST, WORTH, DividedLog, Undivided, divided, fold_part
 
+
 def rebuild(follower: Follower, log: DividedLog, database: str, folder: Path) -> int:
     """Replace the views; the position that they reach. `folder` is on the disk of the views."""
     try:

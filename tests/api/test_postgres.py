@@ -5,17 +5,25 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
+from adapters.store import open_store, reading
+from adapters.store.migrating import migrate
+from adapters.store.sql.log import SqlRecorder
+from adapters.store.sqlite.views import SqliteViews
 from api.app import create_app
+from api.cli import rebuilding
 from api.node.settings import Settings
+from projections.catalogue import dump
+from projections.follow import Follower
 from tests.api.server import ROOT, Json, Server, delivery, inside, start, system, until
 from tests.kit.commands import Done, command
 from tests.kit.postgres import USER, Cluster, require
+from tests.projections.stage import wander
 
 COMMAND_AGENT = """
 [[agents]]
@@ -252,3 +260,25 @@ def test_the_first_node_makes_the_owners_key_and_a_file_of_keys_is_taken_over(cl
     assert [scope for _, scope in scopes] == ["admin", "read"]
     other = hansard(cluster, tmp_path, "key", "owner")
     assert (other.returncode, "another machine has the owner's key" in other.stderr) == (3, True)
+
+
+def test_several_processes_rebuild_the_views_of_a_shared_log(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rebuilding, "WORTH", 50)
+    monkeypatch.setattr(rebuilding.os, "sched_getaffinity", lambda _: {0, 1})
+    with (
+        closing(wander(tmp_path, 6, 60).store) as own,
+        reading(f"sqlite:///{own.path}") as source,
+        closing(open_store(cluster.url("postgres"))) as store,
+        closing(SqliteViews(tmp_path / "views.db")) as views,
+    ):
+        assert isinstance(store, SqlRecorder)
+        migrate(source, store)
+        follower = Follower(store, views)
+        follower.rebuild()
+        whole = dump(views)
+        follower.empty()
+        monkeypatch.setattr(Follower, "rebuild", None)
+        assert rebuilding.rebuild(follower, store, cluster.url("postgres"), tmp_path) == store.head()
+        assert dump(views) == whole
