@@ -56,6 +56,25 @@ def test_the_list_of_turns_is_above_the_turn(browser: Browser, server: Server) -
         expect(page.locator("#turns-listed nav")).not_to_be_visible()
 
 
+SHOWN = """(names) => names.filter((name) => {
+  const { x, y, width, height } = name.getBoundingClientRect();
+  return document.elementFromPoint(x + width / 2, y + height / 2) === name;
+}).map((name) => name.textContent)"""
+
+
+@pytest.mark.parametrize(("language", "first", "last"), [("en", "planning", "packaging"), ("ko", "계획", "패키징")])
+def test_every_phase_of_a_delivery_is_named(
+    browser: Browser, server: Server, language: str, first: str, last: str
+) -> None:
+    with browsing(browser, server.url, **PHONE | {"locale": language}) as site:
+        page = site.tab(f"/sessions/{two_iterations(server.client)}")
+        names = page.locator(".phase .named")
+        expect(names.last).to_be_in_viewport()
+        shown = names.evaluate_all(SHOWN)
+        assert (len(shown), shown[0], shown[-1]) == (7, first, last)
+        assert page.evaluate("() => document.scrollingElement.scrollWidth") == 390
+
+
 OVERFLOWING = """() => [...document.querySelectorAll(".pairs-of td")]
   .filter((cell) => cell.scrollWidth > cell.clientWidth + 1).map((cell) => cell.textContent.trim())"""
 
