@@ -32,9 +32,11 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 @cache
 def this_machine() -> str:
     """This machine since its start: its id and that of its boot. A host name is not enough: other machines may have the
-    same one, and containers share a machine id."""
-    machine = next(filter(None, map(_content, _MACHINE_IDS)), "") or str(uuid.getnode())
-    return hashlib.sha256(f"{machine}\n{_content(_BOOT_ID)}".encode()).hexdigest()[:12]
+    same one, and containers share a machine id or have none. The address of a network card counts only where nothing
+    else is known: that of a container changes when it is started again."""
+    boot = _content(_BOOT_ID)
+    machine = next(filter(None, map(_content, _MACHINE_IDS)), "") or ("" if boot else str(uuid.getnode()))
+    return hashlib.sha256(f"{machine}\n{boot}".encode()).hexdigest()[:12]
 
 
 def _content(path: Path) -> str:

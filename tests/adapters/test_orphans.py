@@ -5,11 +5,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from adapters.processes import end_orphans
+from adapters.turns import claiming
 from adapters.turns.claiming import Presence
 from tests.api.server import ROOT, Server, delivery, ended, running, serving, start, until
 
@@ -243,6 +245,20 @@ def test_nothing_is_assumed_about_a_worker_on_another_machine(tmp_path: Path, mi
     other._file.close()
     for name in (other.name, f"../{mine.name}"):
         assert not mine.gone(name)
+
+
+def test_a_container_that_starts_again_with_another_address_is_the_same_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Containers have no machine id, and their network card gets an address at each start."""
+    monkeypatch.setattr(claiming, "_MACHINE_IDS", ())
+    names = set()
+    for address in (1, 2):
+        monkeypatch.setattr("uuid.getnode", partial(int, address))
+        names.add(claiming.this_machine.__wrapped__())
+    assert len(names) == 1
+    monkeypatch.setattr(claiming, "_BOOT_ID", Path("/nowhere"))
+    assert claiming.this_machine.__wrapped__() not in names
 
 
 def test_files_from_before_the_last_boot_are_removed(tmp_path: Path) -> None:
