@@ -57,7 +57,7 @@ def fenced_by(sandbox: Sandbox) -> str:
         case "bwrap":
             return "bubblewrap: validation commands and agents see their workspace, not your files or this log"
         case "landlock":
-            return "Landlock: limits files, but not processes or all sockets; install bubblewrap for a whole fence"
+            return "Landlock: limits files, but not processes or all sockets; with bubblewrap the fence would be whole"
         case "none":
             return "none: agents and validation commands may do whatever this account may do"
 

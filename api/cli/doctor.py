@@ -91,7 +91,7 @@ def _examine(settings: "Settings") -> Iterator[Finding]:
     of_a_file: tuple[Callable[[], Finding], ...] = (lambda: place(ours), lambda: durability(ours))
     checks: tuple[Callable[[], Finding], ...] = (
         python,
-        sqlite,
+        lambda: sqlite(holds_the_log=path is not None),
         *((lambda: database(settings.database),) if path is None else of_a_file),
         git,
         lambda: disk(ours),
@@ -143,14 +143,15 @@ def python() -> Finding:
     return Finding("ok", "Python", f"{'.'.join(map(str, sys.version_info[:3]))} ({sys.executable})")
 
 
-def sqlite(version: tuple[int, int, int] | None = None) -> Finding:
-    """The WAL-reset defect: 3.7.0 to 3.51.2, but not 3.44.6 and 3.50.7 onwards in their own lines (promise F7)."""
+def sqlite(version: tuple[int, int, int] | None = None, *, holds_the_log: bool = True) -> Finding:
+    """The WAL-reset defect: 3.7.0 to 3.51.2, but not 3.44.6 and 3.50.7 onwards in their own lines (promise F7).
+    Beside a log in PostgreSQL, SQLite has only views, which are made from the log."""
     numbers = version or sqlite3.sqlite_version_info
     spelt = ".".join(map(str, numbers))
     if numbers < (3, 37, 0):
         return Finding("fail", "SQLite", spelt, sentence("The log's tables need 3.37 or newer (STRICT)."))
     is_fixed = numbers >= (3, 51, 3) or (3, 44, 6) <= numbers < (3, 45, 0) or (3, 50, 7) <= numbers < (3, 51, 0)
-    if not is_fixed:
+    if holds_the_log and not is_fixed:
         return Finding(
             "warn",
             "SQLite",

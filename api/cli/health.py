@@ -1,5 +1,6 @@
 """What `doctor` looks at: the team and its programs, and every history of the log."""
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -166,7 +167,17 @@ def fence(sandbox: "Sandbox") -> Finding:
         return Finding("warn", "fence", description, advice)
     if available() == "bwrap":
         return Finding("ok", "fence", description)
-    return Finding("warn", "fence", description, sentence("Install bubblewrap (`bwrap`)."))
+    return Finding("warn", "fence", description, _to_a_whole_fence())
+
+
+def _to_a_whole_fence() -> str:
+    """What bubblewrap lacks on this machine."""
+    if shutil.which("bwrap") is None:
+        return sentence("Install bubblewrap (`bwrap`).")
+    return sentence(
+        "bubblewrap (`bwrap`) is installed, but may not create namespaces here. Allow user namespaces; in a container,"
+        " with the security_opt of docs/deploy/compose.yaml."
+    )
 
 
 def posts(team: "Team") -> Iterator[Finding]:

@@ -32,6 +32,23 @@ def test_versions_of_sqlite_with_the_wal_reset_defect_are_named(version: tuple[i
     assert doctor.sqlite(version).mark == mark
 
 
+def test_beside_a_log_in_postgresql_the_defect_is_not_a_danger_to_the_log() -> None:
+    assert doctor.sqlite((3, 46, 1), holds_the_log=False) == doctor.Finding("ok", "SQLite", "3.46.1")
+    assert doctor.sqlite((3, 36, 0), holds_the_log=False).mark == "fail"
+
+
+@pytest.mark.parametrize(("program", "advice"), [(None, "Install"), ("/usr/bin/bwrap", "is installed, but may not")])
+def test_the_way_to_a_whole_fence_depends_on_what_is_missing(
+    program: str | None, advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container that has bubblewrap, and a profile that allows it no namespaces."""
+    monkeypatch.setattr("adapters.fence.bubblewrap_works", lambda: False)
+    monkeypatch.setattr("adapters.fence.landlock_version", lambda: 6)
+    monkeypatch.setattr("shutil.which", lambda _: program)
+    finding = health.fence("auto")
+    assert (finding.mark, advice in finding.advice) == ("warn", True)
+
+
 def test_a_log_that_does_not_exist_yet_is_fine_where_it_can_be_made(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b" / "hansard.db"
     assert doctor.place(path) == doctor.Finding("ok", "log", f"{path} (created at first use)")
