@@ -116,7 +116,9 @@ def test_compose_has_two_servers_and_two_workers_on_one_database() -> None:
             db["environment"]["POSTGRES_DB"],
         )
         assert "scram-sha-256" in db["environment"]["POSTGRES_INITDB_ARGS"]
-        assert each["depends_on"]["db"]["condition"] == "service_healthy" and "healthcheck" in db
+        assert each["depends_on"]["db"]["condition"] == "service_healthy"
+        assert "127.0.0.1" in db["healthcheck"]["test"]  # by its socket, PostgreSQL answers also while it is set up
+        assert each["security_opt"] == ["no-new-privileges=true"]
 
 
 def test_what_compose_names_exists() -> None:
