@@ -1,7 +1,6 @@
 """`rebuild`: the views, from the log. `migrate`: the whole log into another store. `clean`: working folders that are no
 longer needed."""
 
-import asyncio
 import shutil
 import time
 from collections.abc import Mapping
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from api.node.settings import Settings
 
 
-async def rebuild(*, database: Annotated[str | None, Parameter(group=WHERE)] = None) -> int:
+def rebuild(*, database: Annotated[str | None, Parameter(group=WHERE)] = None) -> int:
     """Rebuild all views from the log. Readers see the old views until the new ones are ready. The log is unchanged.
 
     The search index is only emptied: a server builds it again in the background, or else the next search does.
@@ -38,7 +37,7 @@ async def rebuild(*, database: Annotated[str | None, Parameter(group=WHERE)] = N
     database
         The log. HANSARD_DATABASE; default: a file in your data directory.
     """
-    position, missing = await asyncio.to_thread(_rebuild, settings_of(database))
+    position, missing = _rebuild(settings_of(database))
     say(sentence("Views rebuilt up to position {position}.", position=position))
     for what in missing:
         say(what, label="missing")
@@ -141,7 +140,7 @@ def _rebuild(settings: "Settings") -> tuple[int, list[str]]:
 
     with closing(open_store(settings.database)) as store, closing(open_views(settings.views_path)) as views:
         follower = Follower(store, views)
-        position = rebuild_views(follower, store, settings.database, settings.views_path.parent)
+        position = rebuild_views(follower, store, settings.database)
         missing = [each.error for each in follower.problems()]
         with closing(open_views(search_of(settings.node_dir))) as words:
             Follower(store, words, [SEARCH]).empty()

@@ -1,12 +1,12 @@
 """Rebuilding all views, in several processes where the log is long, and comparing them with a rebuild."""
 
 import gc
-import multiprocessing
 import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,43 +20,72 @@ from api.__main__ import ALLOCATIONS
 from api.cli.labels import sentence
 from api.node.settings import Settings
 from domain.session.record import Omitted, Recorded
+from domain.values.base import Value
 from projections.catalogue import dump
 from projections.follow import Follower
 from projections.parts import MOST, WORTH, DividedLog, Undivided, divided, fold_part
 
 
-def rebuild(follower: Follower, log: DividedLog, database: str, folder: Path) -> int:
-    """Replace the views; the position that they reach. `folder` is on the disk of the views."""
+def rebuild(follower: Follower, log: DividedLog, database: str) -> int:
+    """Replace the views; the position that they reach. `database` is where other processes find the log."""
     try:
-        with _folded(log, database, folder) as (parts, head):
+        with _folded(log, database) as (parts, head):
             return follower.replace(parts, head)
     except Undivided:
         return follower.rebuild()
 
 
 @contextmanager
-def _folded(log: DividedLog, database: str, folder: Path) -> Iterator[tuple[Sequence[Path], int]]:
-    """Files with the views of all sessions up to the log's head. Raises Undivided."""
+def _folded(log: DividedLog, database: str) -> Iterator[tuple[Sequence[Path], int]]:
+    """Files with the views of all sessions up to the log's head. Raises Undivided, for whatever reason: a rebuild in
+    one process reports what is wrong."""
     head = log.head()
     count = min(MOST, len(os.sched_getaffinity(0)), head // WORTH)
     if count < 2:
         raise Undivided
-    with TemporaryDirectory(dir=folder, prefix="rebuild-") as place:
-        paths = [Path(place) / f"{number}.db" for number in range(count)]
-        parts = divided(log, count)
-        with ProcessPoolExecutor(count, multiprocessing.get_context("spawn")) as processes:
-            try:
-                list(processes.map(_fold, [database] * count, paths, parts, [head] * count))
-            except Exception as error:  # whatever it is, such as too little memory: a single process reports what lasts
-                raise Undivided from error
-        yield paths, head
+    with TemporaryDirectory() as folder, ExitStack() as running:
+        parts = [
+            _Part(database=database, sessions=tuple(sessions), head=head, path=Path(folder) / f"{number}.db")
+            for number, sessions in enumerate(divided(log, count))
+        ]
+        processes = [running.enter_context(_process(part)) for part in parts]
+        if any(process.wait() for process in processes):
+            raise Undivided
+        yield [part.path for part in parts], head
 
 
-def _fold(database: str, path: Path, sessions: Sequence[str], head: int) -> None:
-    """In a process of its own."""
-    gc.set_threshold(ALLOCATIONS)
-    with reading(database) as log, closing(SqliteViews(path)) as views:
-        fold_part(log, views, sessions, head)
+class _Part(Value):
+    """What one process does."""
+
+    database: str
+    sessions: tuple[str, ...]
+    head: int
+    path: Path
+
+
+@contextmanager
+def _process(part: _Part) -> Iterator["subprocess.Popen[bytes]"]:
+    """A process that folds the part; it is killed if it is not needed any more. Others do not see what it gets: the
+    address of a database may have a password."""
+    task = part.path.with_suffix(".json")
+    task.write_text(part.model_dump_json())
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", __name__, task],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _fold(part: _Part) -> None:
+    with reading(part.database) as log, closing(SqliteViews(part.path)) as views:
+        fold_part(log, views, part.sessions, part.head)
 
 
 # -- comparing -------------------------------------------------------------------------------------------------------
@@ -111,7 +140,7 @@ def difference(store: Log, settings: Settings) -> str | None:
                 follower.catch_up()
                 problems = [sentence("the views: {problem}", problem=each) for each in follower.problems()]
                 before = dump(views)
-                rebuild(follower, log, settings.database, Path(folder))
+                rebuild(follower, log, settings.database)
                 if before != dump(views):
                     problems.append(
                         sentence("the views {path} differ from the log: keep a copy before you replace them", path=path)
@@ -126,3 +155,8 @@ def difference(store: Log, settings: Settings) -> str | None:
             )
         raise Unchecked(f"{path}: {cause}.") from error
     return "; ".join(problems) or None
+
+
+if __name__ == "__main__":
+    gc.set_threshold(ALLOCATIONS)
+    _fold(_Part.model_validate_json(Path(sys.argv[1]).read_bytes()))

@@ -280,5 +280,5 @@ def test_several_processes_rebuild_the_views_of_a_shared_log(
         whole = dump(views)
         follower.empty()
         monkeypatch.setattr(Follower, "rebuild", None)
-        assert rebuilding.rebuild(follower, store, cluster.url("postgres"), tmp_path) == store.head()
+        assert rebuilding.rebuild(follower, store, cluster.url("postgres")) == store.head()
         assert dump(views) == whole

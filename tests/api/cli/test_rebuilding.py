@@ -1,5 +1,6 @@
 """`hansard rebuild` of a long log works in several processes."""
 
+import signal
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -37,18 +38,23 @@ def test_several_processes_make_the_same_views(
     follower.empty()
     with monkeypatch.context() as patch:
         patch.setattr(Follower, "rebuild", _never)
-        assert rebuilding.rebuild(follower, store, f"sqlite:///{tmp_path / 'log.db'}", tmp_path) == store.head()
+        assert rebuilding.rebuild(follower, store, f"sqlite:///{tmp_path / 'log.db'}") == store.head()
     assert dump(views) == whole
-    assert list(tmp_path.glob("rebuild-*")) == []
 
 
 def test_one_process_does_it_where_the_others_fail(store: Store, views: SqliteViews, tmp_path: Path) -> None:
     follower = Follower(store, views)
-    assert rebuilding.rebuild(follower, store, f"sqlite:///{tmp_path / 'missing.db'}", tmp_path) == store.head()
+    assert rebuilding.rebuild(follower, store, f"sqlite:///{tmp_path / 'missing.db'}") == store.head()
     live = dump(views)
     follower.rebuild()
     assert dump(views) == live
-    assert list(tmp_path.glob("rebuild-*")) == []
+
+
+def test_nothing_goes_on_when_a_rebuild_is_interrupted(tmp_path: Path) -> None:
+    part = rebuilding._Part(database="sqlite:///log.db", sessions=(), head=1, path=tmp_path / "0.db")
+    with pytest.raises(KeyboardInterrupt), rebuilding._process(part) as process:
+        raise KeyboardInterrupt
+    assert process.returncode == -signal.SIGKILL
 
 
 def _never(_: Follower) -> int:
