@@ -45,7 +45,7 @@ def _folded(log: DividedLog, database: str) -> Iterator[tuple[Sequence[Path], in
         raise Undivided
     with TemporaryDirectory() as folder, ExitStack() as running:
         parts = [
-            _Part(database=database, sessions=tuple(sessions), head=head, path=Path(folder) / f"{number}.db")
+            _PartOfRebuild(database=database, sessions=tuple(sessions), head=head, path=Path(folder) / f"{number}.db")
             for number, sessions in enumerate(divided(log, count))
         ]
         processes = [running.enter_context(_process(part)) for part in parts]
@@ -54,7 +54,7 @@ def _folded(log: DividedLog, database: str) -> Iterator[tuple[Sequence[Path], in
         yield [part.path for part in parts], head
 
 
-class _Part(Value):
+class _PartOfRebuild(Value):
     """What one process does."""
 
     database: str
@@ -64,7 +64,7 @@ class _Part(Value):
 
 
 @contextmanager
-def _process(part: _Part) -> Iterator["subprocess.Popen[bytes]"]:
+def _process(part: _PartOfRebuild) -> Iterator["subprocess.Popen[bytes]"]:
     """A process that folds the part; it is killed if it is not needed any more. Others do not see what it gets: the
     address of a database may have a password."""
     task = part.path.with_suffix(".json")
@@ -83,7 +83,7 @@ def _process(part: _Part) -> Iterator["subprocess.Popen[bytes]"]:
         process.wait()
 
 
-def _fold(part: _Part) -> None:
+def _fold(part: _PartOfRebuild) -> None:
     with reading(part.database) as log, closing(SqliteViews(part.path)) as views:
         fold_part(log, views, part.sessions, part.head)
 
@@ -159,4 +159,4 @@ def difference(store: Log, settings: Settings) -> str | None:
 
 if __name__ == "__main__":
     gc.set_threshold(ALLOCATIONS)
-    _fold(_Part.model_validate_json(Path(sys.argv[1]).read_bytes()))
+    _fold(_PartOfRebuild.model_validate_json(Path(sys.argv[1]).read_bytes()))

@@ -51,7 +51,7 @@ def test_one_process_does_it_where_the_others_fail(store: Store, views: SqliteVi
 
 
 def test_nothing_goes_on_when_a_rebuild_is_interrupted(tmp_path: Path) -> None:
-    part = rebuilding._Part(database="sqlite:///log.db", sessions=(), head=1, path=tmp_path / "0.db")
+    part = rebuilding._PartOfRebuild(database="sqlite:///log.db", sessions=(), head=1, path=tmp_path / "0.db")
     with pytest.raises(KeyboardInterrupt), rebuilding._process(part) as process:
         raise KeyboardInterrupt
     assert process.returncode == -signal.SIGKILL
