@@ -25,7 +25,8 @@ from projections.record.turns import Entry, Turns, entry_of, follow
 from projections.record.worklog import Worklog, write
 
 STRIDE = 64
-"""A state is kept at every multiple of this version, so that stepping through the history folds fewer events."""
+"""A state is kept at every multiple of this version on the way to an earlier one: the next step through the history
+folds fewer events."""
 KEPT = 500
 """Number of sessions whose states are kept."""
 
@@ -52,7 +53,7 @@ class Sessions:
         seen: list[Session] = []
         for recorded in self._log.history(session_id, after=after, upto=version):
             session = _next(session, recorded)
-            if session.version % STRIDE == 0:
+            if version is not None and session.version % STRIDE == 0:
                 seen.append(session)
         if session is None or (version is not None and session.version != version):
             return None

@@ -8,7 +8,7 @@ from domain.kinds import fold
 from domain.values.base import Usage
 from domain.values.budget import BudgetLimits
 from projections.record.session import view
-from projections.record.state import Sessions
+from projections.record.state import STRIDE, Sessions
 from tests.projections.given import Story, Twin, exhausted, merged, success, wander
 
 
@@ -137,7 +137,7 @@ def test_a_step_through_a_long_history_folds_at_most_64_events(monkeypatch: pyte
         story.answers("Done.").validates(exit_code=1)
     log = merged(story)
     sessions = Sessions(log)
-    sessions.get("delivery-1")
+    sessions.get("delivery-1", len(story.events))
     folded = []
     history = log.history
 
@@ -151,6 +151,21 @@ def test_a_step_through_a_long_history_folds_at_most_64_events(monkeypatch: pyte
         assert sessions.get("delivery-1", version) is not None
     assert len(story.events) > 200
     assert max(folded) < 64
+
+
+def test_only_steps_through_the_history_keep_states_on_the_way() -> None:
+    """A session that grows and is only shown as it is now takes no more memory each time."""
+    story, log = Story().start(limits=BudgetLimits(max_iterations=20)).planned(), Twin()
+    for _ in range(19):
+        story.answers("Done.").validates(exit_code=1)
+    sessions, last = Sessions(log), len(story.events)
+    log.add(story.events)
+    assert sessions.get("delivery-1") is not None
+    before = log.reads
+    assert sessions.get("delivery-1", last - last % STRIDE) is not None
+    assert log.reads == before + 1, "it was not kept"
+    assert sessions.get("delivery-1", STRIDE) is not None
+    assert log.reads == before + 1, "it was kept on the way"
 
 
 @pytest.mark.parametrize("version", [-1, 0, 67, 10_000])
