@@ -69,7 +69,7 @@ class Follower:
         """Where new events are read: the same log, perhaps with the latest events at hand."""
         self._page, self._poll = page, min(poll_seconds, LONGEST_POLL)
         self._rounds, self._waiting = threading.Lock(), threading.Lock()
-        self._woken, self._stopped = threading.Event(), threading.Event()
+        self._woken, self._stopped, self._asked = threading.Event(), threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self._waiters: list[_Waiter] = []
         self._failure: str | None = None
@@ -118,6 +118,7 @@ class Follower:
         """End after the current page."""
         if self._thread is not None:
             self._stopped.set()
+            self._asked.set()
             self._woken.set()
             self._thread.join()
             self._thread = None
@@ -131,11 +132,12 @@ class Follower:
         while not self._stopped.is_set():
             self._woken.wait(self._poll)
             if not self._waiters:
-                self._stopped.wait(min(max(GATHERING, SHARE * spent), LONGEST_GATHERING))
+                self._asked.wait(min(max(GATHERING, SHARE * spent), LONGEST_GATHERING))
+            self._asked.clear()
             self._woken.clear()
             began = time.monotonic()
             try:
-                while not self._stopped.is_set() and self._round():
+                while not self._stopped.is_set() and self._round() >= self._page:
                     if self.behind_start and self.is_busy():
                         self._stopped.wait(YIELDING)
                 if self._failure is not None:
@@ -147,8 +149,8 @@ class Follower:
                 self._stopped.wait(self._poll)
             spent = time.monotonic() - began
 
-    def _round(self) -> bool:
-        """One page; whether there may be more. A page that is not full may still not be the last (`ports.Log`)."""
+    def _round(self) -> int:
+        """One page; how many positions it goes on. A page that is not full may still not be the last (`ports.Log`)."""
         with self._rounds:
             with self._views.reading() as db:
                 lowest = self._folding.lowest(db)
@@ -160,7 +162,7 @@ class Follower:
             if page.end < self._published:  # the views are behind: others hear meanwhile what happens
                 self._announce(read(self.newest, after=self._published, limit=self._page))
             self._publish(page)
-            return page.end > start
+            return page.end - start
 
     def _next(self, start: int) -> LogPage:
         """The next page; what only the views read comes without what they do not use."""
@@ -210,6 +212,7 @@ class Follower:
             self._waiters.append(waiter)
             if self._position >= position:
                 waiter.arrived.set_result(None)
+        self._asked.set()
         self.wake()
         try:
             async with asyncio.timeout(timeout):

@@ -1,6 +1,6 @@
 """What views need: a database, its tables, the log, what no view reads of it, and the interface of every projection."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from operator import attrgetter
@@ -138,14 +138,15 @@ _TYPES: Final[dict[type, str]] = {str: "TEXT", int: "BIGINT", float: "DOUBLE PRE
 
 
 class Table(Generic[R]):
-    """A table whose columns are the fields of `row`; the first field is the key."""
+    """A table whose columns are the fields of `row`; the first field is the key. Columns that are `fixed` keep what the
+    first row of their key had, so their indexes are not written again."""
 
-    def __init__(self, name: str, row: type[R]) -> None:
+    def __init__(self, name: str, row: type[R], *, fixed: Collection[str] = ()) -> None:
         self.name, self._row = name, row
         self.columns = tuple(field.name for field in fields(row))
         self._listed, self._values = ", ".join(self.columns), attrgetter(*self.columns)
         places = ", ".join("?" * len(self.columns))
-        changes = ", ".join(f"{column} = excluded.{column}" for column in self.columns[1:])
+        changes = ", ".join(f"{column} = excluded.{column}" for column in self.columns[1:] if column not in fixed)
         key = self.columns[0]
         self._save = f"INSERT INTO {name} VALUES ({places}) ON CONFLICT ({key}) DO UPDATE SET {changes}"
 

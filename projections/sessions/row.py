@@ -95,7 +95,7 @@ class SessionRow:
         self.request_id = self.votes = self.summary_sentence = None
 
 
-ROWS = Table("overview", SessionRow)
+ROWS = Table("overview", SessionRow, fixed=("created", "kind", "created_at"))
 
 
 class Belonging(NamedTuple):

@@ -12,6 +12,7 @@ import pytest
 from adapters.store import Store
 from adapters.store.sqlite.views import SqliteViews, ViewsUnavailable
 from domain.session.record import Omitted, Recorded
+from projections import follow
 from projections.catalogue import PROJECTIONS, dump
 from projections.engine.fold import ViewProblem
 from projections.engine.ports import Database, Projection, each
@@ -230,6 +231,19 @@ def test_waiting_for_a_position_ends_when_the_views_have_it(store: Store, views:
         return list(result)
 
     assert asyncio.run(story()) == [True, True, True]
+    follower.stop()
+
+
+def test_events_gather_only_until_a_reader_waits_for_one(
+    store: Store, views: SqliteViews, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow, "GATHERING", LONG)
+    monkeypatch.setattr(follow, "LONGEST_GATHERING", LONG)
+    follower = Follower(store, views)
+    follower.start()
+    store_events(store, Story().start().events)
+    follower.wake()
+    assert asyncio.run(follower.wait_for(3, LONG / 2)) is True
     follower.stop()
 
 
