@@ -61,7 +61,8 @@ SESSION: Final = "session"
 
 
 class Snapshot(NamedTuple):
-    """`state` is the JSON of what a session was folded into up to a version, by the rules with that name."""
+    """`state` is the JSON of what a session was folded into up to a version, by the rules with that name. Values equal
+    to the defaults of these rules are left out."""
 
     session_id: str
     what: str
@@ -175,11 +176,9 @@ class Snapshots:
                 break
             session = fold(kind_of(session_id), ((recorded.event, recorded.metadata) for recorded in history), session)
             assert session is not None, "a session that had an event exists"
-            state = Snapshot(
-                session_id, SESSION, session.version, rules(), _state(session.kind).dump_json(session).decode()
-            )
+            state = _state(session.kind).dump_json(session, exclude_defaults=True).decode()
             with self._views.transaction() as db:
-                self._insert(db, state)
+                self._insert(db, Snapshot(session_id, SESSION, session.version, rules(), state))
         if session is not None and not self._keeper.ending:
             self.grown(session_id, session.version)
 

@@ -211,7 +211,7 @@ class Records:
             record.add(recorded)
         if self._snapshots and record.version >= self._due(cached.snapshot):
             cached.snapshot = record.version
-            state = _record().dump_json(record).decode()
+            state = _record().dump_json(record, exclude_defaults=True).decode()
             self._snapshots.offer(Snapshot(session_id, RECORD, record.version, rules(), state))
 
     def _of(self, session_id: str) -> _Kept:
