@@ -68,6 +68,8 @@ def test_the_image_contains_the_product_installed_from_the_lock_file() -> None:
     assert all((ROOT / source).exists() for source in copied)
     assert {"domain", "adapters", "projections", "api", "requirements.txt", "pyproject.toml"} <= copied
     assert any("--require-hashes -r requirements.txt" in words for words in of("RUN"))
+    [readable] = re.findall(r"chmod -R a\+rX ([\w. ]+)", "".join(of("RUN")))  # also if the clone was not
+    assert {source.partition("/")[0] for source in copied} - {"requirements.txt"} == set(readable.split())
     assert re.search(r"^psycopg==", (ROOT / "requirements.txt").read_text(), flags=re.MULTILINE)
 
 
