@@ -226,18 +226,19 @@ def test_a_view_costs_the_same_however_long_its_session_is(tmp_path: Path, tell:
 
 
 def test_memory_stays_in_bounds(tmp_path: Path, tell: Tell) -> None:
-    """Ten thousand more commands on known sessions use almost no more memory."""
+    """More commands on known sessions use almost no more memory. SQLite's page caches fill up slowly and vary by 2 MB,
+    so it takes many commands to see that."""
     body = json.dumps({"addMinutes": 1, "reason": "more"}).encode()
     with serving(tmp_path, worker_slots=CALLERS) as server:
         idle = resident_bytes(server.pid)
         paths = [f"/api/sessions/{start(server.client, delivery(scenario=SCENARIO))}/budget" for _ in range(CALLERS)]
-        posts(server.port, paths, body, total=20_000)
+        posts(server.port, paths, body, total=40_000)
         warm = resident_bytes(server.pid)
-        posts(server.port, paths, body, total=10_000)
+        posts(server.port, paths, body, total=60_000)
         after = resident_bytes(server.pid)
-    grown = (after - warm) / 10_000
+    grown = (after - warm) / 60_000
     tell(
-        f"memory: {idle / 1e6:.0f} MB idle, {warm / 1e6:.0f} MB after 20,000 commands, then {grown:.0f} bytes a command"
+        f"memory: {idle / 1e6:.0f} MB idle, {warm / 1e6:.0f} MB after 40,000 commands, then {grown:.0f} bytes a command"
     )
     assert after < 300_000_000
-    assert grown < 200
+    assert grown < 100
