@@ -51,7 +51,7 @@ class SqliteStore(SqlRecorder):
     def __init__(self, path: str, *, busy_seconds: float = 5.0) -> None:
         self.path = Path(path)
         self._busy = busy_seconds
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._closed = False
         self._heads, self._writing = StreamHeads(), WriteHealth()
         self.clock = Clock()
@@ -99,8 +99,20 @@ class SqliteStore(SqlRecorder):
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, self._committing() as connection:
-            yield connection
+        with self._lock:
+            if self._closed:
+                raise StoreError(Sentence("log_closed", path=self.path))
+            try:
+                self._writer.execute("BEGIN IMMEDIATE")
+                yield self._writer
+                self._writer.execute("COMMIT")
+            except BaseException as error:
+                if self._writer.in_transaction:
+                    self._writer.execute("ROLLBACK")
+                if is_file_error(error):
+                    raise self._writing.failed(error, self._sentence("log_not_writable", error)) from error
+                raise
+            self._writing.succeeded()
 
     @contextmanager
     def _unflushed(self) -> Iterator[sqlite3.Connection]:
@@ -109,28 +121,11 @@ class SqliteStore(SqlRecorder):
             if not self._closed:
                 self._writer.execute("PRAGMA synchronous=NORMAL")
             try:
-                with self._committing() as connection:
+                with self._transaction() as connection:
                     yield connection
             finally:
                 if not self._closed:
                     self._writer.execute("PRAGMA synchronous=FULL")
-
-    @contextmanager
-    def _committing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction, under the lock."""
-        if self._closed:
-            raise StoreError(Sentence("log_closed", path=self.path))
-        try:
-            self._writer.execute("BEGIN IMMEDIATE")
-            yield self._writer
-            self._writer.execute("COMMIT")
-        except BaseException as error:
-            if self._writer.in_transaction:
-                self._writer.execute("ROLLBACK")
-            if is_file_error(error):
-                raise self._writing.failed(error, self._sentence("log_not_writable", error)) from error
-            raise
-        self._writing.succeeded()
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
