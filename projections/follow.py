@@ -150,19 +150,20 @@ class Follower:
             spent = time.monotonic() - began
 
     def _round(self) -> int:
-        """One page; how many positions it goes on. A page that is not full may still not be the last (`ports.Log`)."""
+        """One page; how many positions it goes on, or a whole page where later ones were left for the next. A page that
+        is not full may still not be the last (`ports.Log`)."""
         with self._rounds:
             with self._views.reading() as db:
                 lowest = self._folding.lowest(db)
             start = self._published if lowest is None else min(self._published, lowest)
-            page = self._next(start)
+            page, is_old = self._next(start), start < self._published
             if page.unreadable or (lowest is not None and lowest < page.end):
                 with self._views.transaction() as db:
                     self._folding.fold(db, page)
             if page.end < self._published:  # the views are behind: others hear meanwhile what happens
                 self._announce(read(self.newest, after=self._published, limit=self._page))
             self._publish(page)
-            return page.end - start
+            return self._page if is_old and page.end > start else page.end - start
 
     def _next(self, start: int) -> LogPage:
         """The next page; what only the views read comes without what they do not use."""

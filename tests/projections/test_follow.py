@@ -247,6 +247,26 @@ def test_events_gather_only_until_a_reader_waits_for_one(
     follower.stop()
 
 
+def test_views_that_were_behind_go_on_with_what_is_new(
+    store: Store, views: SqliteViews, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow, "LONGEST_POLL", LONG)
+    events = Story().start().events
+    store_events(store, events[:1])
+    follower = Follower(store, views, poll_seconds=LONG)
+    store_events(store, events[1:])
+    follower.start()
+    assert asyncio.run(_reached(follower, len(events)))
+    follower.stop()
+
+
+async def _reached(follower: Follower, position: int) -> bool:
+    async with asyncio.timeout(LONG / 2):
+        while follower.position < position:
+            await asyncio.sleep(0.01)
+    return True
+
+
 def test_a_position_that_is_reached_is_not_waited_for(views: SqliteViews) -> None:
     follower = Follower(merged(success()), views)
     follower.catch_up()
