@@ -60,7 +60,7 @@ def verify(
     text = public_key or _own_public_key(settings, checkpoint)
     try:
         with open_log(settings) as store:
-            verdict = verify_log(store, lambda: difference(store, settings))
+            verdict = verify_log(store, lambda: difference(store, settings.views_path, settings.database))
             problem = None if note is None else _against(store, note, text)
             if problem is not None:
                 verdict.blame(None, problem)

@@ -18,7 +18,6 @@ from adapters.store.sqlite.rows import UNREADABLE, read_only
 from adapters.store.sqlite.views import SqliteViews, is_unavailable
 from api.__main__ import ALLOCATIONS
 from api.cli.labels import sentence
-from api.node.settings import Settings
 from domain.session.record import Omitted, Recorded
 from domain.values.base import Value
 from projections.catalogue import dump
@@ -119,9 +118,9 @@ class _Frozen:
         return self._store.beginnings(sessions)
 
 
-def difference(store: Log, settings: Settings) -> str | None:
+def difference(store: Log, path: Path, database: str) -> str | None:
     """Whether the views, once caught up, equal a rebuild from the log. Works on a copy. Raises Unchecked."""
-    log, path = _Frozen(store), settings.views_path
+    log = _Frozen(store)
     try:
         with TemporaryDirectory() as folder:
             copy = Path(folder) / "views.db"
@@ -140,7 +139,7 @@ def difference(store: Log, settings: Settings) -> str | None:
                 follower.catch_up()
                 problems = [sentence("the views: {problem}", problem=each) for each in follower.problems()]
                 before = dump(views)
-                rebuild(follower, log, settings.database)
+                rebuild(follower, log, database)
                 if before != dump(views):
                     problems.append(
                         sentence("the views {path} differ from the log: keep a copy before you replace them", path=path)

@@ -9,7 +9,7 @@ import pytest
 
 from adapters.store import reading
 from adapters.store.sqlite.views import SqliteViews
-from api.cli.audit import _views
+from api.cli.rebuilding import difference
 from projections.catalogue import dump
 from projections.follow import Follower
 from tests.adapters.audited import written
@@ -43,7 +43,7 @@ def silent(log: Path, views: Path, seed: int, count: int) -> tuple[int, list[int
         for _ in range(count):
             bit = chance.choice(used) * 8 + chance.randrange(8)
             with flipped(views, bit):
-                if _views(store, views) is not None:
+                if difference(store, views, f"sqlite:///{log}") is not None:
                     result += 1
                 elif not sound(views) or shown(views) != before:
                     missed.append(bit)
@@ -84,6 +84,6 @@ def test_a_row_that_an_index_does_not_lead_to_is_found(log: Path, views: Path) -
     views.write_bytes(kept[: start + 3] + (cells - 1).to_bytes(2, "big") + kept[start + 5 :])
     try:
         with reading(f"sqlite:///{log}") as store:
-            assert f"the views {views} are damaged" in str(_views(store, views))
+            assert f"the views {views} are damaged" in str(difference(store, views, f"sqlite:///{log}"))
     finally:
         views.write_bytes(kept)
