@@ -19,7 +19,7 @@ from domain.session.state import Session
 from projections.engine.keeping import Keeper
 from projections.engine.ports import LATEST, Database, Histories, Views
 
-EVERY: Final = 256
+EVERY: Final = 128
 """There is a snapshot at every multiple of this version: shorter sessions have none."""
 SCHEMA: Final = (
     "CREATE TABLE IF NOT EXISTS snapshots (session_id TEXT NOT NULL, what TEXT NOT NULL, version BIGINT NOT NULL,"
