@@ -5,20 +5,32 @@ waits for them. If something changes again before its turn, only the newest chan
 """
 
 import logging
+import math
 import threading
+import time
 from collections.abc import Callable, Hashable, Iterable
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 RETRY: Final = 5.0
 """Seconds until a failed change is tried again."""
+LONGEST: Final = 10
+"""How many times as long as the `rest` of a thing a change of it waits if the thing never rests."""
 
 _log = logging.getLogger(__name__)
 
 K = TypeVar("K", bound=Hashable)
 
 
+class Waiting(NamedTuple):
+    """Since when a change waits for its turn, and until when at least, both by the monotonic clock in seconds."""
+
+    since: float
+    until: float
+
+
 class Keeper(Generic[K]):
-    """`keep` is called for each thing that changed, in the order of the notifications.
+    """`keep` is called for each thing that changed, in the order of the notifications, once it has not changed for
+    `rest_seconds`: then nobody waits for what the keeper would slow down.
 
     If it raises an OSError, the change is tried again; on any other error it is dropped until the thing changes again.
     At the start, `missed` returns what changed while it was not running; if that raises an OSError, it is called again.
@@ -34,11 +46,12 @@ class Keeper(Generic[K]):
         keep: Callable[[K], None],
         missed: Callable[[], Iterable[K]],
         retry_seconds: float = RETRY,
+        rest_seconds: float = 0.0,
     ) -> None:
         self._name, self._what, self._where = name, what, where
         self._keep, self._missed = keep, missed
-        self._retry = retry_seconds
-        self._changed: dict[K, None] = {}
+        self._retry, self._rest = retry_seconds, rest_seconds
+        self._changed: dict[K, Waiting] = {}
         self._lock = threading.Lock()
         self._woken, self._stopped = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
@@ -52,8 +65,11 @@ class Keeper(Generic[K]):
         """Report changes. Cheap, from any thread."""
         ids = dict.fromkeys(changed)
         if ids:
+            now = time.monotonic()
             with self._lock:
-                self._changed |= ids
+                for each in ids:
+                    since = self._changed[each].since if each in self._changed else now
+                    self._changed[each] = Waiting(since, min(now, since + (LONGEST - 1) * self._rest) + self._rest)
             self._woken.set()
 
     def start(self) -> None:
@@ -76,10 +92,16 @@ class Keeper(Generic[K]):
         while not last:
             last = self._stopped.is_set()
             behind = behind and not self._looked()
-            again = bool(self.work_off()) or behind
+            again = bool(self._work_off(math.inf if last else time.monotonic())) or behind
             if not last:
-                self._woken.wait(self._retry if again else None)
+                self._woken.wait(self._retry if again else self._until_next())
                 self._woken.clear()
+
+    def _until_next(self) -> float | None:
+        """Seconds until the next change is due; None if there is none."""
+        with self._lock:
+            due = min((waiting.until for waiting in self._changed.values()), default=None)
+        return None if due is None else max(0.0, due - time.monotonic())
 
     def _looked(self) -> bool:
         try:
@@ -91,11 +113,17 @@ class Keeper(Generic[K]):
 
     def work_off(self) -> int:
         """Try all changes once. Returns how many failed; these are kept for the next time."""
+        return self._work_off(math.inf)
+
+    def _work_off(self, until: float) -> int:
+        """The same for changes that are due until then."""
         with self._lock:
-            changed, self._changed = self._changed, {}
-        failed = [each for each in changed if not self._tried(each)]
+            due = {each: waiting for each, waiting in self._changed.items() if waiting.until <= until}
+            for each in due:
+                del self._changed[each]
+        failed = {each: waiting for each, waiting in due.items() if not self._tried(each)}
         with self._lock:
-            self._changed |= dict.fromkeys(failed)
+            self._changed |= failed
         return len(failed)
 
     def _tried(self, each: K) -> bool:

@@ -21,6 +21,8 @@ from projections.engine.ports import LATEST, Database, Histories, Views
 
 EVERY: Final = 128
 """There is a snapshot at every multiple of this version: shorter sessions have none."""
+REST: Final = 1.0
+"""Seconds without a new one until snapshots are made: a session in the middle of its work is faster without."""
 SCHEMA: Final = (
     "CREATE TABLE IF NOT EXISTS snapshots (session_id TEXT NOT NULL, what TEXT NOT NULL, version BIGINT NOT NULL,"
     " rules TEXT NOT NULL, hash TEXT NOT NULL, state TEXT NOT NULL, PRIMARY KEY (session_id, what, version))"
@@ -89,7 +91,14 @@ class Snapshots:
         self._offered: dict[Place, Snapshot] = {}
         self.grown: Callable[[str, int], None] = _nothing
         """Called in the thread with each long session and its version, to fold more of it before a reader asks."""
-        self._keeper = Keeper("snapshots", what="snapshots", where="the views", keep=self._keep, missed=self._missed)
+        self._keeper = Keeper(
+            "snapshots",
+            what="snapshots",
+            where="the views",
+            keep=self._keep,
+            missed=self._missed,
+            rest_seconds=REST,
+        )
 
     # -- reading ---------------------------------------------------------------------------------------------------
 

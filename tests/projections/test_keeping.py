@@ -7,6 +7,7 @@ from queue import Empty, SimpleQueue
 
 import pytest
 
+from projections.engine import keeping
 from projections.engine.keeping import Keeper
 from tests.api.server import until
 
@@ -259,3 +260,39 @@ def test_nothing_is_lost_between_waking_and_working(shelf: Shelf) -> None:
     assert shelf.tries(1) == ["last"]
     result.stop()
     assert len(shelf.kept) == 2_001
+
+
+def test_what_keeps_changing_is_kept_once_it_rests(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [100.0]
+    monkeypatch.setattr(keeping.time, "monotonic", lambda: clock[0])
+    shelf = Shelf()
+    result = Keeper("shelf", what="the label", where="here", keep=shelf.keep, missed=Missed(), rest_seconds=2.0)
+    result.tell(["jam"])
+    clock[0] = 101.0
+    result.tell(["jam", "tea"])
+    for now, kept in ((102.5, []), (103.0, ["jam", "tea"]), (200.0, ["jam", "tea"])):
+        clock[0] = now
+        result._work_off(now)
+        assert shelf.kept == kept
+
+
+def test_what_never_rests_is_kept_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(keeping.time, "monotonic", lambda: clock[0])
+    shelf = Shelf()
+    result = Keeper("shelf", what="the label", where="here", keep=shelf.keep, missed=Missed(), rest_seconds=2.0)
+    while not shelf.kept:
+        result.tell(["jam"])
+        clock[0] += 1.0
+        result._work_off(clock[0])
+    assert clock[0] == 2.0 * keeping.LONGEST
+    assert result.work_off() == 0
+
+
+def test_a_thread_waits_for_rest() -> None:
+    shelf = Shelf()
+    result = Keeper("shelf", what="the label", where="here", keep=shelf.keep, missed=Missed(), rest_seconds=0.05)
+    result.start()
+    result.tell(["jam"])
+    assert shelf.tries(1) == ["jam"]
+    result.stop()
