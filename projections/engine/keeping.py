@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 K = TypeVar("K", bound=Hashable)
 
 
-class Waiting(NamedTuple):
+class Due(NamedTuple):
     """Since when a change waits for its turn, and until when at least, both by the monotonic clock in seconds."""
 
     since: float
@@ -51,7 +51,7 @@ class Keeper(Generic[K]):
         self._name, self._what, self._where = name, what, where
         self._keep, self._missed = keep, missed
         self._retry, self._rest = retry_seconds, rest_seconds
-        self._changed: dict[K, Waiting] = {}
+        self._changed: dict[K, Due] = {}
         self._lock = threading.Lock()
         self._woken, self._stopped = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
@@ -69,7 +69,7 @@ class Keeper(Generic[K]):
             with self._lock:
                 for each in ids:
                     since = self._changed[each].since if each in self._changed else now
-                    self._changed[each] = Waiting(since, min(now, since + (LONGEST - 1) * self._rest) + self._rest)
+                    self._changed[each] = Due(since, min(now, since + (LONGEST - 1) * self._rest) + self._rest)
             self._woken.set()
 
     def start(self) -> None:
