@@ -105,10 +105,13 @@ class Keeper(Generic[K]):
 
     def _looked(self) -> bool:
         try:
-            self.tell(self._missed())
+            missed = list(self._missed())
         except OSError:
             _log.exception("what is missing in %s cannot be looked for", self._where)
             return False
+        now = time.monotonic()
+        with self._lock:
+            self._changed |= dict.fromkeys(missed, Due(now, now))
         return True
 
     def work_off(self) -> int:
