@@ -150,8 +150,8 @@ class Follower:
             spent = time.monotonic() - began
 
     def _round(self) -> int:
-        """One page; how many positions it goes on, or a whole page where later ones were left for the next. A page that
-        is not full may still not be the last (`ports.Log`)."""
+        """Fold one page; returns how many positions further it gets, or a whole page's if later events were left for
+        the next one. A page that is not full may still not be the last (`ports.Log`)."""
         with self._rounds:
             with self._views.reading() as db:
                 lowest = self._folding.lowest(db)

@@ -39,7 +39,7 @@ def _folded(log: DividedLog, database: str) -> Iterator[tuple[Sequence[Path], in
     """Files with the views of all sessions up to the log's head. Raises Undivided, for whatever reason: a rebuild in
     one process reports what is wrong."""
     head = log.head()
-    count = min(MOST, len(os.sched_getaffinity(0)), head // WORTH)
+    count = min(MOST, _processors(), head // WORTH)
     if count < 2:
         raise Undivided
     with TemporaryDirectory() as folder, ExitStack() as running:
@@ -51,6 +51,11 @@ def _folded(log: DividedLog, database: str) -> Iterator[tuple[Sequence[Path], in
         if any(process.wait() for process in processes):
             raise Undivided
         yield [part.path for part in parts], head
+
+
+def _processors() -> int:
+    """Those that this process may use; macOS only tells how many there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _PartOfRebuild(Value):

@@ -30,7 +30,7 @@ class Due(NamedTuple):
 
 class Keeper(Generic[K]):
     """`keep` is called for each thing that changed, in the order of the notifications, once it has not changed for
-    `rest_seconds`: then nobody waits for what the keeper would slow down.
+    `rest_seconds`, so that keeping does not slow down the work that changes it.
 
     If it raises an OSError, the change is tried again; on any other error it is dropped until the thing changes again.
     At the start, `missed` returns what changed while it was not running; if that raises an OSError, it is called again.
@@ -100,7 +100,7 @@ class Keeper(Generic[K]):
     def _until_next(self) -> float | None:
         """Seconds until the next change is due; None if there is none."""
         with self._lock:
-            due = min((waiting.until for waiting in self._changed.values()), default=None)
+            due = min((change.until for change in self._changed.values()), default=None)
         return None if due is None else max(0.0, due - time.monotonic())
 
     def _looked(self) -> bool:
@@ -121,10 +121,10 @@ class Keeper(Generic[K]):
     def _work_off(self, until: float) -> int:
         """The same for changes that are due until then."""
         with self._lock:
-            due = {each: waiting for each, waiting in self._changed.items() if waiting.until <= until}
+            due = {each: change for each, change in self._changed.items() if change.until <= until}
             for each in due:
                 del self._changed[each]
-        failed = {each: waiting for each, waiting in due.items() if not self._tried(each)}
+        failed = {each: change for each, change in due.items() if not self._tried(each)}
         with self._lock:
             self._changed |= failed
         return len(failed)
