@@ -90,7 +90,8 @@ def test_the_place_in_the_drawing_stays_when_it_changes(browser: Browser, server
         box = page.locator(".gantt-box")
         box.evaluate("(box) => box.scrollTo({ left: -120 })")
         before = page.locator("#gantt .count").inner_text()
-        page.get_by_role("slider").fill(str(newest - 20))
-        shown(page, newest - 20)
+        earlier = newest * 2 // 3  # of less time, however quick the session was
+        page.get_by_role("slider").fill(str(earlier))
+        shown(page, earlier)
         expect(page.locator("#gantt .count")).not_to_have_text(before)
-        assert box.evaluate("(box) => box.scrollLeft") == -120
+        assert abs(box.evaluate("(box) => box.scrollLeft") + 120) <= 1  # widths are no whole pixels
