@@ -1,7 +1,6 @@
 """The registry of kinds: their names and events, how a command is decided, and how a history is folded."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, get_args
 
 from domain import channel
@@ -31,7 +30,7 @@ from domain.session import children, history, landing, shared_rules, turns, work
 from domain.session.decision import Kind, Now, Outcome
 from domain.session.history import SessionForked
 from domain.session.record import RecordedCommand, Whole, fork_command, reply_blobs, shared_command
-from domain.session.shared_rules import SoFar, Unfinished, closing_questions, nothing
+from domain.session.shared_rules import AttemptEnds, SoFar, nothing
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import RecordReply, activity_of
 from domain.values.base import Command, DomainEvent, Unknown
@@ -150,9 +149,9 @@ def carry_out(
     """
     now = Now(kind(name), session, metadata)
     now.check(command)
-    unfinished = Unfinished(so_far)
-    outcome = now.run(unfinished.added(closing_questions(now, shared_rules.decide(now, command))), command)
-    return replace(outcome, blobs=(*outcome.blobs, *unfinished.blobs)) if unfinished.blobs else outcome
+    ends = AttemptEnds(so_far)
+    outcome = now.run(ends.added(now, shared_rules.decide(now, command)), command)
+    return outcome._replace(blobs=(*outcome.blobs, *ends.blobs)) if ends.blobs else outcome
 
 
 def fold(

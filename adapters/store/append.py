@@ -11,18 +11,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from eventsourcing.persistence import ApplicationRecorder, StoredEvent, Subscription
 
 from adapters.store.mapper import decode, encode
-from adapters.store.port import Conflict, Node, StoredReceipt, Write
+from adapters.store.port import Conflict, NewEvent, Node, StoredReceipt, Write
 from adapters.store.rows import Row, chained
 from adapters.store.shared import Shares, Vault
 from adapters.store.sql import Access
-from adapters.store.turns import TurnChange, change_of
+from adapters.store.turns import TURN_EVENTS, TurnChange, change_of
 from domain.session.history import TextRedacted
-from domain.session.record import Recorded
+from domain.session.record import Causation, Recorded
 from domain.values.sentences import Sentence
 
 KNOWN = 10_000
@@ -99,8 +99,7 @@ class Redaction:
     versions: Sequence[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Attachments:
+class Attachments(NamedTuple):
     """What is stored in the transaction of some events. Each receipt comes with the number of events before it in the
     batch, and is built from the position of the last of them."""
 
@@ -206,25 +205,30 @@ def _rows_of(writes: Sequence[Write]) -> tuple[list[StoredEvent], Attachments]:
     turns: list[TurnChange] = []
     redactions: list[Redaction] = []
     for write in writes:
-        texts += ((blob.digest, blob.content) for blob in write.blobs)
+        texts += [(blob.digest, blob.content) for blob in write.blobs]
         forker = write.entries[-1].causation if write.adopted else None
         for entry in write.entries:
             events.append(encode(entry))
-            by = forker or entry.causation
-            change = change_of(
-                entry.event,
-                session_id=entry.session_id,
-                version=entry.version,
-                at=entry.at,
-                source="adopted" if write.adopted else "live",
-                asked_by=by.actor,
-                root=by.correlation_id,
-            )
-            if change is not None:
-                turns.append(change)
-            if isinstance(entry.event, TextRedacted) and not write.adopted:
+            if isinstance(entry.event, TURN_EVENTS):
+                turns += _changes(entry, forker)
+            elif isinstance(entry.event, TextRedacted) and forker is None:
                 versions = tuple(each.version for each in entry.event.events)
                 redactions.append(Redaction(entry.event.digest, entry.session_id, versions))
         if write.receipt is not None:
             receipts.append((len(events), write.receipt))
     return events, Attachments(texts, receipts, turns, redactions)
+
+
+def _changes(entry: NewEvent, forker: Causation | None) -> list[TurnChange]:
+    """What an event changes in the table of turns. An adopted event has the causation of its fork."""
+    by = forker or entry.causation
+    change = change_of(
+        entry.event,
+        session_id=entry.session_id,
+        version=entry.version,
+        at=entry.at,
+        source="adopted" if forker else "live",
+        asked_by=by.actor,
+        root=by.correlation_id,
+    )
+    return [] if change is None else [change]

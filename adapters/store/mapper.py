@@ -27,23 +27,26 @@ def encode(entry: NewEvent) -> StoredEvent:
 
     Defaults are left out, so the default of a stored field never changes; a golden file has all of them.
     """
-    event, causation = entry.event, entry.causation
+    session_id, event = entry.session_id, entry.event
+    actor, command_id, correlation_id, causation_id, trace = entry.causation
     version = version_of(event.TOPIC)
     data = event.__pydantic_serializer__.to_json(event, by_alias=True, exclude_none=True, exclude_defaults=True)
     state: dict[str, Any] = {} if version == 1 else {"v": version}
-    state |= {"at": entry.at, "actor": causation.actor}
-    own_turn = causation.command_id.startswith(f"{entry.session_id}.")
-    state |= {"turn" if own_turn else "command": causation.command_id.removeprefix(f"{entry.session_id}.")}
-    if causation.correlation_id != entry.session_id:
-        state["correlation"] = causation.correlation_id
-    if causation.causation_id != causation.command_id:
-        stream, _, number = causation.causation_id.rpartition(":")
-        own = stream == entry.session_id and number.isascii() and number.isdecimal() and number[0] != "0"
-        state |= {"cause": int(number)} if own else {"causation": causation.causation_id}
+    state["at"], state["actor"] = entry.at, actor
+    name = command_id.removeprefix(f"{session_id}.")
+    state["command" if name == command_id else "turn"] = name
+    if correlation_id != session_id:
+        state["correlation"] = correlation_id
+    if causation_id != command_id:
+        stream, _, number = causation_id.rpartition(":")
+        if stream == session_id and number.isascii() and number.isdecimal() and number[0] != "0":
+            state["cause"] = int(number)
+        else:
+            state["causation"] = causation_id
     state["data"] = orjson.Fragment(data)
-    if causation.trace:
-        state["trace"] = causation.trace
-    return StoredEvent(entry.session_id, entry.version, event.TOPIC, orjson.dumps(state))
+    if trace:
+        state["trace"] = trace
+    return StoredEvent(session_id, entry.version, event.TOPIC, orjson.dumps(state))
 
 
 def decode(row: StoredEvent, position: int) -> Recorded:

@@ -95,8 +95,7 @@ class StoredReceipt:
         return sha256(b"".join(SIZE(len(text)) + text for text in texts)).digest()
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(NamedTuple):
     """Everything that one command changes, stored as a whole or not at all. `receipt` gets the last position."""
 
     entries: Sequence[NewEvent] = ()

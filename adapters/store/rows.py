@@ -32,7 +32,8 @@ class Row(NamedTuple):
 
 def chained(previous: bytes, stream: str, version: int, topic: str, state: bytes) -> bytes:
     """The hash of an event after its predecessor's."""
-    return sha256(b"".join((previous, _sized(stream), _sized(str(version)), _sized(topic), state))).digest()
+    number = b"%d" % version
+    return sha256(b"".join((previous, _sized(stream), SIZE(len(number)), number, _sized(topic), state))).digest()
 
 
 SIZE = Struct(">I").pack

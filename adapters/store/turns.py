@@ -79,6 +79,10 @@ COUNTED: Final = 1_000
 """More open turns of one owner make no difference."""
 
 
+TURN_EVENTS: Final = (TurnRequested, TurnAttemptFailed, TurnRetried, Settled)
+"""Only these change anything in the table."""
+
+
 def change_of(
     event: DomainEvent,
     *,

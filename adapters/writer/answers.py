@@ -4,9 +4,8 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -41,8 +40,7 @@ class Repeated(HansardError):
         self.status, self.body = receipt.status, receipt.body
 
 
-@dataclass(frozen=True, slots=True)
-class CommandAnswer:
+class CommandAnswer(NamedTuple):
     """The result of a command, with status and body for the API; `replayed` if it was answered before."""
 
     status: int
@@ -184,7 +182,7 @@ class Pending:
         return not self.future.cancelled()
 
     def resolve(self) -> None:
-        if self.future.done():
+        if self.loop is not None and self.future.done():
             return  # the caller has left
         if self.answer is not None:
             self.future.set_result(self.answer)
@@ -221,7 +219,7 @@ class Pending:
         if self.twin is None or self.ended:
             return
         if self.twin.answer is not None:
-            self.answer = replace(self.twin.answer, replayed=True)
+            self.answer = self.twin.answer._replace(replayed=True)
         elif self.twin.error is not None:
             self.error = again(self.twin.error)
 
@@ -235,8 +233,10 @@ def answer_callers(batch: Iterable[Pending]) -> None:
         else:
             loops.setdefault(pending.loop, []).append(pending)
     for loop, answers in loops.items():
-        with suppress(RuntimeError):  # the loop has ended, and its callers with it
+        try:
             loop.call_soon_threadsafe(_resolve_all, answers)
+        except RuntimeError:
+            continue  # the loop has ended, and its callers with it
 
 
 def _resolve_all(batch: Iterable[Pending]) -> None:

@@ -30,16 +30,20 @@ class NewestEvents:
     def keep(self, committed: Sequence[Recorded]) -> None:
         """Events that were just committed, in the order of the log."""
         with self._lock:
+            if self._events and committed and committed[0].position != self._events[-1].position + 1:
+                self._forget()
             for recorded in committed:
-                removes = isinstance(recorded.event, TextRedacted)  # earlier events may still quote the text
-                if removes or (self._events and recorded.position != self._events[-1].position + 1):
-                    self._events.clear()
-                    self._by_version.clear()
+                if isinstance(recorded.event, TextRedacted):  # earlier events may still quote the text
+                    self._forget()
                 self._events.append(recorded)
                 self._by_version[recorded.session_id, recorded.version] = recorded
             while len(self._events) > self._most:
                 oldest = self._events.popleft()
                 del self._by_version[oldest.session_id, oldest.version]
+
+    def _forget(self) -> None:
+        self._events.clear()
+        self._by_version.clear()
 
     def find(self, session_id: str, version: int) -> Recorded | None:
         """One event, if it is kept."""

@@ -1,6 +1,5 @@
 """Deciding the commands of a batch: the sessions as the batch sees them, and everything that follows from a command."""
 
-from collections import deque
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -131,14 +130,12 @@ class UnitOfWork:
         effects = Effects()
         self._check_attempt(envelope, touched)
         first = Reaction(envelope.session_id, envelope.command, starts=envelope.starts, actor=envelope.actor)
-        waiting = deque([_Step(first, envelope.causation_id or envelope.command_id, envelope.expected)])
-        while waiting:
-            step = waiting.popleft()
+        steps = [_Step(first, envelope.causation_id or envelope.command_id, envelope.expected)]
+        for step in steps:  # which become more on the way
             for entry in self._carry_out(envelope, step, touched, effects):
                 self._check_fence(entry)
-                event_id = f"{entry.session_id}:{entry.version}"
-                follow = react(entry.session_id, entry.event)
-                waiting.extend(_Step(reaction, event_id, step.passed_on) for reaction in follow)
+                for reaction in react(entry.session_id, entry.event):
+                    steps.append(_Step(reaction, f"{entry.session_id}:{entry.version}", step.passed_on))
         for name in effects.sessions:
             self._sessions[name].changed = True
         return effects
@@ -148,7 +145,8 @@ class UnitOfWork:
     ) -> list[NewEvent]:
         reaction, name = step.reaction, step.reaction.session_id
         loaded = self._session(name)
-        before = touched.setdefault(name, loaded.session) if name not in touched else loaded.session
+        before = loaded.session
+        touched.setdefault(name, before)
         if isinstance(reaction.command, ForkSession) and before is None:
             before = self._adopt(name, reaction.command, effects)
         version = before.version if before else 0
@@ -169,7 +167,8 @@ class UnitOfWork:
         ]
         loaded.session = effects.sessions[name] = decision.session
         effects.entries.extend(entries)
-        effects.blobs.update((blob.digest, blob) for blob in decision.blobs)
+        for blob in decision.blobs:
+            effects.blobs[blob.digest] = blob
         return entries
 
     def _check_attempt(self, envelope: CommandEnvelope, touched: dict[str, Session | None]) -> None:

@@ -9,7 +9,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 
 from adapters.store import Conflict, Fenced, Store, StoredReceipt, Write
 from adapters.writer.answers import (
@@ -123,36 +123,36 @@ class Writer:
 
     def _take(self) -> tuple[list[Pending], bool]:
         batch: list[Pending] = []
-        item = self._queue.get()
         while True:
+            item = self._queue.get()
             if not isinstance(item, Pending):
                 return batch, True
             batch.append(item)
-            if len(batch) >= BATCH:
-                return batch, False
-            try:
-                item = self._queue.get_nowait()
-            except Empty:
+            if len(batch) >= BATCH or self._queue.empty():
                 return batch, False
 
     def _carry_out(self, taken: Sequence[Pending]) -> None:
         batch = [pending for pending in taken if pending.wanted()]  # without callers that have left
+        wrote = True  # also after an error, which may have come after the commit
         with self._deciding:
             try:
-                self._commit(batch)
+                wrote = self._commit(batch)
             except Exception as error:  # the outermost loop: the callers get the error, the writer continues
                 self._cache.clear()
                 for pending in batch:
                     if not pending.ended:
                         pending.error = error
         answer_callers(batch)
-        if any(pending.write is not None for pending in batch):
+        if wrote:
             for listener in self.listeners:
                 listener()
 
-    def _commit(self, batch: Sequence[Pending]) -> None:
-        """Decide a batch and store it in one transaction. After a conflict the whole batch is decided again on what the
-        log says now: later commands may build on the one that conflicted."""
+    def _commit(self, batch: Sequence[Pending]) -> bool:
+        """Decide a batch and store it in one transaction; whether there was anything to store.
+
+        After a conflict the whole batch is decided again on what the log says now: later commands may build on the one
+        that conflicted.
+        """
         while True:
             writes = self._decided(batch)
             try:
@@ -171,6 +171,7 @@ class Writer:
             listener(page)
         for pending in batch:
             pending.repeat()
+        return bool(writes)
 
     def _decided(self, batch: Sequence[Pending]) -> list[tuple[Pending, Write]]:
         """What each command of a batch writes, if anything."""

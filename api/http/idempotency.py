@@ -7,7 +7,7 @@ receipt is only looked up after an error, so that a successful command costs no 
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import wraps
 from typing import Final
 from uuid import uuid4
@@ -267,7 +267,7 @@ def _envelope(call: ApiCall, intent: Intent) -> CommandEnvelope:
 def _response(answer: CommandAnswer, intent: Intent) -> Response:
     """202 with Location for a new session, 200 for other commands; the body is the receipt, byte for byte."""
     if intent.ok:
-        answer = replace(answer, body=orjson.dumps({"ok": True, **orjson.loads(answer.body)}))
+        answer = answer._replace(body=orjson.dumps({"ok": True, **orjson.loads(answer.body)}))
     headers = answer_headers(ETag=f'"{answer.version}"') if intent.tagged else answer_headers()
     if answer.status == 202:
         headers["Location"] = f"/api/sessions/{answer.session_id}"

@@ -119,16 +119,15 @@ def cancel(now: Now[Delivery], command: CancelDelivery) -> Events:
 def extend(now: Now[Delivery], command: ExtendBudget) -> Events:
     """Raise the limits (K-46). An exhausted delivery resumes what it could not begin or finish."""
     state, resume = now.state, now.state.resume
-    now.next("extend", refusal=command.REFUSAL)
+    target = now.next("extend", refusal=command.REFUSAL)
     if not any((command.add_iterations, command.add_minutes, command.add_tokens, command.add_cost_micros)):
         sentence = Sentence("extension_empty")
         raise Refused(sentence, allowed=now.allowed())
     limits = _wider(state.budget.limits, command)
     fields = about(now, state.phase, role="supervisor")
-    fields |= {"remaining_iterations": state.budget._replace(limits=limits).remaining(state.gate), "reason": None}
-    yield now.move(
-        "extend",
-        BudgetExtended,
+    fields |= {"remaining_iterations": limits.remaining(state.gate), "reason": None}
+    yield BudgetExtended(
+        state=target,
         message=f"Budget extended: {command.reason}",
         limits=limits,
         paused=state.budget.paused + state.stopped_for(now.at),
@@ -174,12 +173,11 @@ def _phase(name: str | None) -> Phase | None:
 
 
 def _wider(limits: BudgetLimits, command: ExtendBudget) -> BudgetLimits:
-    return BudgetLimits(
+    return limits.changed(
         max_iterations=limits.max_iterations + (command.add_iterations or 0),
         max_minutes=limits.max_minutes + (command.add_minutes or 0),
         max_tokens=_more(limits.max_tokens, command.add_tokens),
         max_cost_micros=_more(limits.max_cost_micros, command.add_cost_micros),
-        minute=limits.minute,
     )
 
 

@@ -145,7 +145,7 @@ class Delivery(Session):
         return {
             "iteration": self.iteration if iteration is None else iteration,
             "elapsed_ms": self.budget.elapsed(self.budget_time(at)),
-            "remaining_iterations": self.budget.remaining(gate),
+            "remaining_iterations": self.budget.limits.remaining(gate),
             "reason": self.exhausted_by,
         }
 

@@ -6,7 +6,7 @@ state that a transition leads to, in `Now.move`; no rule names a state itself.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from domain.session.actions import refusal, unfit, with_shared
 from domain.session.attempts import PROVIDER_WAITS, Failure, Outstanding, Work, step_after, unreadable
@@ -58,8 +58,7 @@ class Kind(Generic[S]):
         return with_shared(state, self.actions(state))
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What a command led to: events in order, the long texts that they refer to, and the session afterwards."""
 
     events: tuple[DomainEvent, ...]
@@ -94,8 +93,7 @@ class Now(Generic[S]):
         for event in rules:
             self.state = state = evolve(state, event, metadata)
             events.append(event)
-        blobs = {blob.digest: blob for blob in (*command.blobs, *self._blobs)}
-        return Outcome(tuple(events), tuple(blobs.values()), self.state)
+        return Outcome(tuple(events), (*command.blobs, *self._blobs), self.state)
 
     def text(self, words: str) -> Text:
         """A text for an event; one that is too long is stored separately."""

@@ -1,7 +1,7 @@
 """The rules that are the same for every kind: permissions, landings and the workspace; and whose rules a command goes
 by."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from domain.session.approvals import (
@@ -31,6 +31,7 @@ from domain.session.turns import (
     activity_of,
     recorded_as,
 )
+from domain.session.workspace import WorkspacePrepared
 from domain.values.base import Blob, Command, DomainEvent, Refused, Usage, Value
 from domain.values.sentences import Sentence
 
@@ -80,9 +81,12 @@ def _forked(now: Now[S], command: ForkSession) -> Events:
 def with_workspace(now: Now[S], command: Command, rules: Events) -> Events:
     """The events of a command. If its turn made the workspace, that is recorded right after the end of the turn."""
     prepared = command.prepared if isinstance(command, RecordTurn) else None
-    if prepared is not None and now.state.base is None:
-        yield next(rules)
-        yield prepared
+    return rules if prepared is None or now.state.base is not None else _with_base(rules, prepared)
+
+
+def _with_base(rules: Events, prepared: WorkspacePrepared) -> Events:
+    yield next(rules)
+    yield prepared
     yield from rules
 
 
@@ -128,14 +132,6 @@ def withdraw_permissions(now: Now[S], command: WithdrawPermissions) -> Events:
         withdrawn = True
     if not withdrawn:
         raise Refused(Sentence("permission_not_waiting", request=command.turn_id), allowed=now.allowed())
-
-
-def closing_questions(now: Now[S], rules: Events) -> Events:
-    """The events of a command. If one ends an attempt, the attempt's requests are withdrawn right after it."""
-    for event in rules:
-        yield event
-        if isinstance(event, Settled | TurnAttemptFailed):
-            yield from _withdrawn(now, event.turn_id)
 
 
 def _withdrawn(now: Now[S], turn_id: str) -> Events:
@@ -218,24 +214,32 @@ def nothing(_: str) -> None:
     """For when no work is known."""
 
 
-class Unfinished:
-    """Adds to a decision what the attempts that it ends had done. `blobs` are the long texts of that."""
+class AttemptEnds:
+    """Adds to a decision what belongs to the ends of attempts: before it, what the attempt had done if something else
+    ends it; after it, that its requests are withdrawn. `blobs` are the long texts of that."""
 
     def __init__(self, so_far: SoFar) -> None:
         self._so_far = so_far
         self.blobs: list[Blob] = []
 
-    def added(self, events: Iterable[DomainEvent]) -> Iterator[DomainEvent]:
-        for event in events:
-            work = self._so_far(event.turn_id) if isinstance(event, TurnCancelled) else None
-            if work is None or not isinstance(event, TurnCancelled):
-                yield event
-                continue
-            if work.activity is not None:
-                self.blobs.extend(work.blobs)
-                yield recorded_as(work.activity, turn_id=event.turn_id, attempt=work.attempt)
-            done = {"attempt": work.attempt, "seconds": work.seconds, "usage": work.usage}
-            yield event.model_copy(update=done)
+    def added(self, now: Now[S], rules: Events) -> Events:
+        for event in rules:
+            match event:
+                case Settled() | TurnAttemptFailed():
+                    yield from self._with_work(event) if isinstance(event, TurnCancelled) else (event,)
+                    yield from _withdrawn(now, event.turn_id)
+                case _:
+                    yield event
+
+    def _with_work(self, event: TurnCancelled) -> Events:
+        work = self._so_far(event.turn_id)
+        if work is None:
+            yield event
+            return
+        if work.activity is not None:
+            self.blobs.extend(work.blobs)
+            yield recorded_as(work.activity, turn_id=event.turn_id, attempt=work.attempt)
+        yield event.model_copy(update={"attempt": work.attempt, "seconds": work.seconds, "usage": work.usage})
 
 
 def work_in(events: Iterable[DomainEvent]) -> SoFar:

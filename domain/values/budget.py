@@ -28,6 +28,10 @@ class BudgetLimits(Value):
     max_cost_micros: int | None = None
     minute: int = MINUTE
 
+    def remaining(self, iteration: int) -> int:
+        """The iterations left, including this one; before the first one, all of them."""
+        return max(0, self.max_iterations - max(1, iteration) + 1)
+
 
 def effective_iterations(max_iterations: int | None, max_attempts: int | None) -> int:
     """`maxIterations ?? maxAttempts ?? 6` (S4 §4.2, K-39)."""
@@ -136,10 +140,6 @@ class Budget(NamedTuple):
             return "cost"
         return None
 
-    def remaining(self, iteration: int) -> int:
-        """The iterations left, including this one; before the first one, all of them."""
-        return max(0, self.limits.max_iterations - max(1, iteration) + 1)
-
     def elapsed(self, at: int) -> int:
         """Milliseconds used up to then."""
         return max(0, at - self.started_at - self.paused)
@@ -151,7 +151,7 @@ class Budget(NamedTuple):
             started_at=self.started_at,
             deadline_at=self.deadline_at,
             elapsed_ms=self.elapsed(at),
-            remaining_iterations=self.remaining(iteration),
+            remaining_iterations=self.limits.remaining(iteration),
             reason=reason,
             tokens=self.spent.tokens,
             cost_micros=self.spent.cost_micros,

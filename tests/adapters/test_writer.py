@@ -4,7 +4,6 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any, cast
 
 import orjson
@@ -612,14 +611,14 @@ def test_the_same_key_gives_the_first_answer_byte_for_byte_and_has_one_effect(wr
     first = writer.do_now(keyed(more(), "k"))
     writer.do_now(more())
     again = writer.do_now(keyed(more(), "k"))
-    assert again == replace(first, replayed=True)
+    assert again == first._replace(replayed=True)
     assert (first.replayed, extensions(store)) == (False, 2)
 
 
 def test_a_start_is_repeated_with_the_id_that_was_given_first(writer: Writer, store: Store) -> None:
     first = writer.do_now(keyed(begin("delivery-a"), "k"))
     again = writer.do_now(keyed(begin("delivery-b"), "k"))
-    assert again == replace(first, replayed=True)
+    assert again == first._replace(replayed=True)
     assert (again.status, again.session_id, store.version("delivery-b")) == (202, "delivery-a", 0)
 
 
@@ -641,7 +640,7 @@ def test_a_key_outlives_the_process(database: Database, clock: Clock) -> None:
     first = before.do_now(keyed(more(), "k"))
     before.store.close()
     after = Writer(database.open(), clock)
-    assert after.do_now(keyed(more(), "k")) == replace(first, replayed=True)
+    assert after.do_now(keyed(more(), "k")) == first._replace(replayed=True)
     assert extensions(after.store) == 1
 
 
@@ -681,7 +680,7 @@ def test_a_key_of_another_request_is_refused_and_has_no_effect(writer: Writer, s
     with pytest.raises(KeyReused):
         writer.do_now(keyed(more(), "k", "two"))
     assert extensions(store) == 1
-    assert writer.do_now(keyed(more(), "k", "one")) == replace(first, replayed=True)
+    assert writer.do_now(keyed(more(), "k", "one")) == first._replace(replayed=True)
 
 
 def test_a_key_of_another_request_at_the_same_time_is_refused_too(

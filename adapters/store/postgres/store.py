@@ -8,7 +8,6 @@ is answered.
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Literal
 
@@ -181,7 +180,7 @@ class PostgresStore(LargeTexts, SqlRecorder):
             with self._transaction() as connection, connection.raw.slower(seconds := len(words) / BYTES_PER_SECOND):
                 connection.execute(f"SET LOCAL statement_timeout = '{5 + round(seconds)}s'")
                 insert_rows(connection, "texts", [(digest, words)], " ON CONFLICT DO NOTHING")
-        return replace(attachments, texts=rest)
+        return attachments._replace(texts=rest)
 
     def _advanced(self, connection: PostgresConnection, count: int) -> int:
         """The last position before the batch. Locks the row that counts them."""

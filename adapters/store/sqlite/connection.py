@@ -124,13 +124,16 @@ def opening_failure(what: Literal["log", "views"], path: Path, error: Exception)
 _ROW: Final = re.compile(r"(?<=VALUES )\(\?(?:, \?)*\)")
 
 
-def insert(connection: sqlite3.Connection, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-    """Execute `INSERT INTO … VALUES (?, …) …` for all rows, in their order. Raises sqlite3.Error."""
-    begin = 0
+def insert(connection: sqlite3.Connection, sql: str, rows: Sequence[Sequence[Any]]) -> int:
+    """Execute `INSERT INTO … VALUES (?, …) …` for all rows, in their order. The id of the last one, 0 if there is none.
+    Raises sqlite3.Error."""
+    begin = last = 0
     while left := len(rows) - begin:
         size = min(left, 8) if left < 16 else 16 if left < 32 else 32  # few different statements, which stay prepared
-        connection.execute(_of_rows(sql, size), tuple(chain.from_iterable(rows[begin : begin + size])))
+        values = tuple(chain.from_iterable(rows[begin : begin + size]))
+        last = connection.execute(_of_rows(sql, size), values).lastrowid or 0
         begin += size
+    return last
 
 
 @cache

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from eventsourcing.persistence import StoredEvent
 
@@ -173,11 +173,12 @@ class SqliteStore(SqlRecorder):
         receipts: list[StoredReceipt] = []
         try:
             with self._transaction() as connection:
-                batch = AppendBatch(self._heads, _last_given(connection), partial(hash_of, connection))
-                head, positions = batch.position, batch.add_all(stored_events, attachments.hashes)
-                receipts = attachments.made_receipts(head, positions)
+                batch = AppendBatch(self._heads, 0, partial(hash_of, connection))
+                count = len(batch.add_all(stored_events, attachments.hashes))
                 # A version that is taken is reported before a turn that is not held: that one is tried again.
-                insert(connection, "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", _pack_all(batch.rows))
+                last = insert(connection, _EVENTS, [_packed(row) for row in batch.rows]) or _last_given(connection)
+                positions = list(range(last - count + 1, last + 1))  # one after the other, as nobody else writes
+                receipts = attachments.made_receipts(last - count, positions)
                 insert(connection, "INSERT OR IGNORE INTO texts VALUES (?, ?)", attachments.texts)
                 insert(connection, "INSERT INTO receipts VALUES (?, ?, ?, ?, ?, ?)", rows_of(receipts))
                 check_held(apply(connection, attachments.turns))
@@ -197,9 +198,8 @@ class SqliteStore(SqlRecorder):
             check_empty(connection)
             for table, rows in pages:
                 places = ", ".join("?" * COLUMNS[table])
-                insert(
-                    connection, f"INSERT INTO {table} VALUES ({places})", _pack_all(rows) if table == "events" else rows
-                )
+                packed = [(row[0], *_packed(row)) for row in rows] if table == "events" else rows
+                insert(connection, f"INSERT INTO {table} VALUES ({places})", packed)
 
     def _forget_wal(self) -> None:
         """Empty the write-ahead log if no one reads from it; otherwise the next checkpoint does."""
@@ -215,9 +215,13 @@ class SqliteStore(SqlRecorder):
             )
 
 
-def _pack_all(rows: Iterable[Sequence[Any]]) -> list[Sequence[Any]]:
-    """Rows of events as the file holds them."""
-    return [(*before, pack(state), digest) for *before, state, digest in rows]
+_EVENTS: Final = "INSERT INTO events (stream, version, topic, state, hash) VALUES (?, ?, ?, ?, ?)"
+
+
+def _packed(row: Sequence[Any]) -> tuple[Any, ...]:
+    """An event as the file holds it, without its position."""
+    _, stream, version, topic, state, digest = row
+    return (stream, version, topic, pack(state), digest)
 
 
 def _last_given(connection: sqlite3.Connection) -> int:
