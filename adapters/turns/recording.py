@@ -39,7 +39,7 @@ class Jobs:
 
     def _made(self, lease: Lease, session: Session | None) -> Job:
         session = session or self._writer.load(lease.session_id)
-        request = requested(self._store, lease, self._writer.newest.find)
+        request = requested(self._store, lease, self._writer.newest.request)
         assert session is not None and isinstance(request.event, TurnRequested), "each lease has a request"
         lease = of_record(lease, request, session)
         return Job(lease, request.event, session, self._writer.load, ancestors(self._store, session))

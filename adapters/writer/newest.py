@@ -10,9 +10,11 @@ from adapters.store import Store
 from adapters.store.port import PAGE
 from domain.session.history import TextRedacted
 from domain.session.record import Omitted, Recorded
+from domain.session.turns import TurnRequested
 
 KEPT: Final = 1_000
-"""How many events are kept."""
+KEPT_REQUESTS: Final = 300
+"""How many events are kept, and how many requests for turns, which workers look for one by one."""
 
 
 class NewestEvents:
@@ -22,9 +24,9 @@ class NewestEvents:
     """
 
     def __init__(self, store: Store, *, most: int = KEPT) -> None:
-        self._store, self._most = store, most
-        self._events = deque[Recorded]()
-        self._by_version = dict[tuple[str, int], Recorded]()
+        self._store = store
+        self._events = deque[Recorded](maxlen=most)
+        self._requests = dict[tuple[str, int], Recorded]()
         self._lock = Lock()
 
     def keep(self, committed: Sequence[Recorded]) -> None:
@@ -33,21 +35,22 @@ class NewestEvents:
             if self._events and committed and committed[0].position != self._events[-1].position + 1:
                 self._forget()
             for recorded in committed:
-                if isinstance(recorded.event, TextRedacted):  # earlier events may still quote the text
-                    self._forget()
+                match recorded.event:
+                    case TextRedacted():  # earlier events may still quote the text
+                        self._forget()
+                    case TurnRequested():
+                        self._requests[recorded.session_id, recorded.version] = recorded
                 self._events.append(recorded)
-                self._by_version[recorded.session_id, recorded.version] = recorded
-            while len(self._events) > self._most:
-                oldest = self._events.popleft()
-                del self._by_version[oldest.session_id, oldest.version]
+            while len(self._requests) > KEPT_REQUESTS:
+                del self._requests[next(iter(self._requests))]
 
     def _forget(self) -> None:
         self._events.clear()
-        self._by_version.clear()
+        self._requests.clear()
 
-    def find(self, session_id: str, version: int) -> Recorded | None:
-        """One event, if it is kept."""
-        return self._by_version.get((session_id, version))
+    def request(self, session_id: str, version: int) -> Recorded | None:
+        """The request of a turn, if it is kept."""
+        return self._requests.get((session_id, version))
 
     def head(self) -> int:
         """The newest position, 0 for an empty log."""

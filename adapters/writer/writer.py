@@ -277,6 +277,7 @@ class Writer:
         while len(self._cache) > CACHED:
             self._cache.popitem(last=False)
         pending.answer = pending.prepared or answer_to(pending.envelope, pending.sessions, recorded[-1].position)
+        pending.write = None  # its receipt refers to `pending`: freed at once, not by the garbage collector
 
 
 def _folded(session_id: str, base: Session | None, history: Sequence[Recorded]) -> Session | None:

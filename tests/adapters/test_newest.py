@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from adapters.store import Store
-from adapters.writer.newest import NewestEvents
+from adapters.writer.newest import KEPT_REQUESTS, NewestEvents
 from domain.session.history import TextRedacted
 from domain.session.record import Recorded
+from domain.session.turns import TurnRequested
 from tests.projections.given import store_events, success
 
 
@@ -33,7 +34,9 @@ def test_what_was_just_committed_is_not_read(store: Store) -> None:
     newest.keep(events[30:])
     assert newest.log(after=10, limit=40) == events[10:50]
     assert newest.log() == events
-    assert newest.find(events[7].session_id, events[7].version) == events[7]
+    asked = next(each for each in events if isinstance(each.event, TurnRequested))
+    assert newest.request(asked.session_id, asked.version) == asked
+    assert newest.request(events[0].session_id, events[0].version) is None
     assert reading.times == 0
     assert newest.log(after=events[-1].position) == []
     assert reading.times == 1
@@ -43,7 +46,6 @@ def test_events_that_left_the_cache_are_read(store: Store) -> None:
     newest, reading, events = newest_of(store, most=20)
     newest.keep(events)
     assert newest.log(after=len(events) - 20) == events[-20:]
-    assert newest.find(events[0].session_id, events[0].version) is None
     assert reading.times == 0
     assert newest.log() == events
     assert reading.times == 1
@@ -64,6 +66,14 @@ def test_after_a_redaction_no_event_that_may_quote_the_text_stays_cached(store: 
     newest, reading, events = newest_of(store)
     newest.keep(events[:-1])
     newest.keep([events[-1]._replace(event=TextRedacted(digest="0" * 64, reason="a key"))])
-    assert newest.find(events[0].session_id, events[0].version) is None
+    assert [each for each in events if newest.request(each.session_id, each.version)] == []
     assert newest.log() == events
     assert reading.times == 1
+
+
+def test_only_the_latest_requests_are_kept(store: Store) -> None:
+    newest, _, events = newest_of(store)
+    asked = next(each for each in events if isinstance(each.event, TurnRequested))
+    many = [asked._replace(position=number, session_id=f"delivery-{number}") for number in range(1, KEPT_REQUESTS + 3)]
+    newest.keep(many)
+    assert [newest.request(each.session_id, each.version) for each in many] == [None, None, *many[2:]]
