@@ -31,6 +31,10 @@ class Streams(Protocol):
     def streams(self) -> list[str]:
         """Every session and channel, oldest first."""
 
+    def count(self, upto: int) -> int:
+        """How many events there are up to a position, whatever the indexes of the log say."""
+        ...
+
 
 class DividedLog(EventLog, Protocol):
     """A log that can be read in parts."""
@@ -84,6 +88,8 @@ class LogPart:
     def __init__(self, log: DividedLog, sessions: Sequence[str], head: int) -> None:
         self._log, self._sessions, self._head = log, sessions, head
         self._ahead: Sequence[Recorded] = ()
+        self.count = 0
+        """How many events it has had so far."""
 
     def head(self) -> int:
         return self._head
@@ -100,14 +106,18 @@ class LogPart:
             events = self._log.log(after=after, limit=_PAGE, sessions=self._sessions, omitted=omitted)
         except UNREADABLE as error:
             raise Undivided from error
-        return [recorded for recorded in events if recorded.position <= self._head]
+        page = [recorded for recorded in events if recorded.position <= self._head]
+        self.count += len(page)
+        return page
 
 
-def fold_part(log: DividedLog, views: Views, sessions: Sequence[str], head: int) -> None:
-    """Fold these sessions' events up to `head` into empty views. Raises Undivided if a view fails."""
+def fold_part(log: DividedLog, views: Views, sessions: Sequence[str], head: int) -> int:
+    """Fold these sessions' events up to `head` into empty views; how many events there were. Raises Undivided if a view
+    fails."""
     folding, part = Folding(PROJECTIONS), LogPart(log, sessions, head)
     with views.transaction() as db:
         folding.prepare(db, part)
         refold(folding, db, part)
         if folding.problems(db):
             raise Undivided
+    return part.count

@@ -218,6 +218,9 @@ class MemoryRows:
     def streams(self) -> list[str]:
         return list(self._log.streams)
 
+    def count(self, upto: int) -> int:
+        return min(upto, len(self._log.rows))
+
     def texts(self) -> Iterator[tuple[str, str]]:
         return iter(sorted(self._log.texts.items()))
 

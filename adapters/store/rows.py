@@ -74,6 +74,9 @@ class Rows(Protocol):
     def streams(self) -> list[str]:
         """Every session and channel, oldest first."""
 
+    def count(self, upto: int) -> int:
+        """How many events there are up to a position, whatever the indexes of the log say."""
+
     def texts(self) -> Iterator[tuple[str, str]]:
         """Digest and content of every long text, by digest. Raises StoreError."""
 

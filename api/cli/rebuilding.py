@@ -48,8 +48,9 @@ def _folded(log: DividedLog, database: str) -> Iterator[tuple[Sequence[Path], in
             for number, sessions in enumerate(divided(log, count))
         ]
         processes = [running.enter_context(_process(part)) for part in parts]
-        if any(process.wait() for process in processes):
-            raise Undivided
+        counts = [process.communicate()[0] for process in processes]
+        if any(process.returncode for process in processes) or sum(map(int, counts)) != log.rows.count(head):
+            raise Undivided  # also where a damaged index of the log hides a session
         yield [part.path for part in parts], head
 
 
@@ -69,27 +70,26 @@ class _PartOfRebuild(Value):
 
 @contextmanager
 def _process(part: _PartOfRebuild) -> Iterator["subprocess.Popen[bytes]"]:
-    """A process that folds the part; it is killed if it is not needed any more. Others do not see what it gets: the
-    address of a database may have a password."""
+    """A process that folds the part and writes how many events that were; it is killed if it is not needed any more.
+    Others do not see what it gets: the address of a database may have a password."""
     task = part.path.with_suffix(".json")
     task.write_text(part.model_dump_json())
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-P", "-m", __name__, task],
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
-def _fold(part: _PartOfRebuild) -> None:
+def _fold(part: _PartOfRebuild) -> int:
     with reading(part.database) as log, closing(SqliteViews(part.path)) as views:
-        fold_part(log, views, part.sessions, part.head)
+        return fold_part(log, views, part.sessions, part.head)
 
 
 # -- comparing -------------------------------------------------------------------------------------------------------
@@ -163,4 +163,4 @@ def difference(store: Log, path: Path, database: str) -> str | None:
 
 if __name__ == "__main__":
     gc.set_threshold(ALLOCATIONS)
-    _fold(_PartOfRebuild.model_validate_json(Path(sys.argv[1]).read_bytes()))
+    sys.stdout.write(str(_fold(_PartOfRebuild.model_validate_json(Path(sys.argv[1]).read_bytes()))))

@@ -100,6 +100,12 @@ class SqlRows:
             rows = connection.execute("SELECT stream FROM events GROUP BY stream ORDER BY min(position)")
             return [str(row[0]) for row in rows]
 
+    def count(self, upto: int) -> int:
+        """How many events there are up to a position. No index has the topic, so a damaged one hides no event."""
+        with self._reading() as connection:
+            rows = connection.execute("SELECT count(*) FROM events WHERE topic <> '' AND position <= ?", (upto,))
+            return int(rows.fetchone()[0])
+
     def texts(self) -> Iterator[tuple[str, str]]:
         """Digest and content of every long text, by digest. Raises StoreError."""
         for digest, content in self._by_key("digest, content", "texts", "digest"):

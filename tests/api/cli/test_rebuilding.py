@@ -1,6 +1,7 @@
 """`hansard rebuild` of a long log works in several processes."""
 
 import signal
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -48,6 +49,32 @@ def test_one_process_does_it_where_the_others_fail(store: Store, views: SqliteVi
     live = dump(views)
     follower.rebuild()
     assert dump(views) == live
+
+
+def test_a_session_that_a_damaged_index_hides_is_in_the_views(store: Store, views: SqliteViews, tmp_path: Path) -> None:
+    follower = Follower(store, views)
+    follower.rebuild()
+    whole, [hidden, *rest] = dump(views), store.rows.streams()
+    _hide(tmp_path / "log.db", hidden)
+    assert store.rows.streams() == rest
+    assert rebuilding.rebuild(follower, store, f"sqlite:///{tmp_path / 'log.db'}") == store.head()
+    assert dump(views) == whole
+
+
+def _hide(log: Path, stream: str) -> None:
+    """Delete a session's entries from the index of sessions and versions, but not from the table of events."""
+    table = "CREATE TABLE entries (stream, version, position, PRIMARY KEY (stream, version)) WITHOUT ROWID"
+    with closing(sqlite3.connect(log)) as database, database:
+        database.execute(table)
+        database.execute("PRAGMA writable_schema = ON")
+        database.execute(
+            "UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE type = 'index'"
+            " AND name = 'sqlite_autoindex_events_1') WHERE name = 'entries'"
+        )
+    with closing(sqlite3.connect(log)) as database, database:
+        database.execute("DELETE FROM entries WHERE stream = ?", (stream,))
+        database.execute("PRAGMA writable_schema = ON")
+        database.execute("DELETE FROM sqlite_schema WHERE name = 'entries'")
 
 
 def test_nothing_goes_on_when_a_rebuild_is_interrupted(tmp_path: Path) -> None:
