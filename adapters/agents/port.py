@@ -24,7 +24,7 @@ class Limits:
     output_bytes: int = 1_048_576
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Turn:
     """One question to one agent."""
 
@@ -64,7 +64,7 @@ class Turn:
     """The same verbatim, oldest first, for an agent that keeps nothing itself."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reply:
     """The reply. `files` are contents that the worker has to write (relative path → text); an agent that edits the
     workspace itself leaves it empty. If `failure` is set, `text` is whatever had been said until then."""

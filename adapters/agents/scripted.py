@@ -8,17 +8,16 @@ import asyncio
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal
 
 import orjson
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
-from adapters.agents.activity import Activity, Status, Tool
+from adapters.agents.activity import UNKNOWN, Activity, Status, Tool
 from adapters.agents.port import Limits, Reply, Turn
 from domain.session.attempts import Failure
-from domain.values.base import Invalid, Usage, Value
+from domain.values.base import Invalid, Usage, Value, changed
 from domain.values.sentences import Sentence, of_pydantic, sentence_of
 
 DAY_MS = 86_400_000
@@ -64,11 +63,12 @@ class ScriptedStep(Activity):
         return Activity(**self.model_dump(exclude={"after_ms"}))
 
 
-class Told(Usage):
+class ScriptedUsage(Usage):
     """The cost of the answer, and the model that supposedly gave it."""
 
     model: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_without_nul)] | None = None
 
+    @cached_property
     def usage(self) -> Usage:
         return Usage(**self.model_dump(exclude={"model"}))
 
@@ -93,7 +93,7 @@ class ScriptedAnswer(Value):
     activity: Annotated[tuple[ScriptedStep, ...], BeforeValidator(_as_tuple), Field(max_length=1_000)] = ()
     permission: ScriptedPermission | None = None
     if_denied: Words = ""
-    usage: Told = Told()
+    usage: ScriptedUsage = ScriptedUsage()
 
 
 Entries = Annotated[
@@ -130,15 +130,11 @@ class Scenario(Value):
 
         Exact spelling takes precedence: an agent "Reviewer" may have the roles reviewer and critic.
         """
-        folded = {key.casefold(): entries for key, entries in self.replies.items()}
-        for entries, ordinal in (
-            (self.replies.get(turn.agent), turn.ordinal),
-            (self.replies.get(turn.role), turn.role_ordinal),
-            (folded.get(turn.agent.casefold()), turn.ordinal),
-            (folded.get(turn.role.casefold()), turn.role_ordinal),
-        ):
-            if entries:
-                return entries[min(ordinal, len(entries) - 1)]
+        for spelled in (str, str.casefold):
+            replies = {spelled(key): entries for key, entries in self.replies.items()}
+            for name, ordinal in ((turn.agent, turn.ordinal), (turn.role, turn.role_ordinal)):
+                if entries := replies.get(spelled(name)):
+                    return entries[min(ordinal, len(entries) - 1)]
         return None
 
 
@@ -158,7 +154,7 @@ class Scripted:
         failure, entry = await _play(entry, scenario.delay(entry), turn)
         failure = failure or _scripted_failure(entry, turn)
         reply = _unsaid(entry, turn, failure) if failure else _reply_of(entry, turn)
-        return replace(reply, seconds=time.monotonic() - started)
+        return changed(reply, seconds=time.monotonic() - started)
 
     async def forget(self, handle: str) -> None:
         """Nothing is kept, so there is nothing to delete."""
@@ -210,11 +206,11 @@ def _unsaid(entry: ScriptedAnswer, turn: Turn, failure: Failure) -> Reply:
     answer = entry if entry.error else ScriptedAnswer()
     usage = answer.usage
     handle = turn.agent_session
-    return Reply(answer.text, usage.usage(), agent_session=handle, failure=failure, model=usage.model)
+    return Reply(answer.text, usage.usage, agent_session=handle, failure=failure, model=usage.model)
 
 
 def _reply_of(entry: ScriptedAnswer, turn: Turn) -> Reply:
-    usage, model = entry.usage.usage(), entry.usage.model
+    usage, model = entry.usage.usage, entry.usage.model
     encoded = entry.text.encode()
     limit = turn.limits.output_bytes
     if len(encoded) > limit:
@@ -229,8 +225,8 @@ def _reply_of(entry: ScriptedAnswer, turn: Turn) -> Reply:
 async def _play(entry: ScriptedAnswer, seconds: float, turn: Turn) -> tuple[Failure | None, ScriptedAnswer]:
     """The steps, then silence until that much time has passed, and then the reply; or the failure, if a limit of the
     turn is reached first. Waiting for permission does not count."""
-    spent, used = 0.0, entry.usage.usage()
-    if turn.observe is not None and used != Usage():
+    spent, used = 0.0, entry.usage.usage
+    if turn.observe is not None and used != UNKNOWN:
         turn.observe(Activity(kind="usage", id="usage", usage=used))
     for step in entry.activity:
         if failure := await _wait(step.after_ms / 1_000, turn.limits, spent=spent):

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -14,7 +13,7 @@ from adapters.agents.model import ModelAgent
 from adapters.agents.permissions import deny
 from adapters.agents.port import Agent, Reply, Turn
 from adapters.agents.prompts.context import Exchange, again, recap
-from adapters.agents.scripted import Scenario, Scripted
+from adapters.agents.scripted import Scripted
 from adapters.agents.team import Member, Team
 from adapters.fence import Grant
 from adapters.turns.changes import NOTHING, keep, patch_of
@@ -29,7 +28,7 @@ from domain.discussion.findings import content_of
 from domain.session.attempts import Failure
 from domain.session.record import Recorded, Whole
 from domain.session.turns import AgentSessionsCleared, RecordReply, TurnAnswered, TurnAttemptFailed
-from domain.values.base import Command, HansardError, Unreadable
+from domain.values.base import Command, HansardError, Unreadable, changed
 from domain.values.sentences import Sentence, in_language, sentence_of
 from domain.values.words import thread_name
 
@@ -68,9 +67,8 @@ class Asking:
         turn, rendered = await asyncio.to_thread(self._prepared, job, agent) if question is None else question
         with self._live.running(job.lease.turn_id, job.lease.attempt) as attempt:
             permit = self._questions.permit(job, attempt) if self._questions else deny
-            reply = await agent.ask(
-                replace(turn, observe=attempt.observe, transcribe=attempt.transcribe, permit=permit)
-            )
+            watched = changed(turn, observe=attempt.observe, transcribe=attempt.transcribe, permit=permit)
+            reply = await agent.ask(watched)
         if job.request.access != "write" and len(reply.text) < SHORT:  # only the words are kept
             return self.answer(job, rendered, reply, turn.workspace, attempt)
         return await asyncio.to_thread(self.answer, job, rendered, reply, turn.workspace, attempt)
@@ -83,7 +81,7 @@ class Asking:
         with contextlib.suppress(HansardError):  # raised again where the turn is done
             agent = self._agent(job)
             if isinstance(agent, Scripted | ModelAgent):
-                return replace(job, question=self._prepared(job, agent))
+                return changed(job, question=self._prepared(job, agent))
         return job
 
     def _prepared(self, job: Job, agent: Agent) -> tuple[Turn, RenderedPrompt]:
@@ -102,7 +100,7 @@ class Asking:
 
     def _agent(self, job: Job) -> Agent:
         if job.session.scenario is not None:
-            return Scripted(Scenario())  # the turn contains the session's own scenario
+            return _SCRIPTED  # the turn contains the session's own scenario
         member = self._member_for(job)
         if member is None:
             raise HansardError(Sentence("agent_not_in_team", agent=job.turn.agent))
@@ -248,6 +246,9 @@ class Asking:
             fence_gaps=reply.fence_gaps,
             blobs=tuple(blobs),
         )
+
+
+_SCRIPTED: Final = Scripted()
 
 
 def _wordless(reply: Reply, attempt: RunningAttempt | None) -> Failure | None:

@@ -79,7 +79,10 @@ LANE = 1_000
 """More folders than a lane ever leaves."""
 
 
-@dataclass(frozen=True, slots=True)
+_UNPREPARED: Final = Preparation()
+
+
+@dataclass(frozen=True)
 class Job:
     """A turn in progress: the lease, the request, and the current session."""
 
@@ -105,7 +108,7 @@ class Job:
     @property
     def preparation(self) -> Preparation:
         """How the session's workspace is prepared."""
-        return self.session.preparation if isinstance(self.session, Delivery | Orchestration) else Preparation()
+        return self.session.preparation if isinstance(self.session, Delivery | Orchestration) else _UNPREPARED
 
     @property
     def workspace_env(self) -> Mapping[str, str]:

@@ -202,10 +202,24 @@ class Unreadable(HansardError):
     """An agent's reply that does not fit the question."""
 
 
-# Changed copies of mappings: a state is never modified in place.
+# Changed copies: what is immutable is never modified in place.
 
 K = TypeVar("K")
 V = TypeVar("V")
+D = TypeVar("D")
+
+
+def changed(value: D, **changes: object) -> D:
+    """A copy of a dataclass without slots, with other fields: like `dataclasses.replace`, several times as fast.
+
+    Raises TypeError for a field that it does not have.
+    """
+    fields = vars(value)
+    if not changes.keys() <= fields.keys():
+        raise TypeError(f"{type(value).__name__} has no field {', '.join(changes.keys() - fields.keys())}")
+    copy = object.__new__(type(value))
+    vars(copy).update(fields, **changes)
+    return copy
 
 
 def absent(value: object) -> bool:
