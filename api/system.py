@@ -123,7 +123,7 @@ class System(Core):
         self.search = SearchIndex(self.store, self.follower, settings)
         self.snapshots = Snapshots(self.store, self.views, self.store.rows.hash_of)
         self.writer.nearest = self.snapshots.nearest
-        self.sessions = Sessions(self.store, self.snapshots)
+        self.sessions = Sessions(self.store, self.snapshots, memory=self.writer.cached)
         self.records = Records(self.store, self.snapshots)
         self.snapshots.grown = self.records.prepare
         self.reports: Recent[ReportAnswer] = Recent(16)  # some have a row for every session

@@ -192,31 +192,33 @@ def _reset(call: ApiCall, session_id: str, reason: str) -> Command:
 async def decide(call: ApiCall) -> Intent:
     """Decide a review or debate, named directly or through the parent that waits for it."""
     body = read(Decision, call.fields)
-    session_id = await asyncio.to_thread(_waiting, call, call.session_id)
-    _require_seen(call, session_id, body)
+    session_id = await asyncio.to_thread(_decided, call, body)
     command = Decide(
         choice=body.decision, rationale=body.rationale, actor=call.actor, version=body.version, seen=body.seen
     )
     return Intent(session_id, command)
 
 
-def _waiting(call: ApiCall, session_id: str) -> str:
-    """The only child that waits for a decision; otherwise the session itself, which decides or refuses.
+def _decided(call: ApiCall, body: Decision) -> str:
+    """The session that decides or refuses: the only child that waits for a decision, otherwise the session itself.
 
-    The writer handles repeated keys, and parents that have changed since `If-Match`.
+    The writer handles repeated keys, and parents that have changed since `If-Match`. Raises Invalid.
     """
-    session = call.system.sessions.get(session_id)
-    if session is None or isinstance(session, Discussion) or call.version not in (None, session.version):
-        return session_id
-    if call.receipt() is not None:
-        return session_id
-    return waiting_child(session, call.system.sessions.get) or session_id
+    load = call.system.sessions.get
+    session, child = load(call.session_id), None
+    if session is None:
+        return call.session_id
+    if not isinstance(session, Discussion) and call.version in (None, session.version) and call.receipt() is None:
+        child = waiting_child(session, load)
+    _require_seen(load(child) if child else session, body)
+    return child or session.id
 
 
-def _require_seen(call: ApiCall, session_id: str, body: Decision) -> None:
+def _require_seen(session: Session | None, body: Decision) -> None:
     """Raises Invalid: if several people decide, each must say what they have seen."""
-    session = call.system.sessions.get(session_id) if body.seen is None else None
-    if isinstance(session, Discussion) and session.choices and session.decisions and session.decisions.approvers > 1:
+    if body.seen is not None or not isinstance(session, Discussion):
+        return
+    if session.choices and session.decisions and session.decisions.approvers > 1:
         raise Invalid({"/seen": Sentence("decision_without_seen", kind=session.kind)})
 
 

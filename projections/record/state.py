@@ -6,7 +6,7 @@ the entries up to N.
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
@@ -31,11 +31,23 @@ KEPT = 500
 """Number of sessions whose states are kept."""
 
 
+Memory = Callable[[str], Session | None]
+"""A session as this process has it in memory, perhaps without its last events."""
+
+
 class Sessions:
     """Folded sessions by id and version. Caches states and continues from the nearest one; safe for many threads."""
 
-    def __init__(self, log: Histories, snapshots: Snapshots | None = None, *, capacity: int = KEPT) -> None:
-        self._log, self._snapshots, self._size = log, snapshots, capacity
+    def __init__(
+        self,
+        log: Histories,
+        snapshots: Snapshots | None = None,
+        *,
+        memory: Memory = lambda _: None,
+        capacity: int = KEPT,
+    ) -> None:
+        """`memory` saves folding what this process has just decided itself."""
+        self._log, self._snapshots, self._memory, self._size = log, snapshots, memory, capacity
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, dict[int, Session]] = OrderedDict()
 
@@ -62,7 +74,9 @@ class Sessions:
 
     def _nearest(self, session_id: str, version: int | None) -> Session | None:
         """A cached state, or a snapshot if more events would have to be folded than lie between two snapshots."""
-        cached = self._remembered(session_id, version)
+        cached, newest = self._remembered(session_id, version), self._memory(session_id)
+        if newest is not None and (cached is None or newest.version > cached.version):
+            cached = newest if version is None or newest.version <= version else cached
         if self._snapshots is None:
             return cached
         if cached is not None and (version is None or version - cached.version < self._snapshots.every):

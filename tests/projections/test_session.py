@@ -122,6 +122,16 @@ def test_what_is_new_is_folded_onto_what_is_known() -> None:
     assert sessions.get("delivery-1") == story.delivery
 
 
+def test_what_this_process_has_decided_is_not_folded_again() -> None:
+    story, log = success(), merged(success())
+    early = fold("delivery", ((each.event, each.metadata) for each in story.events[:30]))
+    sessions = Sessions(log, memory=lambda _: early)
+    assert sessions.get("delivery-1", 30) is early
+    assert sessions.get("delivery-1", 20) == Sessions(log).get("delivery-1", 20)
+    assert sessions.get("delivery-1") == story.delivery
+    assert Sessions(log, memory=lambda _: story.delivery).get("delivery-1") is story.delivery
+
+
 def test_a_known_version_needs_no_reading() -> None:
     log = merged(success())
     sessions = Sessions(log)
