@@ -7,8 +7,8 @@ backup or VACUUM never renumbers them; event rows are never changed or deleted.
 import queue
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -97,22 +97,28 @@ class SqliteStore(SqlRecorder):
                     reader.close()
         self._readers.put(None)  # wakes the waiters for a connection
 
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._lock:
-            if self._closed:
-                raise StoreError(Sentence("log_closed", path=self.path))
-            try:
-                self._writer.execute("BEGIN IMMEDIATE")
-                yield self._writer
-                self._writer.execute("COMMIT")
-            except BaseException as error:
-                if self._writer.in_transaction:
-                    self._writer.execute("ROLLBACK")
-                if is_file_error(error):
-                    raise self._writing.failed(error, self._sentence("log_not_writable", error)) from error
-                raise
-            self._writing.succeeded()
+    def _transaction(self) -> "_Transaction":
+        return _Transaction(self._lock, self._begin, self._end)
+
+    def _begin(self) -> sqlite3.Connection:
+        if self._closed:
+            raise StoreError(Sentence("log_closed", path=self.path))
+        self._writer.execute("BEGIN IMMEDIATE")
+        return self._writer
+
+    def _end(self, error: BaseException | None) -> None:
+        """Commit, or undo everything after an error. Raises StoreError if it is the file's."""
+        try:
+            if error is not None:
+                raise error
+            self._writer.execute("COMMIT")
+        except BaseException as reason:
+            if not self._closed and self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+            if is_file_error(reason):
+                raise self._writing.failed(reason, self._sentence("log_not_writable", reason)) from reason
+            raise
+        self._writing.succeeded()
 
     @contextmanager
     def _unflushed(self) -> Iterator[sqlite3.Connection]:
@@ -179,9 +185,12 @@ class SqliteStore(SqlRecorder):
                 last = insert(connection, _EVENTS, [_packed(row) for row in batch.rows]) or _last_given(connection)
                 positions = list(range(last - count + 1, last + 1))  # one after the other, as nobody else writes
                 receipts = attachments.made_receipts(last - count, positions)
-                insert(connection, "INSERT OR IGNORE INTO texts VALUES (?, ?)", attachments.texts)
-                insert(connection, "INSERT INTO receipts VALUES (?, ?, ?, ?, ?, ?)", rows_of(receipts))
-                check_held(apply(connection, attachments.turns))
+                if attachments.texts:
+                    insert(connection, "INSERT OR IGNORE INTO texts VALUES (?, ?)", attachments.texts)
+                if receipts:
+                    insert(connection, "INSERT INTO receipts VALUES (?, ?, ?, ?, ?, ?)", rows_of(receipts))
+                if attachments.turns:
+                    check_held(apply(connection, attachments.turns))
                 if attachments.redactions:
                     connection.execute("PRAGMA secure_delete = ON")  # nothing of it stays in unused parts of the file
                     redact(connection, attachments.redactions, REDACTED, pack)
@@ -213,6 +222,34 @@ class SqliteStore(SqlRecorder):
                 streams={row.stream for row in rows if hash_of(connection, row.stream, row.version) is not None},
                 keys=receipts_of(connection, [receipt.key for receipt in receipts]),
             )
+
+
+class _Transaction:
+    """One thread at a time begins and ends; a generator would take three times as long."""
+
+    __slots__ = ("_begin", "_end", "_lock")
+
+    def __init__(
+        self,
+        lock: AbstractContextManager[bool],
+        begin: Callable[[], sqlite3.Connection],
+        end: Callable[[BaseException | None], None],
+    ) -> None:
+        self._lock, self._begin, self._end = lock, begin, end
+
+    def __enter__(self) -> sqlite3.Connection:
+        self._lock.__enter__()
+        try:
+            return self._begin()
+        except BaseException as error:
+            self.__exit__(type(error), error, None)
+            raise
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        try:
+            self._end(error)
+        finally:
+            self._lock.__exit__(None, None, None)
 
 
 _EVENTS: Final = "INSERT INTO events (stream, version, topic, state, hash) VALUES (?, ?, ?, ?, ?)"
