@@ -77,8 +77,6 @@ session, and for being long. An owner with many turns waits for those with few, 
 owner never comes before one whose rank has passed."""
 COUNTED: Final = 1_000
 """More open turns of one owner make no difference."""
-
-
 TURN_EVENTS: Final = (TurnRequested, TurnAttemptFailed, TurnRetried, Settled)
 """Only these change anything in the table."""
 
