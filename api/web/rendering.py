@@ -102,7 +102,7 @@ def render(request: Request, say: Words, template: str, **more: Any) -> str:
         sheet=SHEET,
         script=SCRIPT,
         as_of=_stale(request),
-        **({} if template in _APART else {"needs": _needs(request)}),
+        **({} if template in _APART else {"needs": needs(request)}),
         **more,
     )
 
@@ -113,7 +113,7 @@ def _stale(request: Request) -> int | None:
     return None if follower.failing is None else follower.position
 
 
-def _needs(request: Request) -> int:
+def needs(request: Request) -> int:
     """How many items wait for a person."""
     with system(request).views.reading() as db:
         return sum(inbox.counts(db).values())

@@ -107,6 +107,7 @@ export function session({ pieces, fill, announce }) {
     page.head = String(found.head);
     page.follows = found.follows;
     page.state = found.state;
+    find("[data-part='needs-count']").textContent = found.needs ? String(found.needs) : "";
     find("[data-strip]").replaceChildren(...pieces(found.strip));
     find("[data-lights]").dataset.lights = JSON.stringify(found.lights);
     for (const count of document.querySelectorAll("[data-lights-count]")) count.textContent = String(found.important);

@@ -104,7 +104,7 @@ def live(page: Page, words: str = "live") -> None:
 def panels(page: Page) -> dict[str, str]:
     """The current panels of a session by name, whether folded or not."""
     result: dict[str, str] = page.evaluate(
-        """() => Object.fromEntries([...document.querySelectorAll("[data-part]")].map((part) => {
+        """() => Object.fromEntries([...document.querySelectorAll("main [data-part]")].map((part) => {
           const copy = part.cloneNode(true);
           for (const details of copy.querySelectorAll("details")) details.open = false;
           return [part.dataset.part, copy.innerHTML];

@@ -67,6 +67,16 @@ def test_decision_made_elsewhere_is_reported_and_not_repeated(site: Browsing, se
     site.forgive("status of 412")
 
 
+def test_the_number_of_waiting_decisions_follows_one_made_elsewhere(site: Browsing, server: Server) -> None:
+    session_id = waiting_review(server.client)
+    page = site.tab(f"/sessions/{session_id}")
+    count = page.locator(".needs-count")
+    before = int(count.inner_text())
+    server.client.post(f"/api/sessions/{session_id}/decision", json={"decision": "skip"}).raise_for_status()
+    badge(page, "Decided")
+    expect(count).to_have_text(str(before - 1) if before > 1 else "")
+
+
 def test_a_delivery_without_budget_goes_on_when_it_gets_more(site: Browsing, server: Server) -> None:
     session_id = exhausted(server.client)
     page = site.tab(f"/sessions/{session_id}")

@@ -16,7 +16,7 @@ from api.http.problems import of_field
 from api.http.requests import answer_headers, number, only
 from api.system import System
 from api.web.model import ICONS, badge, clock
-from api.web.rendering import KEY, explicit, fragment, language_of, page, render
+from api.web.rendering import KEY, explicit, fragment, language_of, needs, page, render
 from api.web.sent_forms import NOTHING, Sent
 from api.web.session.context import badge_of
 from api.web.session.history import Wanted, around, following, newest, strip
@@ -235,6 +235,7 @@ def _live(
         "follows": _follows(now),
         "head": head,
         "state": badge_of(now),
+        "needs": needs(request),
         "act": act(request, inside, now, say),
         "rows": rows_of(request, now, say, wanted, None, row_window),
         "strip": drawn["drawn"],
