@@ -244,7 +244,9 @@ class Writer:
         if base is None and upto is None:
             base = self._cache.get(session_id)
         if base is not None:
-            return _folded(session_id, base, self.store.history(session_id, after=base.version, upto=upto))
+            rest = self.store.history(session_id, after=base.version, upto=upto)
+            if not _redacts(rest):
+                return _folded(session_id, base, rest)
         history = self.store.history(session_id, upto=upto, limit=LONG)
         if len(history) == LONG:
             stored = self._from_snapshot(session_id, upto)
@@ -260,7 +262,7 @@ class Writer:
         if stored is None or stored.version < LONG:
             return None
         rest = self.store.history(session_id, after=stored.version, upto=upto)
-        return None if any(isinstance(each.event, TextRedacted) for each in rest) else _folded(session_id, stored, rest)
+        return None if _redacts(rest) else _folded(session_id, stored, rest)
 
     def _catch_up(self, session_id: str, base: Session | None) -> Session | None:
         return self.load(session_id, base=base)
@@ -278,6 +280,11 @@ class Writer:
             self._cache.popitem(last=False)
         pending.answer = pending.prepared or answer_to(pending.envelope, pending.sessions, recorded[-1].position)
         pending.write = None  # its receipt refers to `pending`: freed at once, not by the garbage collector
+
+
+def _redacts(history: Sequence[Recorded]) -> bool:
+    """Whether a state from before these events may quote a text that was taken out since."""
+    return any(isinstance(each.event, TextRedacted) for each in history)
 
 
 def _folded(session_id: str, base: Session | None, history: Sequence[Recorded]) -> Session | None:

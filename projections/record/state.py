@@ -14,6 +14,7 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from domain.kinds import fold
+from domain.session.history import TextRedacted
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
 from projections.engine.ports import Histories
@@ -63,7 +64,10 @@ class Sessions:
             return session
         after = session.version if session else 0
         seen: list[Session] = []
-        for recorded in self._log.history(session_id, after=after, upto=version):
+        history = self._log.history(session_id, after=after, upto=version)
+        if session is not None and any(isinstance(recorded.event, TextRedacted) for recorded in history):
+            session, history = None, self._log.history(session_id, upto=version)  # it may quote the text
+        for recorded in history:
             session = _next(session, recorded)
             if version is not None and session.version % STRIDE == 0:
                 seen.append(session)

@@ -1,10 +1,13 @@
 """A session as the outside sees it, at any version."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
+from domain.delivery.state import Delivery
 from domain.kinds import fold
+from domain.session.history import TextRedacted
 from domain.values.base import Usage
 from domain.values.budget import BudgetLimits
 from projections.record.session import view
@@ -130,6 +133,17 @@ def test_what_this_process_has_decided_is_not_folded_again() -> None:
     assert sessions.get("delivery-1", 20) == Sessions(log).get("delivery-1", 20)
     assert sessions.get("delivery-1") == story.delivery
     assert Sessions(log, memory=lambda _: story.delivery).get("delivery-1") is story.delivery
+
+
+def test_a_state_from_before_a_redaction_is_not_continued() -> None:
+    story, log = success(), Twin()
+    log.add(story.events)
+    quoting = replace(story.delivery, task="the secret")
+    last = story.events[-1]
+    removed = TextRedacted(digest="0" * 64, reason="a key")
+    log.add([last._replace(position=last.position + 1, version=last.version + 1, event=removed)])
+    session = Sessions(log, memory=lambda _: quoting).get("delivery-1")
+    assert isinstance(session, Delivery) and session.task == story.delivery.task
 
 
 def test_a_known_version_needs_no_reading() -> None:
