@@ -183,7 +183,7 @@ class SqliteStore(SqlRecorder):
                 count = len(batch.add_all(stored_events, attachments.hashes))
                 # A version that is taken is reported before a turn that is not held: that one is tried again.
                 last = insert(connection, _EVENTS, [_packed(row) for row in batch.rows]) or _last_given(connection)
-                positions = list(range(last - count + 1, last + 1))  # one after the other, as nobody else writes
+                positions = list(range(last - count + 1, last + 1))  # no other writer is between them
                 receipts = attachments.made_receipts(last - count, positions)
                 if attachments.texts:
                     insert(connection, "INSERT OR IGNORE INTO texts VALUES (?, ?)", attachments.texts)
