@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, model_validator
 from adapters.processes import clean_environment, run
 from adapters.references import SecretReference, resolve_secrets, web_address
 from adapters.store import Store
-from adapters.store.sql import Access, SqlConnection
+from adapters.store.port import Access, SqlConnection
 from domain.values.base import HansardError, Value
 from domain.values.sentences import Sentence, at_place, sentence_of
 

@@ -5,15 +5,15 @@ import os
 import sys
 from typing import Final
 
+from api.cli import ALLOCATIONS
+
 __all__ = ["main"]
 
-ALLOCATIONS: Final = 50_000
 _STREAMS: Final = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 
 
 def main() -> int:
     """Run this process's command line. Returns the exit code."""
-    # With Python's default of 700, garbage collection would run hundreds of times while modules are being imported.
     gc.set_threshold(ALLOCATIONS)
     _stand_in()
     from api.cli.main import main

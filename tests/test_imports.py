@@ -1,8 +1,9 @@
-"""The import graph of each room: no circles, and few levels between the first module and the last."""
+"""The import graph of each room and folder: no circles, and few levels between the first module and the last."""
 
 import ast
 import subprocess
 import sys
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LEVELS = {"domain": 16, "adapters": 15, "projections": 9, "api": 21}
-"""The longest chain of imports that a room may have."""
+"""The longest chain of imports between the files of a room."""
+FLOORS = {"domain": 8, "adapters": 5, "projections": 5, "api": 9}
+"""The longest chain of imports between the files and folders directly in a room."""
 
 
 def modules(room: str) -> dict[str, Path]:
@@ -36,6 +39,7 @@ def imported(path: Path) -> set[str]:
     return names
 
 
+@cache
 def graph(room: str) -> dict[str, set[str]]:
     """The modules of the room that each one imports; a package counts where nothing in it is meant."""
     known = modules(room)
@@ -46,13 +50,40 @@ def graph(room: str) -> dict[str, set[str]]:
     }
 
 
+def levels(graph: dict[str, set[str]]) -> dict[str, int]:
+    """The level of each node: 1 where it imports none of the others. Raises CycleError."""
+    result: dict[str, int] = {}
+    for name in TopologicalSorter(graph).static_order():
+        result[name] = 1 + max((result[other] for other in graph.get(name, ())), default=0)
+    return result
+
+
+def plan(room: str, folder: str) -> dict[str, set[str]]:
+    """What the files and subfolders of a folder import of each other, each subfolder as a whole."""
+
+    def part(name: str) -> str:
+        return ".".join(name.split(".")[: folder.count(".") + 2])
+
+    result: dict[str, set[str]] = {}
+    for name, others in graph(room).items():
+        if name.startswith(f"{folder}."):
+            parts = {part(other) for other in others if other.startswith(f"{folder}.")}
+            result.setdefault(part(name), set()).update(parts - {part(name)})
+    return result
+
+
+FOLDERS = sorted((room, name) for room in LEVELS for name, path in modules(room).items() if path.stem == "__init__")
+
+
 @pytest.mark.parametrize("room", LEVELS)
 def test_no_room_has_circles_or_a_long_chain_of_imports(room: str) -> None:
-    result = graph(room)
-    level: dict[str, int] = {}
-    for name in TopologicalSorter(result).static_order():
-        level[name] = 1 + max((level[other] for other in result[name]), default=0)
-    assert max(level.values()) <= LEVELS[room]
+    assert max(levels(graph(room)).values()) <= LEVELS[room]
+
+
+@pytest.mark.parametrize(("room", "folder"), FOLDERS)
+def test_no_folder_imports_what_imports_it(room: str, folder: str) -> None:
+    """Such as a part of `api/node` that imports `api.system`, which puts these parts together."""
+    assert max(levels(plan(room, folder)).values(), default=0) <= FLOORS.get(folder, 10)
 
 
 LIGHT = sorted(name for room in LEVELS for name, path in modules(room).items() if _is_light(path))

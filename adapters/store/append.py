@@ -16,10 +16,9 @@ from typing import Any, Literal, NamedTuple
 from eventsourcing.persistence import ApplicationRecorder, StoredEvent, Subscription
 
 from adapters.store.mapper import decode, encode
-from adapters.store.port import Conflict, NewEvent, Node, StoredReceipt, Write
+from adapters.store.port import Access, Conflict, NewEvent, Node, StoredReceipt, Write
 from adapters.store.rows import Row, chained
 from adapters.store.shared import Shares, Vault
-from adapters.store.sql import Access
 from adapters.store.turns import TURN_EVENTS, TurnChange, change_of
 from domain.session.history import TextRedacted
 from domain.session.record import Causation, Recorded

@@ -9,16 +9,16 @@
 A store runs in many threads, and several may share one log. An answer leaves after its bytes are safe.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Final, Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from eventsourcing.persistence import IntegrityError, StoredEvent
 
 from adapters.store.rows import SIZE, Row, Rows
 from adapters.store.shared import Shares, Vault
-from adapters.store.sql import Access
 from adapters.store.turns import Turns
 from domain.session.record import Causation, Omitted, Recorded
 from domain.values.base import Blob, DomainEvent, HansardError
@@ -27,6 +27,29 @@ from domain.values.sentences import Sentence
 PAGE = 500
 NODE_SECONDS: Final = 15.0
 """A process that was not seen for this long counts as gone."""
+NO_LIMIT: Final = 2**62
+Values = Sequence[Any] | Mapping[str, Any]
+"""Parameters of a statement: `?` or `:name`."""
+
+
+class SqlResult(Protocol):
+    """The result of a statement."""
+
+    @property
+    def rowcount(self) -> int: ...
+    def fetchone(self) -> Any: ...
+    def fetchall(self) -> list[Any]: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class SqlConnection(Protocol):
+    """A connection, or an object with the same methods."""
+
+    def execute(self, sql: str, values: Values = (), /) -> SqlResult: ...
+
+
+Access = Callable[[], AbstractContextManager[SqlConnection]]
+"""Lends a connection. Errors of the database are raised as StoreError."""
 
 
 class StoreError(HansardError):

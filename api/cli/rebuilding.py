@@ -16,7 +16,7 @@ from adapters.store.rows import Rows
 from adapters.store.sqlite.connection import is_damaged
 from adapters.store.sqlite.rows import UNREADABLE, read_only
 from adapters.store.sqlite.views import SqliteViews, is_unavailable
-from api.__main__ import ALLOCATIONS
+from api.cli import ALLOCATIONS
 from api.cli.labels import sentence
 from domain.session.record import Omitted, Recorded
 from domain.values.base import Value

@@ -7,14 +7,13 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from adapters.agents.team import Team
 from adapters.store import StoreError
 from adapters.store.port import Store
 from adapters.turns.routing import place_of
 from api.node.local_files import ANSWER, code
-from api.system import System
 from domain.discussion.state import Discussion
 from domain.kinds import KINDS, allowed_actions
 from domain.session.history import TextRedacted
@@ -28,6 +27,9 @@ from projections.sessions.row import ROWS
 from projections.views.record import SessionAnswer
 from projections.views.session import SessionView, TurnView
 from projections.views.sessions import SessionItem
+
+if TYPE_CHECKING:
+    from adapters.turns.sharing import Sharing
 
 Read = Callable[[str], Session | None]
 
@@ -85,9 +87,21 @@ def waiting_for_machine(turns: tuple[TurnView, ...], machine: str | None) -> tup
     return tuple(turn if turn.work == "wait" else turn.model_copy(update=waits) for turn in turns)
 
 
-def marked_list(system: System, items: tuple[SessionItem, ...]) -> tuple[SessionItem, ...]:
+class MachineSource(Protocol):
+    """Where it is known which workspaces only an absent machine has."""
+
+    @property
+    def sharing(self) -> "Sharing | None": ...
+
+    @property
+    def sessions(self) -> Sessions: ...
+
+    def missing_machine(self, session: Session) -> str | None: ...
+
+
+def marked_list(source: MachineSource, items: tuple[SessionItem, ...]) -> tuple[SessionItem, ...]:
     """The rows of a list, with the machines that sessions wait for."""
-    machines = _missing_machines(system, items)
+    machines = _missing_machines(source, items)
     if not machines:
         return items
     return tuple(
@@ -204,17 +218,17 @@ def _with_place(turn: TurnView, session: Session, team: Team) -> TurnView:
     return turn.model_copy(update=marks[place])
 
 
-def _missing_machines(system: System, items: tuple[SessionItem, ...]) -> dict[str, str]:
+def _missing_machines(source: MachineSource, items: tuple[SessionItem, ...]) -> dict[str, str]:
     """By session, the machine that it cannot continue without. One query, unless workspaces are out of reach."""
     waiting = [item for item in items if item.outstanding_turns]
     machines: dict[str, str] = {}
-    if system.sharing is None or not waiting:
+    if source.sharing is None or not waiting:
         return machines
     with suppress(StoreError):  # the database is away, and then everything waits
-        away = system.sharing.away([name for item in waiting for name in _workspaces_of(item)])
+        away = source.sharing.away([name for item in waiting for name in _workspaces_of(item)])
         for item in waiting:
-            session = system.sessions.get(item.id) if away.intersection(_workspaces_of(item)) else None
-            if session is not None and (machine := system.missing_machine(session)) is not None:
+            session = source.sessions.get(item.id) if away.intersection(_workspaces_of(item)) else None
+            if session is not None and (machine := source.missing_machine(session)) is not None:
                 machines[item.id] = machine
     return machines
 

@@ -9,10 +9,9 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from adapters.store.port import StoreError
+from adapters.store.port import Access, StoreError
 from adapters.store.postgres.connection import BYTES_PER_SECOND, LONG, Connections, PostgresConnection
 from adapters.store.postgres.schema import check_format, check_promises, faults, has_log
-from adapters.store.sql import Access
 from adapters.store.sql.log import SqlLog, as_text
 from adapters.store.sql.rows import SqlRows
 from adapters.store.sql.turns import SqlTurns

@@ -4,10 +4,9 @@ import os
 import re
 from typing import Final
 
-from adapters.store.port import Broken
+from adapters.store.port import Broken, SqlConnection
 from adapters.store.postgres import shared
 from adapters.store.postgres.connection import Connections, PostgresConnection
-from adapters.store.sql import SqlConnection
 from domain.values.sentences import Sentence
 
 FORMAT: Final = 1

@@ -17,7 +17,7 @@ from eventsourcing.persistence import StoredEvent
 from adapters.clock import Clock
 from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, StreamHeads
 from adapters.store.migrating import Page, Table, in_pages
-from adapters.store.port import Conflict, Fenced, Node, StoredReceipt, StoreError
+from adapters.store.port import Access, Conflict, Fenced, Node, StoredReceipt, StoreError
 from adapters.store.postgres import shared
 from adapters.store.postgres.connection import (
     BYTES_PER_SECOND,
@@ -30,7 +30,6 @@ from adapters.store.postgres.connection import (
 from adapters.store.postgres.rows import DatabaseClock, LargeTexts, PostgresRows, PostgresTurns
 from adapters.store.postgres.schema import prepare, refuse_newer
 from adapters.store.postgres.shared import CHANNEL, Listening, PostgresShares
-from adapters.store.sql import Access
 from adapters.store.sql.log import SqlRecorder, check_empty, hash_of, receipts_of, redact, rows_of
 from adapters.store.sql.turns import apply, check_held
 from adapters.store.sql.vault import SqlVault

@@ -11,8 +11,7 @@ from eventsourcing.persistence import Notification, StoredEvent
 from adapters.store.append import EventRecorder, Redaction
 from adapters.store.mapper import blanked, decode_all, outline_all
 from adapters.store.migrating import COLUMNS, NotEmpty, Page
-from adapters.store.port import PAGE, StoredReceipt
-from adapters.store.sql import NO_LIMIT, SqlConnection
+from adapters.store.port import NO_LIMIT, PAGE, SqlConnection, StoredReceipt
 from adapters.store.sql.packing import plain, unpack
 from domain.session.record import Omitted, Recorded
 from domain.values.sentences import Sentence

@@ -6,9 +6,8 @@ from typing import Any, ClassVar
 
 import orjson
 
-from adapters.store.port import StoreError
+from adapters.store.port import Access, StoreError
 from adapters.store.rows import Row, size_of
-from adapters.store.sql import Access
 from adapters.store.sql.log import as_text, hash_of
 from adapters.store.sql.packing import plain
 

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final, get_args
 
-from adapters.store.port import Fenced
-from adapters.store.sql import Access, SqlConnection, SqlResult
+from adapters.store.port import Access, Fenced, SqlConnection, SqlResult
 from adapters.store.sql.log import marks
 from adapters.store.turns import (
     COUNTED,

@@ -12,7 +12,7 @@ from pathlib import Path
 from uvicorn.loops.auto import auto_loop_factory
 
 from adapters.writer.writer import CommandEnvelope
-from api.__main__ import ALLOCATIONS
+from api.cli import ALLOCATIONS
 from api.node.settings import Settings
 from api.system import System
 from domain.convergence import named
