@@ -145,7 +145,7 @@ class Follower:
                     _log.warning("the log is followed again, up to position %d", self._position)
             except Exception as error:  # the outermost loop: reported by `problems`, retried after a pause
                 self._failure = f"{type(error).__name__}: {error}"
-                _log.exception("following the log failed behind position %d", self._position)
+                _log.exception("following the log failed after position %d", self._position)
                 self._stopped.wait(self._poll)
             spent = time.monotonic() - began
 

@@ -57,7 +57,7 @@ class Writer:
         self._queue: SimpleQueue[Pending | object] = SimpleQueue()
         self._cache: OrderedDict[str, Session] = OrderedDict()
         self._thread: threading.Thread | None = None
-        self._door = threading.Lock()
+        self._intake = threading.Lock()
         self._deciding = threading.Lock()
         self.listeners: list[Listener] = []
         self.on_commit: list[CommitListener] = []
@@ -72,7 +72,7 @@ class Writer:
 
     def stop(self) -> None:
         """Drain the queue and stop. Later commands run in the caller's thread."""
-        with self._door:
+        with self._intake:
             thread, self._thread = self._thread, None
         if thread is not None:
             self._queue.put(_STOP)
@@ -100,7 +100,7 @@ class Writer:
         return self.submit(envelope).result()
 
     def _take_in(self, pending: Pending) -> None:
-        with self._door:
+        with self._intake:
             if self._thread is not None:
                 if self._queue.qsize() >= self._size:
                     raise Busy(Sentence("too_busy"))

@@ -41,7 +41,7 @@ def read_directly(where: Where, reading: Reading[T]) -> T | None:
 
 
 def is_worked_on(where: Where) -> bool | None:
-    """Whether a process of this machine runs turns of the log; None where that cannot be told from here."""
+    """Whether a process of this machine runs turns of the log; None where that cannot be known from here."""
     log = _log_file(where)
     return None if log is None else local_files.is_worked_on(_node_of(log))
 

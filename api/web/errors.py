@@ -60,8 +60,8 @@ def _page(request: Request, say: Words, problem: Response, detail: str, session:
 
 
 def _once_more(request: Request, problem: Response) -> dict[str, str]:
-    """A link on another site carries no cookie: the browser is told to load the address again, from here, with the
-    cookie. It then says that it comes from the same site, and is not redirected again."""
+    """A link on another site carries no cookie: the answer makes the browser load the address again, from here, with
+    the cookie. It then says that it comes from the same site, and is not redirected again."""
     foreign = request.headers.get("sec-fetch-site") == "cross-site" and request.method == "GET"
     return {"Refresh": "0"} if problem.status_code == 401 and foreign else {}
 

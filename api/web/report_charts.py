@@ -163,7 +163,7 @@ def bars(title: str, rows: Sequence[Bar], most: float) -> Markup:
             element("rect", x=0, y=top, width=WIDTH, height=STEP - 4, class_="hit") if bar.href else Markup(""),
             text(_fitting(bar.label), 0, top + 14, "bar-name"),
             element("rect", x=0, y=top + 21, width=length, height=THICK, rx=3, class_="bar"),
-            text(bar.figure, length + 8, top + 34, "bar-told"),
+            text(bar.figure, length + 8, top + 34, "bar-figure"),
         )
         parts += [_leading(bar, *drawn)] if bar.href else drawn
     role = "group" if any(bar.href for bar in rows) else "img"
@@ -190,7 +190,7 @@ def columns(title: str, rows: Sequence[Bar], whole: Sequence[str]) -> Markup:
         if row.value and (place in ends or _LETTER * len(row.figure) <= each):
             anchor = "start" if place == 0 else "end" if place == len(rows) - 1 else "middle"
             at = {"start": place * each, "end": (place + 1) * each, "middle": middle}[anchor]
-            drawn.append(text(row.figure, at, foot - high - 5, "bar-told", anchor))
+            drawn.append(text(row.figure, at, foot - high - 5, "bar-figure", anchor))
         if (len(rows) - 1 - place) % every == 0:
             parts.append(text(row.label, middle, foot + 15, "tick", "middle"))
         parts += [_leading(row._replace(label=whole[place], figure=""), *drawn)] if row.href else drawn

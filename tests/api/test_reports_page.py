@@ -40,6 +40,6 @@ def test_hours_are_in_the_reader_s_time_and_long_figures_fit_beside_their_bars(c
     assert re.search(r'<td><time datetime="(\d{4}-\d\d-\d\dT\d\d):00:00[^"]*" data-local>[^<]+ UTC</time></td>', html)
     assert not re.search(r">\d{4}-\d\d-\d\dT", html)
     drawn = str(bars("waits", [Bar("rate limit", 10.0, "101:40:00"), Bar("network", 1.0, "0:01")], 10.0))
-    for x, figure in re.findall(r'<text x="([\d.]+)"[^>]*class="bar-told"[^>]*>([^<]+)<', drawn):
+    for x, figure in re.findall(r'<text x="([\d.]+)"[^>]*class="bar-figure"[^>]*>([^<]+)<', drawn):
         assert float(x) + 9 * len(figure) <= 400, figure
-    assert drawn.count("bar-told") == 2
+    assert drawn.count("bar-figure") == 2

@@ -433,7 +433,7 @@ def test_a_failing_database_parks_nothing_and_is_tried_again(tmp_path: Path, cap
     follower.stop()
     assert follower.problems() == []
     assert counted(views, "seen") == positions(heard) == list(range(1, 67))
-    assert "following the log failed behind position 0" in caplog.text
+    assert "following the log failed after position 0" in caplog.text
     assert caplog.records[-1].getMessage() == "the log is followed again, up to position 66"
     views.close()
 

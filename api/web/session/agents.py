@@ -112,7 +112,7 @@ def _cell(
         "verdicts": verdicts,
         "between": len(here) - 2 if len(here) > VERDICTS else 0,
         "claims": [mark.version for mark in unjudged[-1:]],
-        "stands": not agent.completed and not session.ended and agent.current_phase == phase,
+        "here": not agent.completed and not session.ended and agent.current_phase == phase,
     }
 
 

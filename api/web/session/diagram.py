@@ -19,7 +19,7 @@ from domain.values.words import Words
 from projections.record.trail import Step
 
 TRAIL, LONG = 12, 14
-"""States of the way told in words; characters of a label that is written smaller."""
+"""How many states of the way are given in words; characters of a label that is written smaller."""
 
 
 def diagram(context: PanelContext) -> dict[str, Any]:
