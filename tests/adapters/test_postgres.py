@@ -75,6 +75,19 @@ def test_an_older_process_stops_writing_when_a_newer_one_takes_over(database: Da
     assert store.head() == store.rows.last_given() == 3
 
 
+def test_an_older_process_says_that_it_cannot_write_until_it_can(database: Database) -> None:
+    store = database.open()
+    cluster().sql("UPDATE hansard.log SET format = 2", database=name_of(database))
+    with pytest.raises(Broken):
+        store.append([write(delivery_story().begun)])
+    store.attend("old", "server")  # is written, but no event would be
+    assert store.failing
+    assert "has format 2" in (store.failure() or "")
+    cluster().sql("UPDATE hansard.log SET format = 1", database=name_of(database))
+    assert (store.failure(), store.failing) == (None, False)
+    store.append([write(delivery_story().begun)])
+
+
 def test_another_programs_schema_is_refused_and_not_changed(database: Database) -> None:
     name = name_of(database)
     cluster().sql("CREATE SCHEMA hansard", "CREATE TABLE hansard.events (id int)", database=name)

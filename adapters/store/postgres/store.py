@@ -17,7 +17,7 @@ from eventsourcing.persistence import StoredEvent
 from adapters.clock import Clock
 from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, StreamHeads
 from adapters.store.migrating import Page, Table, in_pages
-from adapters.store.port import Access, Conflict, Fenced, Node, StoredReceipt, StoreError
+from adapters.store.port import Access, Broken, Conflict, Fenced, Node, StoredReceipt, StoreError
 from adapters.store.postgres import shared
 from adapters.store.postgres.connection import (
     BYTES_PER_SECOND,
@@ -124,7 +124,8 @@ class PostgresStore(LargeTexts, SqlRecorder):
         except StoreError as error:
             self._failure = error
             raise
-        self._failure = None
+        if not isinstance(self._failure, Broken):  # which concerns events: others, as of leases, may succeed
+            self._failure = None
 
     @property
     def failing(self) -> bool:
@@ -136,9 +137,11 @@ class PostgresStore(LargeTexts, SqlRecorder):
         if self.failing:
             try:
                 with self._transaction() as connection:
-                    connection.execute("SELECT position FROM log FOR UPDATE")
+                    [version] = connection.execute("SELECT format FROM log FOR UPDATE").fetchone() or (0,)
+                    refuse_newer(version, self._writers.name)
             except StoreError as error:
                 return str(error)
+            self._failure = None
         return None
 
     # -- writing ---------------------------------------------------------------------------------------------------
