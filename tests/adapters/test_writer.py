@@ -1,6 +1,7 @@
 """The single writer: answers after the commit, alone in success and failure, once per key (P1, P4, P6, P7, P8, P17)."""
 
 import asyncio
+import hashlib
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -10,6 +11,7 @@ import orjson
 import pytest
 
 from adapters.store import Conflict, Fenced, Store, StoreError, Write
+from adapters.store.mapper import blanked
 from adapters.writer import unit_of_work
 from adapters.writer import writer as writer_module
 from adapters.writer.answers import Pending
@@ -22,10 +24,11 @@ from domain.orchestration.commands import ContinueOrchestration, ResetOrchestrat
 from domain.orchestration.events import OrchestrationRequest
 from domain.session.attempts import Failure
 from domain.session.decision import Outcome
+from domain.session.history import RedactedEvent, RedactText
 from domain.session.record import Recorded
 from domain.session.state import Session
 from domain.session.turns import RecordReply
-from domain.values.base import Command, Refused, Stale, Unknown
+from domain.values.base import Command, Refused, Stale, Text, Unknown
 from tests.adapters.stores_under_test import Database
 from tests.kit.claiming import claim
 from tests.kit.stories import START, extension, start
@@ -364,6 +367,26 @@ def test_a_refusal_is_only_given_on_what_the_log_says_now(two: tuple[Writer, Wri
     theirs.do_now(cancel())
     with pytest.raises(Refused, match=r"^A delivery in the state cancelled cannot be given more budget\."):
         mine.do_now(more())
+
+
+def test_no_state_that_quotes_a_text_is_kept_once_another_process_has_taken_it_out(two: tuple[Writer, Writer]) -> None:
+    mine, theirs = two
+    mine.do_now(begin())
+    claim(mine.store, "worker", now=START, lease_ms=1_000)
+    reply, [blob] = Text.of("The secret. " * 2_000)
+    mine.do_now(answered("delivery-1.t1", reply=reply, blobs=(blob,)))
+    assert "The secret" in repr(mine.cached("delivery-1"))
+    rows = [(row.version, row.state, blanked(row.state, blob.digest)) for row in mine.store.rows.events(["delivery-1"])]
+    quotes = tuple(
+        RedactedEvent(version=version, hash=hashlib.sha256(after).hexdigest())
+        for version, before, after in rows
+        if after != before
+    )
+    theirs.do_now(order(RedactText(digest=blob.digest, reason="A key.", events=quotes)))
+    with pytest.raises(Stale):
+        mine.do_now(more(expected=1))
+    assert "The secret" not in repr(mine.cached("delivery-1"))
+    assert mine.cached("delivery-1") == Writer(mine.store, Clock()).load("delivery-1")
 
 
 def test_an_answer_to_another_process_is_accepted(two: tuple[Writer, Writer]) -> None:
