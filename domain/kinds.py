@@ -1,4 +1,4 @@
-"""The registry of kinds: their names and events, how a command is decided, and how a history is folded."""
+"""The registry of kinds: their names and events, and how a history is folded and read back as commands."""
 
 from collections.abc import Iterable
 from typing import Any, get_args
@@ -26,11 +26,10 @@ from domain.orchestration import events as orchestration_events
 from domain.orchestration.commands import ResetOrchestration, StartOrchestration
 from domain.orchestration.evolve import evolve as orchestration_evolve
 from domain.orchestration.state import Orchestration
-from domain.session import children, history, landing, shared_rules, turns, workspace
-from domain.session.decision import Kind, Now, Outcome
+from domain.session import children, history, landing, rules, turns, workspace
+from domain.session.decision import Kind
 from domain.session.history import SessionForked
 from domain.session.record import RecordedCommand, Whole, fork_command, reply_blobs, shared_command
-from domain.session.shared_rules import AttemptEnds, SoFar, nothing
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import RecordReply, activity_of
 from domain.values.base import Command, DomainEvent, Unknown
@@ -140,20 +139,6 @@ def event_class(topic: str) -> type[DomainEvent]:
     return match
 
 
-def carry_out(
-    name: str, session: Session | None, command: Command, metadata: EventMetadata, so_far: SoFar = nothing
-) -> Outcome:
-    """Decide a command on a session of this kind (None if it does not exist yet). Raises Refused; changes nothing.
-
-    `so_far` knows what running attempts have done.
-    """
-    now = Now(kind(name), session, metadata)
-    now.check(command)
-    ends = AttemptEnds(so_far)
-    outcome = now.run(ends.added(now, shared_rules.decide(now, command)), command)
-    return outcome._replace(blobs=(*outcome.blobs, *ends.blobs)) if ends.blobs else outcome
-
-
 def fold(
     name: str, history: Iterable[tuple[DomainEvent, EventMetadata]], session: Session | None = None
 ) -> Session | None:
@@ -183,7 +168,7 @@ def command_of(recorded: RecordedCommand, session: Session | None, whole: Whole)
 def _command_of(recorded: RecordedCommand, session: Session | None) -> Command | None:
     own = kind(recorded.recorded[0].kind).command_of
     events = recorded.events
-    command = shared_command(events, session) or shared_rules.landing_command(events, session) or own(recorded, session)
+    command = shared_command(events, session) or rules.landing_command(events, session) or own(recorded, session)
     prepared = workspace.prepared_in(events)
     return command.model_copy(update={"prepared": prepared}) if isinstance(command, turns.RecordTurn) else command
 

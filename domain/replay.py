@@ -8,14 +8,14 @@ from typing import Any
 
 from domain.channel.commands import NoteSession
 from domain.discussion.commands import StartDiscussion
-from domain.kinds import carry_out, command_of, fold
+from domain.kinds import command_of, fold, kind
 from domain.orchestration.commands import StartOrchestration
 from domain.policy import react
 from domain.session.decision import Outcome
 from domain.session.forking import names, unnamed
 from domain.session.history import SessionForked, TextRedacted
 from domain.session.record import Recorded, RecordedCommand, Whole, commands_in, kind_of
-from domain.session.shared_rules import work_in
+from domain.session.rules import carry_out, work_in
 from domain.session.state import EventMetadata, Session
 from domain.values.base import Command, DomainEvent, HansardError, Text
 
@@ -47,11 +47,11 @@ def first_difference(history: Sequence[Recorded], whole: Whole, find: Find | Non
     ids = names(history) if adopted else ()
     for decision in commands_in(history):
         first = decision.recorded[0]
-        kind = kind_of(first.session_id)
+        name = kind_of(first.session_id)
         try:
             command = command_of(decision, session, whole)
             metadata = EventMetadata(first.session_id, first.at)
-            today = carry_out(kind, session, command, metadata, work_in(decision.events))
+            today = carry_out(kind(name), session, command, metadata, work_in(decision.events))
         except HansardError as error:
             return Difference(first.version, "", _summary(decision.events[:1]), f"refused: {error}")
         difference = _compare(first.version, type(command).__name__, decision.events, today, ids, whole)
@@ -59,7 +59,7 @@ def first_difference(history: Sequence[Recorded], whole: Whole, find: Find | Non
             difference = _unfounded(decision, command, find)
         if difference is not None:
             return difference
-        session = fold(kind, ((recorded.event, recorded.metadata) for recorded in decision.recorded), session)
+        session = fold(name, ((recorded.event, recorded.metadata) for recorded in decision.recorded), session)
     return None
 
 

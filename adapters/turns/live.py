@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from adapters.agents.activity import Activity, Doing
 from domain.session.record import Recorded
-from domain.session.shared_rules import WorkSoFar
+from domain.session.rules import WorkSoFar
 from domain.session.turns import ActivitySummary, Settled
 from domain.values.base import Blob, Usage, iso
 

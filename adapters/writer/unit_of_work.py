@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 from adapters.store import Fenced, NewEvent
 from domain.discussion.commands import CancelDiscussion
-from domain.kinds import CHANNEL, carry_out, fold
+from domain.kinds import CHANNEL, fold, kind
 from domain.policy import Reaction, react
 from domain.session.approvals import PermissionRequested
 from domain.session.children import CloseChild
 from domain.session.forking import renamed
 from domain.session.history import ForkSession
 from domain.session.record import Causation, Recorded, kind_of
-from domain.session.shared_rules import SoFar, nothing
+from domain.session.rules import SoFar, carry_out, nothing
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import RecordTurn, Settled, TurnCancelled
 from domain.values.base import Blob, Command, Refused, Stale, Unknown
@@ -157,7 +157,7 @@ class UnitOfWork:
         if step.expected not in (None, version) and not step.to_channel:
             raise Stale(expected=step.expected, actual=version)
         at = max(self._clock(), before.updated_at if before else 0)
-        decision = carry_out(kind_of(name), before, reaction.command, EventMetadata(name, at), self._so_far)
+        decision = carry_out(kind(kind_of(name)), before, reaction.command, EventMetadata(name, at), self._so_far)
         correlation = envelope.correlation_id or decision.session.parent or name
         actor = reaction.actor or envelope.actor
         causation = Causation(actor, envelope.command_id, correlation, step.caused_by, envelope.trace)

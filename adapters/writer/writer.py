@@ -27,7 +27,7 @@ from adapters.writer.unit_of_work import CommandEnvelope, UnitOfWork
 from domain.kinds import fold
 from domain.session.history import TextRedacted
 from domain.session.record import Recorded, kind_of
-from domain.session.shared_rules import SoFar, nothing
+from domain.session.rules import SoFar, nothing
 from domain.session.state import Moved, Session
 from domain.values.base import Refused, Stale, Unknown
 from domain.values.sentences import Sentence

@@ -74,8 +74,8 @@ class Now(Generic[S]):
     def __init__(self, kind: Kind[S], state: S | None, metadata: EventMetadata) -> None:
         self.kind, self.id, self.at = kind, metadata.session_id, metadata.at
         self.begun = state is not None
-        self._before, self._metadata = state, metadata
-        self._blobs: list[Blob] = []
+        self.blobs: list[Blob] = []
+        """The long texts that the events refer to."""
         if state is not None:
             self.state = state
 
@@ -86,19 +86,10 @@ class Now(Generic[S]):
         if self.begun and isinstance(command, StartCommand):
             raise Refused(Sentence("already_started"), allowed=self.allowed())
 
-    def run(self, rules: Events, command: Command) -> Outcome:
-        """Fold each event as it comes."""
-        evolve, state, metadata = self.kind.evolve, self._before, self._metadata
-        events: list[DomainEvent] = []
-        for event in rules:
-            self.state = state = evolve(state, event, metadata)
-            events.append(event)
-        return Outcome(tuple(events), (*command.blobs, *self._blobs), self.state)
-
     def text(self, words: str) -> Text:
         """A text for an event; one that is too long is stored separately."""
         text, blobs = Text.of(words)
-        self._blobs.extend(blobs)
+        self.blobs.extend(blobs)
         return text
 
     def move(self, by: str, event: type[E], **fields: Any) -> E:

@@ -23,7 +23,7 @@ from domain.delivery.state import Delivery
 from domain.orchestration.commands import ContinueOrchestration, ResetOrchestration, StartOrchestration
 from domain.orchestration.events import OrchestrationRequest
 from domain.session.attempts import Failure
-from domain.session.decision import Outcome
+from domain.session.decision import Kind, Outcome
 from domain.session.history import RedactedEvent, RedactText
 from domain.session.record import Recorded
 from domain.session.state import Session
@@ -505,7 +505,7 @@ def test_a_late_answer_among_many_commands_needs_no_extra_transaction(
     decided: list[Command] = []
     carry_out = unit_of_work.carry_out
 
-    def noticed(kind: str, session: Session | None, command: Command, *more: Any) -> Outcome:
+    def noticed(kind: Kind[Session], session: Session | None, command: Command, *more: Any) -> Outcome:
         decided.append(command)
         return carry_out(kind, session, command, *more)
 

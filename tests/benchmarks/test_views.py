@@ -12,8 +12,9 @@ from adapters.store import NewEvent, Store, Write
 from adapters.store.sqlite.store import SqliteStore
 from adapters.store.sqlite.views import SqliteViews
 from adapters.writer.writer import Writer
-from domain.kinds import carry_out
+from domain.kinds import kind
 from domain.session.record import Causation
+from domain.session.rules import carry_out
 from domain.session.state import EventMetadata
 from projections.engine.snapshots import EVERY
 from projections.follow import Follower
@@ -37,7 +38,7 @@ def lengthen(store: Store, writer: Writer, session_id: str, version: int) -> Non
         writes = []
         for _ in range(min(BATCH, version - session.version)):
             at = session.updated_at + 1_000
-            decision = carry_out("delivery", session, MORE, EventMetadata(session_id, at))
+            decision = carry_out(kind("delivery"), session, MORE, EventMetadata(session_id, at))
             causation = Causation("test", "more", session_id, "more")
             writes.append(Write([NewEvent(session_id, session.version + 1, at, causation, decision.events[0])]))
             session = decision.session

@@ -17,13 +17,14 @@ import pytest
 import domain
 from adapters.proof.transfer import take_in
 from adapters.store.memory import MemoryStore
-from domain.kinds import carry_out, command_of, fold, kind
+from domain.kinds import command_of, fold, kind
 from domain.session.record import commands_in, kind_of
+from domain.session.rules import carry_out
 from domain.values.base import Text
 from tests.golden.make import PLACE
 
 ROOT = str(Path(domain.__file__).parent)
-DISPATCH = ("kinds.py", "session/shared_rules.py")
+DISPATCH = ("kinds.py", "session/rules.py")
 """The way from the registry to the rules, the same for every command."""
 FILES, JUMPS = 4, 15
 """The most of an ordinary decision (the median)."""
@@ -95,7 +96,7 @@ def _decisions(store: MemoryStore, name: str) -> Iterator[DecisionPath]:
         walk = Walk(kind(kind_name).evolve)
         sys.setprofile(walk)
         try:
-            carry_out(kind_name, session, command, metadata)
+            carry_out(kind(kind_name), session, command, metadata)
         finally:
             sys.setprofile(None)
         yield DecisionPath(name, type(command).__name__, frozenset(walk.files), walk.jumps)

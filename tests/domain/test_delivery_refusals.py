@@ -8,7 +8,8 @@ from domain.delivery.chart import PHASES, Phase
 from domain.delivery.commands import CancelDelivery, RecordValidation
 from domain.delivery.decide import allowed_actions
 from domain.delivery.events import SessionFinished
-from domain.kinds import carry_out
+from domain.kinds import kind
+from domain.session.rules import carry_out
 from domain.session.state import EventMetadata
 from domain.session.turns import ExpireTurn, RecordPackage, RecordReply, RetryTurn, TurnCancelled
 from domain.values.base import Command, Refused
@@ -108,7 +109,7 @@ def test_the_listed_actions_are_the_allowed_ones(state: str) -> None:
 def test_nothing_is_done_to_a_session_that_does_not_exist(command: str) -> None:
     words = COMMANDS[command](DeliveryStory())
     with pytest.raises(Refused):
-        carry_out("delivery", None, words, EventMetadata("delivery-2", START))
+        carry_out(kind("delivery"), None, words, EventMetadata("delivery-2", START))
 
 
 # -- cancelling ----------------------------------------------------------------------------------------------------

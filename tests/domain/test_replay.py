@@ -6,11 +6,12 @@ import pytest
 
 from domain import channel
 from domain.delivery.events import DeliveryStarted
-from domain.kinds import carry_out
+from domain.kinds import kind
 from domain.orchestration.commands import StartOrchestration
 from domain.orchestration.events import OrchestrationRequest
 from domain.replay import Difference, first_difference
 from domain.session.record import Causation, Recorded
+from domain.session.rules import carry_out
 from domain.session.state import EventMetadata, Session
 from domain.values.base import Command, DomainEvent
 from tests.kit.stories import DeliveryStory, Story, topics
@@ -35,7 +36,7 @@ def history_of(*commands: Command, seconds: int = 10) -> list[Recorded]:
     session: Session | None = None
     for number, command in enumerate(commands):
         at = number * seconds * 1_000
-        decision = carry_out("channel", session, command, EventMetadata(NAME, at))
+        decision = carry_out(kind("channel"), session, command, EventMetadata(NAME, at))
         session = decision.session
         causation = Causation("tester", f"c{number}", NAME, followed(command))
         for event in decision.events:
@@ -187,6 +188,6 @@ def begun(message: Recorded) -> list[Recorded]:
     """The history of the session that a message began."""
     event = message.event
     assert isinstance(event, channel.MessageStarted)
-    decision = carry_out("orchestration", None, StartOrchestration(opening=event.opening), EventMetadata(ONE, 0))
+    decision = carry_out(kind("orchestration"), None, StartOrchestration(opening=event.opening), EventMetadata(ONE, 0))
     causation = Causation("Kim", "c0", ONE, message.event_id)
     return [Recorded(9 + n, ONE, n, 0, causation, made) for n, made in enumerate(decision.events, start=1)]

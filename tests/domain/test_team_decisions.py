@@ -9,11 +9,12 @@ import pytest
 from domain.discussion.commands import CancelDiscussion
 from domain.discussion.events import DecisionVoted, RoundAdded, seen_after
 from domain.discussion.state import Discussion
-from domain.kinds import carry_out, fold
+from domain.kinds import fold, kind
 from domain.replay import first_difference
 from domain.session.approvals import DecisionPolicy, missing
 from domain.session.children import Choice, Decide
 from domain.session.record import Causation, Recorded
+from domain.session.rules import carry_out
 from domain.session.state import EventMetadata
 from domain.session.turns import ExpireTurn, RetryTurn
 from domain.values.base import DomainEvent, Forbidden, Refused, Text
@@ -177,7 +178,7 @@ def stale_approvals(number: int) -> int:
         other = fold(story.kind, [(event, metadata) for event in mutated(history, chance)])
         assert isinstance(other, Discussion) and other.choices
         try:
-            carry_out(story.kind, other, Decide(choice="skip", actor="person:ada", seen=seen), metadata)
+            carry_out(kind(story.kind), other, Decide(choice="skip", actor="person:ada", seen=seen), metadata)
             accepted += 1
         except Refused:
             continue

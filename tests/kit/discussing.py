@@ -11,11 +11,12 @@ from domain.discussion.commands import POLICY, CancelDiscussion, StartDiscussion
 from domain.discussion.events import DecisionRequested, RoundAdded
 from domain.discussion.state import Discussion
 from domain.discussion.strategies import STRATEGIES
-from domain.kinds import carry_out, fold
+from domain.kinds import fold, kind
 from domain.policy import Reaction, react
 from domain.session.attempts import Failure, FailureCode
 from domain.session.children import Choice, Decide, DiscussionBrief, ReviewSettings
 from domain.session.record import kind_of
+from domain.session.rules import carry_out
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import RecordReply, TurnRequested
 from domain.values.base import Command, DomainEvent, Refused, Text, Usage
@@ -112,7 +113,7 @@ class Family:
         name = reaction.session_id
         assert reaction.starts or name in self.sessions, f"there is no session {name}"
         metadata = EventMetadata(name, self.at)
-        decision = carry_out(kind_of(name), self.sessions.get(name), reaction.command, metadata)
+        decision = carry_out(kind(kind_of(name)), self.sessions.get(name), reaction.command, metadata)
         self.sessions[name] = decision.session
         self.blobs |= {blob.digest: blob.content for blob in decision.blobs}
         output = self.histories.setdefault(name, [])

@@ -12,13 +12,14 @@ import pytest
 from adapters.store.texts import whole
 from domain.delivery.commands import ExtendBudget, RecordValidation, StartDelivery
 from domain.delivery.state import Delivery
-from domain.kinds import carry_out, fold
+from domain.kinds import fold, kind
 from domain.orchestration.commands import POLICY, ContinueOrchestration, ResetOrchestration, StartOrchestration
 from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.orchestration.state import Orchestration
 from domain.session.attempts import Failure, FailureCode, Outstanding
 from domain.session.decision import Outcome
 from domain.session.record import Causation, Recorded
+from domain.session.rules import carry_out
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import RecordPackage, RecordReply, TurnRequested
 from domain.session.validation import ValidationStep
@@ -86,7 +87,7 @@ class Story:
     def when(self, command: Command, *, after: int = 0) -> list[DomainEvent]:
         """Carry out a command, `after` milliseconds later; what it recorded."""
         self.at += after
-        decision = carry_out(self.kind, self.now, command, EventMetadata(self.id, self.at))
+        decision = carry_out(kind(self.kind), self.now, command, EventMetadata(self.id, self.at))
         self._tell(decision)
         return list(decision.events)
 
@@ -95,7 +96,7 @@ class Story:
         self.at += after
         before = self.now
         with pytest.raises(Refused) as refusal:
-            carry_out(self.kind, self.now, command, EventMetadata(self.id, self.at))
+            carry_out(kind(self.kind), self.now, command, EventMetadata(self.id, self.at))
         assert self.now == before
         return refusal.value
 

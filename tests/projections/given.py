@@ -11,9 +11,10 @@ from adapters.store import NewEvent, Store, Write
 from adapters.store.sqlite.views import SqliteViews
 from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordValidation, StartDelivery
 from domain.delivery.state import Delivery
-from domain.kinds import allowed_actions, carry_out, fold
+from domain.kinds import allowed_actions, fold, kind
 from domain.session.attempts import Failure
 from domain.session.record import Causation, Omitted, Recorded, kind_of
+from domain.session.rules import carry_out
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import RecordReply, RetryTurn
 from domain.session.validation import ValidationStep
@@ -100,7 +101,9 @@ class Story:
         return self.delivery.outstanding[self.turn].tries.ended + 1
 
     def do(self, command: Command) -> "Story":
-        decision = carry_out(kind_of(self.session_id), self.session, command, EventMetadata(self.session_id, self.at))
+        decision = carry_out(
+            kind(kind_of(self.session_id)), self.session, command, EventMetadata(self.session_id, self.at)
+        )
         version = self.session.version if self.session else 0
         for number, event in enumerate(decision.events, start=1):
             causation = Causation("tester", f"c{version}", self.session_id, f"c{version}")

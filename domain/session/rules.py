@@ -1,5 +1,4 @@
-"""The rules that are the same for every kind: permissions, landings and the workspace; and whose rules a command goes
-by."""
+"""The entry to the rules, and those that are the same for every kind: permissions, landings and the workspace."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
@@ -13,11 +12,11 @@ from domain.session.approvals import (
     WithdrawPermissions,
     permission_id,
 )
-from domain.session.decision import Events, Now, ask, settle, turn_identity
+from domain.session.decision import Events, Kind, Now, Outcome, ask, settle, turn_identity
 from domain.session.forking import diverge, fork, release
 from domain.session.history import Diverge, ForkSession, RedactText, Release, redact_text
 from domain.session.landing import LandingRequested, LandSession, RecordLanding, WorkLanded, WorkSentBack
-from domain.session.state import Session
+from domain.session.state import EventMetadata, Session
 from domain.session.turns import (
     ActivityRecorded,
     ActivitySummary,
@@ -39,7 +38,42 @@ S = TypeVar("S", bound=Session)
 ROLE = "integrator"
 
 
-def decide(now: Now[S], command: Command) -> Events:
+class WorkSoFar(Value):
+    """What a running attempt has done so far."""
+
+    attempt: int
+    seconds: float = 0.0
+    usage: Usage = Usage()
+    activity: ActivitySummary | None = None
+    blobs: tuple[Blob, ...] = ()
+
+
+SoFar = Callable[[str], WorkSoFar | None]
+"""Finds it for a turn."""
+
+
+def nothing(_: str) -> None:
+    """For when no work is known."""
+
+
+def carry_out(
+    kind: Kind[S], session: S | None, command: Command, metadata: EventMetadata, so_far: SoFar = nothing
+) -> Outcome:
+    """Decide a command on a session of this kind (None if it does not exist yet), and fold each event as it comes.
+    Raises Refused; changes nothing.
+
+    `so_far` knows what running attempts have done.
+    """
+    now = Now(kind, session, metadata)
+    now.check(command)
+    ends, events = AttemptEnds(so_far), list[DomainEvent]()
+    for event in ends.added(now, _decide(now, command)):
+        now.state = session = kind.evolve(session, event, metadata)
+        events.append(event)
+    return Outcome(tuple(events), (*command.blobs, *now.blobs, *ends.blobs), now.state)
+
+
+def _decide(now: Now[S], command: Command) -> Events:
     """What the command leads to: by the rules for forks, permissions or landings if it is about those, otherwise by the
     kind's."""
     match command:
@@ -194,24 +228,6 @@ def landing_command(events: Sequence[DomainEvent], session: Session | None) -> C
 
 
 # -- what attempts had done when something else ended them: a person, or the deadline ----------------------------------
-
-
-class WorkSoFar(Value):
-    """What a running attempt has done so far."""
-
-    attempt: int
-    seconds: float = 0.0
-    usage: Usage = Usage()
-    activity: ActivitySummary | None = None
-    blobs: tuple[Blob, ...] = ()
-
-
-SoFar = Callable[[str], WorkSoFar | None]
-"""Finds it for a turn."""
-
-
-def nothing(_: str) -> None:
-    """For when no work is known."""
 
 
 class AttemptEnds:
