@@ -53,6 +53,12 @@ Read = Callable[[int, int | None], list[Recorded]]
 """A page of matching events after a position."""
 
 
+def begin_after(request: Request) -> int:
+    """Where to begin: after `?after=` or `?cursor=`, whichever is further, because a client may send the same `after`
+    with every page."""
+    return max(number(request, name, default=0) or 0 for name in ("after", "cursor"))
+
+
 def wants_stream(request: Request) -> bool:
     """Whether `Accept` names events, and JSON does not have a larger weight (RFC 9110 §12.5.1)."""
     weights = _weights(",".join(request.headers.getlist("accept")))
@@ -81,7 +87,7 @@ def stream_session(request: Request, session_id: str) -> Response:
     newest = inside.store.version(session_id) if kind_of(session_id) in KINDS else 0
     if not newest:
         raise Unknown(Sentence("session_not_found", id=session_id))
-    after = number(request, "after", default=0) or 0
+    after = begin_after(request)
     begin, version, above = _last_event_id(request), None, 0
     if begin is None:
         begin = _position_of(inside, session_id, after)
@@ -107,7 +113,7 @@ def stream_log(request: Request, *, kind: str | None, topic: str | None, lively:
     inside = system(request)
     begin = _last_event_id(request)
     if begin is None:
-        begin = number(request, "after", default=0) or 0
+        begin = begin_after(request)
 
     def read_events(position: int, _: int | None) -> list[Recorded]:
         return inside.store.log(after=position, limit=PAGE, kind=kind, topic=topic)

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from adapters.store.texts import spelled_out, whole
 from api.http.problems import of_field
 from api.http.requests import MOST, answer_headers, caught_up, has_it_already, limit, number, only, read_after, system
-from api.http.streams import stream_log, stream_session, wants_stream
+from api.http.streams import begin_after, stream_log, stream_session, wants_stream
 from api.node.session_answers import allowed, marked, marked_list, owned
 from api.routes.handing_over import check_branch, read_with_branch
 from api.routes.spans import span
@@ -136,10 +136,9 @@ def list_events(request: Request) -> Response:
     """GET /api/sessions/{id}/events: a page, or with Accept: text/event-stream history, then live"""
     if wants_stream(request):
         return stream_session(request, request.path_params["id"])
-    after = number(request, "after", default=number(request, "cursor", default=0))
     most = limit(request, default=MOST, most=500)
     session = session_of(request)
-    history = system(request).store.history(session.id, after=after or 0, limit=most)
+    history = system(request).store.history(session.id, after=begin_after(request), limit=most)
     full = len(history) == most and history[-1].version < session.version
     items = _envelopes(request, history)
     return answer(EventPage(items=items, next_cursor=str(history[-1].version) if full else None))
@@ -173,9 +172,8 @@ def list_log(request: Request) -> Response:
     _one_of(request, "activity", ("1",))
     if wants_stream(request):
         return stream_log(request, kind=kind, topic=topic, lively=query.get("activity") == "1")
-    after = number(request, "after", default=number(request, "cursor", default=0))
     most = limit(request, default=MOST, most=500)
-    page = system(request).store.log(after=after or 0, limit=most, kind=kind, topic=topic)
+    page = system(request).store.log(after=begin_after(request), limit=most, kind=kind, topic=topic)
     items = _envelopes(request, page)
     return answer(EventPage(items=items, next_cursor=str(page[-1].position) if len(page) == most else None))
 

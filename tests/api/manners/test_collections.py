@@ -72,6 +72,24 @@ def test_the_whole_log_is_read_by_position_and_filtered(client: TestClient, wait
     assert client.get("/api/events", params={"kind": "delivery", "limit": "1"}).json()["items"][0] == result[0]
 
 
+@pytest.mark.parametrize(("path", "key"), [("/api/sessions/{}/events", "version"), ("/api/events", "position")])
+def test_a_client_may_send_its_start_with_every_page(client: TestClient, waiting: str, path: str, key: str) -> None:
+    """`after` says where the reading starts, `cursor` how far it has come: the further one counts."""
+    place = path.format(waiting)
+    whole = client.get(place, params={"after": "1"}).json()["items"]
+    result, cursor = [], None
+    while len(result) <= len(whole):
+        page = client.get(place, params=_query(after="1", limit="1", cursor=cursor)).json()
+        result += [event[key] for event in page["items"]]
+        if (cursor := page["nextCursor"]) is None:
+            break
+    assert result[: len(whole)] == [event[key] for event in whole] != []
+    assert (
+        client.get(place, params={"after": "3", "cursor": "1"}).json()
+        == client.get(place, params={"after": "3"}).json()
+    )
+
+
 @pytest.mark.parametrize(
     ("path", "query", "pointer"),
     [
