@@ -1,6 +1,7 @@
 """Checks requests by host, key and origin, and adds the common headers to responses."""
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
@@ -100,6 +101,8 @@ HEADERS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+_HOST: Final = re.compile(r"(\[[^\]]*\]|[^:\[\]]+)(?::[0-9]*)?")
+"""A name or an address, and a port (RFC 9110 §7.2). Nothing else may follow: clients disagree on what it means."""
 _CHECK_SECONDS: Final = 0.5
 """How often the key of an open stream, or of a waiting claim, is checked."""
 _WAITS: Final = "/api/turns/claim"
@@ -198,11 +201,10 @@ def _while(is_kept: Callable[[], bool], receive: Receive) -> Receive:
     return receiving
 
 
-def _name(host: str) -> str:
-    """`localhost:8000` → `localhost`, `[::1]:8000` → `[::1]`."""
-    if host.startswith("["):
-        return host.partition("]")[0].lower() + "]"
-    return host.partition(":")[0].lower()
+def _name(host: str) -> str | None:
+    """`localhost:8000` → `localhost`, `[::1]:8000` → `[::1]`; None if it is not a name with or without a port."""
+    match = _HOST.fullmatch(host)
+    return match[1].lower() if match else None
 
 
 def _check_origin(headers: Given, scheme: str, host: str) -> None:

@@ -171,14 +171,34 @@ def test_a_body_that_never_ends_is_413_as_soon_as_it_is_too_large(plain: Server)
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.nip.io", "", "[::2]", "10.0.0.1"]
+    "host",
+    [
+        "evil.example",
+        "evil.example:80",
+        "localhost.evil.example",
+        "127.0.0.1.nip.io",
+        "",
+        "[::2]",
+        "10.0.0.1",
+        "localhost:evil.example",
+        "127.0.0.1:8911@evil.example",
+        "127.0.0.1:8911, evil.example",
+        "127.0.0.1:80:80",
+        "127.0.0.1:-1",
+        "[::1]evil.example",
+        "[::1]:evil.example",
+        "[::1",
+        "evil@localhost",
+    ],
 )
 def test_a_host_that_is_not_ours_is_421(client: TestClient, host: str) -> None:
     """DNS rebinding."""
     problem(client.get("/api/sessions", headers={"Host": host}), 421)
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST:8000", "[::1]:8000", "127.0.0.1:9"])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "LOCALHOST:8000", "[::1]", "[::1]:8000", "127.0.0.1:9", "localhost:"]
+)
 def test_every_name_of_loopback_is_ours(client: TestClient, host: str) -> None:
     assert client.get("/healthz", headers={"Host": host}).status_code == 200
 
