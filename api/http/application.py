@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware.gzip import GZipMiddleware
+from starlette.middleware.gzip import GZipResponder, IdentityResponder
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.http.guards import Guard, UnknownHost, careful, check_scope, with_headers
 from api.http.problems import problem
+from api.http.requests import weights_of
 from api.system import System
 from domain.values.base import HansardError
 
@@ -111,14 +112,17 @@ class _Application(Starlette):
 async def _send(response: Response, scope: Scope, receive: Receive, send: Send) -> None:
     """The answer with our headers, compressed if it is long; never a stream of events."""
     if type(response).__call__ is not Response.__call__:
-        await _packed(response)(scope, receive, with_headers(send))
+        await _packed(response, scope)(scope, receive, with_headers(send))
         return
     response.raw_headers = careful(response.raw_headers)
-    await (response if len(response.body) < _PACKED else _packed(response))(scope, receive, send)
+    await (response if len(response.body) < _PACKED else _packed(response, scope))(scope, receive, send)
 
 
-def _packed(response: Response) -> ASGIApp:
-    return GZipMiddleware(response, minimum_size=_PACKED, compresslevel=5)
+def _packed(response: Response, scope: Scope) -> ASGIApp:
+    """The answer, compressed if the client accepts that. Starlette's own middleware would not see a weight of 0."""
+    if weights_of(Request(scope), "accept-encoding").get("gzip", 0.0) == 0:
+        return IdentityResponder(response, _PACKED)
+    return GZipResponder(response, _PACKED, compresslevel=5)
 
 
 def _answer_keeper(system: System) -> "AnswerKeeper | None":

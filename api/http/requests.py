@@ -21,6 +21,7 @@ ETAG = re.compile(r'"(0|[1-9][0-9]{0,15})"')
 CHARSET = re.compile(r"""charset\s*=\s*["']?([^"';\s]+)""", re.IGNORECASE)
 _TRACEPARENT = re.compile("00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
 NUMBER = re.compile(r"0|[1-9][0-9]{0,15}")
+_WEIGHT = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
 LENGTH = re.compile(r"[0-9]{1,20}")
 MOST = 200
 
@@ -112,6 +113,16 @@ def header(request: Request, name: str) -> str | None:
     """The value of a header; of one that is sent twice, both: not one of them is meant."""
     values = request.headers.getlist(name)
     return ", ".join(values) if values else None
+
+
+def weights_of(request: Request, name: str) -> dict[str, float]:
+    """What `Accept` or a header like it accepts, with weights from 0 (not at all) to 1 (RFC 9110 §12.4.2)."""
+    weights = {}
+    for item in ",".join(request.headers.getlist(name)).split(",")[:50]:
+        choice, *parameters = item.lower().split(";")
+        weight = next((q for name, _, q in (p.partition("=") for p in parameters) if name.strip() == "q"), "1")
+        weights[choice.strip()] = float(weight) if _WEIGHT.fullmatch(weight.strip()) else 1.0
+    return weights
 
 
 def idempotency_key(request: Request) -> str | None:

@@ -7,7 +7,6 @@ cannot be read with `event: problem`.
 """
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Final
@@ -18,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from adapters.store import DamagedEvent
 from api.http.problems import Problem, document, of
-from api.http.requests import NUMBER, number, system
+from api.http.requests import NUMBER, number, system, weights_of
 from api.node.frames import Interest, Piece, pieces
 from api.node.hub import Hub, Reader
 from api.system import System
@@ -47,7 +46,6 @@ HEADERS: Final = [
 
 PAGES: Final = ("application/json", "application/*", "*/*")
 """Media ranges of `Accept` that include a page, the most specific first."""
-WEIGHT: Final = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
 
 Read = Callable[[int, int | None], list[Recorded]]
 """A page of matching events after a position."""
@@ -61,20 +59,10 @@ def begin_after(request: Request) -> int:
 
 def wants_stream(request: Request) -> bool:
     """Whether `Accept` names events, and JSON does not have a larger weight (RFC 9110 §12.5.1)."""
-    weights = _weights(",".join(request.headers.getlist("accept")))
+    weights = weights_of(request, "accept")
     events = weights.get("text/event-stream", 0.0)
     page = next((weights[media] for media in PAGES if media in weights), 0.0)
     return events > 0 and events >= page
-
-
-def _weights(accept: str) -> dict[str, float]:
-    """The accepted media types with their weights, from 0 (not at all) to 1."""
-    weights = {}
-    for item in accept.split(",")[:50]:
-        media, *parameters = item.lower().split(";")
-        weight = next((q for name, _, q in (p.partition("=") for p in parameters) if name.strip() == "q"), "1")
-        weights[media.strip()] = float(weight) if WEIGHT.fullmatch(weight.strip()) else 1.0
-    return weights
 
 
 def stream_session(request: Request, session_id: str) -> Response:

@@ -47,6 +47,23 @@ def test_page_is_compressed_for_clients_that_accept_it(client: TestClient) -> No
     assert int(packed.headers["content-length"]) * 3 < len(plain.content)
 
 
+@pytest.mark.parametrize(
+    ("accepted", "encoding"),
+    [
+        ("gzip;q=0", None),
+        ("gzip; q=0.0, identity", None),
+        ("GZIP;Q=0", None),
+        ("br, deflate", None),
+        ("GZIP", "gzip"),
+        ("br;q=1.0, gzip;q=0.2", "gzip"),
+    ],
+)
+def test_a_coding_with_weight_0_is_not_accepted(client: TestClient, accepted: str, encoding: str | None) -> None:
+    answer = client.get("/", headers={"Accept": "text/html", "Accept-Encoding": accepted})
+    assert answer.headers.get("content-encoding") == encoding
+    assert "Accept-Encoding" in answer.headers["vary"]
+
+
 def test_a_stream_of_events_is_never_compressed(tmp_path: Path) -> None:
     """Each event must be sent at once."""
     with (
