@@ -18,7 +18,7 @@ from domain.values.base import Blob, Usage, iso
 FRAMES: Final = 1_000
 """Number of frames that are kept per turn; the oldest are dropped."""
 TURNS: Final = 200
-"""Number of turns whose frames are kept."""
+"""Number of turns whose frames are kept; more only while more than these run."""
 
 
 class Frame(Activity):
@@ -148,9 +148,16 @@ class Live:
             ring = self._rings.setdefault(turn_id, deque(maxlen=FRAMES))
             self._rings.move_to_end(turn_id)
             self._since[turn_id] = self.clock()
-            while len(self._rings) > TURNS:
-                del self._since[self._rings.popitem(last=False)[0]]
+            self._forget(spared=turn_id)
             return RunningAttempt(self, ring, turn_id, number)
+
+    def _forget(self, *, spared: str) -> None:
+        """The turns that began longest ago, but never one that runs: someone may be watching it."""
+        over = len(self._rings) - TURNS
+        if over > 0:
+            ended = (name for name in self._rings if name != spared and name not in self._running)
+            for name in list(islice(ended, over)):
+                del self._rings[name], self._since[name]
 
     def frames(self, turn_id: str, *, after: int = 0) -> tuple[Frame, ...]:
         """The frames with a higher number; empty for a turn that does not run here."""

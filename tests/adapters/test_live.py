@@ -3,7 +3,7 @@
 import asyncio
 
 from adapters.agents.activity import CUT, Activity, Doing
-from adapters.turns.live import FRAMES, Live
+from adapters.turns.live import FRAMES, TURNS, Live
 
 
 def said(text: str) -> Activity:
@@ -36,6 +36,22 @@ def test_a_long_turn_keeps_the_latest_frames() -> None:
         attempt.observe(said(str(number)))
     kept = live.frames("t1")
     assert (len(kept), kept[0].seq, kept[-1].seq) == (FRAMES, 6, FRAMES + 5)
+
+
+def test_a_running_turn_keeps_its_frames_however_many_others_begin() -> None:
+    live = Live(lambda: 7)
+    with live.running("long", 1) as attempt:
+        attempt.observe(said("still here"))
+        live.attempt("oldest").observe(said("over"))
+        for number in range(TURNS):
+            with live.running(f"t{number}", 1) as other:
+                other.observe(said("short"))
+        attempt.observe(said("and on"))
+        assert ([frame.text for frame in live.frames("long")], live.since("long")) == (["still here", "and on"], 7)
+    assert (live.frames("oldest"), live.since("oldest")) == ((), None)
+    for number in range(TURNS):
+        live.attempt(f"later{number}")
+    assert live.frames("long") == ()
 
 
 def test_a_listener_is_woken_by_a_frame() -> None:
