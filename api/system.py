@@ -126,6 +126,7 @@ class System(Core):
         self.sessions = Sessions(self.store, self.snapshots, memory=self.writer.cached)
         self.records = Records(self.store, self.snapshots)
         self.snapshots.grown = self.records.prepare
+        self.follower.listeners += [self.sessions.seen, self.records.seen]
         self.reports: Recent[ReportAnswer] = Recent(16)  # some have a row for every session
         self.provenance = Provenance(self.store, settings.node_dir / "workspaces")
         self.hub: Hub
@@ -148,8 +149,7 @@ class System(Core):
         self.hub = Hub(self.settings.sse_heartbeat_seconds, partial(spelled_out, self.store))
         self.live.stir = self.hub.stir
         self.hub.begin(self.follower.listen(self.hub.seen))
-        self.follower.listen(self.live.seen)
-        self.follower.listen(self.snapshots.seen)
+        self.follower.listeners += [self.live.seen, self.snapshots.seen]
         self.follower.start()
         readers = asyncio.create_task(self._begin_readers(notify=notify))
         if not self.follower.behind_start:

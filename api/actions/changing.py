@@ -125,6 +125,8 @@ async def redact(system: System, digest: str, *, reason: str, actor: str) -> Red
     for stream, events in quoting.items():
         command = RedactText(digest=digest, reason=reason, events=events)
         await system.writer.do(CommandEnvelope(stream, command, actor, command_id=str(uuid4())))
+        system.sessions.forget(stream)
+        system.records.forget(stream)
     await asyncio.to_thread(system.follower.rebuild)
     await asyncio.to_thread(system.search.scrub)
     shared = await asyncio.to_thread(_still_shared, system, list(quoting))

@@ -51,6 +51,19 @@ class Sessions:
         self._log, self._snapshots, self._memory, self._size = log, snapshots, memory, capacity
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, dict[int, Session]] = OrderedDict()
+        self.forgotten = 0
+        """How often something was forgotten: nothing that was read before is kept."""
+
+    def forget(self, session_id: str) -> None:
+        """Drop what is cached of a session from which a text was taken out: earlier states may quote it, too."""
+        with self._lock:
+            self.forgotten += 1
+            self._kept.pop(session_id, None)
+
+    def seen(self, events: Sequence[Recorded]) -> None:
+        """A listener of the follower: these events happened, perhaps in another process."""
+        for session_id in _redacted(events):
+            self.forget(session_id)
 
     def get(self, session_id: str, version: int | None = None) -> Session | None:
         """The session now, or after its event `version`; None if there is no such session or event.
@@ -59,13 +72,14 @@ class Sessions:
         """
         if version is not None and version < 1:
             return None
+        forgotten = self.forgotten
         session = self._nearest(session_id, version)
         if session is not None and session.version == version:
             return session
         after = session.version if session else 0
         seen: list[Session] = []
         history = self._log.history(session_id, after=after, upto=version)
-        if session is not None and any(isinstance(recorded.event, TextRedacted) for recorded in history):
+        if session is not None and _redacted(history):
             session, history = None, self._log.history(session_id, upto=version)  # it may quote the text
         for recorded in history:
             session = _next(session, recorded)
@@ -73,7 +87,8 @@ class Sessions:
                 seen.append(session)
         if session is None or (version is not None and session.version != version):
             return None
-        self._keep(session_id, [*seen, session])
+        if forgotten == self.forgotten:
+            self._keep(session_id, [*seen, session])
         return session
 
     def _nearest(self, session_id: str, version: int | None) -> Session | None:
@@ -108,6 +123,11 @@ class Sessions:
             self._kept.move_to_end(session_id)
             while len(self._kept) > self._size:
                 self._kept.popitem(last=False)
+
+
+def _redacted(events: Iterable[Recorded]) -> set[str]:
+    """The sessions from which a text was taken out: what is cached of them from before may quote it."""
+    return {recorded.session_id for recorded in events if isinstance(recorded.event, TextRedacted)}
 
 
 def _next(session: Session | None, recorded: Recorded) -> Session:
@@ -195,6 +215,16 @@ class Records:
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
 
+    def forget(self, session_id: str) -> None:
+        """Drop the record of a session from which a text was taken out."""
+        with self._lock:
+            self._kept.pop(session_id, None)
+
+    def seen(self, events: Sequence[Recorded]) -> None:
+        """A listener of the follower: these events happened, perhaps in another process."""
+        for session_id in _redacted(events):
+            self.forget(session_id)
+
     def of(self, session_id: str, version: int) -> Record:
         """The record, at least up to that version. Raises what the log raises for an unreadable event."""
         cached = self._of(session_id)
@@ -225,8 +255,13 @@ class Records:
             cached.record = (snapshot and read_as(_record().validate_json, snapshot)) or cached.record
             cached.snapshot = cached.record.version
         record = cached.record
-        for recorded in self.log.history(session_id, after=record.version, upto=version):
+        history = self.log.history(session_id, after=record.version, upto=version)
+        if record.version and _redacted(history):
+            record, cached.snapshot = Record(), 0
+            history = self.log.history(session_id, upto=version)
+        for recorded in history:
             record.add(recorded)
+        cached.record = record
         if self._snapshots and record.version >= self._due(cached.snapshot):
             cached.snapshot = record.version
             state = _record().dump_json(record, exclude_defaults=True).decode()

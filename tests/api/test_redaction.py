@@ -129,3 +129,20 @@ def test_the_command_line_redacts_in_the_log_directly(server: Server, tmp_path: 
     code, result = hansard(server, "verify", *copy)
     assert (code, "It leaked." in result) == (0, True), result
     server.start()
+
+
+def test_what_was_read_before_a_redaction_does_not_quote_the_text_afterwards(server: Server) -> None:
+    session_id, digest = leaked(server)
+    scenario = [each["scenario"]["digest"] for each in only(events(server.client, session_id), SESSION_STARTED)]
+    addresses = [f"/api/sessions/{session_id}/worklog", f"/sessions/{session_id}?tab=worklog"]
+    addresses += [
+        f"/api/sessions/{session_id}/{name}?version=12" for name in ("worklog", "artifacts", "turns", "explain")
+    ]
+    addresses += [f"/api/sessions/{session_id}?version=12", f"/sessions/{session_id}?tab=turns&at=12"]
+    before = [server.client.get(address) for address in addresses]
+    assert all(answer.status_code == 200 for answer in before) and SECRET in before[0].text
+    for each in {digest, *mentions(server, session_id), *scenario}:
+        assert redact(server, each).status_code == 200
+    answers = {address: server.client.get(address) for address in addresses}
+    assert {answer.status_code for answer in answers.values()} == {200}
+    assert [address for address, answer in answers.items() if SECRET in answer.text] == []

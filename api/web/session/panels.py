@@ -82,7 +82,7 @@ class Selection(NamedTuple):
     file: str = ""
 
 
-_Key = tuple[str, int, Language, Language | None, Selection, str | None]
+_Key = tuple[str, int, Language, Language | None, Selection, str | None, int]
 
 
 class Gallery:
@@ -104,7 +104,8 @@ class Gallery:
 
     def panels(self, session: Session, say: Words, named: Language | None, of: Selection) -> Panels:
         machine = self._system.missing_machine(session)
-        key = (session.id, session.version, say.language, named, of, machine)
+        forgotten = self._system.sessions.forgotten  # earlier versions may quote a text that was taken out since
+        key = (session.id, session.version, say.language, named, of, machine, forgotten)
         with self._lock:
             cached = self._kept.get(key)
             if cached is not None:
