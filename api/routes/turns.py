@@ -25,6 +25,7 @@ from projections.views.base import View
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Names = Annotated[list[Name], Field(min_length=1, max_length=100)]
+Model = Annotated[str, Field(min_length=1, max_length=200)]
 Number = Annotated[StrictInt, Field(ge=0, le=2**53 - 1)]
 Attempt = Annotated[StrictInt, Field(ge=1, le=2**31, description="`lease.attempt` of the claim")]
 
@@ -53,6 +54,7 @@ class TurnUsage(Body):
     output_tokens: Number | None = None
     reasoning_tokens: Number | None = None
     cost_micros: Number | None = None
+    model: Model | None = Field(default=None, description="the model that answered, here or beside `usage`")
 
 
 class TurnFault(Body):
@@ -70,9 +72,7 @@ class TurnResult(Body):
 
     text: str | None = Field(default=None, description="what the agent says; may be left out of a failure")
     usage: TurnUsage = TurnUsage()
-    model: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
-        default=None, description="the model that answered, where it is known"
-    )
+    model: Model | None = Field(default=None, description="the model that answered, where it is known")
     agent_session: Annotated[str, Field(min_length=1, max_length=1_000)] | None = Field(
         default=None, description="the handle to resume this conversation; unchanged if left out"
     )
@@ -216,16 +216,19 @@ async def _recorded(request: Request, call: ApiCall) -> CommandAnswer:
 
 
 def _reply(body: TurnResult, *, most: int) -> Reply:
-    """The result as a reply. Raises Invalid for files that leave the workspace; 413 for too long an answer."""
+    """The result as a reply. Raises Invalid for files that leave the workspace and for two models; 413 for too long an
+    answer."""
     text = body.text or ""
     if len(text.encode()) > most:
         raise Problem(413, Sentence("answer_too_large", number=most))
     errors = {f"/files/{_escaped(path)}": fault for path in body.files if (fault := _unconfined(path)) is not None}
+    if len({body.model, body.usage.model} - {None}) > 1:
+        errors["/usage/model"] = Sentence("models_differ")
     if errors:
         raise Invalid(errors)
     failure = None if body.failure is None else Failure(**body.failure.model_dump())
-    usage = Usage(**body.usage.model_dump())
-    return Reply(text, usage, body.files, body.agent_session, failure, model=body.model)
+    usage = Usage(**body.usage.model_dump(exclude={"model"}))
+    return Reply(text, usage, body.files, body.agent_session, failure, model=body.usage.model or body.model)
 
 
 def _unconfined(path: str) -> Sentence | str | None:

@@ -111,6 +111,18 @@ def test_a_result_is_recorded_like_any_agents_answer(client: TestClient) -> None
     assert Path(turn["workspace"], "src/login.py").read_text() == "x = 1\n"
 
 
+@pytest.mark.parametrize("beside", [{}, {"model": "m-1"}])
+def test_a_result_may_name_the_model_in_its_usage(client: TestClient, beside: Json) -> None:
+    """The usage object of the contract, also with the same model beside it (contract-2 §10)."""
+    session_id, turn = developing(client)
+    answer = result(client, turn, "Done.", usage={"inputTokens": 7, "costMicros": 11, "model": "m-1"}, **beside)
+    assert answer.status_code == 200, answer.text
+    ended(client, session_id)
+    [event] = [event for event in only(events(client, session_id), "turn.answered") if event["role"] == "dev"]
+    assert event["model"] == "m-1"
+    assert (event["usage"]["inputTokens"], event["usage"]["costMicros"]) == (7, 11)
+
+
 def test_files_written_by_a_worker_are_recorded(client: TestClient) -> None:
     session_id, turn = developing(client)
     Path(turn["workspace"], "mine.txt").write_text("by hand\n")

@@ -51,6 +51,12 @@ def unchanged(client: httpx.Client, turn: Json) -> None:
         ({"text": "x", "agentSession": ""}, ["/agentSession"]),
         ({"text": "x", "agentSession": "x" * 1_001}, ["/agentSession"]),
         ({"text": "x", "model": ""}, ["/model"]),
+        ({"text": "x", "usage": {"model": ""}}, ["/usage/model"]),
+        ({"text": "x", "usage": {"model": "m-1"}, "model": "m-2"}, ["/usage/model"]),
+        (
+            {"text": "x", "usage": {"model": "m-1"}, "model": "m-2", "files": {"/a": "x"}},
+            ["/usage/model", "/files/~1a"],
+        ),
         ({"text": "x", "attempt": 0}, ["/attempt"]),
         ({"text": "x", "attempt": "1"}, ["/attempt"]),
         ({"text": "x", "files": ["a"]}, ["/files"]),
