@@ -12,16 +12,7 @@ from adapters.agents.team import Team
 from adapters.files import checkout_of
 from adapters.project import Project
 from adapters.project.defaults import NO_RETRY, RetryDefaults, ReviewDefaults
-from api.actions.bodies import (
-    Conversation,
-    DebateStart,
-    DeliveryStart,
-    Discussed,
-    RetryBody,
-    ReviewStart,
-    Start,
-    WishBody,
-)
+from api.actions.bodies import Conversation, DebateStart, DeliveryStart, Discussed, ReviewStart, Start, WishBody
 from api.actions.projects import confined_paths, preparation_of, trusted_project, workspace_of
 from api.node.settings import Settings
 from domain.convergence import named
@@ -84,7 +75,7 @@ def delivery(body: DeliveryStart, team: Team, settings: Settings, *, author: str
         limits=limits,
         max_attempts=body.max_attempts,
         review=_wish(body.review or _wish_of(project.delivery.review), "review", team, settings, "/review"),
-        retry=retry_policy(body.retry, team, settings, project.delivery.retry),
+        retry=retry_policy(body, team, settings, project.delivery.retry),
         no_progress_limit=_progress_limit(team, settings) if body.no_progress_limit is None else body.no_progress_limit,
         baseline=project.validation.baseline if body.baseline is None else body.baseline,
         preparation=preparation_of(project),
@@ -102,17 +93,18 @@ def _wish_of(default: ReviewDefaults | None) -> WishBody | None:
     return None if default is None else WishBody.model_validate(default.model_dump(), by_name=True)
 
 
-def retry_policy(
-    body: RetryBody | None, team: Team, settings: Settings, project: RetryDefaults = NO_RETRY
-) -> RetryPolicy:
+def retry_policy(start: Start, team: Team, settings: Settings, project: RetryDefaults = NO_RETRY) -> RetryPolicy:
     """How failed turns are tried again: by the request, else the repository's settings, else the team file, else the
     settings. Raises Invalid."""
+    body = start.retry
     fields = project.model_dump(exclude_none=True) | (body.model_dump(exclude_none=True) if body else {})
     chosen = {"attempts": settings.retry_attempts} | team.retry.model_dump(exclude_none=True) | fields
+    names = list(dict.fromkeys([*(member.name for member in team.agents), *(start.scenario or {}).get("replies", ())]))
+    known = {name.casefold() for name in names}
     unknown = {
-        f"/retry/fallback/{index}": "no agent of this team has this name"
+        f"/retry/fallback/{index}": Sentence("not_one_of", choices=names)
         for index, name in enumerate((body.fallback if body else None) or ())
-        if team.named(name) is None and not team.example
+        if name.casefold() not in known
     }
     if unknown:
         raise Invalid(unknown)
@@ -136,7 +128,7 @@ def orchestration(
         triage=body.triage,
         plan_review=_wish(body.plan_review, "debate", team, settings, "/planReview"),
         work_review=_wish(body.work_review, "review", team, settings, "/workReview"),
-        retry=retry_policy(body.retry, team, settings),
+        retry=retry_policy(body, team, settings),
         preparation=preparation_of(project),
         scope=project.scope,
         **shared,
@@ -158,7 +150,7 @@ def discussion(
         profile=wish.profile,
         expires_ms=wish.expires_ms,
         expires_as=wish.expires_as,
-        retry=retry_policy(body.retry, team, settings),
+        retry=retry_policy(body, team, settings),
         **shared,
     )
     return topic, (*blobs, *more)

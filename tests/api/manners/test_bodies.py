@@ -87,6 +87,18 @@ def test_all_invalid_fields_are_named_at_once(client: TestClient) -> None:
     assert {"/task", "/maxMinutes", "/surprise"} == set(pointers(answer))
 
 
+def test_a_fallback_is_an_agent_of_the_team_or_of_the_scenario(client: TestClient) -> None:
+    """Otherwise nobody could take over the turn."""
+    start_with = START | {"scenario": {"replies": {"Grace": ["Hello."]}}}
+    fields = {"retry": {"fallback": ["Reviewer", "Nobody", "grace"]}}
+    body = problem(client.post("/api/sessions", json=start_with | fields), 422)
+    [fault] = body["errors"]
+    assert (fault["pointer"], fault["code"]) == ("/retry/fallback/1", "not_one_of")
+    assert {"reviewer", "dev", "Grace"} <= set(fault["params"]["choices"])
+    fields["retry"]["fallback"].remove("Nobody")
+    assert client.post("/api/sessions", json=start_with | fields).status_code == 202
+
+
 @pytest.mark.parametrize("body", [b"[]", b"7", b'"text"', b"null"])
 def test_a_body_that_is_no_object_is_422(client: TestClient, body: bytes) -> None:
     assert pointers(posted(client, body)) == [""]
