@@ -32,13 +32,16 @@ def system(request: Request) -> System:
 
 
 async def raw_body(request: Request) -> bytes:
-    """The body, at most `max_body_bytes`: 413 above that; 415 unless it is declared as JSON in UTF-8.
+    """The body, at most `max_body_bytes`: 413 above that; 415 unless it is declared as JSON in UTF-8; 422 if there is a
+    query, because everything that a command takes is in its body.
 
     It is received once and cached for later calls.
     """
     cached: bytes | None = getattr(request.state, "raw", None)
     if cached is not None:
         return cached
+    if request.scope["query_string"]:
+        only(request)
     body = await received(request, system(request).settings.max_body_bytes, "body")
     if body:
         _check_type(request)

@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from domain.kinds import TOPICS
-from tests.api.manners.parts import START, pointers, problem
+from tests.api.manners.parts import START, key, pointers, problem
 from tests.api.server import (
     Server,
     delivery,
@@ -120,6 +120,19 @@ def test_a_client_may_send_its_start_with_every_page(client: TestClient, waiting
 def test_unknown_query_is_422(client: TestClient, waiting: str, path: str, query: dict[str, str], pointer: str) -> None:
     """A misspelled filter must not be ignored."""
     assert pointers(client.get(path.format(waiting), params=query)) == [pointer]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["sessions", "sessions/{}/cancel", "sessions/{}/decision", "message", "trust", "policies/triage", "turns/claim"],
+)
+def test_a_command_takes_no_query(client: TestClient, waiting: str, path: str) -> None:
+    """What a command takes is in its body: a parameter in the wrong place must not be ignored."""
+    head = client.get("/readyz").json()["head"]
+    answer = client.post(f"/api/{path.format(waiting)}?reason=late", json={}, headers=key())
+    assert pointers(answer) == ["/reason"]
+    assert problem(answer, 422)["detail"] == "reason: unknown parameter; known: none"
+    assert client.get("/readyz").json()["head"] == head
 
 
 @pytest.mark.parametrize(
