@@ -144,6 +144,8 @@ def _repository(request: Request) -> tuple[Path, list[tuple[str, int]]]:
     inside = {folder for folder in {folder for folder, _, _ in folders} if Path(folder).resolve().is_relative_to(top)}
     if not inside:
         raise Unknown(Sentence("no_session_on_repository", given=repository))
+    if not top.is_dir():
+        raise Unknown(Sentence("repository_gone", path=top))
     return top, [(name, version) for folder, name, version in folders if folder in inside]
 
 

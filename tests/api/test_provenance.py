@@ -251,6 +251,14 @@ def test_other_revisions_are_refused_by_name(place: Place) -> None:
         assert answer.status_code == (200 if not words else 404), words
 
 
+def test_a_repository_that_no_longer_exists_is_named(place: Place) -> None:
+    place.deliver({"shop.py": WORK})
+    place.folder.rename(place.folder.with_name("moved"))
+    answer = place.client.get("/api/blame", params={"repository": str(place.folder), "path": "shop.py"})
+    assert answer.status_code == 404
+    assert answer.json()["detail"] == f"The repository {place.folder} no longer exists."
+
+
 def test_a_block_that_an_agent_moves_stays_the_persons_with_its_faint_lines(place: Place) -> None:
     block = ["function mine(prices) {", "  if (!prices.length) {", "    return 0;", "  }", "  return prices[0];", "}"]
     place.commit({"shop.js": [*block, "", "const rate_of_today = 0.19;"]})
