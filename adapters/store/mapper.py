@@ -1,4 +1,4 @@
-"""The mapper between events and rows, upcasting, and long texts; and events without the fields that views skip.
+"""The mapper between events and rows, and upcasting; and events without the fields that views skip.
 
 The fields that a reader does not use are most of the bytes of a log. Reading such a field raises AttributeError.
 Whatever is unusual about a row is left to the full reader.
@@ -17,7 +17,6 @@ from typing_extensions import TypedDict
 
 from adapters.store.port import DamagedEvent, NewEvent
 from domain.kinds import event_class
-from domain.session.history import REDACTED
 from domain.session.record import Causation, Omitted, Recorded
 from domain.values.base import DomainEvent, Unknown
 
@@ -164,27 +163,6 @@ def upcast(topic: str, version: int, data: Data, steps: Mapping[str, tuple[Step,
     for step in steps.get(topic, ())[version - 1 :]:
         data = step(dict(data))
     return data
-
-
-# -- long texts ------------------------------------------------------------------------------------------------------
-
-
-def blanked(state: bytes, digest: str) -> bytes:
-    """The state of an event without the quoted text; the same bytes if it never quoted it."""
-    event = orjson.loads(state)
-    return orjson.dumps(event) if _blank(event, digest) else state
-
-
-def _blank(value: Any, digest: str) -> bool:
-    """Whether something was blanked, in place."""
-    if isinstance(value, list):
-        return sum(_blank(part, digest) for part in value) > 0
-    if not isinstance(value, dict):
-        return False
-    if value.get("digest") == digest and value.get("head", REDACTED) != REDACTED:
-        value["head"] = REDACTED
-        return True
-    return sum(_blank(part, digest) for part in value.values()) > 0
 
 
 # -- outlines: events without the fields that views skip ---------------------------------------------------------------

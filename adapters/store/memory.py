@@ -12,10 +12,11 @@ from eventsourcing.persistence import Notification, StoredEvent
 
 from adapters.clock import Clock
 from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, EventRecorder, Redaction, StreamHeads
-from adapters.store.mapper import blanked, decode_all, outline_all
+from adapters.store.mapper import decode_all, outline_all
 from adapters.store.memory_turns import MemoryTurn, MemoryTurns, TurnTable, apply
 from adapters.store.port import PAGE, Conflict, StoredReceipt, StoreError
 from adapters.store.rows import Row
+from adapters.store.texts import blanked
 from domain.session.history import REDACTED
 from domain.session.record import Omitted, Recorded, kind_of
 

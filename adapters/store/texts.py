@@ -4,14 +4,18 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
+from hashlib import sha256
 from threading import Lock
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 from weakref import WeakKeyDictionary
+
+import orjson
 
 from adapters.store.port import Broken, Texts
 from domain.discussion.events import DiscussionStarted, RoundAdded
 from domain.discussion.findings import BLANK_LINE
 from domain.discussion.state import contribution
+from domain.session.history import REDACTED
 from domain.session.record import Recorded
 from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnFailed, TurnRequested
 from domain.values.base import INLINE_BYTES, Derived, HansardError, Text
@@ -159,3 +163,32 @@ def _begun(log: TextSource, text: Text) -> Text:
         return text
     head = whole(log, text)[:INLINE_BYTES].encode()[:INLINE_BYTES].decode(errors="ignore")
     return text.changed(head=head)
+
+
+# -- events without a text that was taken out of the log ---------------------------------------------------------------
+
+
+def blanked(state: bytes, digest: str) -> bytes:
+    """The state of an event without the text, whether it quotes the beginning or has the whole text as a value; the
+    same bytes if it does neither."""
+    event = orjson.loads(state)
+    return orjson.dumps(event) if _blank(event, digest) else state
+
+
+def _blank(value: Any, digest: str) -> bool:
+    """Whether something was blanked, in place."""
+    if not isinstance(value, dict | list):
+        return False
+    if isinstance(value, dict) and value.get("digest") == digest and value.get("head", REDACTED) != REDACTED:
+        value["head"] = REDACTED
+        return True
+    parts = list(value.items() if isinstance(value, dict) else enumerate(value))
+    whole = [place for place, part in parts if isinstance(part, str) and _is_text(part, digest)]
+    for place in whole:
+        value[place] = REDACTED
+    return sum(_blank(part, digest) for _, part in parts) > 0 or bool(whole)
+
+
+def _is_text(words: str, digest: str) -> bool:
+    """Whether it is the text of this digest: requests are recorded in full, however long they are."""
+    return len(words) > INLINE_BYTES // 4 and sha256(words.encode()).hexdigest() == digest

@@ -3,13 +3,15 @@
 import asyncio
 import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 from uuid import uuid4
 
+import orjson
 from pydantic import Field
 
-from adapters.store.mapper import blanked
+from adapters.store.texts import blanked
 from adapters.turns.job import ENDED
 from adapters.workspace import WorkspaceError, Workspaces
 from adapters.workspace.merging import NoBranch, commit_of_branch
@@ -108,20 +110,30 @@ def _again(delivery: Delivery, sent_back: WorkSentBack) -> str:
 # Redaction: a long text is removed from the log, from the events that quote it, and from the views.
 
 
+_BEGINNING: Final = 200
+"""Characters by which an event is found that has the whole text."""
+_PART: Final = 24
+"""Characters that a value has in common with the text, where it has a part of it. Most secrets are longer."""
+
+
 class RedactionAnswer(View):
     """What was taken out of the log."""
 
     digest: str
     sessions: tuple[str, ...] = Field(description="those that mention the text")
-    events: int = Field(description="how many events quoted its beginning")
+    events: int = Field(description="how many events had it, or quoted its beginning")
+    repeated: dict[str, tuple[int, ...]] = Field(
+        description="by session, the events that still have parts of it, such as findings that were read in it"
+    )
     shared: tuple[str, ...] = Field(description="those whose commits stay in the database: they have not ended")
 
 
 async def redact(system: System, digest: str, *, reason: str, actor: str) -> RedactionAnswer:
     """Remove the text, and record that in every session that mentions it. Raises Unknown if there is no such text."""
-    quoting = await asyncio.to_thread(_quoting, system, digest)
-    if not quoting:
+    text = await asyncio.to_thread(system.store.text, digest)
+    if text is None or text == REDACTED:
         raise Unknown(Sentence("text_gone", digest=digest))
+    quoting = await asyncio.to_thread(_quoting, system, digest, text)
     for stream, events in quoting.items():
         command = RedactText(digest=digest, reason=reason, events=events)
         await system.writer.do(CommandEnvelope(stream, command, actor, command_id=str(uuid4())))
@@ -129,9 +141,12 @@ async def redact(system: System, digest: str, *, reason: str, actor: str) -> Red
         system.records.forget(stream)
     await asyncio.to_thread(system.follower.rebuild)
     await asyncio.to_thread(system.search.scrub)
-    shared = await asyncio.to_thread(_still_shared, system, list(quoting))
     return RedactionAnswer(
-        digest=digest, sessions=tuple(quoting), events=sum(map(len, quoting.values())), shared=tuple(shared)
+        digest=digest,
+        sessions=tuple(quoting),
+        events=sum(map(len, quoting.values())),
+        repeated=await asyncio.to_thread(_repeated, system, list(quoting), text),
+        shared=tuple(await asyncio.to_thread(_still_shared, system, list(quoting))),
     )
 
 
@@ -155,15 +170,40 @@ def _still_shared(system: System, names: Sequence[str]) -> list[str]:
     return left
 
 
-def _quoting(system: System, digest: str) -> dict[str, tuple[RedactedEvent, ...]]:
-    """By session, the events that quote the text in their new form; includes sessions that only mention it."""
-    if system.store.text(digest) in (None, REDACTED):
-        return {}
+def _quoting(system: System, digest: str, text: str) -> dict[str, tuple[RedactedEvent, ...]]:
+    """By session, the events that have the text, in their new form; includes sessions that only mention it."""
     quotes: dict[str, tuple[RedactedEvent, ...]] = {}
-    needle = digest.encode()
+    needles = (digest.encode(), orjson.dumps(text[:_BEGINNING])[:-1])
     for row in system.store.rows.events():
-        if needle in row.state:
+        if any(needle in row.state for needle in needles):
             state = blanked(row.state, digest)
             event = RedactedEvent(version=row.version, hash=hashlib.sha256(state).hexdigest())
-            quotes[row.stream] = (*quotes.get(row.stream, ()), *((event,) if state != row.state else ()))
+            if state != row.state:
+                quotes[row.stream] = (*quotes.get(row.stream, ()), event)
+            elif needles[0] in row.state:
+                quotes.setdefault(row.stream, ())
     return quotes
+
+
+def _repeated(system: System, names: Sequence[str], text: str) -> dict[str, tuple[int, ...]]:
+    """By session, the events that still have parts of the text. What was read in it is not removed with it: sessions
+    have gone on with that."""
+    result: dict[str, tuple[int, ...]] = {}
+    for row in system.store.rows.events(names):
+        if any(_has_part(words, text) for words in _strings(orjson.loads(row.state)["data"])):
+            result[row.stream] = (*result.get(row.stream, ()), row.version)
+    return result
+
+
+def _has_part(words: str, text: str) -> bool:
+    return any(words[at : at + _PART] in text for at in range(0, len(words) - _PART + 1, _PART // 2))
+
+
+def _strings(value: object) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case dict():
+            yield from (part for each in value.values() for part in _strings(each))
+        case list():
+            yield from (part for each in value for part in _strings(each))

@@ -212,6 +212,14 @@ async def redact(
                 n=counted(len(done["sessions"]), "session"),
             )
         )
+        for name, versions in done["repeated"].items():
+            say(
+                sentence(
+                    "Parts of it are still in {session}, for example in findings: events {versions}.",
+                    session=name,
+                    versions=", ".join(map(str, versions[:20])) + ("…" if len(versions) > 20 else ""),
+                )
+            )
         if done["shared"]:
             say(
                 sentence(

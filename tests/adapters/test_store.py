@@ -19,8 +19,9 @@ from eventsourcing.application import LocalNotificationLog
 from eventsourcing.persistence import ApplicationRecorder, IntegrityError, StoredEvent
 
 from adapters.store import Broken, Conflict, DamagedEvent, Fenced, NewEvent, Store, StoreError, Write, open_store
-from adapters.store.mapper import blanked, encode
+from adapters.store.mapper import encode
 from adapters.store.sqlite.store import SqliteStore
+from adapters.store.texts import blanked
 from domain.delivery.commands import CancelDelivery
 from domain.kinds import fold
 from domain.session.history import RedactedEvent, TextRedacted

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from adapters.store import Conflict, Fenced, Store, StoreError, Write
-from adapters.store.mapper import blanked
+from adapters.store.texts import blanked
 from adapters.writer import unit_of_work
 from adapters.writer import writer as writer_module
 from adapters.writer.answers import Pending

@@ -1,5 +1,6 @@
 """A leaked secret is removed from the log, which records that and can still be verified."""
 
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,10 +9,11 @@ from typing import Any
 import pytest
 
 from tests.adapters.audited import with_plain
-from tests.api.server import Server, delivery, ended, events, only, serving, start
+from tests.api.server import Server, delivery, ended, events, only, serving, start, until
 from tests.kit.commands import command
 
 SECRET = "sk-leaked-0123456789"
+RESTS = ("done", "partial", "checkpoint")
 REPLY = f"I found {SECRET} at the start. " + "x" * 20_000 + f" And {SECRET} at the end."
 
 
@@ -146,3 +148,40 @@ def test_what_was_read_before_a_redaction_does_not_quote_the_text_afterwards(ser
     answers = {address: server.client.get(address) for address in addresses}
     assert {answer.status_code for answer in answers.values()} == {200}
     assert [address for address, answer in answers.items() if SECRET in answer.text] == []
+
+
+def test_a_request_is_removed_from_its_session_and_conversation_too(server: Server) -> None:
+    prompt = f"{SECRET} is the key. " + "y" * 20_000
+    body = {"prompt": prompt, "origin": "shop", "scenario": {"replies": {"default": [{"text": "done"}]}}}
+    session_id = str(server.client.post("/api/message", json=body).json()["sessionId"])
+    until(lambda: server.client.get(f"/api/sessions/{session_id}").json()["session"]["status"] in RESTS, what="an end")
+    answer = redact(server, hashlib.sha256(prompt.encode()).hexdigest())
+    assert answer.status_code == 200, answer.text
+    assert any(name.startswith("channel") for name in answer.json()["sessions"])
+    session = f"/api/sessions/{session_id}"
+    addresses = [session, f"{session}?version=1", f"{session}/events?limit=500", f"{session}/worklog", "/api/sessions"]
+    addresses += [
+        "/api/conversations",
+        "/api/conversations/shop",
+        "/chat/shop",
+        "/",
+        f"/sessions/{session_id}",
+        "/api/events",
+    ]
+    assert [address for address in addresses if SECRET in server.client.get(address).text] == []
+    assert server.client.get("/api/sessions", params={"q": SECRET}).json()["items"] == []
+    assert server.client.get(session).json()["session"]["prompt"] == "[redacted]"
+    assert hansard(server, "verify")[0] == 0
+
+
+def test_what_was_read_in_a_redacted_text_is_named(server: Server) -> None:
+    finding = f"The file holds {SECRET} in line 3."
+    issues = json.dumps({"blockingIssues": [{"id": "a", "title": "A key", "detail": finding}], "score": 10})
+    approved = '{"blockingIssues": [], "nonBlockingIssues": [], "score": 90, "fixPlan": []}'
+    review = f"{issues}\n\n{'x' * 20_000}"
+    session_id = start(server.client, delivery({"reviewer": [review, approved]}))
+    ended(server.client, session_id)
+    done = redact(server, hashlib.sha256(review.encode()).hexdigest()).json()
+    recorded = [each for each in events(server.client, session_id) if each["type"].startswith("delivery.")]
+    left = {each["version"] for each in recorded if finding in json.dumps(each)}
+    assert left and left <= set(done["repeated"][session_id])

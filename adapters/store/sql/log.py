@@ -9,10 +9,11 @@ import orjson
 from eventsourcing.persistence import Notification, StoredEvent
 
 from adapters.store.append import EventRecorder, Redaction
-from adapters.store.mapper import blanked, decode_all, outline_all
+from adapters.store.mapper import decode_all, outline_all
 from adapters.store.migrating import COLUMNS, NotEmpty, Page
 from adapters.store.port import NO_LIMIT, PAGE, SqlConnection, StoredReceipt
 from adapters.store.sql.packing import plain, unpack
+from adapters.store.texts import blanked
 from domain.session.record import Omitted, Recorded
 from domain.values.sentences import Sentence
 
