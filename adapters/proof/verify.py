@@ -23,6 +23,7 @@ from adapters.store.rows import Row, Rows
 from adapters.store.sqlite.rows import UNREADABLE, read_only
 from adapters.store.sqlite.views import damage_of, is_unavailable
 from domain.kinds import fold
+from domain.session.history import ForkedWait, SessionForked
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
 from domain.session.turns import Settled, TurnAttemptFailed, TurnCancelled, TurnRequested, TurnRetried
@@ -114,6 +115,8 @@ def _follow(turns: dict[str, _Turn], recorded: Recorded) -> None:
             _asked_again(turns, event.turn_id, event.fallback_agent, event.deadline)
         case TurnRetried() as event:
             _asked_again(turns, event.turn_id, event.agent, event.deadline)
+        case SessionForked(wait=ForkedWait(turn_id=str() as turn_id, deadline=deadline)):
+            _asked_again(turns, turn_id, None, deadline)
         case Settled() as event if event.turn_id in turns:
             turns[event.turn_id].settled = event
         case _:

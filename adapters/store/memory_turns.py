@@ -101,7 +101,7 @@ def apply(turns: ChainMap[str, MemoryTurn], change: TurnChange) -> None:
     if isinstance(change, TurnAgain):
         if turn is None or (change.attempt is not None and (turn.state, turn.attempt) != ("running", change.attempt)):
             raise Fenced(change.turn_id, change.attempt or 0)
-        request = turn.request._replace(agent=change.agent, deadline=change.deadline)
+        request = turn.request._replace(agent=change.agent or turn.request.agent, deadline=change.deadline)
         turns[change.turn_id] = replace(turn, request=request, state=change.state, until=change.not_before)
         return
     if turn is not None and _may_end(turn, change):

@@ -1,13 +1,13 @@
 """The port of the lease table: waiting turns, who works on which, and the fence around settling one.
 
-Claims and heartbeats are leases, not facts, and leave no event. A turn is asked at least once and recorded exactly
-once.
+Claims and heartbeats leave no event. A turn is asked at least once and recorded exactly once.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, Protocol
 
+from domain.session.history import ForkedWait, SessionForked
 from domain.session.turns import Settled, TurnAttemptFailed, TurnCancelled, TurnRequested, TurnRetried
 from domain.values.base import DomainEvent, milliseconds
 
@@ -40,8 +40,7 @@ class NewTurn(NamedTuple):
 
 
 class TurnEnd(NamedTuple):
-    """A turn that leaves it: from one of these states, if any are named, and held by this attempt unless `attempt` is
-    None.
+    """A turn that leaves it: from one of these states, if any are named, and held by this attempt, if it is named.
 
     Where `fenced` is set, anything else raises Fenced.
     """
@@ -55,14 +54,14 @@ class TurnEnd(NamedTuple):
 
 
 class TurnAgain(NamedTuple):
-    """A turn that is asked again: by `agent`, not before `not_before`, until `deadline`.
+    """A turn that is asked again: by `agent` (None: the same one), not before `not_before`, until `deadline`.
 
     After a failed attempt (`attempt` says which), only the holder of the lease may do this; a person's retry also
     brings back a failed turn.
     """
 
     turn_id: str
-    agent: str
+    agent: str | None
     not_before: int | None
     deadline: int | None
     attempt: int | None
@@ -77,7 +76,7 @@ session, and for being long. An owner with many turns waits for those with few, 
 owner never comes before one whose rank has passed."""
 COUNTED: Final = 1_000
 """More open turns of one owner make no difference."""
-TURN_EVENTS: Final = (TurnRequested, TurnAttemptFailed, TurnRetried, Settled)
+TURN_EVENTS: Final = (TurnRequested, TurnAttemptFailed, TurnRetried, Settled, SessionForked)
 """Only these change anything in the table."""
 
 
@@ -109,7 +108,7 @@ def change_of(
                 asked_by=asked_by,
                 root=root or session_id,
             )
-        case TurnAttemptFailed() if source == "imported":
+        case TurnAttemptFailed() | SessionForked() if source == "imported":
             return None
         case TurnRetried() if source == "imported":
             return TurnAgain(event.turn_id, event.agent, None, None, None, "held")
@@ -118,6 +117,8 @@ def change_of(
             return TurnAgain(event.turn_id, agent, _instant(event.retry_at), _instant(event.deadline), attempt)
         case TurnRetried():
             return TurnAgain(event.turn_id, event.agent, None, _instant(event.deadline), None)
+        case SessionForked(wait=ForkedWait(turn_id=str() as turn_id, deadline=deadline)):
+            return TurnAgain(turn_id, None, None, _instant(deadline), None)
         case Settled():
             return _end_of(event, source)
         case _:
@@ -218,8 +219,7 @@ class Turns(Protocol):
         """Whether any turn may be claimed; cheap, and takes no lock."""
 
     def open(self, now: int, *, limit: int, after: TurnPlace = ..., upto: TurnPlace = ...) -> TurnPage:
-        """The turns after a place, up to another one, that wait or whose lease ran out. Reads at most `limit` rows,
-        including those that cannot be claimed now."""
+        """The turns between two places that wait or whose lease ran out. Reads at most `limit` rows, free or not."""
 
     def heartbeat(self, lease: Lease, *, until: int) -> bool:
         """Keep a turn; False if it is lost: settled, cancelled, or leased to another attempt."""

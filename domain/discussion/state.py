@@ -173,6 +173,8 @@ def evolve(discussion: Discussion | None, event: DomainEvent, metadata: EventMet
             evolve_shared(state, event, metadata.at)
             state.about = None  # a fork has no parent
             state.profile = event.profile or state.profile
+            if event.wait is not None and state.choices:  # it waits for a person
+                state.expires_at, state.waiting_since = event.wait.deadline, metadata.at
         case _:
             evolve_shared(state, event, metadata.at)
     return state

@@ -4,8 +4,16 @@ the risk)."""
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from domain.session.decision import Events, Now, cancel_turns
-from domain.session.history import Diverge, ForkSession, Release, SessionDiverged, SessionForked, SessionReleased
+from domain.session.decision import Events, Now, cancel_turns, moved_deadline
+from domain.session.history import (
+    Diverge,
+    ForkedWait,
+    ForkSession,
+    Release,
+    SessionDiverged,
+    SessionForked,
+    SessionReleased,
+)
 from domain.session.record import Recorded, Whole
 from domain.session.state import Session
 from domain.session.turns import TurnRequested
@@ -53,7 +61,7 @@ def unnamed(words: str, names: Iterable[str]) -> str:
     return words
 
 
-def fork(command: ForkSession) -> SessionForked:
+def fork(now: Now[S], command: ForkSession) -> SessionForked:
     """The first event of a fork, before the history that it takes from its source."""
     return SessionForked(
         message=f"Forked from {command.source} at version {command.at_version}.",
@@ -63,7 +71,16 @@ def fork(command: ForkSession) -> SessionForked:
         substitute=command.substitute,
         profile=command.profile,
         author=command.author,
+        wait=_wait(now) if command.restarts_wait else None,
     )
+
+
+def _wait(now: Now[S]) -> ForkedWait:
+    """The decision that waits, if any, has as much time as it had in the source."""
+    turn = next((turn for turn in now.state.outstanding.values() if turn.work == "wait"), None)
+    if turn is None:
+        return ForkedWait()
+    return ForkedWait(turn_id=turn.turn_id, deadline=moved_deadline(turn.deadline, now.at - turn.requested_at))
 
 
 def diverge(now: Now[S], command: Diverge) -> Events:

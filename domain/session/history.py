@@ -26,6 +26,13 @@ class Reuse:
     mode: Mode
 
 
+class ForkedWait(Value):
+    """What waits for a person in a fork waits from the fork on. A decision that expires has its whole time again."""
+
+    turn_id: str | None = Field(default=None, description="the turn that waits for the decision, if it expires")
+    deadline: str | None = Field(default=None, description="that turn's new deadline (ISO)")
+
+
 class SessionForked(DomainEvent):
     """The history up to here is the source's; `substitute` is what differs from now on."""
 
@@ -40,6 +47,9 @@ class SessionForked(DomainEvent):
         default=None, description="the thresholds from here on, where they were substituted"
     )
     author: str = Field(default="", description="who forked it, where the team's decisions depend on it")
+    wait: ForkedWait | None = Field(
+        default=None, description="how a wait for a person starts again; null in old logs, where it is the source's"
+    )
 
 
 class SessionDiverged(DomainEvent):
@@ -64,7 +74,10 @@ FORKS: tuple[type[DomainEvent], ...] = (SessionForked, SessionDiverged, SessionR
 
 
 class ForkSession(Command):
-    """Start from the state of `source` after its event `at_version`; `then` is applied at once."""
+    """Start from the state of `source` after its event `at_version`; `then` is applied at once.
+
+    `restarts_wait` is only false where an old log is decided again.
+    """
 
     source: str
     at_version: int
@@ -73,6 +86,7 @@ class ForkSession(Command):
     then: Command | None = None
     profile: Profile | None = None
     author: str = ""
+    restarts_wait: bool = True
 
 
 class Diverge(Command):

@@ -149,6 +149,7 @@ def fork_command(events: Sequence[DomainEvent], then: Command | None) -> Command
                 substitute=event.substitute,
                 profile=event.profile,
                 author=event.author,
+                restarts_wait=event.wait is not None,
                 then=then,
             )
         case SessionDiverged() as event:

@@ -107,7 +107,7 @@ def _with_activity(now: Now[S], command: RecordReply, activity: ActivitySummary)
 
 
 def _forked(now: Now[S], command: ForkSession) -> Events:
-    yield fork(command)
+    yield fork(now, command)
     if command.then is not None:
         yield from with_workspace(now, command.then, now.kind.decide(now, command.then))
 

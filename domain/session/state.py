@@ -215,6 +215,8 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
                 authors = tuple(dict.fromkeys((*state.decisions.authors, event.author)))
                 state.decisions = state.decisions.changed(authors=authors)
             state.questions, state.asking_since = {}, None
+            if event.wait is not None and event.wait.turn_id is not None:
+                _wait_again(state, event.wait.turn_id, event.wait.deadline, at)
         case SessionDiverged():
             state.reuse = None
             state.held = event.held
@@ -244,6 +246,11 @@ def _requested(event: TurnRequested, at: int) -> Outstanding:
         ordinal=event.ordinal,
         role_ordinal=event.role_ordinal,
     )
+
+
+def _wait_again(state: Session, turn_id: str, deadline: str | None, at: int) -> None:
+    turn = state.outstanding[turn_id]._replace(requested_at=at, deadline=deadline)
+    state.outstanding = state.outstanding | {turn_id: turn}
 
 
 def _attempt_failed(state: Session, event: TurnAttemptFailed) -> None:

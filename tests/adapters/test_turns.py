@@ -6,13 +6,20 @@ from typing import Any
 
 import pytest
 
-from adapters.store import Fenced, Lease, Store
+from adapters.proof.transfer import export, take_in
+from adapters.proof.verify import verify
+from adapters.store import Fenced, Lease, Store, Write
+from adapters.store.memory import MemoryLog, MemoryStore
 from adapters.store.turns import Turns
+from adapters.writer.unit_of_work import CommandEnvelope
+from adapters.writer.writer import Writer
 from domain.delivery.commands import CancelDelivery
 from domain.session.attempts import Failure
+from domain.session.history import ForkSession
 from domain.session.turns import ExpireTurn, TurnRequested
 from tests.adapters.stores_under_test import Database, delivery_story, store_events, write
 from tests.kit import claiming
+from tests.kit.discussing import DiscussionStory, waiting
 from tests.kit.stories import MINUTE, START, DeliveryStory
 
 LEASE = 60_000
@@ -107,6 +114,44 @@ def test_a_count_gives_the_waiting_and_the_running_turns(store: Store) -> None:
     claim(store, "Ada")
     assert store.turns.count() == {"queued": 1, "running": 1}
     assert store.turns.workers() == ("Ada",)
+
+
+# -- a person's decision --------------------------------------------------------------------------------------------
+
+
+def test_a_decision_in_a_fork_has_its_whole_time_again(store: Store) -> None:
+    story = waiting(expires_ms=MINUTE)
+    store.append([settled(story)])
+    writer = Writer(store, lambda: START + 9 * MINUTE)
+    fork(writer, "review-2", store, source="review-1")
+    fork(writer, "review-3", store, source="review-2")
+    assert overdue(store, 10 * MINUTE) == ["review-1"]
+    assert overdue(store, 10 * MINUTE + 1) == ["review-1", "review-2", "review-3"]
+    assert verify(store).faults == []
+
+
+def test_an_imported_decision_in_a_fork_does_not_expire(store: Store) -> None:
+    story = waiting(expires_ms=MINUTE)
+    other = MemoryStore(MemoryLog())
+    other.append([settled(story)])
+    fork(Writer(other, lambda: START + 9 * MINUTE), "review-2", other, source="review-1")
+    take_in(store, list(export(other)))
+    assert overdue(store, 99 * MINUTE) == []
+    assert verify(store).faults == []
+
+
+def settled(story: DiscussionStory) -> Write:
+    """The story's events, whose turns were done elsewhere."""
+    return write(story.events, session_id=story.id)._replace(adopted=True)
+
+
+def fork(writer: Writer, name: str, store: Store, *, source: str) -> None:
+    command = ForkSession(source=source, at_version=len(store.history(source)))
+    writer.do_now(CommandEnvelope(name, command, actor="Kim", command_id=name, starts=True))
+
+
+def overdue(store: Store, after: int) -> list[str]:
+    return sorted(session_id for session_id, _ in store.turns.overdue(START + after))
 
 
 # -- leases that run out -------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Forks, explanations and differences over HTTP; every history replays to the same decisions."""
 
 import json
+from datetime import datetime, timedelta
 from functools import partial
 
 import pytest
@@ -88,6 +89,24 @@ def test_the_opposite_decision_of_a_review_leaves_the_review_as_it_was(client: T
     forked = fork(client, waiting["id"], waiting["version"], substitute={"decision": "apply_fix"})
     assert talks.reached(client, forked, "decided")["decision"]["choice"] == "apply_fix"
     assert session(client, waiting["id"])["decision"]["choice"] == "skip"
+
+
+@pytest.mark.parametrize("mode", ["live", "stop"])
+def test_a_decision_that_expired_has_its_whole_time_again(client: TestClient, mode: str) -> None:
+    source = start(client, talks.review(maxRounds=1, decisionSeconds=1))
+    talks.reached(client, source, "decided")
+    [request] = [event for event in events(client, source) if event["type"] == "review.decision_requested"]
+    forked = fork(client, source, request["version"], mode=mode)
+    [begun] = [event for event in events(client, forked) if event["type"] == "session.forked"]
+    expires_at = _instant(begun["timestamp"]) + timedelta(seconds=1)
+    assert _instant(session(client, forked)["expiresAt"]) == expires_at
+    assert talks.reached(client, forked, "decided")["decision"]["expired"] is True
+    [expired] = [event for event in events(client, forked) if event["type"] == "review.expired"]
+    assert _instant(expired["timestamp"]) > expires_at
+
+
+def _instant(text: str) -> datetime:
+    return datetime.fromisoformat(text)
 
 
 def test_the_opposite_decision_in_a_delivery_runs_to_its_own_end(client: TestClient) -> None:

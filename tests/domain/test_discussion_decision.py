@@ -7,6 +7,7 @@ from domain.discussion.events import Cancelled, Decided, Expired
 from domain.kinds import allowed_actions
 from domain.orchestration.commands import ContinueOrchestration
 from domain.session.children import Choice, Decide, ParentLink
+from domain.session.history import ForkSession
 from domain.session.turns import ExpireTurn, TurnCancelled, TurnRequested
 from domain.values.base import Text, Usage, iso
 from domain.values.budget import Spent
@@ -179,6 +180,49 @@ def test_a_decision_ends_the_waiting() -> None:
     events = story.decides("apply_fix")
     assert [event.turn_id for event in events if isinstance(event, TurnCancelled)] == [turn_id]
     assert "is settled" in str(story.refused(ExpireTurn(turn_id=turn_id), after=2 * MINUTE))
+
+
+def _forked(story: DiscussionStory, *, after: int, restarts_wait: bool = True) -> None:
+    """From here on, the story is that of a fork."""
+    at_version = story.talk.version
+    story.when(ForkSession(source="review-0", at_version=at_version, restarts_wait=restarts_wait), after=after)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_in_a_fork_a_person_has_the_whole_time_again(times: int) -> None:
+    story = waiting(expires_ms=MINUTE)
+    for _ in range(times):
+        _forked(story, after=9 * MINUTE)
+    assert story.talk.expires_at == story.turn.deadline == iso(story.at + MINUTE)
+    refusal = story.refused(ExpireTurn(turn_id=story.turn.turn_id), after=MINUTE)
+    assert str(refusal) == "The decision may still be made."
+    result = story.when(ExpireTurn(turn_id=story.turn.turn_id), after=1)
+    assert [event.waited for event in result if isinstance(event, Expired)] == [MINUTE + 1]
+
+
+def test_in_a_fork_the_wait_for_a_person_counts_from_the_fork() -> None:
+    story = waiting()
+    _forked(story, after=9 * MINUTE)
+    events = story.decides("skip", after=MINUTE)
+    assert [event.waited for event in events if isinstance(event, Decided)] == [MINUTE]
+
+
+def test_a_fork_of_a_decision_that_was_made_waits_for_nobody() -> None:
+    story = waiting(expires_ms=MINUTE)
+    story.decides("skip", after=5_000)
+    before = story.talk
+    _forked(story, after=9 * MINUTE)
+    assert (story.talk.expires_at, story.talk.waiting_since) == (before.expires_at, before.waiting_since)
+
+
+def test_a_fork_in_an_old_log_expires_again_at_its_sources_deadline() -> None:
+    """There, a fork inherited the deadline, and was decided at once."""
+    story = waiting(expires_ms=MINUTE)
+    deadline = story.talk.expires_at
+    _forked(story, after=9 * MINUTE, restarts_wait=False)
+    assert story.talk.expires_at == story.turn.deadline == deadline
+    result = story.when(ExpireTurn(turn_id=story.turn.turn_id), after=1_000)
+    assert [event.waited for event in result if isinstance(event, Expired)] == [9 * MINUTE + 1_000]
 
 
 def test_only_the_waiting_for_a_person_expires() -> None:

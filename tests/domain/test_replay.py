@@ -10,11 +10,14 @@ from domain.kinds import kind
 from domain.orchestration.commands import StartOrchestration
 from domain.orchestration.events import OrchestrationRequest
 from domain.replay import Difference, first_difference
+from domain.session.history import ForkSession
 from domain.session.record import Causation, Recorded
 from domain.session.rules import carry_out
 from domain.session.state import EventMetadata, Session
+from domain.session.turns import ExpireTurn
 from domain.values.base import Command, DomainEvent
-from tests.kit.stories import DeliveryStory, Story, topics
+from tests.kit.discussing import DiscussionStory
+from tests.kit.stories import MINUTE, DeliveryStory, Story, topics
 
 NAME = channel.channel_id("chat")
 ONE, TWO = "orchestration-1", "orchestration-2"
@@ -147,6 +150,18 @@ def test_a_start_without_a_policy_is_of_the_first() -> None:
     [started] = [event for event in DeliveryStory().events if isinstance(event, DeliveryStarted)]
     data = {name: value for name, value in started.model_dump().items() if name != "policy"}
     assert DeliveryStarted.model_validate(data).policy == "delivery@1"
+
+
+@pytest.mark.parametrize("restarts_wait", [True, False])
+def test_a_fork_whose_decision_expired_replays_with_the_time_that_it_had(restarts_wait: bool) -> None:
+    """In old logs, that was the time of its source."""
+    story = DiscussionStory(rounds=1, expires_ms=MINUTE)
+    story.answer("It is broken.", after=1)
+    story.answer("All in all.", after=1)
+    at_version = story.talk.version
+    story.when(ForkSession(source="review-0", at_version=at_version, restarts_wait=restarts_wait), after=2 * MINUTE)
+    story.when(ExpireTurn(turn_id=story.turn.turn_id), after=2 * MINUTE)
+    assert difference(recorded(story)) is None
 
 
 def recorded(story: Story) -> list[Recorded]:

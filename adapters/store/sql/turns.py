@@ -235,8 +235,8 @@ def _end(connection: SqlConnection, change: TurnEnd) -> SqlResult:
 def _ask_again(connection: SqlConnection, change: TurnAgain) -> SqlResult:
     held = "" if change.attempt is None else " AND state = 'running' AND attempt = :attempt"
     return connection.execute(
-        "UPDATE turns SET state = :state, agent = :agent, lease_until = :not_before, deadline = :deadline"
-        f" WHERE turn_id = :turn_id{held}",
+        "UPDATE turns SET state = :state, agent = coalesce(:agent, agent), lease_until = :not_before,"
+        f" deadline = :deadline WHERE turn_id = :turn_id{held}",
         change._asdict(),
     )
 
