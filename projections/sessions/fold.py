@@ -164,9 +164,10 @@ def _evolve(row: SessionRow, recorded: Recorded) -> None:
 
 
 def _evolve_forked(row: SessionRow, recorded: Recorded, event: SessionForked) -> None:
-    """It has no parent, and belongs to the person who forked it."""
+    """It has no parent, belongs to the person who forked it, and waits for a person since then."""
     row.forked_from, row.parent, row.about, row.owner = event.source, None, None, recorded.causation.actor
     row.policy = _with_author(row.policy, event.author)
+    row.wait_again(position=recorded.position, at=recorded.at, wait=event.wait)
 
 
 def _fail(row: SessionRow, _: Recorded, event: TurnFailed | TurnRetried) -> None:
@@ -185,18 +186,15 @@ def _evolve_delivery(row: SessionRow, recorded: Recorded, event: delivery.Delive
         case delivery.ValidationFailed() | delivery.ReviewBlockingDetected():
             why = next(iter(evidence(event)), "")
             row.rejected, row.rejected_sentence = shortened(why, HEAD) or None, packed(why)
-        case delivery.BudgetExhausted():
-            row.wait("budget", event.reason or "", position=recorded.position, at=recorded.at)
+        case delivery.BudgetExhausted() | delivery.NoProgress(state="exhausted"):
+            cause = "no_progress" if isinstance(event, delivery.NoProgress) else event.reason or ""
+            row.wait("budget", cause, position=recorded.position, at=recorded.at)
             row.choices = json.dumps(["extend"])
             row.summary, row.summary_sentence = row.rejected, row.rejected_sentence
         case delivery.ScopeRequested():
             row.wait("scope", "outside_scope", position=recorded.position, at=recorded.at)
             row.choices, row.request_id = json.dumps(["allow", "deny"]), event.request_id
             row.summary = shortened("\n".join(event.paths), HEAD)
-        case delivery.NoProgress(state="exhausted"):
-            row.wait("budget", "no_progress", position=recorded.position, at=recorded.at)
-            row.choices = json.dumps(["extend"])
-            row.summary, row.summary_sentence = row.rejected, row.rejected_sentence
         case delivery.BudgetExtended():
             row.max_iterations = event.limits.max_iterations
             row.go_on()
@@ -296,5 +294,5 @@ OVERVIEW: Final = Projection(
     tables=("overview", "overview_labels", "overview_turns", "overview_questions"),
     schema=SCHEMA,
     apply=apply,
-    version=16,
+    version=17,
 )

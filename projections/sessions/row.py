@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from domain.delivery import events as delivery
 from domain.discussion import events as discussion
 from domain.orchestration import events as orchestration
-from domain.session.history import SessionForked
+from domain.session.history import ForkedWait, SessionForked
 from domain.session.record import Recorded
 from domain.session.workspace import ResultPublished
 from domain.values.sentences import packed
@@ -84,6 +84,14 @@ class SessionRow:
     def wait(self, what: WaitsFor, cause: str, *, position: int, at: int) -> None:
         """From now on, the session waits for a person."""
         self.waits_for, self.cause, self.waiting, self.since = what, cause, position, at
+
+    def wait_again(self, *, position: int, at: int, wait: ForkedWait | None) -> None:
+        """In a fork, the session waits since the fork. `wait` is null in old logs: decisions kept their expiry."""
+        if self.waits_for is None:
+            return
+        self.waiting, self.since = position, at
+        if wait is not None:
+            self.expires_at = wait.deadline
 
     def fail(self, error: str | None) -> None:
         """The last error, or that there is none any more."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from domain.session.approvals import PermissionEvent, PermissionRequested
-from domain.session.history import SessionForked
+from domain.session.history import ForkedWait, SessionForked
 from domain.session.record import Recorded
 from domain.session.turns import Settled, TurnAttemptFailed, TurnRequested, TurnRetried
 from domain.values.base import milliseconds
@@ -22,9 +22,11 @@ TURNS_SCHEMA: Final = (
     " requested_at BIGINT NOT NULL, attempt BIGINT, waiting_until BIGINT, waiting_for TEXT,"
     " PRIMARY KEY (session_id, turn_id))"
 )
-TURN_EVENTS: Final = (TurnRequested, TurnAttemptFailed, TurnRetried, Settled)
+TURN_EVENTS: Final = (TurnRequested, TurnAttemptFailed, TurnRetried, Settled, SessionForked)
 """Other events change nothing here."""
-_COLUMNS: Final = "session_id, turn_id, version, work, agent, role, phase, round, requested_at, attempt"
+_COLUMNS: Final = (
+    "session_id, turn_id, version, work, agent, role, phase, round, requested_at, attempt, waiting_until, waiting_for"
+)
 
 
 class OpenTurns:
@@ -53,6 +55,9 @@ class OpenTurns:
                 self._changed[session_id, event.turn_id] = (*begun, event.attempts + 1, None, None)
             case Settled() as event:
                 self._changed[session_id, event.turn_id] = None
+            case SessionForked(wait=ForkedWait(turn_id=str() as turn_id)):
+                row = self._row(session_id, turn_id)
+                self._changed[session_id, turn_id] = (*row[:8], recorded.at, *row[9:])
 
     def save(self) -> None:
         for turn, row in self._changed.items():
@@ -64,15 +69,22 @@ class OpenTurns:
 
     def _wait(self, session_id: str, event: TurnAttemptFailed) -> None:
         """The turn waits for its next attempt, perhaps by another agent."""
-        key = (session_id, event.turn_id)
-        row = self._changed.get(key)
-        if row is None:
-            self.save()
-            of_turn = "WHERE session_id = ? AND turn_id = ?"
-            row = tuple(self._db.execute(f"SELECT {_COLUMNS} FROM overview_turns {of_turn}", key).fetchall()[0])
+        row = self._row(session_id, event.turn_id)
         until = milliseconds(event.retry_at) if event.retry_at else None
         reason = event.failure.code if event.retry_at else None
-        self._changed[key] = (*row[:4], event.fallback_agent or row[4], *row[5:9], event.attempt + 1, until, reason)
+        place = (event.fallback_agent or row[4], *row[5:9])
+        self._changed[session_id, event.turn_id] = (*row[:4], *place, event.attempt + 1, until, reason)
+
+    def _row(self, session_id: str, turn_id: str) -> tuple[object, ...]:
+        """The row of an open turn, as the batch has left it."""
+        row = self._changed.get((session_id, turn_id))
+        if row is not None:
+            return row
+        self.save()
+        [row] = self._db.execute(
+            f"SELECT {_COLUMNS} FROM overview_turns WHERE session_id = ? AND turn_id = ?", (session_id, turn_id)
+        ).fetchall()
+        return tuple(row)
 
 
 # -- permissions that agents ask for -----------------------------------------------------------------------------------

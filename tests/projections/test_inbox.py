@@ -11,6 +11,7 @@ from domain.delivery.commands import ExtendBudget, RecordValidation
 from domain.discussion.commands import CancelDiscussion
 from domain.orchestration.commands import ContinueOrchestration, ResetOrchestration
 from domain.session.children import Decide
+from domain.session.history import ForkSession
 from domain.session.turns import ExpireTurn
 from domain.values.base import Command, Invalid
 from domain.values.budget import BudgetLimits
@@ -125,6 +126,40 @@ def test_decided_cancelled_and_expired_sessions_leave_at_once(tmp_path: Path, co
     assert waiting(stage) == ["review-1"]
     stage.at += SECOND
     assert waiting(stage.do("review-1", command)) == []
+
+
+def test_a_fork_waits_since_the_fork_and_expires_that_much_later(tmp_path: Path) -> None:
+    stage = reviewed(Stage(tmp_path), expires_ms=60 * SECOND)
+    reviewed(stage, "review-2")
+    stage.at += 600 * SECOND
+    forked(stage, "review-3", "review-1")
+    items = page(stage)["items"]
+    assert [(item["sessionId"], item["since"], item["expiresAt"]) for item in items] == [
+        ("review-1", "2026-11-21T12:00:02.000Z", "2026-11-21T12:01:02.000Z"),
+        ("review-2", "2026-11-21T12:00:05.000Z", None),
+        ("review-3", "2026-11-21T12:10:06.000Z", "2026-11-21T12:11:06.000Z"),
+    ]
+
+
+def test_every_wait_in_a_fork_counts_from_the_fork(tmp_path: Path) -> None:
+    stage = paused(Stage(tmp_path))
+    stage.delivers("delivery-1").fails("delivery-1", code="refused")
+    forked(forked(stage, "orchestration-2", "orchestration-1"), "delivery-2", "delivery-1")
+    items = page(stage)["items"]
+    assert [item["sessionId"] for item in items] == ["orchestration-1", "delivery-1", "orchestration-2", "delivery-2"]
+    assert [item["since"] for item in items] == sorted({item["since"] for item in items})
+
+
+def test_a_fork_in_an_old_log_keeps_its_sources_expiry(tmp_path: Path) -> None:
+    stage = reviewed(Stage(tmp_path), expires_ms=60 * SECOND)
+    forked(stage, "review-2", "review-1", restarts_wait=False)
+    source, fork = page(stage)["items"]
+    assert (fork["since"], fork["expiresAt"]) == ("2026-11-21T12:00:03.000Z", source["expiresAt"])
+
+
+def forked(stage: Stage, name: str, source: str, **fields: Any) -> Stage:
+    command = ForkSession(source=source, at_version=stage.session(source).version, **fields)
+    return stage.do(name, command, starts=True)
 
 
 @pytest.mark.parametrize("command", [ContinueOrchestration(), ResetOrchestration()])
