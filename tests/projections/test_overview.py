@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from adapters.store.sqlite.views import SqliteViews
+from domain.delivery.commands import RecordBaseline
 from domain.kinds import fold
+from domain.session.attempts import Failure
 from domain.session.record import Recorded
 from domain.values.base import Invalid
 from projections.follow import Follower
@@ -16,6 +18,7 @@ from projections.sessions import overview
 from projections.sessions.search import SEARCH, SEARCH_OMITS
 from projections.views.sessions import SessionPage
 from tests.projections.given import NOON, Story, Twin, caught_up, exhausted, merged, success, wander
+from tests.projections.stage import Stage
 
 
 @pytest.fixture
@@ -186,6 +189,23 @@ def test_a_title_is_given_or_the_first_line_of_the_task_in_80_characters(tmp_pat
     with caught_up(tmp_path / "v.db", log).reading() as db:
         titles = [item.title for item in overview.page(db).items]
     assert titles == ["g" * 200, "x" * 79 + "…", "Given", "first line"]
+
+
+@pytest.mark.parametrize("status", ["running", "failed"])
+def test_before_its_first_phase_a_delivery_is_in_planning(tmp_path: Path, status: str) -> None:
+    """Its workspace is prepared first, which can fail; that is no phase of its own."""
+    stage = Stage(tmp_path).delivers("delivery-1", baseline=True)
+    if status == "failed":
+        failure = Failure(code="validation_not_startable", detail="There is no such program.")
+        stage.do("delivery-1", RecordBaseline(turn_id="delivery-1.t1", attempt=1, failure=failure))
+    with closing(SqliteViews(tmp_path / "v.db")) as views:
+        Follower(stage.store, views).catch_up()
+        with views.reading() as db:
+            item = overview.item(db, "delivery-1")
+    assert item is not None
+    assert (item.status, item.current_phase) == (status, "planning")
+    assert view(stage.session("delivery-1")).wire()["currentPhase"] == "planning"
+    stage.store.close()
 
 
 @pytest.mark.parametrize("seed", range(20))
