@@ -251,10 +251,10 @@ OPERATIONS: dict[str, Operation] = {
     "show_report": Operation(
         tag="Reports",
         summary="Figures over all sessions, as JSON or CSV",
-        description="`summary`, `budgets` and `convergence` count sessions by when they began; `quality`, `decisions` "
-        "and `costs` count what happened by when it did. What a fork has from its source counts once, for the source, "
-        "except in `summary` and `budgets`, where the fork is a session of its own. With `asOf` only facts up to that "
-        "position count. `format=csv` gives the rows as `text/csv`.",
+        description="`summary`, `budgets` and `convergence` count sessions by when they began (forks: by when they "
+        "were made); `quality`, `decisions` and `costs` count what happened by when it did. What a fork has from its "
+        "source counts once, for the source, except in `summary` and `budgets`, where the fork is a session of its "
+        "own. With `asOf` only facts up to that position count. `format=csv` gives the rows as `text/csv`.",
         answer=reports.ReportAnswer,
         other=CSV,
     ),

@@ -106,7 +106,7 @@ class Filters:
 
 @dataclass(slots=True)
 class Fact:
-    """One row: `began` is the start of its session, `at` its own time."""
+    """One row: `began` is the start of its session (of a fork: the time of the fork), `at` its own time."""
 
     position: int
     session_id: str
@@ -159,7 +159,7 @@ class Ledger:
             f"CREATE TABLE IF NOT EXISTS {self.table} (position BIGINT PRIMARY KEY, session_id TEXT NOT NULL,"
             f" at BIGINT NOT NULL, what TEXT NOT NULL{own})",
             f"CREATE TABLE IF NOT EXISTS {self.table}_sessions (session_id TEXT PRIMARY KEY, position BIGINT NOT NULL,"
-            " kind TEXT NOT NULL, at BIGINT NOT NULL)",
+            " kind TEXT NOT NULL, at BIGINT NOT NULL, forked_at BIGINT)",
             f"CREATE TABLE IF NOT EXISTS {self.table}_labels (label TEXT NOT NULL, session_id TEXT NOT NULL,"
             " PRIMARY KEY (label, session_id))",
         )
@@ -167,6 +167,7 @@ class Ledger:
     def apply(self, db: Database, events: Sequence[Recorded], reader: Reader) -> None:
         """Add what the reader takes from the events, and the sessions that begin."""
         facts, sessions, labels = list[tuple[object, ...]](), list[tuple[object, ...]](), list[tuple[object, ...]]()
+        forks = list[tuple[int, str]]()
         columns = tuple(self.columns)
         for recorded in of_sessions(events):
             position, session_id, _, at, _, event = recorded
@@ -174,12 +175,15 @@ class Ledger:
             if isinstance(event, _MARKS):
                 if isinstance(event, SessionForked):
                     fact = {**(fact or {}), "what": FORKED}
+                    forks.append((at, session_id))
                 else:
-                    sessions.append((session_id, position, recorded.kind, at))
+                    sessions.append((session_id, position, recorded.kind, at, None))
                     labels += [(label, session_id) for label in dict.fromkeys(_labels(event))]
             if fact is not None:
                 facts.append((position, session_id, at, fact["what"], *map(fact.get, columns)))
-        db.insert(f"INSERT INTO {self.table}_sessions VALUES (?, ?, ?, ?)", sessions)
+        db.insert(f"INSERT INTO {self.table}_sessions VALUES (?, ?, ?, ?, ?)", sessions)
+        for fork in forks:
+            db.execute(f"UPDATE {self.table}_sessions SET forked_at = ? WHERE session_id = ?", fork)
         db.insert(f"INSERT INTO {self.table}_labels VALUES (?, ?)", labels)
         db.insert(f"INSERT INTO {self.table} VALUES ({', '.join('?' * (4 + len(columns)))})", facts)
 
@@ -194,13 +198,14 @@ class Ledger:
             f" JOIN {self.table}_sessions s ON s.session_id = f.session_id WHERE {where} ORDER BY f.position",
             values,
         ).fetchall()
-        return [self._fact(*row) for row in rows]
+        return _since_forks([self._fact(*row) for row in rows])
 
     def joined(self, db: Database, table: str, columns: str, filters: Filters) -> list[Any]:
         """Kind and beginning of each session with that kind and label, and columns of its row `f` in a table."""
         where, values = self._of_session(filters)
         return db.execute(
-            f"SELECT s.kind, s.at, {columns} FROM {table} f JOIN {self.table}_sessions s ON s.session_id = f.session_id"
+            f"SELECT s.kind, coalesce(s.forked_at, s.at), {columns} FROM {table} f"
+            f" JOIN {self.table}_sessions s ON s.session_id = f.session_id"
             + (f" WHERE {' AND '.join(where)}" if where else ""),
             values,
         ).fetchall()
@@ -231,6 +236,14 @@ class Ledger:
             if filters.holds(fact.began):
                 sessions.setdefault(fact.session_id, []).append(fact)
         return sessions
+
+
+def _since_forks(facts: list[Fact]) -> list[Fact]:
+    """The facts, with the forks as the beginnings of their sessions. A fork after the last fact is unknown here."""
+    forks = {fact.session_id: fact.at for fact in facts if fact.what == FORKED}
+    for fact in facts:
+        fact.began = forks.get(fact.session_id, fact.began)
+    return facts
 
 
 def unshared(facts: Iterable[Fact]) -> list[Fact]:

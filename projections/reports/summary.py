@@ -1,7 +1,8 @@
 """`summary`: sessions by kind and status, with duration and rounds.
 
-A session counts by when it began. `durationMs` is the time from its beginning until it stopped for the last time; for a
-running session it is unknown. `rounds` are a delivery's iterations, and rounds for the other kinds.
+A session counts by when it began, a fork by when it was made. `durationMs` is the time from then until it stopped for
+the last time; for a running session it is unknown. `rounds` are a delivery's iterations, and rounds for the other
+kinds.
 
 The newest status and rounds of each session have a table of their own: without `as_of`, no other fact is read.
 """

@@ -10,10 +10,11 @@ import pytest
 
 from adapters.store.sqlite.views import SqliteViews
 from domain.convergence import SHIPPED_V3
+from domain.delivery.commands import CancelDelivery
 from domain.orchestration.commands import ContinueOrchestration
 from domain.session.attempts import Failure, FailureCode, RetryPolicy
 from domain.session.children import Decide
-from domain.session.history import SessionForked
+from domain.session.history import ForkSession, SessionForked
 from domain.session.record import Recorded
 from domain.session.turns import ExpireTurn, RecordReply, RetryTurn
 from domain.values.base import DomainEvent, Unknown, Usage
@@ -376,6 +377,29 @@ def test_reports_count_the_shared_history_of_a_fork_once(tmp_path: Path) -> None
     )
     assert rows(views, "budgets", "sessionId", "tokens") == [("delivery-1", 170), ("delivery-2", 170)]
     views.close()
+
+
+def test_a_fork_counts_from_the_fork(stage: Stage, folded: Any) -> None:
+    stage.discusses("review-1", max_rounds=1).answers("review-1", critique("NEEDS_FIX", "Slow"))
+    at_version = stage.session("review-1").version
+    stage.answers("review-1", "All in all.").do("review-1", Decide(choice="skip"))
+    stage.at += 600 * SECOND
+    before = stage.at
+    stage.do("review-2", ForkSession(source="review-1", at_version=at_version), starts=True)
+    stage.answers("review-2", "All in all.").do("review-2", Decide(choice="skip"))
+    views = folded()
+    for as_of in (None, stage.store.head()):
+        assert rows(views, "summary", "sessions", "durationMsMax", as_of=as_of) == [(2, 3 * SECOND)]
+        assert rows(views, "summary", "sessions", "durationMsMax", as_of=as_of, since=before) == [(1, 2 * SECOND)]
+        assert rows(views, "budgets", "sessionId", as_of=as_of, since=before) == [("review-2",)]
+
+
+def test_a_fork_of_a_finished_session_took_no_time(stage: Stage, folded: Any) -> None:
+    stage.delivers("delivery-1").do("delivery-1", CancelDelivery())
+    at_version = stage.session("delivery-1").version
+    stage.at += 600 * SECOND
+    stage.do("delivery-2", ForkSession(source="delivery-1", at_version=at_version), starts=True)
+    assert rows(folded(), "summary", "sessions", "durationMsMax") == [(2, SECOND)]
 
 
 def test_a_fork_of_a_finished_session_is_a_what_if_and_overrules_no_one(stage: Stage, folded: Any) -> None:
