@@ -125,11 +125,13 @@ def backup(target: Path, /, *, replace: bool = False, database: Database = None)
     target
         The new file.
     replace
-        Replace an earlier copy, once the new one has been verified.
+        Replace an earlier copy of this log, once the new one has been verified. No other file is ever replaced.
     """
     settings = settings_of(database)
-    if target.exists() and not (replace and _is_a_copy(target, settings.log_file)):
+    if target.exists() and not replace:
         raise Failed(sentence("{target} already exists.", target=target), code=exits.REFUSED)
+    if target.exists() and not _is_idle(target, settings.log_file):
+        raise _not_a_copy(target)
     if not target.absolute().parent.is_dir():
         raise Failed(sentence("The folder {parent} does not exist.", parent=target.absolute().parent), code=exits.USAGE)
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
@@ -138,6 +140,7 @@ def backup(target: Path, /, *, replace: bool = False, database: Database = None)
             store.rows.backup(draft)
         size = _checked(draft)
         if replace:
+            _refuse_other(target, draft)
             draft.replace(target)
         else:
             os.link(draft, target)  # never over another file
@@ -156,13 +159,31 @@ def backup(target: Path, /, *, replace: bool = False, database: Database = None)
     return exits.OK
 
 
-def _is_a_copy(path: Path, log: Path | None) -> bool:
+def _is_idle(path: Path, log: Path | None) -> bool:
     """Whether the file is an unused database and not the log itself."""
     if not path.is_file() or (log is not None and log.exists() and path.samefile(log)):
         return False
     wal = path.with_name(f"{path.name}-wal")
     with path.open("rb") as file:
         return file.read(16) == b"SQLite format 3\0" and not (wal.exists() and wal.stat().st_size)
+
+
+def _refuse_other(target: Path, draft: Path) -> None:
+    """Raises Failed if the target has anything that the new copy has not: another log, or a longer one."""
+    from adapters.store import StoreError
+    from adapters.store.sqlite.rows import begins_with
+
+    try:
+        if not target.exists() or begins_with(draft, target):
+            return
+    except StoreError as error:
+        raise _not_a_copy(target, exits.words_of(error)) from None
+    raise _not_a_copy(target)
+
+
+def _not_a_copy(target: Path, *reasons: str) -> Failed:
+    why = sentence("{target} is not an earlier copy of this log, so it was not replaced.", target=target)
+    return Failed(why, *reasons, code=exits.REFUSED)
 
 
 def _checked(copy: Path) -> int:

@@ -220,6 +220,20 @@ def sealed(path: Path) -> Iterator[Sealed]:
         yield log
 
 
+_HEADS: Final = "SELECT max(position), stream, max(version) FROM events GROUP BY stream"
+_AT: Final = "SELECT hash FROM events WHERE position = ? AND stream = ? AND version = ?"
+
+
+def begins_with(log: Path, copy: Path) -> bool:
+    """Whether the events of a copy are the first ones of this log: their last hashes cover all before them. Raises
+    StoreError if one of them is no log."""
+    with sealed(log) as later, sealed(copy) as earlier, later._reading() as ours, earlier._reading() as theirs:
+        return all(
+            theirs.execute(_AT, head).fetchone() == ours.execute(_AT, head).fetchone()
+            for head in theirs.execute(_HEADS).fetchall()
+        )
+
+
 def _connected(path: Path) -> sqlite3.Connection:
     try:
         return read_only(path)

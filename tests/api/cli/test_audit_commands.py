@@ -370,6 +370,31 @@ def test_a_backup_replaces_nothing_but_a_good_one_by_a_good_one(hansard: Hansard
     assert target.read_bytes() == kept and sorted(path.name for path in tmp_path.glob("*backup*")) == ["backup.db"]
 
 
+def test_a_backup_never_replaces_another_database(hansard: Hansard, log: Path, tmp_path: Path) -> None:
+    foreign, unrelated, longer = (tmp_path / f"{name}.db" for name in ("foreign", "unrelated", "longer"))
+    with closing(sqlite3.connect(foreign, isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE photos (name TEXT)")
+    assert hansard("review", "some text", "--detach", "--database", str(unrelated)).code == 0
+    assert hansard("backup", str(longer)).code == 0
+    assert hansard("cancel", "delivery-1", "--database", str(longer)).code == 0
+    for path in (foreign, unrelated, longer):
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        before = path.read_bytes()
+        result = hansard("backup", "--replace", str(path))
+        assert (result.code, path.read_bytes() == before) == (4, True), path
+        assert result.err.startswith(f"hansard: {path} is not an earlier copy of this log, so it was not replaced.\n")
+    assert list(tmp_path.glob(".*.db.*")) == []
+
+
+def test_a_backup_replaces_an_earlier_copy_after_more_events(hansard: Hansard, log: Path, tmp_path: Path) -> None:
+    target = tmp_path / "backup.db"
+    assert hansard("backup", str(target)).code == 0
+    assert hansard("cancel", "delivery-1").code == 0
+    assert hansard("backup", "--replace", str(target)).code == 0
+    assert hansard("export", "--database", str(target)).out == hansard("export").out
+
+
 # -- doctor --all ----------------------------------------------------------------------------------------------------
 
 
