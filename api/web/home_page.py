@@ -15,6 +15,7 @@ from api.http.problems import of_field
 from api.http.requests import only, system
 from api.node.session_answers import marked_list
 from api.routes.spans import span
+from api.web.asking import ask_of
 from api.web.model import BADGES, REASON, answering, approval_for, badge, doing, feedback_words, money, owner
 from api.web.plain_text import cut, short_command
 from api.web.presets import PRESETS
@@ -25,6 +26,7 @@ from api.web.start_panel import known_before, known_folders
 from domain.delivery.chart import Status
 from domain.kinds import KINDS
 from domain.session.record import kind_of
+from domain.session.state import Session
 from domain.values.sentences import Sentence
 from projections.engine.ports import Database
 from projections.record.status import phrase
@@ -87,8 +89,10 @@ def home_page(
     actor: str = "",
     index: Database | None,
     mark: Callable[[tuple[SessionItem, ...]], tuple[SessionItem, ...]],
+    find: Callable[[str], Session | None],
 ) -> HomePage:
-    """`looked` has the filters and the cursor, `index` is for words, `mark` adds to rows what the log does not know.
+    """`looked` has the filters and the cursor, `index` is for words, `mark` adds to rows what the log does not know,
+    `find` reads a session.
 
     Raises Invalid for an unknown cursor, a time that cannot be read, or a text that cannot be searched.
     """
@@ -106,7 +110,7 @@ def home_page(
     return HomePage(
         needs=sum(counts.values()),
         counts=counts,
-        waiting=tuple(_waiting(db, item, actor) for item in waiting),
+        waiting=tuple(_waiting(db, item, actor, find) for item in waiting),
         running=tuple(_item(item) for item in mark(tuple(running[:SECTION]))),
         more_running=len(running) > SECTION,
         listed=tuple(_item(item) for item in mark(page.items) if item.id not in above),
@@ -128,7 +132,14 @@ async def _shown(request: Request, starting: tuple[Filled, ...]) -> str:
 
     def build() -> str:
         with inside.reading() as db, inside.search.reading(looked["q"]) as index:
-            home = home_page(db, looked, actor=request.state.actor, index=index, mark=partial(marked_list, inside))
+            home = home_page(
+                db,
+                looked,
+                actor=request.state.actor,
+                index=index,
+                mark=partial(marked_list, inside),
+                find=inside.sessions.get,
+            )
         example = inside.team.example
         open_now = any(query.get(name) for name in ("preset", "start")) or any(form.words for form in starting)
         more = {"example": example, "forms": starting, "starting": open_now, "chosen": query.get("preset")}
@@ -181,31 +192,38 @@ def _running(db: Database) -> list[SessionItem]:
     return sorted(items, key=lambda item: item.created_at, reverse=True)[: SECTION + 1]
 
 
-def _waiting(db: Database, item: WaitingItem, actor: str) -> dict[str, Any]:
+def _waiting(db: Database, item: WaitingItem, actor: str, find: Callable[[str], Session | None]) -> dict[str, Any]:
     """What waits, with the title of the session that requested the discussion, and what `actor` has chosen."""
     parent = overview.item(db, item.parent) if item.parent else None
     failed = overview.item(db, item.session_id) if item.waits_for == "partial" else None
     words = feedback_words(db, item) or (failed and (failed.last_error_sentence or failed.last_error))
     counted = item.waits_for == "budget" and kind_of(item.session_id) == "orchestration"
     summary = "" if counted else item.summary_sentence or item.summary or ""
-    return answering(db, item) | {
-        "id": item.session_id,
-        "session": item.session_id,
-        "request": item.request_id,
-        "version": item.version,
-        "kind": kind_of(item.session_id),
-        "parent": item.parent,
-        "title": parent.title if parent else item.title,
-        "badge": BADGES.get(item.waits_for, "waiting_for_decision"),
-        "needs": item.waits_for,
-        "mine": (approval_for(actor, item.approval) or {}).get("mine", ""),
-        "stop": item.stop_reason,
-        "choices": item.choices if item.waits_for == "decision" else (),
-        "words": cut(words or summary, REASON),
-        "since": item.since,
-        "cost": money(item.cost_micros),
-        "owner": owner(item.owner),
-    }
+    ask = ask_of(item, find)
+    unseen = {"verb": ""} if ask and not ask.is_whole else {}
+    return (
+        answering(db, item)
+        | unseen
+        | {
+            "id": item.session_id,
+            "session": item.session_id,
+            "request": item.request_id,
+            "version": item.version,
+            "kind": kind_of(item.session_id),
+            "parent": item.parent,
+            "title": parent.title if parent else item.title,
+            "badge": BADGES.get(item.waits_for, "waiting_for_decision"),
+            "needs": item.waits_for,
+            "mine": (approval_for(actor, item.approval) or {}).get("mine", ""),
+            "stop": item.stop_reason,
+            "choices": item.choices if item.waits_for == "decision" else (),
+            "ask": ask,
+            "words": cut(words or summary, REASON),
+            "since": item.since,
+            "cost": money(item.cost_micros),
+            "owner": owner(item.owner),
+        }
+    )
 
 
 def _item(item: SessionItem) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """`/decisions`: everything that waits for a person, oldest first, each with its choices and the version they answer."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
@@ -9,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.http.requests import caught_up, only, system
+from api.web.asking import card_of
 from api.web.model import BADGES, answering, approval_for, feedback_words, money
 from api.web.model import owner as owner_name
 from api.web.plain_text import cut
@@ -17,6 +19,7 @@ from api.web.sent_forms import NOTHING, Sent
 from api.web.session.context import tame
 from domain.discussion.events import suggested
 from domain.session.record import kind_of
+from domain.session.state import Session
 from projections.engine.ports import Database
 from projections.record.status import is_phrase
 from projections.sessions import inbox
@@ -57,7 +60,7 @@ async def _shown(request: Request, sent: Sent) -> str:
 
     def build() -> str:
         with inside.reading() as db:
-            items = inbox_page(db, getattr(request.state, "actor", ""), **query)
+            items = inbox_page(db, getattr(request.state, "actor", ""), inside.sessions.get, **query)
         return render(request, say, "inbox.html", page=items, after=after, sent=sent, looked=query)
 
     return await asyncio.to_thread(build)
@@ -66,23 +69,25 @@ async def _shown(request: Request, sent: Sent) -> str:
 def inbox_page(
     db: Database,
     actor: str,
+    find: Callable[[str], Session | None],
     cursor: str | None = None,
     needs: str | None = None,
     owner: str | None = None,
     repository: str | None = None,
 ) -> InboxPage:
-    """As `actor` sees it. Raises Invalid for a cursor that was not returned from here, or an unknown need."""
+    """As `actor` sees it; `find` reads a session. Raises Invalid for a cursor that was not returned from here,
+    or an unknown need."""
     wanted = (needs,) if needs else ()
     rows = inbox.page(db, needs=wanted, owner=owner, repository=repository, limit=ITEMS, cursor=cursor)
     return InboxPage(
-        items=tuple(_item(db, item, actor) for item in rows.items),
+        items=tuple(_item(db, item, actor, find) for item in rows.items),
         counts=inbox.counts(db, owner=owner, repository=repository),
         cursor=rows.next_cursor,
         first=cursor is None,
     )
 
 
-def _item(db: Database, item: WaitingItem, actor: str) -> dict[str, Any]:
+def _item(db: Database, item: WaitingItem, actor: str, find: Callable[[str], Session | None]) -> dict[str, Any]:
     """An item of the inbox, with the findings as a sentence and the synthesis as safe HTML."""
     fields, feedback = item.wire(), item.feedback
     words = feedback_words(db, item) or item.summary_sentence or item.summary or ""
@@ -91,6 +96,7 @@ def _item(db: Database, item: WaitingItem, actor: str) -> dict[str, Any]:
         fields
         | answering(db, item)
         | {
+            "asked": card_of(item, find),
             "session": item.session_id,
             "request": item.request_id,
             "kind": kind_of(item.session_id),

@@ -73,9 +73,10 @@ export function palette() {
     return here.height > 0 && here.top >= Math.max(0, list?.top ?? 0) && here.bottom <= Math.min(innerHeight, list?.bottom ?? innerHeight);
   }
 
-  /** Answers the question of the row that has the focus. */
+  /** Answers the question of the row that has the focus, or leads to where all of it is shown. */
   function answer(decision) {
-    document.activeElement.closest(ASKING)?.querySelector(`button[name=decision][value=${decision}]`)?.click();
+    const row = document.activeElement.closest(ASKING);
+    (row?.querySelector(`button[name=decision][value=${decision}]`) ?? row?.querySelector("[data-review]"))?.click();
   }
 
   const single = {

@@ -26,7 +26,7 @@ def test_a_checkpoint_is_worded_in_the_readers_language(client: TestClient) -> N
     """The recorded words are a phrase of Hansard's own."""
     waits = reached(client, begun(client, PRESETS["continue"].body), "checkpoint")
     for path in ("/", "/decisions", f"/sessions/{waits}"):
-        text = " ".join(Seen(settled(client, path, waits)).text.split())
+        text = " ".join(Seen(settled(client, path, waits, "equested scope is done")).text.split())
         assert "equested scope is done" in text and "요청된 scope" not in text
     assert '<b title="요청한 범위를 마쳤습니다.">' in page(client, "/?lang=ko")
 

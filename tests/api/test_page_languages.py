@@ -19,6 +19,7 @@ def test_every_message_is_used_and_every_message_used_exists() -> None:
     named_elsewhere = {
         "decided_meanwhile",
         "head_files",
+        "outside_files",
         "next_take_how",
         "chat_unclear",
         "compare_budget",

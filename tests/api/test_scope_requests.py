@@ -116,10 +116,10 @@ def test_a_workspace_below_the_top_names_its_files(server: Server, repository: P
 
 
 CONTINUING = "Files outside the scope were changed; continuing permits these changes."
-ROW = (CONTINUING.removesuffix("."), "- deploy/prod.yaml")
+ROW = (CONTINUING.removesuffix("."), "1 file outside the scope", "deploy/prod.yaml")
 CARD = (
-    "These changed files are outside the scope of the repository:",
-    '<p class="small">deploy/prod.yaml</p>',
+    "1 changed file is outside the scope of the repository:",
+    "<li><code>deploy/prod.yaml</code></li>",
     "Continue to permit these changes, or reset to end the run.",
 )
 
@@ -139,7 +139,7 @@ def test_an_orchestration_asks_at_its_end(server: Server, repository: Path) -> N
     assert (item["waitsFor"], item["cause"], item["why"]) == ("checkpoint", "scope_checkpoint", CONTINUING)
     [paused] = only(events(server.client, view["id"]), "orchestration.checkpoint_reached")
     assert paused["outside"] == ["deploy/prod.yaml"]
-    for page, words in (("/decisions", ROW), ("/", ROW[:1]), (f"/sessions/{view['id']}", CARD)):
+    for page, words in (("/decisions", ROW), ("/", ROW), (f"/sessions/{view['id']}", CARD)):
         text = unescape(server.client.get(page, headers={"Accept": "text/html", "Accept-Language": "en"}).text)
         assert all(each in text for each in words), (page, words)
     assert server.client.post(f"/api/sessions/{view['id']}/continue", json={}).status_code == 200

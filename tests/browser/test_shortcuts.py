@@ -3,7 +3,7 @@
 from playwright.sync_api import expect
 
 from tests.api.scenes import asking, two_iterations
-from tests.api.server import Server, events, session
+from tests.api.server import Server, delivery, events, reached, session, start
 from tests.browser.browsing import PATIENCE_MS, Browsing, live, shown, tab_to
 
 PRESS = """([key, code]) => document.body.dispatchEvent(new KeyboardEvent("keydown", { key, code, bubbles: true }))"""
@@ -126,3 +126,15 @@ def test_a_question_is_answered_in_its_row_alone(site: Browsing, server: Server)
     tab_to(page, page.locator(".permitting button[value=allow]"))
     page.keyboard.press("a")
     expect(page.locator(".permitting")).to_have_count(0)
+
+
+def test_the_key_of_a_command_that_is_not_shown_whole_leads_to_it(site: Browsing, server: Server) -> None:
+    ask = {"permission": {"tool": "execute", "title": f"pytest {'tests/test_a.py ' * 40}"}, "text": "Yes."}
+    session_id = start(server.client, delivery({"planner": [ask]}))
+    reached(server.client, session_id, "turn.permission_requested")
+    page = site.tab("/")
+    live(page)
+    page.locator(f"[data-waits='{session_id}'] .what > a").focus()
+    page.keyboard.press("a")
+    expect(page).to_have_url(f"{site.url}/sessions/{session_id}#act")
+    assert not [event for event in events(server.client, session_id) if event["type"] == "turn.permission_decided"]

@@ -10,6 +10,7 @@ from adapters.store.texts import whole
 from api.http.problems import Problem
 from api.http.requests import system
 from api.system import System
+from api.web.asking import FILES, in_lines, outside
 from api.web.rendering import explicit, fragment, language_of
 from api.web.sent_forms import NOTHING, Sent
 from api.web.session import status
@@ -105,6 +106,9 @@ def act(request: Request, inside: System, now: Session, say: Words, *, key: str 
         verbs=allowed_actions(now),
         spent=now.exhausted_by if isinstance(now, Delivery) else None,
         scope=now.scope_request if isinstance(now, Delivery) else None,
+        outside=outside(now),
+        files=FILES,
+        in_lines=in_lines,
         questions=tuple(now.questions.values()),
         choices=now.choices if isinstance(now, Discussion) else (),
         suggested=suggested(now.feedback) if isinstance(now, Discussion) else None,

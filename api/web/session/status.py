@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final, NamedTuple
 
+from api.web.asking import in_one_line, outside, with_paths
 from api.web.model import approval_for
 from api.web.plain_text import cut, short_command
 from api.web.session.context import ICONS, LONG, SENTENCE, PanelContext, event_of
@@ -45,7 +46,8 @@ def lead(context: PanelContext, card: Mapping[str, Any]) -> Lead | None:
         case _ if what == "permission":
             return Lead("head_lead.permission", {}, card["summary"])
         case _ if what in ASKS:
-            return Lead(f"session_asks.{what}", {}, card["summary"])
+            one = "_one" if card["files"] == 1 else ""
+            return Lead(f"session_asks.{what}{one}", {"n": card["files"]}, card["summary"])
         case _ if what == "children":
             return Lead("head_lead.children", {"about": card["children"][0]["about"]})
         case Orchestration(state="partial", partial_reason="rounds"):
@@ -81,11 +83,12 @@ def decision(context: PanelContext) -> dict[str, Any]:
             return _card("held")
         case _ if session.questions:
             question = next(iter(session.questions.values()))
-            return _card("permission", summary=f"{question.agent}: {question.tool}: {question.title}")
+            title = in_one_line(with_paths(question.title, question.paths))
+            return _card("permission", summary=f"{question.agent}: {question.tool}: {title}")
         case Discussion() if session.choices:
             return _discussed(context, session)
         case Orchestration(state="checkpoint") if asks(session):
-            return _card("scope_checkpoint", summary=", ".join(session.outside))
+            return _outside("scope_checkpoint", session)
         case Orchestration(state="checkpoint"):
             recorded = str(context.it.get("summary") or "")
             return _card("checkpoint", summary="" if is_phrase(recorded) else outcome(context.it, context.language))
@@ -96,7 +99,7 @@ def decision(context: PanelContext) -> dict[str, Any]:
                 summary=context.worded(session.last_error),
             )
         case Delivery(scope_request=request) if request is not None:
-            return _card("scope", summary=", ".join(request.paths))
+            return _outside("scope", session)
         case Delivery(state="exhausted"):
             return _card("exhausted", reason=session.exhausted_by or "")
         case _ if session.open_children:
@@ -210,8 +213,14 @@ def _counted(run: Orchestration) -> dict[str, int]:
 
 
 def _card(what: str, **more: Any) -> dict[str, Any]:
-    card = {"what": what, "reason": "", "summary": "", "children": [], **more}
+    card = {"what": what, "reason": "", "summary": "", "children": [], "files": 0, **more}
     return card | {"summary": cut(card["summary"], SENTENCE)}
+
+
+def _outside(what: str, session: Session) -> dict[str, Any]:
+    """How many files are outside the scope, and the first ones; all of them are listed beside the buttons."""
+    paths = outside(session)
+    return _card(what, files=len(paths), summary=in_one_line(", ".join(paths)))
 
 
 def _problem(session: Discussion) -> str:
