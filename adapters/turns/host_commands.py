@@ -23,6 +23,8 @@ from adapters.turns.validating import (
     can_start,
     outcomes,
     output_of,
+    reasons_of,
+    run_of,
     run_step,
     validate,
 )
@@ -250,6 +252,7 @@ async def _run(step: ValidationStep, place: CommandPlace, settings: ValidationSe
     hidden, packages = (None, None) if passed else _in_checkout(step, place)
     remedy = hidden or packages
     detail = finished.detail if finished.ended == "not_started" else ""
+    why = () if passed else reasons_of(run_of(step, finished, settings), finished)
     return BaselineCommand(
         stage=step.stage,
         command=step.command,
@@ -261,7 +264,7 @@ async def _run(step: ValidationStep, place: CommandPlace, settings: ValidationSe
         sentence=coded(detail),
         remedy=str(remedy or ""),
         remedy_sentence=remedy,
-        reasons=() if passed else tuple(filter(None, (str(remedy or ""), *reasons(output_of(finished)))))[:MOST],
+        reasons=tuple(filter(None, (str(remedy or ""), *why)))[:MOST],
     )
 
 

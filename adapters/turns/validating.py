@@ -19,9 +19,9 @@ from adapters.turns.job import Job
 from adapters.turns.stops import reason
 from domain.delivery.commands import RecordValidation
 from domain.delivery.state import Delivery
-from domain.delivery.validation import Prefixes, is_allowed, not_startable, only, reasons
+from domain.delivery.validation import Prefixes, is_allowed, last_lines, not_startable, only, reasons
 from domain.session.attempts import Failure
-from domain.session.validation import DID_NOT_EXIT, CommandRun, Ended, ValidationResult, ValidationStep, outcome
+from domain.session.validation import DID_NOT_EXIT, CommandRun, Ended, ValidationResult, ValidationStep, ending, outcome
 from domain.values.base import Text
 from domain.values.sentences import Sentence
 
@@ -93,7 +93,7 @@ async def validate(job: Job, *, place: CommandPlace, settings: ValidationSetting
         classification=result.failure_class,
         summary=result.summary,
         sentence=result.sentence,
-        reasons=() if result.passed else reasons_of(outputs[-1]),
+        reasons=() if result.passed else reasons_of(runs[-1], outputs[-1]),
         report=report,
         seconds=time.monotonic() - started,
         slot=job.slot,
@@ -111,7 +111,7 @@ async def outcomes(
     outputs: list[processes.Finished] = []
     for step in steps:
         finished = await run_step(step, place, settings)
-        runs.append(_run_of(step, finished, settings))
+        runs.append(run_of(step, finished, settings))
         outputs.append(finished)
         if not runs[-1].passed:
             break
@@ -148,9 +148,12 @@ def output_of(finished: processes.Finished) -> str:
     return f"{finished.stdout}\n{finished.stderr}"
 
 
-def reasons_of(finished: processes.Finished) -> tuple[str, ...]:
-    """The lines that say why a command failed."""
-    return (str(finished.detail),) if finished.ended == "not_started" else reasons(output_of(finished))
+def reasons_of(run: CommandRun, finished: processes.Finished) -> tuple[str, ...]:
+    """The lines that say why a command failed, otherwise the end of its output, otherwise how it ended."""
+    if finished.ended == "not_started":
+        return (str(finished.detail),)
+    output = output_of(finished)
+    return reasons(output) or (last_lines(output) if run.ended == "exited" else ()) or (str(ending(run)),)
 
 
 async def run_step(
@@ -187,7 +190,7 @@ async def run_step(
         )
 
 
-def _run_of(step: ValidationStep, finished: processes.Finished, settings: ValidationSettings) -> CommandRun:
+def run_of(step: ValidationStep, finished: processes.Finished, settings: ValidationSettings) -> CommandRun:
     cause = reason(finished, settings.validation_timeout, settings.command_limits)
     ended = _ENDS[finished.ended]
     by_limit = cause is not None and cause.certain

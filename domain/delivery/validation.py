@@ -48,6 +48,7 @@ MOST: Final = 20
 LONGEST: Final = 300
 """Maximum length of a reason."""
 _ANSI: Final = re.compile(r"\x1b\[[0-9;?]*+[ -/]*+[@-~]")
+_UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _LINES: Final = 20_000
 """How many lines at the end of the output are read."""
 
@@ -93,6 +94,26 @@ def reasons(output: str) -> tuple[str, ...]:
         first = next((line for line in lines if _FIRST.fullmatch(line)), None)
         named += [first] if first else []
     return tuple(dict.fromkeys(_short(line) for line in named))[:MOST]
+
+
+_LAST: Final = 3
+_VARYING: Final = re.compile(
+    r"0x[0-9a-fA-F]+"  # an address
+    r"|\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?Z?)?"  # a date and time
+    r"|(?<!\d)\d\d?:\d\d:\d\d(?:[.,]\d+)?"  # a time of day
+    r"|(?<![\w.])\d+(?:\.\d+)? ?(?:[mµn]?s|secs?|seconds?|minutes?)\b"  # a duration
+    r"|(?<=/)(?:(?:hansard-|tmp)[a-z0-9_]{8}|tmp\.\w{6,})(?!\w)"  # a temporary folder
+)
+
+
+def last_lines(output: str) -> tuple[str, ...]:
+    """The last few lines with words, for output in which nothing says why.
+
+    What differs from run to run is replaced by "…": the same failure would be new each time.
+    """
+    lines = [_VARYING.sub("…", _ANSI.sub("", line)) for line in output.splitlines()[-_LINES:]]
+    telling = [_short(_UNPRINTABLE.sub(" ", line)) for line in lines if re.search(r"[^\W_]", line)]
+    return tuple(dict.fromkeys(telling[-_LAST:]))
 
 
 def _named(lines: list[str]) -> Iterator[str]:

@@ -187,10 +187,16 @@ def outcome(runs: Sequence[CommandRun]) -> ValidationResult:
         seconds = sum(run.seconds for run in runs)
         summary = f"Validation passed: {len(runs)} {noun} in {seconds:.1f} s."
         return ValidationResult(passed=True, failure_class=None, runs=tuple(runs), summary=summary)
-    failure, sentence = classify(failed.stage, failed), _ended(failed)
+    failure, sentence = classify(failed.stage, failed), ending(failed)
     first = f"Validation failed ({failure}): {sentence}"
     summary = "\n".join(filter(None, (first, _tail(failed, LONGEST_SUMMARY - len(first) - 2))))
     return ValidationResult(passed=False, failure_class=failure, runs=tuple(runs), summary=summary, sentence=sentence)
+
+
+def ending(run: CommandRun) -> Sentence:
+    """How the command ended."""
+    shown = run.command if len(run.command) <= 200 else f"{run.command[:200]}…"
+    return Sentence("command_ended", command=shown, end=_end(run))
 
 
 def _step(entry: object, pointer: str, errors: dict[str, str]) -> ValidationStep | None:
@@ -261,11 +267,6 @@ def _of_a_shell(bare: str) -> str | None:
         return character.group()
     several = any("," in braces or ".." in braces for braces in _BRACES.findall(bare))
     return "{…}" if several else None
-
-
-def _ended(run: CommandRun) -> Sentence:
-    shown = run.command if len(run.command) <= 200 else f"{run.command[:200]}…"
-    return Sentence("command_ended", command=shown, end=_end(run))
 
 
 def _end(run: CommandRun) -> str:

@@ -160,7 +160,8 @@ def evidence(event: DomainEvent) -> tuple[str, ...]:
         return ()
     match event:
         case ValidationFailed():
-            return event.new_failures or event.reasons or _summary(event)
+            lines = event.new_failures or event.reasons
+            return _summary(event) if lines in ((), (event.sentence,)) else lines
         case ReviewBlockingDetected():
             return tuple(_joined(issue.title, issue.detail) for issue in event.blocking_issues)
         case PhaseFailed():

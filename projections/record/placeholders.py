@@ -87,6 +87,8 @@ def _why_it_failed(places: Places) -> str:
         return _issues(places, [str(issue.get("title", "")) for issue in data["blockingIssues"]])
     if data.get("reasons"):
         reasons, sentences = data["reasons"][:_FILES], data.get("sentences") or ()
+        if reasons == [(data.get("sentence") or {}).get("text")]:  # the command said nothing, only how it ended
+            sentences = (data["sentence"],)
         return "; ".join(places.worded(*each) for each in zip_longest(reasons, sentences[:_FILES]))
     if data.get("summary") and "classification" in data:
         sentence, output = data.get("sentence"), str(data["summary"])

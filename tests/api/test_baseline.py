@@ -161,6 +161,56 @@ def test_a_failed_validation_names_reasons_and_which_of_them_are_new(client: htt
     assert failed["newFailures"] == ["FAILED a.py::new"]
 
 
+SAYS_NOTHING = "`sh check.sh` ended with exit code 3."
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("echo hello; exit 3", ["hello"]),
+        ("echo FAILED test_a; exit 1", ["FAILED test_a"]),
+        ("echo; echo one; echo two >&2; exit 1", ["one", "two"]),
+        ("exit 3", [SAYS_NOTHING]),
+    ],
+)
+@pytest.mark.parametrize("before", ["exit 0", None])
+def test_a_failure_that_no_pattern_knows_has_reasons_too(
+    client: httpx.Client, tmp_path: Path, script: str, expected: list[str], before: str | None
+) -> None:
+    """New where the command passed before any change, and not where it failed in the same way."""
+    folder = repository(tmp_path / "shop", **{"check.sh": before or script})
+    session = run(client, folder, ["sh", "check.sh"], {"check.sh": f"{script}\n"})
+    [failed] = [
+        event["data"] for event in events(client, session["id"]) if event["type"] == "delivery.validation_failed"
+    ]
+    assert failed["reasons"] == expected
+    assert failed["newFailures"] == (expected if before else [])
+
+
+def test_a_command_that_is_stopped_has_its_end_as_the_reason(tmp_path: Path) -> None:
+    """What it had printed until then does not say why."""
+    with inside(tmp_path / "data", trust="all", sandbox="off", validation_seconds=1) as client:
+        folder = repository(tmp_path / "shop", **{"a.txt": ""})
+        session = run(client, folder, ["sh", "-c", "echo collecting; sleep 60"], baseline=False)
+        failed = [
+            event["data"] for event in events(client, session["id"]) if event["type"] == "delivery.validation_failed"
+        ]
+    assert failed[0]["reasons"] == [failed[0]["sentence"]["text"]]
+    assert "HANSARD_VALIDATION_SECONDS" in failed[0]["reasons"][0]
+
+
+def test_a_command_that_says_nothing_fails_in_the_readers_language(client: httpx.Client) -> None:
+    session = run(client, Path("/"), ["sh", "-c", "exit 3"], workspace=None)
+    path, korean = f"/api/sessions/{session['id']}", {"Accept-Language": "ko"}
+    worklog = client.get(f"{path}/worklog", headers=korean).text
+    explanation = client.get(f"{path}/explain", headers=korean).json()["text"]
+    for text in (worklog, explanation):
+        assert "종료 코드 3" in text
+        assert "ended with" not in text
+    [failed] = [event for event in events(client, session["id"]) if event["type"] == "delivery.validation_failed"]
+    assert "종료 코드 3" in describe(failed["type"], failed["data"], language="ko")
+
+
 # -- set-up ------------------------------------------------------------------------------------------------------------
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.delivery.validation import LONGEST, MOST, reasons
+from domain.delivery.validation import LONGEST, MOST, last_lines, reasons
 
 PYTEST = """\
 tests/test_a.py .F                                                       [100%]
@@ -129,3 +129,45 @@ def test_there_are_few_short_and_plain_ones() -> None:
     result = reasons(output)
     assert len(result) == MOST == len(set(result))
     assert all(len(reason) <= LONGEST and reason.isprintable() for reason in result)
+
+
+# -- output of which no line is known to say why -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        ("hello\n", ["hello"]),
+        ("one\ntwo\n\n  three\n----\nfour\n\n", ["two", "three", "four"]),
+        ("no\nno\nno\n", ["no"]),
+        ("\x1b[31mred\x1b[0m\ttape\n", ["red tape"]),
+        ("x" * 1_000, ["x" * (LONGEST - 1) + "…"]),
+        ("\n \n====\n", []),
+        ("", []),
+    ],
+)
+def test_the_last_lines_speak_for_unknown_output(output: str, expected: list[str]) -> None:
+    assert list(last_lines(output)) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        ("2 of 15 failed in 0.31s", "2 of 15 failed in 12.4s", "2 of 15 failed in …"),
+        ("took 5 seconds", "took 1 second", "took …"),
+        ("09:15:02.113 no price", "23:59:59.001 no price", "… no price"),
+        ("2026-11-28T09:15:02.113Z no price", "2026-11-29T10:00:00Z no price", "… no price"),
+        ("<Shop at 0x7f00ab>", "<Shop at 0x7f11cd>", "<Shop at …>"),
+        ("/tmp/hansard-ab3_cd9f/a.sock", "/tmp/hansard-zz_y1234/a.sock", "/tmp/…/a.sock"),
+        ("/tmp/tmp.Xy12Ab/out", "/tmp/tmp.Zz34Cd/out", "/tmp/…/out"),
+    ],
+)
+def test_the_same_failure_has_the_same_lines_in_each_run(before: str, after: str, shown: str) -> None:
+    assert last_lines(before) == last_lines(after) == (shown,)
+
+
+@pytest.mark.parametrize(
+    "line", ["expected 15, got 16", "a.py:10:3 wrong", "v1.5 s", "/tmp/templates/a", "step 3 of 4"]
+)
+def test_what_says_why_is_not_replaced(line: str) -> None:
+    assert last_lines(line) == (line,)

@@ -102,6 +102,8 @@ class Origins:
     def _reasons(self, version: int) -> tuple[str, ...]:
         event = event_of(self._context, version)
         assert isinstance(event, ValidationFailed), "entries say what an event is"
+        if event.sentence and event.reasons == (event.sentence,):
+            return (self._context.worded(event.sentence),)
         return event.reasons or (event.summary,)
 
     def _demanded(self, turn: TurnCard) -> Evidence | None:

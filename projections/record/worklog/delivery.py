@@ -151,9 +151,9 @@ def _parted_plan(text: str) -> tuple[str, list[str]]:
 
 
 def _why_failed(event: ValidationFailed) -> Iterator[str]:
-    """The lines that say why, whole; old logs only have a summary."""
+    """The lines that say why, whole; only a sentence if the command said nothing, and a summary in old logs."""
     label = mark("validation_failed", name("classification", event.classification))
-    if not event.reasons:
+    if event.reasons in ((), (event.sentence,)):
         yield point(label, event.summary, event.sentence)
         return
     yield f"- {label}"
