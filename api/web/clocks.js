@@ -47,6 +47,7 @@ export function tick() {
   for (const time of document.querySelectorAll("time[data-since]")) {
     time.textContent = clocked(time.dateTime);
   }
+  for (const wait of document.querySelectorAll("[data-until]")) wait.hidden = new Date(wait.dataset.until) <= Date.now();
   const clock = document.querySelector("[data-elapsed]");
   if (!clock || "replay" in document.body.dataset || !document.body.dataset.follows) return;
   const asOf = Math.min(Date.now(), Number(clock.dataset.asOf));

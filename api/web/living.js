@@ -106,7 +106,8 @@ function stepsIn(place) {
 
   function tick() {
     if (listed) return;
-    const words = [...[...steps.values()].map(({ said }) => said), clocked(began)].join(" · ");
+    const due = Date.now() >= new Date(began); // what waits for its next attempt is not at work
+    const words = due ? [...[...steps.values()].map(({ said }) => said), clocked(began)].join(" · ") : "";
     if (place.textContent !== words) place.textContent = words;
   }
 

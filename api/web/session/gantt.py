@@ -2,15 +2,18 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 from api.web.model import clock, seconds_or_clock
 from api.web.plain_text import cut
-from api.web.session.context import PanelContext
+from api.web.session.context import PanelContext, event_of
 from api.web.session.turns import TurnCard, report_of, turns_of
+from api.web.session.waits import Span, question_spans
+from domain.discussion.state import Discussion
+from domain.session.history import SessionDiverged, SessionReleased
 from domain.values.base import iso
-from projections.record.turns import TRIED, Attempt
+from projections.record.turns import ANSWERED, CANCELLED, TRIED, Attempt
 
 HEAD, LANE = 22, 26
 """Heights of the clock and of a lane, in pixels. Places and widths are percentages, so the drawing fills its box."""
@@ -29,10 +32,10 @@ STEPS: Final = (
     *(factor * HOUR for factor in (1, 2, 3, 6, 12)),
 )
 """What may be between two ticks below a day, in milliseconds: at most 2.5 times the one before."""
-BY_PEOPLE: Final = frozenset(
-    {"exhausted", "checkpoint", "partial", "waiting_for_decision", "under_review", "awaiting_scope", "failed"}
-)
+BY_PEOPLE: Final = frozenset({"exhausted", "checkpoint", "partial", "waiting_for_decision", "awaiting_scope", "failed"})
 """States in which a person is waited for."""
+TALKS: Final = frozenset({"under_review", "debating", "reviewing"})
+"""States in which a session waits for a discussion about it, at whose end a person decides."""
 PROVIDERS: Final = frozenset({"rate_limit", "overloaded"})
 CHOICES: Final = frozenset(
     {
@@ -43,6 +46,7 @@ CHOICES: Final = frozenset(
         "orchestration.rounds_added",
         "session.child_closed",
         "session.scope_decided",
+        "session.released",
         "turn.permission_decided",
         "decision.voted",
         "review.decided",
@@ -179,13 +183,14 @@ def _drawn(bar: GanttBar, begin: float, end: float, least: int) -> dict[str, Any
 def _lanes(context: PanelContext, end: int) -> list[GanttLane]:
     """In the order in which they began; people come last."""
     lanes: dict[str, GanttLane] = {}
+    questions = question_spans(context, end)
     for turn in turns_of(context):
         if turn.entry.work == "package":
             continue
         validates = turn.entry.work in ("validate", "prepare")
         name = "" if validates else turn.entry.agent
         lane = lanes.setdefault(name, GanttLane(name, "" if validates else turn.entry.role))
-        lane.bars += _bars(context, turn, end)
+        lane.bars += (piece for bar in _bars(context, turn, end) for piece in split(bar, questions.get(turn.id, ())))
     return [*lanes.values(), _people(context, end)]
 
 
@@ -207,14 +212,36 @@ def _bars(context: PanelContext, turn: TurnCard, end: int) -> Iterator[GanttBar]
         yield GanttBar(before, end, _waited(attempts[-1]) if waits else "run", turn.id, label, label)
 
 
+def split(bar: GanttBar, questions: Sequence[Span]) -> list[GanttBar]:
+    """A bar in pieces: while its agent waited for an answer, a person was waited for. The longest has the label."""
+    if bar.kind in ("provider", "pause"):
+        return [bar]
+    pieces, at = [], bar.begin
+    for begin, end in questions:
+        begin, end = max(begin, at), min(end, bar.end)
+        if begin > end:
+            continue
+        if begin > at:
+            pieces.append(replace(bar, begin=at, end=begin, label=""))
+        pieces.append(replace(bar, begin=begin, end=end, label="", kind="you"))
+        at = end
+    if at < bar.end or not pieces:
+        pieces.append(replace(bar, begin=at, label=""))
+    longest = max(pieces, key=lambda piece: piece.end - piece.begin)
+    longest.label = bar.label
+    return pieces
+
+
 def _waited(attempt: Attempt) -> str:
     return "provider" if attempt.failure in PROVIDERS else "pause"
 
 
 def _verdict(context: PanelContext, turn: TurnCard, attempt: Attempt) -> str:
     """Red and green for what was judged, as far as the turn itself says."""
-    if attempt.outcome != "answered":
-        return "bad"
+    if attempt.outcome != ANSWERED:
+        return "stop" if attempt.outcome == CANCELLED else "bad"
+    if turn.passed is not None:
+        return "good" if turn.passed else "bad"
     if turn.entry.work != "validate":
         return "work"
     ran = report_of(context, turn)
@@ -223,16 +250,30 @@ def _verdict(context: PanelContext, turn: TurnCard, attempt: Attempt) -> str:
 
 def _people(context: PanelContext, end: int) -> GanttLane:
     """When a person was waited for, and what was decided."""
-    trail, lane = context.trail, GanttLane("you")
+    trail, lane = context.trail, GanttLane("you", bars=_held(context, end))
     steps = context.past(trail.steps)
+    talks = frozenset() if isinstance(context.session, Discussion) else TALKS  # it is one itself
     for place, step in enumerate(steps):
-        if step.state not in BY_PEOPLE:
+        if step.state not in BY_PEOPLE | talks:
             continue
         last = place + 1 == len(steps)
-        if last and not (context.needs_somebody or step.state == "under_review"):
+        if last and not (context.needs_somebody or step.state in talks):
             continue
         until = end if last else trail.at[steps[place + 1].version - 1]
         lane.bars.append(GanttBar(trail.at[step.version - 1], until, "you"))
     entries: Sequence[Any] = context.record.entries[: context.version]
     lane.marks = [(entry.at, entry.version) for entry in entries if entry.topic in CHOICES]
     return lane
+
+
+def _held(context: PanelContext, end: int) -> list[GanttBar]:
+    """While a fork waited for a person to let it go on: until its release, else until the state changed."""
+    entries = context.record.entries[: context.version]
+    bars = []
+    for entry in entries:
+        event = event_of(context, entry.version) if entry.topic == SessionDiverged.TOPIC else None
+        if isinstance(event, SessionDiverged) and event.held:
+            later = [step.version for step in context.past(context.trail.steps) if step.version > entry.version]
+            later += [each.version for each in entries[entry.version :] if each.topic == SessionReleased.TOPIC]
+            bars.append(GanttBar(entry.at, context.trail.at[min(later) - 1] if later else end, "you"))
+    return bars

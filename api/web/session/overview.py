@@ -10,6 +10,7 @@ from api.web.plain_text import cut
 from api.web.session.context import LONG, SENTENCE, PanelContext
 from api.web.session.status import CauseShown, Lead, asked_by, cause_of, decision, lead
 from api.web.session.turns import live
+from api.web.session.waits import wait_of
 from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
 from domain.orchestration.state import Orchestration
@@ -72,6 +73,7 @@ def overview(context: PanelContext) -> dict[str, Any]:
                 "machine": cut(turn.get("machine") or "", 60),
                 "live": "" if turn.get("external") else live(context, turn["turnId"]),
                 "requested_at": turn["requestedAt"],
+                "wait": wait_of(context, turn["turnId"]),
             }
             for turn in context.it["outstandingTurns"][:TURNS]
             if turn["work"] != "wait"
@@ -85,6 +87,7 @@ def overview(context: PanelContext) -> dict[str, Any]:
         "cost": money(spent),
         "cost_micros": spent or 0,
         "most_cost": money(most),
+        "as_of": session.budget_time(session.updated_at) if isinstance(session, Delivery) else None,
         "ticks": not context.needs_somebody and not session.ended and context.badge != "partial",
         "gauges": _gauges(session),
         "fence": session.fence,

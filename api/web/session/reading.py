@@ -119,6 +119,7 @@ def act(request: Request, inside: System, now: Session, say: Words, *, key: str 
         fixable=_fixable(now),
         waiting=[status.question_of(child, actor) for child in waiting],
         icons_of=ICONS,
+        pausing=now.waits,
         key=key,
         sent=sent,
     ).strip()

@@ -16,6 +16,7 @@ from api.web.session.diffing import diffed
 from api.web.session.patches import files_of
 from api.web.session.transcript import transcript
 from api.web.session.validation_report import in_lines, report
+from api.web.session.waits import PERMISSION, TurnWait, verdict_on, wait_of
 from domain.delivery.events import ArtifactCreated
 from domain.session.turns import TurnRequested
 from domain.values.base import Text
@@ -27,7 +28,17 @@ LISTED: Final = 200
 """Turns in the list."""
 SUMMARY: Final = 120
 """Characters of what a validation came to, in the list."""
-ICONS: Final = {"answered": "✓", "failed": "✕", "cancelled": "–", "open": "▸"}
+ICONS: Final = {
+    "answered": "✓",
+    "failed": "✕",
+    "rejected": "✕",
+    "cancelled": "–",
+    "open": "▸",
+    "waiting": "‖",
+    "asking": "?",
+}
+AFTER: Final = frozenset({"package", "land"})
+"""Work that follows the last iteration or round, if it is not part of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +51,9 @@ class TurnCard:
     open: bool
     """Whether it is not over: it runs, or waits for its next attempt."""
     report: Artifact | None
+    wait: TurnWait | None
+    passed: bool | None
+    """The judge's verdict on the work, if there is one."""
 
     @property
     def id(self) -> str:
@@ -47,7 +61,11 @@ class TurnCard:
 
     @property
     def state(self) -> str:
-        return "open" if self.attempt is None or self.open else self.attempt.outcome
+        if self.wait:
+            return "asking" if self.wait.cause == PERMISSION else "waiting"
+        if self.attempt is None or self.open:
+            return "open"
+        return "rejected" if self.passed is False else self.attempt.outcome
 
 
 def turns_of(context: PanelContext) -> tuple[TurnCard, ...]:
@@ -60,7 +78,8 @@ def turns_of(context: PanelContext) -> tuple[TurnCard, ...]:
         ended = [attempt for attempt in entry.attempts if attempt.version <= version]
         last = ended[-1] if ended else None
         made = _after(reports, last) if last and entry.work == "validate" else None
-        cards.append(TurnCard(number, entry, last, entry.status(version) == "requested", made))
+        is_open, wait = entry.status(version) == "requested", wait_of(context, entry.turn_id)
+        cards.append(TurnCard(number, entry, last, is_open, made, wait, verdict_on(context, entry)))
     return tuple(cards)
 
 
@@ -73,8 +92,9 @@ def turns(context: PanelContext) -> dict[str, Any]:
     one = next(reversed(chosen or answers or cards), None)
     groups: list[dict[str, Any]] = []
     for turn in cards[-LISTED:]:
-        if not groups or groups[-1]["number"] != turn.entry.number:
-            groups.append({"number": turn.entry.number, "turns": []})
+        place = turn.entry.number or ("after" if turn.entry.work in AFTER else 0)
+        if not groups or groups[-1]["number"] != place:
+            groups.append({"number": place, "turns": []})
         groups[-1]["turns"].append(_line(context, turn) | {"current": turn is one})
     at = cards.index(one) if one else 0
     usages = [turn.attempt.usage for turn in cards if turn.attempt]
@@ -175,6 +195,7 @@ def _line(context: PanelContext, turn: TurnCard) -> dict[str, Any]:
         "files": len(attempt.files) if attempt else 0,
         "ran": _came_to(ran) if ran else None,
         "failed_by": (attempt and attempt.failure) or "",
+        "wait": turn.wait,
     }
 
 
