@@ -1,11 +1,13 @@
 """Results of every kind of session: recorded base, attributed commits and a branch."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.api.orchestrating import message, orchestration, run, says
+from tests.api.seen import page
 from tests.api.server import Json, Server, delivery, ended, events, only, serving, session, start, until
 from tests.api.test_real_git import CHECK, FIXED, git, repository
 from tests.kit.replies import plan, subtask, verdicts
@@ -245,6 +247,21 @@ def test_a_landing_that_cannot_work_is_refused_at_once(server: Server, repositor
         moved.rename(repository)
     version = session(server.client, done["id"])["version"]
     assert problem("main")[0] == 202 and version == done["version"]
+
+
+def test_a_landing_is_listed_after_the_last_iteration(server: Server, repository: Path) -> None:
+    body = delivery({"dev": [{"text": "Fixed the sum.", "files": {"shop.py": FIXED}}]})
+    done = ended(server.client, start(server.client, body | here(repository)))
+    until(lambda: session(server.client, done["id"])["result"]["branch"] or None, what="the branch")
+    assert server.client.post(f"/api/sessions/{done['id']}/land", json={"onto": "main"}).status_code == 202
+    until(lambda: server.client.get(f"/api/sessions/{done['id']}/turns").json()["items"][-1]["endedAt"], what="its end")
+    for language, named, role in (
+        ("en", "After the last iteration", "integrator"),
+        ("ko", "마지막 반복 이후", "통합 담당"),
+    ):
+        html = page(server.client, f"/sessions/{done['id']}?tab=turns&lang={language}")
+        *_, last = re.findall(r"<h3>(.*?)</h3>\s*<ul class=\"turn-list\">(.*?)</ul>", html, re.DOTALL)
+        assert last[0] == named and role in last[1]
 
 
 def test_what_changed_no_file_has_nothing_to_land(server: Server, repository: Path) -> None:
