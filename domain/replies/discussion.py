@@ -110,7 +110,7 @@ def debate_synthesis(text: str) -> DebateSynthesis:
 
 
 def _judged(model: type[M], *, name: str, verdicts: tuple[str, ...]) -> Shape[M]:
-    """Only an object with a valid verdict counts: the template `PASS|NEEDS_FIX` does not."""
+    """Only an object with a valid verdict counts: the template `PASS|NEEDS_FIX` does not. The last verdict rejects."""
     normalize = in_any_case(verdicts)
 
     def claims(data: Object) -> bool:
@@ -122,7 +122,10 @@ def _judged(model: type[M], *, name: str, verdicts: tuple[str, ...]) -> Shape[M]
     def decides(data: Object) -> object:
         return normalize(data.get("verdict"))
 
-    return Shape(name=name, keys=("verdict",), claims=claims, fit=fit, decides=decides)
+    def rejects(data: Object) -> bool:
+        return normalize(data.get("verdict")) == verdicts[-1]
+
+    return Shape(name=name, keys=("verdict",), claims=claims, fit=fit, decides=decides, rejects=rejects)
 
 
 _REVIEW = _judged(ReviewFeedback, name="review_verdict", verdicts=get_args(_REVIEWED))

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Generic, TypeAlias, TypeVar
 
+from domain.replies.malformed import quoted_keys, values_of
 from domain.values.base import Unreadable
-from domain.values.json import JSON, JsonPiece, Malformed, decode, pieces
+from domain.values.json import JSON, JsonPiece, Malformed, decode, lookalikes, pieces
 from domain.values.sentences import Sentence
 
 Object: TypeAlias = dict[str, JSON]
@@ -22,7 +23,8 @@ class Shape(Generic[T]):
     """One kind of answer: the code of its name, the keys that identify it, and how an object becomes a value.
 
     `claims` distinguishes an object that is meant as an answer from a quoted one. `decides` is the part that two
-    answers in one reply must agree on; None if the last one simply wins.
+    answers in one reply must agree on; None if the last one simply wins. `rejects` is true for an answer that nothing
+    malformed next to it could make worse.
     """
 
     name: str
@@ -30,6 +32,7 @@ class Shape(Generic[T]):
     claims: Callable[[Object], bool]
     fit: Callable[[Object], T]
     decides: Callable[[Object], object] | None = None
+    rejects: Callable[[Object], bool] | None = None
 
 
 def last(text: str, shape: Shape[T]) -> T:
@@ -49,9 +52,9 @@ def find(text: str, shape: Shape[T]) -> T | None:
     """The last object of the reply that is meant as the answer, None if there is none. Raises `Unreadable`.
 
     The reply is unreadable if that object does not fit (`{"verdict":"NEEDS_FIX","issues":"x"}`), if broken JSON with a
-    key of the answer follows it, or if an earlier object that is meant as the answer decides differently. Otherwise a
-    malformed rejection could be skipped and an earlier approval accepted, or a quoted approval could replace a
-    rejection (K-15, K-36). Braces and quotes without such a key are prose and are ignored.
+    key of the answer follows it, or if another object that is meant as the answer decides differently or is malformed
+    and might. Otherwise a malformed rejection could be skipped and an approval accepted, or a quoted approval could
+    replace a rejection (K-15, K-36). Braces and quotes without such a key are prose and are ignored.
     """
     words = spoken(text)
     candidates = pieces(words)
@@ -59,19 +62,39 @@ def find(text: str, shape: Shape[T]) -> T | None:
         answer = _read(candidates[place], words, shape)
         if answer is not None and shape.claims(answer):
             value = shape.fit(answer)
-            _check_agreement(answer, candidates[:place], words, shape)
+            _check_agreement(answer, candidates, words, shape)
             return value
     return None
 
 
-def _check_agreement(answer: Object, earlier: Sequence[JsonPiece], words: str, shape: Shape[T]) -> None:
-    """Raises `Unreadable` if an earlier answer decides differently."""
+def _check_agreement(answer: Object, candidates: Sequence[JsonPiece], words: str, shape: Shape[T]) -> None:
+    """Raises `Unreadable` if another answer decides differently, or may do so but is malformed."""
     if shape.decides is None:
         return
-    decided = shape.decides(answer)
-    others = (_object(piece, words) for piece in earlier if piece.closed)
-    if any(shape.claims(other) and shape.decides(other) != decided for other in others if other is not None):
+    decision = shape.decides(answer)
+    objects = [(piece, value) for piece in candidates if (value := _object(piece, words)) is not None]
+    if any(_contradicts(value, decision, shape) for _, value in objects):
         raise Unreadable(Sentence("reply_contradictory", what=Sentence(shape.name)))
+    if shape.rejects is not None and shape.rejects(answer):
+        return
+    for piece in lookalikes(words, [piece for piece, _ in objects]):
+        values = values_of(piece, words, shape.keys, answer)
+        if values is None or _contradicts(values, decision, shape):
+            raise _malformed(piece, words, shape)
+
+
+def _contradicts(other: Object, decision: object, shape: Shape[T]) -> bool:
+    return shape.decides is not None and shape.claims(other) and shape.decides(other) != decision
+
+
+def _malformed(piece: JsonPiece, words: str, shape: Shape[T]) -> Unreadable:
+    why: Sentence | Malformed = Sentence("json_cut_off")
+    try:
+        if piece.closed:
+            decode(words[piece.begin : piece.end])
+    except Malformed as problem:
+        why = problem
+    return Unreadable(Sentence("reply_json_unreadable", what=Sentence(shape.name), detail=why))
 
 
 def _object(piece: JsonPiece, words: str) -> Object | None:
@@ -85,26 +108,16 @@ def _object(piece: JsonPiece, words: str) -> Object | None:
 
 def _read(piece: JsonPiece, words: str, shape: Shape[T]) -> Object | None:
     """The object, or None for code and other braces. Text with a key of the answer must be valid JSON."""
-    problem: Malformed | None = None
     if piece.closed:
         try:
             value = decode(words[piece.begin : piece.end])
-        except Malformed as malformed:
-            problem = malformed
+        except Malformed:
+            pass
         else:
             return value if isinstance(value, dict) else None
-    if _keys(shape.keys).search(piece.own):
-        why = problem or Sentence("json_cut_off")
-        raise Unreadable(Sentence("reply_json_unreadable", what=Sentence(shape.name), detail=why))
+    if quoted_keys(shape.keys).search(piece.own):
+        raise _malformed(piece, words, shape)
     return None
-
-
-@cache
-def _keys(names: tuple[str, ...]) -> re.Pattern[str]:
-    """One of these keys in the position of a key: first in the braces, before a colon, or where the text was cut
-    off."""
-    key = f'"(?:{"|".join(map(re.escape, names))})"'
-    return re.compile(rf"\{{\s*+{key}|{key}\s*+(?::|\Z)")
 
 
 # -- what was said ----------------------------------------------------------------------------------------------------
@@ -200,7 +213,7 @@ def parted(text: str, key: str) -> tuple[str, Object | None]:
     except Unreadable:
         return text, None
     for piece in reversed(pieces(words)):
-        if _keys((key,)).search(words, piece.begin, piece.end) is None:
+        if quoted_keys((key,)).search(words, piece.begin, piece.end) is None:
             continue
         if not piece.closed:
             return _tidied(_OPENED_FENCE.sub("", words[: piece.begin])), None

@@ -7,9 +7,8 @@ U+0000, lone surrogates, and nesting that would exhaust the stack.
 `pieces` finds the objects of a reply, and remains of broken ones. An object is whatever JSON's grammar accepts,
 wherever it begins: the quotes of prose may not come in pairs, so each brace before a name and a colon is tried. A brace
 that was met outside of strings while an earlier one was tried has been tried with it, and an escape outside of strings
-ends a try. So no character is read by more than two tries, one that sees it in a string and one that does not, and the
-time is linear in the length of the reply. A fence (three backticks or tildes at the start of a line) ends whatever was
-open before it: braces and quotes of prose do not reach into a fenced block.
+ends a try. So each character is read by at most two tries, in a string and outside, and the time is linear. A fence
+(three backticks or tildes at the start of a line) ends whatever was open before it.
 """
 
 import json
@@ -26,9 +25,9 @@ MOST_OBJECTS = 256
 """How many objects are considered, counted from the end of a reply."""
 
 _BLANKS = r"[ \t\r\n]*+"
-_STRING = r'"[^"\\\x00-\x1f]*+(?:\\[^\x00-\x1f][^"\\\x00-\x1f]*+)*+"'
-_VALUE = rf"(?:{_STRING}|-?[0-9][0-9.eE+\-]*+|true|false|null|NaN|-?Infinity|(?P<opening>[{{\[]))"
-_MEMBER = rf"{_STRING}{_BLANKS}:{_BLANKS}{_VALUE}"
+STRING = r'"[^"\\\x00-\x1f]*+(?:\\[^\x00-\x1f][^"\\\x00-\x1f]*+)*+"'
+_VALUE = rf"(?:{STRING}|-?[0-9][0-9.eE+\-]*+|true|false|null|NaN|-?Infinity|(?P<opening>[{{\[]))"
+_MEMBER = rf"{STRING}{_BLANKS}:{_BLANKS}{_VALUE}"
 _TOKENS = {
     ("{", True): re.compile(rf"{_BLANKS}(?:{_MEMBER}|(?P<closing>}}))"),
     ("{", False): re.compile(rf"{_BLANKS}(?:,{_BLANKS}{_MEMBER}|(?P<closing>}}))"),
@@ -38,8 +37,10 @@ _TOKENS = {
 """What may follow within braces and brackets, right after the opening one or later; numbers are left to the decoder."""
 
 _FENCE = re.compile(r"^[ \t]*+(?:```|~~~)", re.MULTILINE)
-_BRACE = re.compile(rf"\{{(?={_BLANKS}{_STRING}{_BLANKS}:)")
-_BEGUN = re.compile(rf'\{{{_BLANKS}(?:{_STRING}{_BLANKS}:|"\w++")')
+_BRACE = re.compile(rf"\{{(?={_BLANKS}{STRING}{_BLANKS}:)")
+_BEGUN = re.compile(rf'\{{{_BLANKS}(?:{STRING}{_BLANKS}:|"\w++")')
+_COMMENTS = r"(?:\s|(?://|\#)[^\n]{0,200}\n|/\*[^*]{0,200}\*/)*+"
+_LOOSELY_BEGUN = re.compile(rf"\{{{_COMMENTS}(?:(?:{STRING}|['“‘`]?\w++['”’`]?)\s*+:|\"\w++\")")
 _STRING_OR_BRACE = re.compile(r'"[^"\\\r\n]*+(?:\\[^\r\n][^"\\\r\n]*+)*+"?+|[{}]')
 
 
@@ -62,12 +63,22 @@ def pieces(words: str) -> list[JsonPiece]:
     Remains start like an object (a brace, a name, a colon) but are none: they extend to the brace that closes them if
     line breaks end their strings, or to the end of their section.
     """
-    cuts = [0, *(fence.start() for fence in _FENCE.finditer(words)), len(words)]
-    spans = [span for start, stop in pairwise(cuts) for span in _whole(words, start, stop)]
+    spans = [span for start, stop in _sections(words) for span in _whole(words, start, stop)]
     bare = _blanked(words, spans)
     candidates = [JsonPiece(begin, end, True, words[begin:end]) for begin, end in spans[-MOST_OBJECTS:]]
-    candidates += [piece for start, stop in pairwise(cuts) for piece in _wreckage(bare, start, stop)]
+    candidates += [piece for start, stop in _sections(words) for piece in _wreckage(bare, start, stop, _BEGUN)]
     return sorted(candidates, key=lambda piece: (piece.end, -piece.begin))[-MOST_OBJECTS:]
+
+
+def lookalikes(words: str, objects: Sequence[JsonPiece]) -> Iterator[JsonPiece]:
+    """What starts like an object outside of these, also in JSON5 or Python: `{'a': 1}`, `{a: 1}`."""
+    bare = _blanked(words, [(piece.begin, piece.end) for piece in objects])
+    for start, stop in _sections(words):
+        yield from _wreckage(bare, start, stop, _LOOSELY_BEGUN)
+
+
+def _sections(words: str) -> Iterator[tuple[int, int]]:
+    return pairwise([0, *(fence.start() for fence in _FENCE.finditer(words)), len(words)])
 
 
 def _whole(words: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
@@ -116,12 +127,12 @@ def _blanked(words: str, spans: Sequence[tuple[int, int]]) -> str:
     return "".join([*parts, words[at:]])
 
 
-def _wreckage(bare: str, start: int, stop: int) -> Iterator[JsonPiece]:
+def _wreckage(bare: str, start: int, stop: int, begun: re.Pattern[str]) -> Iterator[JsonPiece]:
     at = start
-    while begun := _BEGUN.search(bare, at, stop):
-        end = _closing(bare, begun.start(), stop)
+    while match := begun.search(bare, at, stop):
+        end = _closing(bare, match.start(), stop)
         at = end or stop
-        yield JsonPiece(begun.start(), at, end is not None, bare[begun.start() : at])
+        yield JsonPiece(match.start(), at, end is not None, bare[match.start() : at])
 
 
 def _closing(bare: str, begin: int, stop: int) -> int | None:
@@ -134,7 +145,6 @@ def _closing(bare: str, begin: int, stop: int) -> int | None:
 
 
 # -- strict decoding ---------------------------------------------------------------------------------------------------
-
 
 JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
 
