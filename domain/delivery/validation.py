@@ -6,6 +6,7 @@ The baseline is the result of the validation on the untouched workspace, before 
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final, Literal
 
 from pydantic import Field
@@ -111,9 +112,9 @@ def last_lines(output: str) -> tuple[str, ...]:
 
     What differs from run to run is replaced by "…": the same failure would be new each time.
     """
-    lines = [_VARYING.sub("…", _ANSI.sub("", line)) for line in output.splitlines()[-_LINES:]]
-    telling = [_short(_UNPRINTABLE.sub(" ", line)) for line in lines if re.search(r"[^\W_]", line)]
-    return tuple(dict.fromkeys(telling[-_LAST:]))
+    lines = (_VARYING.sub("…", _ANSI.sub("", line)) for line in reversed(output.splitlines()))
+    telling = (_short(_UNPRINTABLE.sub(" ", line)) for line in lines if re.search(r"[^\W_]", line))
+    return tuple(dict.fromkeys(reversed(list(islice(telling, _LAST)))))
 
 
 def _named(lines: list[str]) -> Iterator[str]:
