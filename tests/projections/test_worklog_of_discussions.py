@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from domain.session.history import ForkSession
 from domain.values.words import Language
 from projections.record import worklog as log
 from projections.record.state import record_of
-from tests.projections.given import success, written
+from tests.projections.given import SECOND, success, written
 from tests.projections.stage import Stage, critique
 
 
@@ -43,6 +44,21 @@ FOUND: dict[str, Any] = {
     "maintenanceBurden": ["Two copies"],
 }
 SAID = f"It rounds **twice**.\n\n```json\n{json.dumps(FOUND, indent=2)}\n```\n"
+
+
+def test_a_decision_in_a_fork_expires_that_much_later(tmp_path: Path) -> None:
+    stage = Stage(tmp_path).discusses("review-1", max_rounds=1, expires_ms=60 * SECOND)
+    stage.answers("review-1", critique("NEEDS_FIX", "Slow")).answers("review-1", "Make it fast.")
+    stage.at += 600 * SECOND
+    at_version = stage.session("review-1").version
+    stage.do("review-2", ForkSession(source="review-1", at_version=at_version), starts=True)
+    for session_id, expiry in (("review-1", "12:01:02"), ("review-2", "12:11:03")):
+        section = worklog(stage, session_id).partition("## Decision\n\n")[2].splitlines()
+        assert section[:3] == [
+            "- Waits for a person: apply_fix or skip",
+            f"- Expires: 2026-11-21T{expiry}.000Z",
+            "- Verdict: needs fixes",
+        ]
 
 
 def test_a_review_shows_verdict_issues_and_convergence_of_every_round(tmp_path: Path) -> None:

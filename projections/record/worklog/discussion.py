@@ -246,8 +246,6 @@ def _chosen(choice: str) -> str:
 
 def _request(event: DecisionRequested) -> Iterator[str]:
     yield f"- {mark('waits', mark('or').join(name('choice', cell(choice)) for choice in event.choices))}"
-    if event.expires_at:
-        yield f"- {mark('expires')}: {event.expires_at}"
     yield from _verdict(event.feedback)
     yield from _points(event.feedback)
     for words in event.dissent[:_MOST]:
@@ -262,7 +260,7 @@ def _reason(label: str, words: str) -> Iterator[str]:
 # -- rendering -----------------------------------------------------------------------------------------------------
 
 
-def text(_: Discussion, latest: Mapping[str, str], log: Sequence[Row], say: Words) -> str:
+def text(session: Discussion, latest: Mapping[str, str], log: Sequence[Row], say: Words) -> str:
     """The worklog: all sections, and the log."""
     facts = {"rounds": f"{latest['round']}/{latest['last']}", "strategy": latest["strategy"]}
     if latest.get("parent"):
@@ -272,5 +270,13 @@ def text(_: Discussion, latest: Mapping[str, str], log: Sequence[Row], say: Word
         chapter(latest["name"].lower(), latest["subject"], say),
         execution(log, say),
         chapter("synthesis", latest.get("synthesis"), say),
-        chapter("decision", latest.get("decision", say("worklog.unfinished")).rstrip(), say),
+        chapter("decision", _decision(session, latest.get("decision", say("worklog.unfinished")).rstrip()), say),
     )
+
+
+def _decision(session: Discussion, words: str) -> str:
+    """The section, with the expiry after its first line while it waits: in a fork that differs from what was asked."""
+    if not session.choices or session.expires_at is None:
+        return words
+    first, *others = words.split("\n")
+    return "\n".join([first, f"- {mark('expires')}: {session.expires_at}", *others])

@@ -205,10 +205,7 @@ def child_ends(event: ChildClosed) -> Row:
 
 
 def forked(event: SessionForked) -> Row:
-    lines = [f"### {mark('forked', link(event.source), event.source_version)}"]
-    if event.wait is not None and event.wait.deadline is not None:
-        lines += ["", f"- {mark('expires')}: {event.wait.deadline}"]
-    return "log", "\n".join(lines)
+    return "log", f"### {mark('forked', link(event.source), event.source_version)}"
 
 
 # -- the text ------------------------------------------------------------------------------------------------------
