@@ -208,7 +208,7 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
         case ResultPublished():
             state.branch, state.published = event.branch or state.branch, event.commit
         case SessionForked():
-            state.forked_from = event.source
+            state.forked_from, state.created_at = event.source, at
             state.reuse = Reuse(source=event.source, version=event.source_version, mode=event.mode)
             state.parent = None
             if state.decisions is not None and event.author:

@@ -27,7 +27,7 @@ from projections.record.explain import evidence
 from projections.record.markdown import shortened
 from projections.record.session import title_of
 from projections.sessions import waiting
-from projections.sessions.row import ENDING_EVENTS, ROWS, SessionRow, follow_ending
+from projections.sessions.row import ENDING_EVENTS, ROWS, SessionRow, date_forks, follow_ending
 
 SCHEMA: Final = (
     ROWS.schema,
@@ -72,6 +72,7 @@ def apply(db: Database, events: Sequence[Recorded]) -> None:
         if parts.question:
             open_questions.follow(recorded)
     ROWS.save(db, rows.values())
+    date_forks(db, relevant)
     turns.save()
     open_questions.save()
 
@@ -165,10 +166,10 @@ def _evolve(row: SessionRow, recorded: Recorded) -> None:
 
 
 def _evolve_forked(row: SessionRow, recorded: Recorded, event: SessionForked) -> None:
-    """It has no parent, belongs to the person who forked it, and waits for a person since then."""
+    """It is new, has no parent, belongs to the person who forked it, and waits for a person since then."""
     row.forked_from, row.parent, row.about, row.owner = event.source, None, None, recorded.causation.actor
     row.policy = _with_author(row.policy, event.author)
-    row.wait_again(position=recorded.position, at=recorded.at, wait=event.wait)
+    row.fork(event, position=recorded.position, at=recorded.at)
 
 
 def _fail(row: SessionRow, _: Recorded, event: TurnFailed | TurnRetried) -> None:
@@ -295,5 +296,5 @@ OVERVIEW: Final = Projection(
     tables=("overview", "overview_labels", "overview_turns", "overview_questions"),
     schema=SCHEMA,
     apply=apply,
-    version=18,
+    version=19,
 )

@@ -4,17 +4,18 @@ A row says of the end what was checked, the branch, who decided what, and why.
 """
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from domain.delivery import events as delivery
 from domain.discussion import events as discussion
 from domain.orchestration import events as orchestration
-from domain.session.history import ForkedWait, SessionForked
+from domain.session.history import SessionForked
 from domain.session.record import Recorded
 from domain.session.workspace import ResultPublished
 from domain.values.sentences import packed
-from projections.engine.ports import Table
+from projections.engine.ports import Database, Table
 from projections.record.markdown import shortened
 from projections.views.sessions import WaitsFor
 
@@ -85,13 +86,14 @@ class SessionRow:
         """From now on, the session waits for a person."""
         self.waits_for, self.cause, self.waiting, self.since = what, cause, position, at
 
-    def wait_again(self, *, position: int, at: int, wait: ForkedWait | None) -> None:
-        """In a fork, the session waits since the fork. `wait` is null in old logs: decisions kept their expiry."""
+    def fork(self, event: SessionForked, *, position: int, at: int) -> None:
+        """A fork is created, and waits, since it was made. In old logs, its decisions kept their expiry."""
+        self.created_at = at
         if self.waits_for is None:
             return
         self.waiting, self.since = position, at
-        if wait is not None:
-            self.expires_at = wait.deadline
+        if event.wait is not None:
+            self.expires_at = event.wait.deadline
 
     def fail(self, error: str | None) -> None:
         """The last error, or that there is none any more."""
@@ -104,6 +106,14 @@ class SessionRow:
 
 
 ROWS = Table("overview", SessionRow, fixed=("created", "kind", "created_at"))
+
+
+def date_forks(db: Database, events: Iterable[Recorded]) -> None:
+    """A fork is created when it is made; the column is fixed because nothing else changes it."""
+    for recorded in events:
+        if type(recorded.event) is SessionForked:
+            values = (recorded.at, recorded.session_id)
+            db.execute("UPDATE overview SET created_at = ? WHERE session_id = ?", values)
 
 
 class Belonging(NamedTuple):

@@ -10,14 +10,15 @@ from adapters.store.sqlite.views import SqliteViews
 from domain.delivery.commands import RecordBaseline
 from domain.kinds import fold
 from domain.session.attempts import Failure
+from domain.session.history import ForkSession
 from domain.session.record import Recorded
-from domain.values.base import Invalid
+from domain.values.base import Invalid, iso
 from projections.follow import Follower
 from projections.record.session import view
 from projections.sessions import overview
 from projections.sessions.search import SEARCH, SEARCH_OMITS
 from projections.views.sessions import SessionPage
-from tests.projections.given import NOON, Story, Twin, caught_up, exhausted, merged, success, wander
+from tests.projections.given import NOON, SECOND, Story, Twin, caught_up, exhausted, merged, success, wander
 from tests.projections.stage import Stage
 
 
@@ -189,6 +190,21 @@ def test_a_title_is_given_or_the_first_line_of_the_task_in_80_characters(tmp_pat
     with caught_up(tmp_path / "v.db", log).reading() as db:
         titles = [item.title for item in overview.page(db).items]
     assert titles == ["g" * 200, "x" * 79 + "…", "Given", "first line"]
+
+
+def test_a_fork_is_created_when_it_is_made(tmp_path: Path) -> None:
+    stage = Stage(tmp_path).delivers("delivery-1").answers("delivery-1", "A plan.")
+    stage.at += 600 * SECOND
+    at = stage.at
+    stage.do("delivery-2", ForkSession(source="delivery-1", at_version=3), starts=True)
+    for pieces in (1, 5, 500):
+        with closing(SqliteViews(tmp_path / f"{pieces}.db")) as views:
+            Follower(stage.store, views, page=pieces).catch_up()
+            with views.reading() as db:
+                assert [item.id for item in overview.page(db, since=at).items] == ["delivery-2"]
+                assert [item.created_at for item in overview.page(db).items] == [iso(at), iso(NOON)]
+    assert view(stage.session("delivery-2")).created_at == iso(at)
+    stage.store.close()
 
 
 @pytest.mark.parametrize("status", ["running", "failed"])

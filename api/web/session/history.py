@@ -122,8 +122,9 @@ def window(
     )
     versions = [line.entry.version for line in entries]
     upto = sum(version <= span.at for version in versions)
+    began = record.entries[0].at if record.entries else session.created_at  # a fork has events of before it was created
     return {
-        "rows": [_row(line, session, wanted, language) for line in entries if line.entry.version > since],
+        "rows": [_row(line, began, session, wanted, language) for line in entries if line.entry.version > since],
         "earlier": versions[0] - 1 if entries and upto == span.before else 0,
         "later": versions[-1] + 1 if span.after and len(entries) - upto == span.after else 0,
     }
@@ -175,11 +176,11 @@ def _ticks(trail: Trail, newest: int) -> list[Markup]:
     ]
 
 
-def _row(line: timeline.Happened, session: Session, wanted: Wanted, language: Language) -> EventRow:
+def _row(line: timeline.Happened, began: int, session: Session, wanted: Wanted, language: Language) -> EventRow:
     entry, event = line.entry, line.recorded.event
     return EventRow(
         version=entry.version,
-        clock=clock(entry.at - session.created_at),
+        clock=clock(entry.at - began),
         role=cut(entry.role, 40),
         phase=entry.phase,
         message=worded(event, session, language),

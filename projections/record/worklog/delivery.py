@@ -73,7 +73,7 @@ def rows(log: Worklog, turns: Turns, recorded: Recorded) -> Iterator[Row]:
         case ChildClosed() as event:
             yield child_ends(event)
         case SessionForked() as event:
-            yield forked(event)
+            yield from forked(event, recorded.at)
         case BudgetExtended() as event:
             yield from _extended(log, event)
         case DeliveryEvent() as event:

@@ -74,7 +74,7 @@ def rows(_: Worklog, __: Turns, recorded: Recorded) -> Iterator[Row]:
     if isinstance(event, DiscussionStarted):
         yield from _started(recorded, event)
     elif isinstance(event, SessionForked):
-        yield forked(event)
+        yield from forked(event, recorded.at)
         yield "parent", ""
     elif isinstance(event, DiscussionEvent):
         yield from _spoken(event)

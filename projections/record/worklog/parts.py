@@ -204,8 +204,10 @@ def child_ends(event: ChildClosed) -> Row:
     return f"log:{event.child_id}", "\n".join(lines)
 
 
-def forked(event: SessionForked) -> Row:
-    return "log", f"### {mark('forked', link(event.source), event.source_version)}"
+def forked(event: SessionForked, at: int) -> Iterator[Row]:
+    """It is created `at` (milliseconds)."""
+    yield "created", iso(at)
+    yield "log", f"### {mark('forked', link(event.source), event.source_version)}"
 
 
 # -- the text ------------------------------------------------------------------------------------------------------
