@@ -87,6 +87,8 @@ class Reply:
     fence: FenceLevel | None = None
     """The fence that a program ran in; None if none was run."""
     fence_gaps: tuple[str, ...] = ()
+    masked: tuple[str, ...] = ()
+    """The names of the secrets whose values were removed from `text`."""
 
 
 class Agent(Protocol):

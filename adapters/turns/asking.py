@@ -23,6 +23,7 @@ from adapters.turns.live import Live, RunningAttempt
 from adapters.turns.permitting import Questions
 from adapters.turns.prompting import RenderedPrompt, judged_place, prompt_of, recorded_prompt
 from adapters.turns.readying import environment
+from adapters.turns.secrecy import secrets_of
 from adapters.workspace import Workspaces
 from domain.discussion.findings import content_of
 from domain.session.attempts import Failure
@@ -211,12 +212,13 @@ class Asking:
     ) -> RecordReply:
         """The command that records the reply, and what it changed in the working folder, if any."""
         failure = reply.failure or _wordless(reply, attempt)
-        changes = NOTHING
+        changes, secrets = NOTHING, secrets_of(self._team)
         if job.request.access == "write" and failure is None:
             try:
-                changes = keep(job, self._workspaces, reply, folder, model=reply.model or self._model(job))
+                model = reply.model or self._model(job)
+                changes = keep(job, self._workspaces, reply, folder, model=model, secrets=secrets)
             except Unreadable as problem:
-                failure = Failure.of("unreadable", sentence_of(problem))
+                failure = Failure.of("unreadable", sentence_of(problem)).rewritten(secrets.scrub)
         activity, transcript = (attempt and attempt.activity()) or (None, ())
         blobs = list(transcript)
         lease = job.lease
@@ -226,7 +228,7 @@ class Asking:
         return RecordReply(
             turn_id=lease.turn_id,
             attempt=lease.attempt,
-            reply=text(reply.text, blobs),
+            reply=text(secrets.scrub(reply.text), blobs),
             prompt=prompt,
             usage=attempt.usage() if attempt and reply.usage == UNKNOWN else reply.usage,
             model=reply.model or self._model(job),

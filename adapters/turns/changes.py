@@ -1,14 +1,16 @@
 """The changes of a turn: files are written, the state of the folder is recorded, merged and published."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from adapters.agents.port import Reply
+from adapters.references import NO_SECRETS, Secrets
 from adapters.turns.job import Job, checkout, text, workspace_of
-from adapters.workspace import Workspace, WorkspaceError, Workspaces, patched
-from adapters.workspace.workspace import hand_over
+from adapters.turns.secrecy import check_of, check_texts, refuse_masked
+from adapters.workspace import DoesNotFit, Workspace, Workspaces, patched
+from adapters.workspace.publishing import hand_over
 from domain.delivery.state import Delivery
 from domain.orchestration.state import Orchestration
 from domain.replies.delivery import FileChange, changes
@@ -16,7 +18,7 @@ from domain.session.attempts import Failure
 from domain.session.state import Session
 from domain.session.turns import RecordPackage, RecordReply, TurnRequested
 from domain.session.workspace import WorkspaceChanges, WorkspacePrepared
-from domain.values.base import Blob, HansardError
+from domain.values.base import Blob, HansardError, Unreadable
 from domain.values.sentences import Sentence, because, sentence_of
 
 
@@ -32,18 +34,29 @@ class Changes(NamedTuple):
 NOTHING = Changes()
 
 
-def keep(job: Job, workspaces: Workspaces, reply: Reply, folder: Path | None, *, model: str | None = None) -> Changes:
-    """Write the files that an agent sent, and record the state of its folder, if it has one."""
+def keep(
+    job: Job,
+    workspaces: Workspaces,
+    reply: Reply,
+    folder: Path | None,
+    *,
+    model: str | None = None,
+    secrets: Secrets = NO_SECRETS,
+) -> Changes:
+    """Write the files that an agent sent, and record the state of its folder, if it has one. Raises Unreadable for
+    changes that do not fit, and for those that contain a secret: then nothing is recorded."""
     file_changes = changes(reply.text) if job.request.role == "dev" else ()
     if folder is None and not file_changes and not reply.files:
         return NOTHING
     if folder is None:
         folder = checkout(job, workspaces)
     workspace = workspace_of(job, workspaces)
-    workspace.write_files(folder, {**_contents(file_changes, workspace, folder), **reply.files})
+    refuse_masked(reply.masked, file_changes)
+    _write(file_changes, reply.files, workspace, folder, secrets)
     before = job.session.tree or workspace.base()
-    message = commit_message(job.request, job.session.id, reply.text, model)
-    tree = workspace.snapshot(folder, message=message, parent=before, author=job.request.agent)
+    message = commit_message(job.request, job.session.id, secrets.scrub(reply.text), model)
+    check = check_of(secrets)
+    tree = workspace.snapshot(folder, message=message, parent=before, author=job.request.agent, check=check)
     return Changes(
         files=workspace.changed_files(before, tree),
         patch=workspace.patch(before, tree),
@@ -79,9 +92,32 @@ def base_of(job: Job, workspaces: Workspaces) -> WorkspacePrepared | None:
     )
 
 
+def _write(
+    file_changes: Sequence[FileChange], files: Mapping[str, str], workspace: Workspace, folder: Path, secrets: Secrets
+) -> None:
+    """The agent's changes are its answer: those that do not fit are asked for again. Files that its adapter or its
+    worker sends are not."""
+    try:
+        contents = _contents(file_changes, workspace, folder)
+        _check(secrets, contents, workspace, folder)
+        if not files:
+            workspace.write_files(folder, contents)
+    except DoesNotFit as problem:
+        raise Unreadable(sentence_of(problem)) from None
+    if files:
+        _check(secrets, files, workspace, folder)
+        workspace.write_files(folder, {**contents, **files})
+
+
+def _check(secrets: Secrets, contents: Mapping[str, str | bytes | None], workspace: Workspace, folder: Path) -> None:
+    """Before they are written: nobody cleans a folder without git."""
+    if secrets.spellings:
+        check_texts(secrets, contents, {path: workspace.read_file(folder, path) or b"" for path in contents})
+
+
 def _contents(file_changes: Iterable[FileChange], workspace: Workspace, folder: Path) -> dict[str, str | bytes | None]:
     """The new contents of each file, None if it is removed (behaviour §3.2: patch, fallbackContent or content). Several
-    changes of one file are applied in order. Raises WorkspaceError for a patch that does not apply and has no
+    changes of one file are applied in order. Raises DoesNotFit for a patch that does not apply and has no
     fallback."""
     contents: dict[str, str | bytes | None] = {}
     for change in file_changes:
@@ -90,7 +126,7 @@ def _contents(file_changes: Iterable[FileChange], workspace: Workspace, folder: 
             contents[change.path] = (
                 whole if change.patch is None else _patched(change.path, change.patch, contents, workspace, folder)
             )
-        except WorkspaceError:
+        except DoesNotFit:
             if whole is None:
                 raise
             contents[change.path] = whole

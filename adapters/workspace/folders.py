@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from adapters.workspace.git import WorkspaceError
+from adapters.workspace.git import DoesNotFit, WorkspaceError
 from domain.values.sentences import Sentence
 
 
@@ -154,7 +154,7 @@ def _entered(here: int, name: str, opened: ExitStack) -> int:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise WorkspaceError(Sentence("folder_not_in_workspace", path=name)) from error
+        raise DoesNotFit(Sentence("folder_not_in_workspace", path=name)) from error
     opened.callback(os.close, deeper)
     return deeper
 
@@ -170,7 +170,7 @@ def check_place(root: int, path: str) -> None:
         except FileNotFoundError:
             return
         if not stat.S_ISREG(mode):
-            raise WorkspaceError(Sentence("not_a_plain_file", path=path))
+            raise DoesNotFit(Sentence("not_a_plain_file", path=path))
 
 
 def read(root: int, path: str, most: int) -> bytes | None:
@@ -186,7 +186,7 @@ def read(root: int, path: str, most: int) -> bytes | None:
         with os.fdopen(descriptor, "rb") as file:
             data = file.read(most + 1)
     if len(data) > most:
-        raise WorkspaceError(Sentence("file_too_large", path=path, number=most))
+        raise DoesNotFit(Sentence("file_too_large", path=path, number=most))
     return data
 
 
@@ -235,4 +235,4 @@ def encoded(path: str, text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise WorkspaceError(Sentence("file_not_text", path=path)) from None
+        raise DoesNotFit(Sentence("file_not_text", path=path)) from None

@@ -151,17 +151,17 @@ def confine(path: str) -> str:
     control character, and no `.git` in any spelling that some file system accepts."""
     parts = [part for part in path.split("/") if part not in ("", ".")]
     if not parts:
-        raise WorkspaceError(Sentence("path_names_no_file", path=path))
+        raise DoesNotFit(Sentence("path_names_no_file", path=path))
     if path.startswith("/") or "\\" in path or re.match(r"[A-Za-z]:", parts[0]):
-        raise WorkspaceError(Sentence("path_not_relative", path=path))
+        raise DoesNotFit(Sentence("path_not_relative", path=path))
     if ".." in parts:
-        raise WorkspaceError(Sentence("path_leaves_workspace", path=path))
+        raise DoesNotFit(Sentence("path_leaves_workspace", path=path))
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in path):
-        raise WorkspaceError(Sentence("path_has_bad_characters", path=path))
+        raise DoesNotFit(Sentence("path_has_bad_characters", path=path))
     if any(_is_git(part) for part in parts):
-        raise WorkspaceError(Sentence("path_belongs_to_git", path=path))
+        raise DoesNotFit(Sentence("path_belongs_to_git", path=path))
     if len(path.encode()) > 4096 or any(len(part.encode()) > 255 for part in parts):
-        raise WorkspaceError(Sentence("path_too_long", path=path[:80]))
+        raise DoesNotFit(Sentence("path_too_long", path=path[:80]))
     return "/".join(parts)
 
 
@@ -172,6 +172,10 @@ def _is_git(part: str) -> bool:
 
 class WorkspaceError(HansardError):
     """A folder, a path or git does not allow it; the sentence says which."""
+
+
+class DoesNotFit(WorkspaceError):
+    """A path, a content or a patch that comes from outside is impossible here; the folder is not to blame."""
 
 
 @contextmanager

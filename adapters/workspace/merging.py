@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from adapters.workspace.git import OURS, WorkspaceError, branch_at, git, in_theirs, line
+from adapters.workspace.git import OURS, DoesNotFit, WorkspaceError, branch_at, git, in_theirs, line
 from adapters.workspace.repository import Repository
 from domain.values.sentences import Sentence, because, sentence_of
 
@@ -14,11 +14,13 @@ LARGEST: Final = 16_777_216
 """Maximum size of a file that can be patched."""
 _FILE: Final = "file"
 _NOWHERE: Final = "/dev/null"
+_GIT_IS_MISSING: Final = ("git_not_started", "git_too_slow")
+"""Then the patch is not to blame."""
 
 
 def patched(path: str, before: bytes | None, patch: str) -> bytes | None:
     """The file after applying a unified diff; None before or after: it does not exist. Names in the diff are ignored,
-    line counts are recomputed. Raises WorkspaceError if it does not apply, or if it also covers other files."""
+    line counts are recomputed. Raises DoesNotFit if it does not apply, or if it also covers other files."""
     with tempfile.TemporaryDirectory(prefix="hansard-patch-") as made:
         folder = Path(made)
         place = folder / _FILE
@@ -32,9 +34,11 @@ def patched(path: str, before: bytes | None, patch: str) -> bytes | None:
                 stdin=_alone(before is None, patch).encode(),
             )
             if any(entry != place for entry in folder.iterdir()):
-                raise WorkspaceError(Sentence("patch_of_other_files"))
+                raise DoesNotFit(Sentence("patch_of_other_files"))
         except (WorkspaceError, UnicodeEncodeError) as error:
-            raise WorkspaceError(Sentence("patch_does_not_apply", path=path, detail=_why(error))) from None
+            if isinstance(sentence := sentence_of(error), Sentence) and sentence.code in _GIT_IS_MISSING:
+                raise
+            raise DoesNotFit(Sentence("patch_does_not_apply", path=path, detail=_why(error))) from None
         return place.read_bytes() if place.exists() else None
 
 
@@ -43,7 +47,7 @@ def _alone(new: bool, patch: str) -> str:
     lines = patch.rstrip("\n").split("\n")
     start = next((number for number, line in enumerate(lines) if line.startswith("@@")), None)
     if start is None:
-        raise WorkspaceError(Sentence("patch_without_hunk"))
+        raise DoesNotFit(Sentence("patch_without_hunk"))
     gone = any(line.split("\t")[0].rstrip() == f"+++ {_NOWHERE}" for line in lines[:start])
     kind = ["new file mode 100644"] if new else ["deleted file mode 100644"] if gone else []
     old, after = _NOWHERE if new else f"a/{_FILE}", _NOWHERE if gone else f"b/{_FILE}"

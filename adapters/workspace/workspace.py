@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -23,10 +24,11 @@ from adapters.workspace.folders import (
     remove,
     write,
 )
-from adapters.workspace.git import WorkspaceError, branch_at, confine, git, in_a_sentence, in_theirs
+from adapters.workspace.git import DoesNotFit, WorkspaceError, confine, git, in_a_sentence, in_theirs
 from adapters.workspace.history import compared
 from adapters.workspace.merging import LARGEST, advance, integrate, merge, tip
 from adapters.workspace.packing import write_notes
+from adapters.workspace.quarantine import Check, checked
 from adapters.workspace.repository import Repository, trail
 from adapters.workspace.reusing import Resting, take_over
 from domain.session.workspace import WorkspaceChanges
@@ -82,22 +84,26 @@ class Workspace:
             return folder / self.prefix
 
     @in_a_sentence()
-    def snapshot(self, folder: Path, *, message: str, parent: str | None, author: str = "") -> str:
-        """Record the contents of the folder as a commit on `parent`; `parent` itself if nothing changed.
+    def snapshot(
+        self, folder: Path, *, message: str, parent: str | None, author: str = "", check: Check | None = None
+    ) -> str:
+        """Record the contents of the folder as a commit on `parent`; `parent` itself if nothing changed. If `check`
+        raises, nothing is recorded.
 
         Several agents may have changed a folder that is edited in place: there, the parent is the latest snapshot, so
         that each snapshot contains all earlier ones.
         """
         tree = self.tree_of(folder)
+        record = partial(self._recorded, tree, message=message, author=author, check=check)
         if self.in_place is None:
             open_up(tree)
-            return self._recorded(tree, tree.name, message=message, parent=parent, author=author)
+            return record(tree.name, parent=parent)
         with trail(self._git.path / "trail") as so_far:
             parent = so_far.latest() or parent or self.start
             for _ in range(_TRIES - 1):
                 with suppress(WorkspaceError):  # another process is writing the file that git reads
-                    return so_far.go_on(self._recorded(tree, SOURCE, message=message, parent=parent, author=author))
-            return so_far.go_on(self._recorded(tree, SOURCE, message=message, parent=parent, author=author))
+                    return so_far.go_on(record(SOURCE, parent=parent))
+            return so_far.go_on(record(SOURCE, parent=parent))
 
     def merge(self, *, ours: str, theirs: str, message: str) -> str:
         """A commit with the contents of both: one of the two if it descends from the other (in a folder that is edited
@@ -128,12 +134,12 @@ class Workspace:
             confine(path): encoded(path, text) if isinstance(text, str) else text for path, text in files.items()
         }
         if len(contents) < len(files):
-            raise WorkspaceError(Sentence("file_given_twice"))
+            raise DoesNotFit(Sentence("file_given_twice"))
         with opened_folder(tree, self.prefix) as root:
             for path in contents:
                 check_place(root, path)
                 if any(other.startswith(f"{path}/") for other in contents):
-                    raise WorkspaceError(Sentence("file_and_folder", path=path))
+                    raise DoesNotFit(Sentence("file_and_folder", path=path))
             for path, data in contents.items():
                 if data is None:
                     remove(root, path)
@@ -234,10 +240,12 @@ class Workspace:
                 unsettled.unlink()
             self._give_git(folder, commit, index.path)
 
-    def _recorded(self, tree: Path, name: str, *, message: str, parent: str | None, author: str) -> str:
-        with self._git.index(name) as index:
+    def _recorded(
+        self, tree: Path, name: str, *, message: str, parent: str | None, author: str, check: Check | None
+    ) -> str:
+        with checked(self._git, parent, check) as (repository, passes), repository.index(name) as index:
             index.record(tree)
-            return self._git.follow(index.write_tree(), message=message, parent=parent, author=author)
+            return passes(repository.follow(index.write_tree(), message=message, parent=parent, author=author))
 
     def _give_git(self, folder: Path, commit: str, index: Path) -> None:
         """A repository for the agents, created where they cannot reach it and only then moved in."""
@@ -272,28 +280,3 @@ class Workspace:
 def mark_of(tree: Path) -> Path:
     """The file that marks a working folder as set up."""
     return tree.with_name(f"ready-{tree.name}")
-
-
-# Publishes a result as a branch of the person's repository, under an unused name.
-
-_BRANCHES: Final = 9
-"""How many names are tried for a branch."""
-
-
-def hand_over(workspace: Workspace, commit: str, branch: str) -> str | None:
-    """Publish as this branch, or as `…-2` and so on if another one has the name. Returns the name, or None if the
-    source has no repository."""
-    for name in (branch, *(f"{branch}-{number}" for number in range(2, _BRANCHES + 1))):
-        try:
-            published = workspace.publish(commit, name)
-        except WorkspaceError:
-            at = branch_at(Path(workspace.repository or "."), name)
-            if at == commit:
-                return name
-            if at is None or name.endswith(f"-{_BRANCHES}"):
-                raise
-        else:
-            if published:
-                workspace.write_notes(commit)
-            return name if published else None
-    return None

@@ -287,6 +287,34 @@ def test_a_patch_that_does_not_apply_fails_the_phase_and_changes_nothing(server:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"path": "b.txt", "patch": "@@ -1 +1 @@\n-x\n+y\n"}, "The patch of 'b.txt' does not apply"),
+        ({"path": "b.txt", "patch": "nothing"}, "The patch of 'b.txt' does not apply"),
+        ({"path": "../../x", "content": "x"}, "'../../x' leaves the workspace."),
+        ({"path": ".git/config", "content": "x"}, "'.git/config' belongs to git."),
+        ({"path": "a.txt/x", "content": "x"}, "'a.txt' cannot be a file and a folder."),
+    ],
+    ids=["patch", "no hunk", "outside", "git", "folder"],
+)
+def test_changes_that_do_not_fit_are_asked_for_again(
+    server: Server, tmp_path: Path, change: Json, problem: str
+) -> None:
+    """Contract-2 §10: with the problem named, and at once."""
+    answers = [[{"path": "a.txt", "content": "A\n"}, change], [{"path": "b.txt", "content": "B\n"}]]
+    dev = [json.dumps({"changes": changes}) for changes in answers]
+    session_id = start(server.client, delivery({"dev": dev}, workspace=str(tmp_path)))
+    assert ended(server.client, session_id)["status"] == "success"
+    history = events(server.client, session_id)
+    [failed] = only(history, "turn.attempt_failed")
+    assert (failed["failure"]["code"], failed["next"]) == ("unreadable", "repair")
+    assert problem in failed["failure"]["detail"]
+    [answered] = [answer for answer in only(history, "turn.answered") if answer["role"] == "dev"]
+    assert failed["failure"]["detail"] in answered["prompt"]["head"]
+    assert [path.name for path in tmp_path.iterdir()] == ["b.txt"]
+
+
 @pytest.mark.parametrize("path", ["../outside.txt", "/etc/outside.txt", ".git/hooks/pre-commit", "a/../../outside.txt"])
 def test_a_file_outside_of_the_workspace_is_written_nowhere(server: Server, tmp_path: Path, path: str) -> None:
     """Promise S14: the phase fails, and even the allowed file is not written."""

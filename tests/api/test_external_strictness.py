@@ -125,7 +125,8 @@ def test_words_of_an_answer_that_would_leave_the_workspace_are_a_failure_of_the_
         events(client, turn["sessionId"]), "turn.answered"
     )
     assert not Path(turn["workspace"], "../owned.py").exists()
-    assert [message["turnId"] for message in data if message["turnId"] == turn["turnId"]] == [turn["turnId"]]
+    [failed] = [message for message in data if message["turnId"] == turn["turnId"]]
+    assert failed["failure"]["code"] == "unreadable"
 
 
 @pytest.mark.parametrize(

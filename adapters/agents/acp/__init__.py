@@ -296,4 +296,5 @@ class AcpAgent(CommandAgent):
             agent_session=conversation.handle if keeps_session else None,
             failure=failure,
             truncated=dialogue.truncated,
+            masked=call.secrets.named_in(dialogue.text),
         )

@@ -222,5 +222,6 @@ def _reply(dialogue: CodexDialogue, talk: TurnConversation, failure: Failure | N
         agent_session=conversation.handle if keeps_session else None,
         failure=failure,
         truncated=too_long,
+        masked=call.secrets.named_in(dialogue.text),
     )
     return explained(reply, dialogue.retry)

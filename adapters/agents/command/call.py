@@ -5,15 +5,15 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from adapters.agents.command.settings import PLACE, CommandSettings, Template, fill, places
+from adapters.agents.command.settings import PLACE, CommandSettings, ProgramSettings, Template, fill, places
 from adapters.agents.port import Turn
 from adapters.processes import clean_environment
-from adapters.references import REFERENCES, resolve_secrets
+from adapters.references import REFERENCES, Secrets, resolve_secrets
 from domain.values.base import HansardError
 from domain.values.sentences import Sentence
 
@@ -92,9 +92,6 @@ def _digest(*names: str) -> str:
     return hashlib.sha256("\0".join(names).encode(errors="replace")).hexdigest()[:16]
 
 
-_SHORTEST_SECRET = 4
-
-
 class Misreadable(HansardError):
     """The program could mistake a value for an option."""
 
@@ -107,13 +104,11 @@ class Call:
     cwd: Path
     environment: Mapping[str, str]
     stdin: bytes | None
-    secrets: tuple[str, ...]
+    secrets: Secrets
 
     def scrub(self, text: str) -> str:
         """The text without secrets, and without NUL, which not every store can hold."""
-        for secret in self.secrets:
-            text = text.replace(secret, "***")
-        return text.replace("\0", "\ufffd")
+        return self.secrets.scrub(text).replace("\0", "\ufffd")
 
 
 def prepare(
@@ -150,7 +145,7 @@ def prepare(
         cwd=cwd,
         environment=clean_environment({"TMPDIR": str(_folder(scratch / "tmp")), **turn.env, **own}, home=home),
         stdin=_stdin(settings, template, prompt),
-        secrets=_longest_first(form for name in secret for form in _spellings(resolved[name])),
+        secrets=Secrets.of({name: resolved[name] for name in secret}),
     )
 
 
@@ -167,7 +162,7 @@ def first_message(prompt: bytes) -> bytes:
     return json.dumps({"type": "user", "message": message}).encode() + b"\n"
 
 
-def login(settings: CommandSettings) -> dict[str, str]:
+def login(settings: ProgramSettings) -> dict[str, str]:
     """The login variables that are set here, by name. Raises ValueError if a private home gets none."""
     pairs = [(name, source or name) for name, _, source in (key.partition("=") for key in settings.keys)]
     is_configured = any(name in settings.env for name, _ in pairs)
@@ -205,13 +200,3 @@ def _furnish(home: Path, files: Mapping[str, str]) -> None:
 def _folder(path: Path) -> Path:
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path
-
-
-def _spellings(secret: str) -> tuple[str, ...]:
-    """The secret as it is, and as escaped in JSON."""
-    return secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]
-
-
-def _longest_first(secrets: Iterable[str]) -> tuple[str, ...]:
-    """The secrets that are long enough to differ from ordinary words, and parts of others."""
-    return tuple(sorted({s for s in secrets if len(s) >= _SHORTEST_SECRET}, key=len, reverse=True))

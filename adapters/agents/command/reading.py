@@ -100,6 +100,7 @@ class Run:
         settings, finished, call = self.settings, self.finished, self.call
         output = messages(finished.stdout) if settings.output == "json" else ()
         picked = text_of(output, settings.text_path) if settings.text_path else self._spoken()
+        masked = call.secrets.named_in(picked or "")
         text, too_long = cut(call.scrub(picked or "").strip("\r\n"), most)
         failure = self._end(output) or self._doubt(output) or self._error_text(text)
         if too_long and failure is None:
@@ -113,6 +114,7 @@ class Run:
             agent_session=self._handle(output, conversation),
             failure=failure,
             truncated=too_long or finished.truncated,
+            masked=masked,
         )
 
     def _spoken(self) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.workspace import Workspace, WorkspaceError
+from adapters.workspace import DoesNotFit, Workspace, WorkspaceError
 from adapters.workspace.merging import LARGEST, patched
 
 POEM = b"one\ntwo\nthree\nfour\nfive\n"
@@ -103,3 +103,10 @@ def test_files_that_are_given_as_none_are_removed(of_git: Workspace) -> None:
     of_git.write_files(folder, {"a.txt": None, "never/there": None, "b.bin": b"\0\1"})
     assert not (folder / "a.txt").exists()
     assert (folder / "b.bin").read_bytes() == b"\0\1"
+
+
+def test_a_missing_git_is_no_fault_of_the_patch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(WorkspaceError) as raised:
+        patched("poem.txt", POEM, HUNK)
+    assert not isinstance(raised.value, DoesNotFit)
