@@ -167,6 +167,20 @@ def test_without_keys_no_sign_in_is_asked(tmp_path: Path) -> None:
             assert "set-cookie" not in answer.headers
 
 
+@pytest.mark.parametrize(
+    ("path", "words"), [("/", "Sign-in is off"), ("/chat?lang=ko", "로그인 없음"), ("/none", "is off")]
+)
+def test_every_page_says_that_no_key_is_required(tmp_path: Path, path: str, words: str) -> None:
+    with inside(tmp_path, work=False) as client:
+        html = client.get(path, headers=BROWSER).text
+    assert f'{words}<span class="unseen">: HANSARD_AUTH=off:' in html
+
+
+def test_the_form_says_how_a_key_is_made(client: TestClient) -> None:
+    html = client.get("/login", headers=BROWSER).text
+    assert "hansard key new NAME" in html and "Sign-in is off" not in html
+
+
 # -- cookies -----------------------------------------------------------------------------------------------------------
 
 
