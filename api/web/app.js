@@ -92,9 +92,10 @@ function announce(fresh) {
 /** Adds what needs the script: local times and running clocks. Hides what only a page without it needs. */
 function dress(root) {
   const form = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
+  const clock = new Intl.DateTimeFormat(document.documentElement.lang, { timeStyle: "short" });
   for (const time of root.querySelectorAll("time[data-local]")) {
     time.title = time.dateTime;
-    time.textContent = form.format(new Date(time.dateTime));
+    time.textContent = (time.dataset.local === "clock" ? clock : form).format(new Date(time.dateTime));
   }
   since(root);
   wallClocks(root);

@@ -40,7 +40,7 @@ LOOKED = ("kind", "status", "q", "label", "owner", "repository", "from", "to", "
 
 async def home(request: Request) -> Response:
     """GET /: the sessions that need a person, that run and that ended; or the results of a search"""
-    only(request, *LOOKED, "lang", "preset", "start", "key", *NAMES)
+    only(request, *LOOKED, "needs", "lang", "preset", "start", "key", *NAMES)
     return page(await _shown(request, _forms(await asyncio.to_thread(_fixing, request))))
 
 
@@ -90,9 +90,10 @@ def home_page(
     index: Database | None,
     mark: Callable[[tuple[SessionItem, ...]], tuple[SessionItem, ...]],
     find: Callable[[str], Session | None],
+    needs: str | None = None,
 ) -> HomePage:
     """`looked` has the filters and the cursor, `index` is for words, `mark` adds to rows what the log does not know,
-    `find` reads a session.
+    `find` reads a session. With `needs`, only what needs that is listed above.
 
     Raises Invalid for an unknown cursor, a time that cannot be read, or a text that cannot be searched.
     """
@@ -101,8 +102,9 @@ def home_page(
     since, until = span(looked["from"], looked["to"])
     searching = any(value for name, value in looked.items() if name != "cursor")
     sections = not searching and cursor is None
-    waiting = _first(db) if sections else ()
-    held = {name for item in waiting for name in (item.parent, item.session_id) if name}
+    first = _first(db) if sections else ()
+    waiting = _needing(db, needs) if sections and needs else first
+    held = {name for item in first for name in (item.parent, item.session_id) if name}
     running = [item for item in _running(db) if item.id not in held] if sections else []
     page = overview.page(db, **filters, since=since, until=until, limit=SESSIONS, cursor=cursor, index=index)
     counts = inbox.counts(db)
@@ -127,6 +129,9 @@ async def _shown(request: Request, starting: tuple[Filled, ...]) -> str:
     looked = {name: query.get(name) or None for name in LOOKED}
     if looked["kind"] is not None and looked["kind"] not in KINDS:
         raise of_field("kind", Sentence("not_one_of", choices=list(KINDS)))
+    needs = query.get("needs") or None
+    if needs is not None and needs not in NEEDS:
+        raise of_field("needs", Sentence("not_one_of", choices=list(NEEDS)))
     inside, say = system(request), language_of(request)
     after = inside.follower.position
 
@@ -139,6 +144,7 @@ async def _shown(request: Request, starting: tuple[Filled, ...]) -> str:
                 index=index,
                 mark=partial(marked_list, inside),
                 find=inside.sessions.get,
+                needs=needs,
             )
         example = inside.team.example
         open_now = any(query.get(name) for name in ("preset", "start")) or any(form.words for form in starting)
@@ -152,7 +158,7 @@ async def _shown(request: Request, starting: tuple[Filled, ...]) -> str:
             "phrase": partial(phrase, language=say.language),
             "after": after,
         }
-        return render(request, say, "home.html", page=home, looked=looked, sent=NOTHING, **now, **more)
+        return render(request, say, "home.html", page=home, looked=looked, wanted=needs, sent=NOTHING, **now, **more)
 
     return await asyncio.to_thread(build)
 
@@ -177,6 +183,11 @@ def _forms(query: Mapping[str, str]) -> tuple[Filled, ...]:
         if query.get(name) and query[name] not in allowed:
             raise of_field(name, Sentence("not_one_of", choices=list(allowed)))
     return forms(query)
+
+
+def _needing(db: Database, needs: str) -> tuple[WaitingItem, ...]:
+    """The longest waits for the same."""
+    return inbox.page(db, needs=(needs,), limit=SECTION).items
 
 
 def _first(db: Database) -> tuple[WaitingItem, ...]:

@@ -227,7 +227,7 @@ _COMPUTED: Final[Mapping[str, Callable[[Places], str]]] = {
     "deadline": lambda places: f"{str(places.data.get('deadline') or '')[:16].replace('T', ' ')} UTC",
     "red": lambda places: ", ".join(f"`{each['command']}`" for each in places.data["commands"] if not each["passed"]),
     "remedy": _remedy,
-    "retry": lambda places: str(places.data.get("retryAt") or "")[11:19],
+    "retry": lambda places: f"{str(places.data.get('retryAt') or '')[11:19]} UTC",
     "fallback": lambda places: str(places.data.get("fallbackAgent") or ""),
     "remembered": lambda places: places.say("remembered") if places.data.get("remember") else "",
     "elapsed": _elapsed,

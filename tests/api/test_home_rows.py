@@ -1,13 +1,15 @@
 """Rows of the first page: agents' text in one line, and why a session waits."""
 
+import re
+
 from starlette.testclient import TestClient
 
 from api.web.presets import PRESETS
 from tests.api.orchestrating import orchestration
-from tests.api.scenes import begun, exhausted, reached
-from tests.api.seen import Seen, page
-from tests.api.server import delivery, session, start, until
-from tests.api.test_home_page import row, settled
+from tests.api.scenes import at_checkpoint, begun, exhausted, reached, waiting_review
+from tests.api.seen import BROWSER, Seen, page
+from tests.api.server import delivery, events, session, start, until
+from tests.api.test_home_page import row, sections, settled
 from tests.kit.replies import plan, subtask, verdicts
 
 
@@ -74,3 +76,23 @@ def test_only_exhausted_sessions_have_a_red_gauge(client: TestClient) -> None:
         return float(gauge_meter["value"]), float(gauge_meter["high"])
 
     assert gauge(spent) == (1.0, 0.99) and gauge(done) == (1.0, 1.0)
+
+
+def test_a_wait_for_a_provider_says_until_when_in_the_readers_time(client: TestClient) -> None:
+    waits = start(client, delivery({"planner": [{"error": "rate_limit", "retryAfter": 3_000}]}))
+    html = settled(client, "/", "continues at")
+    assert re.search(r'continues at <time datetime="[^"]+" data-local="clock">\d\d:\d\d UTC</time>', html)
+    [event] = [one for one in events(client, waits) if one["type"] == "turn.attempt_failed"]
+    said = f"next attempt at {event['data']['retryAt'][11:19]} UTC"
+    assert said in " ".join(Seen(page(client, f"/sessions/{waits}?highlights=0")).text.split())
+
+
+def test_home_lists_what_needs_the_same(client: TestClient) -> None:
+    review, run = waiting_review(client), at_checkpoint(client)
+    settled(client, "/", f'data-waits="{review}"', f'data-waits="{run}"')
+    html = page(client, "/?needs=checkpoint")
+    assert sections(html)["Needs you"] == [run] and review not in sections(html).get("Recent", [])
+    assert "<title>(2) Sessions" in html, "the title counts everything"
+    assert '<a href="/?needs=checkpoint" aria-current="true">Checkpoints 1</a>' in html
+    assert "Nothing is waiting for you." in page(client, "/?needs=failed")
+    assert client.get("/?needs=nothing", headers=BROWSER).status_code == 422
