@@ -22,6 +22,13 @@ TAIL: Final = 2_000
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 
+_SOURCE = re.compile(
+    r"""^[ \t]*File\ ".*",\ line\ \d+.*(?:\n[ \t]{4}.*)*
+      | ^(?:ModuleNotFound|Import|Syntax|Indentation|Name|Attribute|FileNotFound|Permission|NotADirectory)Error:.*""",
+    re.MULTILINE | re.VERBOSE,
+)
+"""What a Python traceback says about source code and files: names and line numbers, not what a provider answered."""
+
 _TRACE = re.compile(r"\s+at .*(?::\d+|<anonymous>)\)?\s*\{?$")
 """A line of a JavaScript stack trace."""
 
@@ -47,10 +54,21 @@ class _Known(NamedTuple):
 
 
 def _pattern(code: FailureCode, *patterns: str) -> _Known:
-    return _Known(code, re.compile("|".join(patterns), re.IGNORECASE))
+    return _Known(code, re.compile("|".join(patterns), re.IGNORECASE | re.MULTILINE))
 
 
-_STATUS = r"(?:status|http(?:/\d\.\d)?|error|code)\W{0,3}(?:code)?\W{0,3}(?:of|is)?\s?"
+_STATUS = r"(?:status|http(?:/\d(?:\.\d)?)?|error|code)\W{0,3}(?:code)?\W{0,3}(?:of|is)?\s?"
+
+
+def _status(number: str, *words: str) -> str:
+    """An HTTP status where it is called one, or with words that follow it: not a line number or a count."""
+    after = "|".join(("status", r"client error", r"error\b", r"\{", *words))
+    return (
+        rf"{_STATUS}{number}\b|(?<!\w)\({number}\)|\b(?:returned|received|got|with)\s(?:an?\s)?{number}(?=[.,:;]|\s*$)"
+        rf"|(?<![\w:./(-])(?<!line ){number}\W{{1,3}}(?:{after})|^[^\w\n]*{number}[^\w\n]*$"
+    )
+
+
 _KNOWN: Final = (
     _pattern(
         "lost_conversation",
@@ -65,13 +83,16 @@ _KNOWN: Final = (
         r"rate.?limit|too many requests|resource.?exhausted|usage limit|quota exceeded|exceeded your .{0,20}quota",
         r"(?:hour|session|daily|weekly|monthly|opus|sonnet) limit reached|limit reached\|\d|limit.{0,20}\bresets?\b",
         r"(?:hit|reached|exceeded) your (?:(?:session|daily|weekly|monthly|opus|sonnet|request|spending) )?limit\b",
-        rf"\b429\b|{_STATUS}429\b",
+        _status("429", "too many", "rate", "resource"),
     ),
     _pattern(
         "auth",
-        r"unauthori[sz]ed|authentication|invalid.{0,12}api.?key|incorrect api key|api key not valid|missing bearer",
+        r"unauthori[sz]ed|(?<![\w/.-])authentication(?![\w/-]|\.\w)|authentication.?(?:error|failed|required)",
+        r"invalid.{0,12}api.?key|incorrect api key|api key not valid|missing bearer|\b(?:no|missing) (?:\w+ )?api.?key",
+        r"must specify the \w*api_key|\bauth (?:method|type)\b|providerautherror",
+        r"\btoken (?:has |is |was )?(?:been )?(?:expired|revoked)|token could not be refreshed|expired.?token",
         r"not logged in|(?:log|sign) ?in (?:first|again|to continue)|please (?:log|sign) ?in|permission.denied: .*api",
-        rf"\b401\b|{_STATUS}403\b",
+        _status("40[13]", "unauthori", "forbidden", "invalid", "authentication"),
     ),
     _pattern(
         "overloaded",
@@ -80,7 +101,8 @@ _KNOWN: Final = (
     ),
     _pattern(
         "network",
-        r"ECONN(?:REFUSED|RESET|ABORTED)|ENOTFOUND|ETIMEDOUT|EAI_AGAIN|EPIPE|getaddrinfo|socket hang up|fetch failed",
+        r"\b(?:ECONN(?:REFUSED|RESET|ABORTED)|ENOTFOUND|ETIMEDOUT|EAI_AGAIN|EPIPE)\b",
+        r"\bgetaddrinfo|socket hang up|fetch failed",
         r"connection (?:refused|reset|error|closed|aborted|timed out)|network error|unable to connect|cannot connect",
         r"stream (?:disconnected|closed|ended|error)|premature close|error sending request|incomplete chunked",
     ),
@@ -127,7 +149,8 @@ def recognised(output: str, rules: Iterable[Rule] = ()) -> FailureCode | None:
     for rule in rules:
         if re.search(rule.match, output, re.IGNORECASE):
             return rule.code
-    return next((pattern.code for pattern in _KNOWN if pattern.words.search(output)), None)
+    words = _SOURCE.sub("", output)
+    return next((pattern.code for pattern in _KNOWN if pattern.words.search(words)), None)
 
 
 def of_status(status: int) -> FailureCode | None:

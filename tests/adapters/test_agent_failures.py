@@ -37,12 +37,58 @@ HOUR = 3_600.0
         ("No conversation found with session ID: e06a", "lost_conversation"),
         ('Error resuming session: Invalid session identifier "x".', "lost_conversation"),
         ("prompt is too long: 200001 tokens > 200000 maximum", "limit"),
+        ("OAuth token has expired. Please obtain a new token or refresh your existing token.", "auth"),
+        ("Please set an Auth method in your settings.json or specify GEMINI_API_KEY", "auth"),
+        ("No auth type is selected. Please configure one in settings.json.", "auth"),
+        ("When using Gemini API, you must specify the GEMINI_API_KEY environment variable.", "auth"),
+        ("Your access token could not be refreshed. Log out and try again.", "auth"),
+        ("No authentication information found.", "auth"),
+        ("litellm.AuthenticationError: Missing Anthropic API Key", "auth"),
+        ("403 Forbidden", "auth"),
+        ("server returned 403", "auth"),
+        ('API Error: 401 {"type":"error","error":{"type":"authentication_error"}}', "auth"),
+        ("unexpected status 401", "auth"),
+        ('got status: 429. {"error":{"code":429,"status":"RESOURCE_EXHAUSTED"}}', "rate_limit"),
+        ("[API Error: 429 status code (no body)]", "rate_limit"),
+        ("Error code: 429 - {'error': {'message': 'slow down'}}", "rate_limit"),
+        ("HTTP/2 429", "rate_limit"),
+        ("429", "rate_limit"),
+        ("litellm.RateLimitError: slow down", "rate_limit"),
+        ("getaddrinfo ENOTFOUND api.example.com", "network"),
         ("Segmentation fault", None),
         ("4 failed, 29 passed in 0.401s at line 500", None),
     ],
 )
 def test_the_usual_words_of_providers_are_recognised(said: str, code: str | None) -> None:
     assert recognised(said) == code
+
+
+@pytest.mark.parametrize(
+    "crash",
+    [
+        "ModuleNotFoundError: No module named 'aider_not_here'",
+        "ModuleNotFoundError: No module named 'ratelimit'",
+        "FileNotFoundError: [Errno 2] No such file or directory: 'x'",
+        "PermissionError: [Errno 13] Permission denied: '/srv/api/keys'",
+        'Traceback (most recent call last):\n  File "x.py", line 429, in <module>\n    main()\nKeyError: 1',
+        'Traceback:\n  File "authentication.py", line 4\n    if status == 429:\n       ^^^^^^\nZeroDivisionError: 1',
+        "src/prices.c:429: error: expected ';'",
+        "src/prices.ts(401): error",
+        "ended with 401 files",
+        "429 tests passed, then line 403 failed after 401 ms",
+        "SyntaxError: Unexpected token in JSON",
+        "tests/authentication/test_login.py failed",
+    ],
+)
+def test_a_crash_of_the_program_is_not_mistaken_for_an_answer_of_the_provider(crash: str) -> None:
+    """Names of files and errors, line numbers and counts look like the words of providers."""
+    assert recognised(crash) is None
+    assert failure_of("crash", crash, output=crash).code == "crash"
+
+
+def test_a_traceback_ends_with_what_the_provider_answered() -> None:
+    crash = 'Traceback:\n  File "x.py", line 3\n    ask()\nopenai.RateLimitError: Error code: 429'
+    assert recognised(crash) == "rate_limit"
 
 
 @pytest.mark.parametrize(
