@@ -17,10 +17,11 @@ from adapters.agents.team import Team, build
 from adapters.store import Store
 from adapters.store.texts import whole
 from adapters.turns.asking import Asking, Build
-from adapters.turns.changes import base_of, merge, patch_of, publish
+from adapters.turns.changes import base_of, merge, publish
 from adapters.turns.fencing import Fencing
 from adapters.turns.host_commands import Commands, HostCommands
 from adapters.turns.job import Job, ancestors, checkout, left
+from adapters.turns.judged import changes_of
 from adapters.turns.live import Live
 from adapters.turns.permitting import Questions
 from adapters.turns.prompting import judged_place, material
@@ -172,9 +173,9 @@ class TurnRunner:
     def prepared(self, job: Job) -> Prepared:
         """Everything that an agent needs that is asked elsewhere. Raises HansardError if it cannot be asked."""
         self._bring(job)
-        patch = patch_of(job, self._workspaces) if judged_place(job.request) else ""
+        changes = changes_of(job, self._workspaces) if judged_place(job.request) else ""
         context = material(
-            job.request, whole=partial(whole, self._store), patch=patch, before=self._asking.said_before(job)
+            job.request, whole=partial(whole, self._store), changes=changes, before=self._asking.said_before(job)
         )
         if job.request.access == "none":
             return Prepared(self._asking.prompt(job).text, context, None, {}, [])

@@ -16,9 +16,10 @@ from adapters.agents.prompts.context import Exchange, again, recap
 from adapters.agents.scripted import Scripted
 from adapters.agents.team import Member, Team
 from adapters.fence import Grant
-from adapters.turns.changes import NOTHING, keep, patch_of
+from adapters.turns.changes import NOTHING, keep
 from adapters.turns.fencing import Fencing
 from adapters.turns.job import Job, checkout, said_before, text, workspace_of
+from adapters.turns.judged import changes_of
 from adapters.turns.live import Live, RunningAttempt
 from adapters.turns.permitting import Questions
 from adapters.turns.prompting import RenderedPrompt, judged_place, prompt_of, recorded_prompt
@@ -124,10 +125,10 @@ class Asking:
 
     def prompt(self, job: Job) -> RenderedPrompt:
         """The agent's prompt. If its last answer was unreadable, the prompt names the problem."""
-        patch = patch_of(job, self._workspaces) if judged_place(job.request) else ""
+        changes = changes_of(job, self._workspaces) if judged_place(job.request) else ""
         language = prompts.checked(self._team.language or "en")
         read, before = partial(content_of, job.session, whole=self._whole), self.said_before(job)
-        whole = prompt_of(job.request, job.session, language=language, whole=read, patch=patch, before=before)
+        whole = prompt_of(job.request, job.session, language=language, whole=read, changes=changes, before=before)
         problem = in_language(job.turn.tries.problem, language)
         return RenderedPrompt(f"{again(problem, language)}\n\n{whole.text}") if problem else whole
 

@@ -65,17 +65,6 @@ def keep(
     )
 
 
-def patch_of(job: Job, workspaces: Workspaces) -> str:
-    """Everything that the session has changed so far; empty if its workspace is not on this machine."""
-    session = job.session
-    if session.base is None or session.changes is None:
-        return ""
-    try:
-        return workspace_of(job, workspaces).patch(session.base.base_commit, session.changes.head)
-    except HansardError:
-        return ""
-
-
 def base_of(job: Job, workspaces: Workspaces) -> WorkspacePrepared | None:
     """The start of the session's workspace, if it exists by now and this is not recorded yet."""
     session = job.session

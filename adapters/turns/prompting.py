@@ -18,8 +18,6 @@ from domain.values.phases import phase_name
 from domain.values.sentences import in_language
 from domain.values.words import Language
 
-DIFF_CHARACTERS: Final = 100_000
-"""How much of the diff a reviewer or a judge reads."""
 _JUDGED: Final = {"review_artifact": "changes", "verdict": "results", "verdict_repair": "results"}
 """The placeholders with the work, in the prompts of those who judge it."""
 
@@ -36,31 +34,26 @@ class RenderedPrompt(NamedTuple):
 
 
 def judged_place(request: TurnRequested) -> str | None:
-    """The prompt's placeholder for the diff; None if no changes are judged."""
+    """The prompt's placeholder for the changes; None if no changes are judged."""
     return _JUDGED.get(request.prompt.partition("@")[0])
 
 
-def with_diff(words: str, patch: str) -> str:
+def with_changes(words: str, changes: str) -> str:
     """The author's text, followed by the actual changes."""
-    if not patch:
-        return words
-    if len(patch) > DIFF_CHARACTERS:
-        head = patch[: patch.rfind("\n", 0, DIFF_CHARACTERS) + 1] or patch[:DIFF_CHARACTERS]
-        patch = f"{head}[cut here: {len(head):,} of {len(patch):,} characters]"
-    return f"{words}\n\nAll changes so far, as a diff:\n\n{patch}"
+    return f"{words}\n\n{changes}" if changes else words
 
 
 def prompt_of(
-    request: TurnRequested, session: Session, *, language: str, whole: Whole, patch: str = "", before: str = ""
+    request: TurnRequested, session: Session, *, language: str, whole: Whole, changes: str = "", before: str = ""
 ) -> RenderedPrompt:
-    """The exact prompt. `patch` contains the changes so far, for those who judge them; `before` the earlier messages of
-    the conversation."""
+    """The exact prompt. `changes` says what has changed so far, for those who judge it; `before` contains the earlier
+    messages of the conversation."""
     name, _, strategy = request.prompt.partition("@")[0].partition(".")
     chosen = prompts.prompt(name, strategy=strategy or None, language=language)
     rounds = {place: each for place, text in request.context.items() if (each := closed_rounds(session, text))}
-    words = material(request, whole=whole, patch=patch, before=before, besides=rounds)
+    words = material(request, whole=whole, changes=changes, before=before, besides=rounds)
     spelled = _spelled_out(words, prompts.checked(language)) | _of_run(words, session, prompts.checked(language))
-    plain = not (patch or before or spelled)
+    plain = not (changes or before or spelled)
     return RenderedPrompt(prompts.render(chosen, {**words, **spelled, **rounds}), chosen if plain else None)
 
 
@@ -89,14 +82,14 @@ def _blob(template: str) -> Blob:
 
 
 def material(
-    request: TurnRequested, *, whole: Whole, patch: str = "", before: str = "", besides: Collection[str] = ()
+    request: TurnRequested, *, whole: Whole, changes: str = "", before: str = "", besides: Collection[str] = ()
 ) -> dict[str, str]:
     """The values of the prompt's placeholders, besides those that are already there."""
     words = {place: whole(text) for place, text in request.context.items() if place not in besides}
     if before:
         words["task"] = f"{words.get('task', '')}\n\n{before}"
     place = judged_place(request)
-    return words | {place: with_diff(words.get(place, ""), patch)} if place else words
+    return words | {place: with_changes(words.get(place, ""), changes)} if place else words
 
 
 def _spelled_out(words: Mapping[str, str], language: Language) -> dict[str, str]:

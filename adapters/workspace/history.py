@@ -8,7 +8,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 from typing import IO, Final
 
@@ -30,19 +29,24 @@ def compared(repository: Repository, before: str, after: str) -> WorkspaceChange
     """Raises WorkspaceError if one of them is not recorded."""
     with repository.knowing(before, after):
         commits = repository.run("rev-list", "--reverse", "--topo-order", f"{before}..{after}").decode().split()
-        listing = repository.run("diff-tree", *_PLAIN, "--name-status", before, after)
-        statuses = {path: (status, old) for path, status, old in _statuses(listing)}
-        lines = dict(_lines(repository.run("diff-tree", *_PLAIN, "--numstat", before, after)))
-    files = (
-        ChangedFile(path=path, status=status, added=added, removed=removed, renamed_from=old)
-        for path, (status, old) in sorted(statuses.items())
-        for added, removed in [lines.get(path, (None, None))]
-    )
+    files = changed_files(repository, before, after)
     return WorkspaceChanges(
         head=after,
         commits=tuple(commits[-MOST_FILES:]),
-        files=tuple(islice(files, MOST_FILES)),
-        more_files=max(0, len(statuses) - MOST_FILES),
+        files=files[:MOST_FILES],
+        more_files=max(0, len(files) - MOST_FILES),
+    )
+
+
+def changed_files(repository: Repository, before: str, after: str) -> tuple[ChangedFile, ...]:
+    """All of them, by path. Raises WorkspaceError if one of the states is not recorded."""
+    with repository.knowing(before, after):
+        listing = repository.run("diff-tree", *_PLAIN, "--name-status", before, after)
+        lines = dict(_lines(repository.run("diff-tree", *_PLAIN, "--numstat", before, after)))
+    return tuple(
+        ChangedFile(path=path, status=status, added=added, removed=removed, renamed_from=old)
+        for path, status, old in sorted(_statuses(listing))
+        for added, removed in [lines.get(path, (None, None))]
     )
 
 

@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ PATCH_BYTES: Final = 4_194_304
 """A patch is cut here, at the end of a line, with a last line that says so."""
 
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_PATTERN: Final = re.compile(r"[\\*?\[\] ]")
-"""Characters with a special meaning in a line of an exclude file."""
+_PATTERN: Final = re.compile(r"^#|[\\*?\[\] ]")
+"""Characters with a special meaning in a line of an exclude file, or of the files that come first."""
 _LITERALLY: Final = r"\\\g<0>"
 
 
@@ -109,12 +109,15 @@ class Repository:
             names = self.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", *states)
         return tuple(name.decode(errors="replace") for name in names.split(b"\0") if name)
 
-    def patch(self, before: str, after: str) -> str:
-        """A unified diff; for a binary file, it only says that it differs. At most `PATCH_BYTES`."""
+    def patch(self, before: str, after: str, first: Sequence[str] = ()) -> str:
+        """A unified diff, of the `first` files first; for a binary file, it only says that it differs. At most
+        `PATCH_BYTES`."""
         plain = ["--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--submodule=short"]
         form = ["-p", "-r", "--full-index", "--src-prefix=a/", "--dst-prefix=b/", *plain]
-        with tempfile.TemporaryFile() as whole, self.knowing(before, after):
-            command = ["diff-tree", *form, _commit(before), _commit(after)]
+        with tempfile.TemporaryFile() as whole, tempfile.NamedTemporaryFile() as order, self.knowing(before, after):
+            order.write("".join(f"{_PATTERN.sub(_LITERALLY, path)}\n" for path in first).encode(errors="replace"))
+            order.flush()
+            command = ["diff-tree", *form, f"-O{order.name}", _commit(before), _commit(after)]
             git(command, cwd=self.path, env=self._environment(), output=whole)
             size = whole.seek(0, os.SEEK_END)
             whole.seek(0)

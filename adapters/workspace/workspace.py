@@ -4,7 +4,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -25,13 +25,13 @@ from adapters.workspace.folders import (
     write,
 )
 from adapters.workspace.git import DoesNotFit, WorkspaceError, confine, git, in_a_sentence, in_theirs
-from adapters.workspace.history import compared
+from adapters.workspace.history import changed_files, compared
 from adapters.workspace.merging import LARGEST, advance, integrate, merge, tip
 from adapters.workspace.packing import write_notes
 from adapters.workspace.quarantine import Check, checked
 from adapters.workspace.repository import Repository, trail
 from adapters.workspace.reusing import Resting, take_over
-from domain.session.workspace import WorkspaceChanges
+from domain.session.workspace import ChangedFile, WorkspaceChanges
 from domain.values.sentences import Sentence
 
 _SETTLING: Final = 2.0
@@ -113,13 +113,18 @@ class Workspace:
         """
         return merge(self._git, ours=ours, theirs=theirs, message=message)
 
-    def patch(self, before: str, after: str) -> str:
-        """A unified diff; for a binary file, it only says that it differs. At most `PATCH_BYTES`."""
-        return self._git.patch(before, after)
+    def patch(self, before: str, after: str, first: Sequence[str] = ()) -> str:
+        """A unified diff, of the `first` files first; for a binary file, it only says that it differs. At most
+        `PATCH_BYTES`."""
+        return self._git.patch(before, after, first)
 
     def changes(self, after: str) -> WorkspaceChanges:
         """Everything that differs from the start state: commits, oldest first, and files with their lines."""
         return compared(self._git, self.start, after)
+
+    def files(self, before: str, after: str) -> tuple[ChangedFile, ...]:
+        """All files that differ, with their lines; a renamed file is one."""
+        return changed_files(self._git, before, after)
 
     def changed_files(self, before: str, after: str) -> tuple[str, ...]:
         """The paths that differ, sorted; a renamed file is both."""

@@ -123,9 +123,14 @@ _NO_CODE: Final = re.compile(
 )
 
 
+def is_test(path: str) -> bool:
+    """Whether the path is one of a test, or of something that only tests use."""
+    return _TEST.fullmatch(path) is not None
+
+
 def changed_tests(paths: Iterable[str]) -> tuple[str, ...]:
     """The tests among the changed paths, if code was changed as well; otherwise none."""
     unique = tuple(dict.fromkeys(paths))
-    tests = tuple(path for path in unique if _TEST.fullmatch(path))
-    code = any(not _TEST.fullmatch(path) and not _NO_CODE.fullmatch(path) for path in unique)
+    tests = tuple(path for path in unique if is_test(path))
+    code = any(not is_test(path) and not _NO_CODE.fullmatch(path) for path in unique)
     return tests if code else ()

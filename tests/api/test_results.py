@@ -1,5 +1,6 @@
 """Results of every kind of session: recorded base, attributed commits and a branch."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -157,6 +158,26 @@ def test_a_reviewer_reads_the_diff_and_not_only_what_the_author_says(server: Ser
     [prompt] = asked_of(server, session, "reviewer")
     assert "Only a comment." in prompt
     assert "-    return sum(prices[1:])\n+    return sum(prices)" in prompt
+
+
+def test_a_reviewer_reads_first_what_decides_whether_validation_means_anything(
+    server: Server, repository: Path
+) -> None:
+    """Also what an earlier iteration changed, and however large the diff is."""
+    weakened = {"text": "Done.", "files": {"Makefile": "test:\n\t@true\n", "test_shop.py": "", "shop.py": FIXED}}
+    large = {"text": "Done again.", "files": {"AAA.txt": "x = 1234567890\n" * 9_000}}
+    blocked = {"blockingIssues": [{"id": "1", "title": "More", "detail": "More."}]}
+    reviews = [json.dumps(blocked), json.dumps({"blockingIssues": []})]
+    body = delivery({"dev": [weakened, large], "reviewer": reviews}) | here(repository)
+    session = ended(server.client, start(server.client, body))
+    assert session["iteration"] == 2
+    answers = only(events(server.client, session["id"]), "turn.answered")
+    turns = [answer["turnId"] for answer in answers if answer["role"] == "reviewer"]
+    prompts = [server.client.get(f"/api/sessions/{session['id']}/turns/{turn}").json()["prompt"] for turn in turns]
+    assert "- Makefile (added, +2 -0) [validation]\n- test_shop.py (added, +0 -0) [validation]\n" in prompts[0]
+    assert "[validation]\n- AAA.txt (added, +9,000 -0)\n" in prompts[1]
+    assert prompts[1].index("+\t@true") < prompts[1].index("+x = 1234567890")
+    assert "[cut here: " in prompts[1]
 
 
 def test_a_judge_reads_the_diff(server: Server, repository: Path) -> None:

@@ -174,3 +174,12 @@ def test_an_up_to_date_folder_is_not_written_again(of_git: Workspace, monkeypatc
     assert contents(of_git.checkout(tree=None, slot=0)) == SOURCE
     state = of_git.snapshot(folder, message="same", parent=of_git.base())
     assert state == of_git.base()
+
+
+def test_the_diff_begins_with_the_files_that_are_named_first(of_git: Workspace) -> None:
+    folder = of_git.checkout(tree=None, slot=0)
+    of_git.write_files(folder, {"a.txt": "1", "z[1]*x.txt": "2", "#tests/z.py": "3", "m.txt": "4"})
+    state = of_git.snapshot(folder, message="m", parent=of_git.base())
+    patch = of_git.patch(of_git.base(), state, ["#tests/z.py", "z[1]*x.txt"])
+    heads = [line.split(" b/")[1] for line in patch.splitlines() if line.startswith("diff --git")]
+    assert heads == ["#tests/z.py", "z[1]*x.txt", "a.txt", "m.txt"]
