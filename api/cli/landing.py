@@ -11,7 +11,7 @@ from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed, worded
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Json, Where
-from api.cli.terminal import put, put_json, say
+from api.cli.terminal import put, put_json, say, visible_name
 
 _WHY: Final = {
     "conflict": "conflicts",
@@ -101,7 +101,7 @@ def _words(outcome: Json) -> str:
     if outcome["reason"] in _NOT_TRIED:
         return f"{name}  {sentence('not landed: {detail}', detail=outcome['detail'])}"
     why = sentence(_WHY[outcome["reason"]]) if outcome["reason"] in _WHY else outcome["detail"]
-    paths, author = ", ".join(outcome.get("paths") or ()), outcome.get("author")
+    paths, author = ", ".join(map(visible_name, outcome.get("paths") or ())), outcome.get("author")
     back = sentence("sent back to {author}" if author else "sent back", author=author)
     head = f"{name}  {back}: {': '.join(filter(None, (why, paths)))}"
     reasons = outcome.get("reasons") or (outcome["detail"].splitlines() if outcome["reason"] == "validation" else ())

@@ -16,7 +16,7 @@ from api.cli.options import HERE, AsJson, At, Id, Json, TeamFile, Where
 from api.cli.progress import agents_of, describe
 from api.cli.session import details, more_lines, why_stopped
 from api.cli.start import say_who_goes_on
-from api.cli.terminal import columns, one_line, put, put_json, put_json_line, put_pairs, say, shortened
+from api.cli.terminal import columns, one_line, put, put_json, put_json_line, put_pairs, say, shortened, visible
 from api.cli.watch import follow_to_end
 
 Speed = Annotated[float, Parameter(help="Speed factor; 0 prints everything at once.")]
@@ -204,13 +204,13 @@ async def explain(
         return exits.OK
     for cause in before:
         put(sentence("{session}, version {version}:", session=cause["sessionId"], version=cause["version"]))
-        put("\n".join(f"  {line}" for line in cause["text"].splitlines()))
+        put(visible("\n".join(f"  {line}" for line in cause["text"].splitlines())))
     if before:
         put(f"{session_id}:")
-    put(answer["text"])
+    put(visible(answer["text"]))
     put_pairs(why_stopped(then["session"], then["availableCommands"], answer["cause"]))
     if wish is not None:
-        put(answer["whyNot"]["text"])
+        put(visible(answer["whyNot"]["text"]))
     return exits.OK
 
 

@@ -34,7 +34,7 @@ async def trust(path: ExistingDirectory = Path(), /, *, json: AsJson = False, wh
         put_json(granted)
         return exits.OK
     for line in _trusted(granted):
-        put(line)
+        put(visible(line))
     say(sentence("Trusted: {workspace}", workspace=granted["workspace"]))
     return exits.OK
 
@@ -63,7 +63,7 @@ def init(
     team = _write(root / "team.toml", team_file(programs))  # one that was there may not be trusted unread
     is_new = _write(root / NAME, project_file(needs, team=team))
     for line in lines(needs):
-        put(line)
+        put(visible(line))
     if not programs:
         say(sentence("No agent program on PATH. Install one (`hansard team` lists them) and run `hansard init` again."))
     if team and not is_new:

@@ -17,7 +17,7 @@ from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.log import Anyway, Database, find_stream, open_log, settings_of
 from api.cli.options import HERE, AsJson, Id, Json, Where
-from api.cli.terminal import aligned, put, put_json, shortened, visible
+from api.cli.terminal import aligned, put, put_json, say, shortened, visible, visible_name
 
 if TYPE_CHECKING:
     from adapters.store import Log
@@ -94,8 +94,7 @@ async def _record(api: Api, session: Json, result: Json) -> Json:
     from importlib.metadata import version
 
     files = []
-    for path in (file["path"] for file in result["files"] if file["status"] != "deleted"):
-        lines = await api.values("/api/blame", repository=result["repository"], path=path, revision=result["head"])
+    for path, lines in (await _blamed(api, result)).items():
         conversations = [_conversation(turn, own) for turn, own in _turns(lines, session["id"])]
         if conversations:
             files.append({"path": path, "conversations": conversations})
@@ -108,6 +107,25 @@ async def _record(api: Api, session: Json, result: Json) -> Json:
         "files": files,
         "metadata": {"hansard": {"session": session["id"], "status": session["status"], "base": result["base"]}},
     }
+
+
+async def _blamed(api: Api, result: Json) -> dict[str, list[Json]]:
+    """The lines of each file. One that is too large, or has a name that is not UTF-8, is named and left out. Raises
+    Failed if there is none that can be read: then it is not the file's fault."""
+    blamed: dict[str, list[Json]] = {}
+    problems: dict[str, Failed] = {}
+    for path in (file["path"] for file in result["files"] if file["status"] != "deleted"):
+        try:
+            blamed[path] = await api.values(
+                "/api/blame", repository=result["repository"], path=path, revision=result["head"]
+            )
+        except Failed as error:
+            problems[path] = error
+    if problems and not blamed:
+        raise next(iter(problems.values()))
+    for path, problem in problems.items():
+        say(sentence("Left out: {path} ({problem})", path=visible_name(path), problem=" ".join(problem.sentences)))
+    return blamed
 
 
 def _turns(lines: Iterable[Json], session: str) -> Iterator[tuple[Json, list[Json]]]:

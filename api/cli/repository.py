@@ -14,6 +14,7 @@ from api.cli.client import Api, path_of, resolve
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import Json
+from api.cli.terminal import visible_name
 
 _QUIET: Final = {"LC_ALL": "C.UTF-8", "GIT_EDITOR": "true", "GIT_TERMINAL_PROMPT": "0"}
 _READ_ONLY: Final = (
@@ -166,7 +167,7 @@ def staged(top: Path) -> list[str]:
 
 def refuse(why: str, paths: Iterable[str]) -> None:
     if named := sorted(set(paths)):
-        raise Failed(why, *named, code=exits.REFUSED)
+        raise Failed(why, *map(visible_name, named), code=exits.REFUSED)
 
 
 def title_of(session: Json) -> str:

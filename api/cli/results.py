@@ -5,6 +5,7 @@ import os
 import shlex
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -14,7 +15,7 @@ from api.cli import exits
 from api.cli.client import connected, path_of, resolve
 from api.cli.exits import Failed
 from api.cli.labels import recorded, sentence
-from api.cli.options import HERE, AsJson, Id, Where
+from api.cli.options import HERE, AsJson, Id, Json, Where
 from api.cli.repository import (
     Result,
     apart,
@@ -34,7 +35,7 @@ from api.cli.repository import (
     undone,
 )
 from api.cli.session import reason_of
-from api.cli.terminal import counted, paint, put, put_document, put_json, say, visible
+from api.cli.terminal import counted, paint, put, put_document, put_json, say, visible, visible_name
 
 _FINISHED: Final = ("success", "done", "checkpoint")
 _COLOURS: Final = {"+": "green", "-": "red", "@": "cyan"}
@@ -55,15 +56,24 @@ async def changes(
     if json:
         put_json(answer)
     elif stat:
-        unnamed = sentence("not named")
-        for file in answer["files"]:
-            lines = sentence("binary") if file["added"] is None else f"+{file['added']} -{file['removed']}"
-            put(f"{file['status']:<9} {lines:>12}  {file['path']}{'' if file['named'] else f'  ({unnamed})'}")
+        _put_files(answer["files"])
     elif answer["patch"]:
         await asyncio.to_thread(_show, answer["patch"])
     if not answer["files"] and not answer["patch"]:
         say(sentence("Nothing was changed."))
     return exits.OK
+
+
+def _put_files(files: Sequence[Json]) -> None:
+    """A line each: what happened to it, how many lines, its name."""
+    from rich.cells import cell_len, set_cell_size
+
+    shown = [recorded("file", file["status"]) for file in files]
+    width = max((9, *map(cell_len, shown)))
+    for status, file in zip(shown, files, strict=True):
+        lines = sentence("binary") if file["added"] is None else f"+{file['added']} -{file['removed']}"
+        unnamed = "" if file["named"] else f"  ({sentence('not named')})"
+        put(f"{set_cell_size(status, width)} {lines:>12}  {visible_name(file['path'])}{unnamed}")
 
 
 async def apply(session: Id, /, *, where: Where = HERE) -> int:

@@ -10,7 +10,7 @@ from api.cli.exits import worded
 from api.cli.figures import MARKS, figures, history, matrix, warnings
 from api.cli.labels import NAMES, gap, recorded, sentence
 from api.cli.options import Json
-from api.cli.terminal import counted, local_time, shortened
+from api.cli.terminal import counted, local_time, shortened, visible_name
 from api.cli.waiting import doing, is_waiting, questions, why_waiting
 from domain.values.words import of_environment
 
@@ -79,7 +79,7 @@ def changed(session: Json) -> Pairs:
         ("base", f"{base['branch'] or sentence('detached')} ({base['commit'][:10]})" if result["repository"] else ""),
         ("branch", result["branch"] or ""),
         ("changed", "\n".join(_file(file) for file in result["files"][:_FILES])),
-        ("out of scope", ", ".join(result["outside"][:_FILES])),
+        ("out of scope", ", ".join(map(visible_name, result["outside"][:_FILES]))),
     ]
 
 
@@ -89,7 +89,7 @@ def _file(file: Json) -> str:
         *([] if file["status"] == "modified" else [recorded("file", file["status"])]),
         *([] if file["named"] else [sentence("not named")]),
     ]
-    return f"{file['path']} ({', '.join(words)})"
+    return f"{visible_name(file['path'])} ({', '.join(words)})"
 
 
 def outcome(session: Json) -> Pairs:

@@ -16,6 +16,7 @@ _LAYOUT: Final = (
 )
 _DANGEROUS: Final = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_LAYOUT}\ud800-\udfff]")
 _DANGEROUS_IN_JSON: Final = re.compile(f"[\x7f-\x9f{_LAYOUT}\ud800-\udfff]")
+_BREAKS: Final = {ord("\n"): "⟦U+000A⟧", ord("\t"): "⟦U+0009⟧"}
 _STYLES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
 _LEAST: Final = 24
 """Cells that the last column needs; with less, a table becomes lines."""
@@ -39,6 +40,11 @@ _STATUS_STYLES: Final = {
 def visible(text: str) -> str:
     """Control, C1, bidi and invisible characters spelt out (`⟦U+001B⟧`); line breaks and tabs stay."""
     return _DANGEROUS.sub(lambda match: f"⟦U+{ord(match[0]):04X}⟧", text.replace("\r\n", "\n"))
+
+
+def visible_name(name: str) -> str:
+    """A file's name as it is, on one line: an agent may choose one with line breaks in it."""
+    return visible(name).translate(_BREAKS)
 
 
 def one_line(text: str) -> str:

@@ -151,7 +151,7 @@ def _repository(request: Request) -> tuple[Path, list[tuple[str, int]]]:
 
 def _path(request: Request) -> str:
     path = posixpath.normpath(request.query_params.get("path", "") or ".")
-    if path == "." or path.startswith(("../", "/", "-")) or "\0" in path:
+    if path in (".", "..") or path.startswith(("../", "/")) or "\0" in path:
         detail = "should be the path of a file within the repository"
         raise Problem(422, f"path: {detail}", errors=[{"pointer": "/path", "detail": detail}])
     return path

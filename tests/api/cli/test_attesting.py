@@ -111,3 +111,37 @@ def test_the_trace_has_the_lines_of_the_result(hansard: Hansard, here: Path, del
     assert conversation["ranges"] == [{"start_line": 3, "end_line": 3, "content_hash": f"sha256:{digest}"}]
     assert [each["type"] for each in conversation["related"]] == ["validation", "approval"]
     assert hansard("trace", delivered).json["id"] == result["id"]
+
+
+ODD = r"""cat >/dev/null; printf 'a\n' >-notes.txt; printf 'b\n' >"$(printf 'a\n\033b.txt')"
+printf 'c\n' >"$(printf '\377.txt')"; echo Written."""
+
+
+@pytest.fixture
+def oddly_named(hansard: Hansard, here: Path, tmp_path: Path) -> str:
+    """The branch of a delivery whose files begin with a dash, have a line break, or bytes that are not UTF-8."""
+    team, argv = tmp_path / "team.toml", json.dumps(["sh", "-c", ODD])
+    team.write_text(
+        f'[[agents]]\nname = "Odd"\nroles = ["dev"]\nadapter = "command"\nsettings.argv = {argv}\n'
+        '[[agents]]\nname = "Ann"\nadapter = "scripted"\nroles = ["planner", "architect", "designer", "reviewer"]\n'
+    )
+    run = hansard("run", "-t", "Notes", "--test", "true", "--team", str(team))
+    assert run.code == 0, run.err
+    assert "\x1b" not in run.out
+    return str(hansard("show", "latest", "--json").json["session"]["result"]["branch"])
+
+
+def test_names_that_git_allows_are_printed_on_a_line_each(hansard: Hansard, oddly_named: str) -> None:
+    names = [line.split("  ")[-2] for line in hansard("changes", "latest", "--stat").out.splitlines()]
+    assert names == ["-notes.txt", "a⟦U+000A⟧⟦U+001B⟧b.txt", "\N{REPLACEMENT CHARACTER}.txt"]
+    assert "a⟦U+000A⟧⟦U+001B⟧b.txt (" in hansard("show", "latest").out
+
+
+def test_names_that_git_allows_do_not_spoil_the_trace(hansard: Hansard, here: Path, oddly_named: str) -> None:
+    """A file that cannot be named is left out, and the rest is kept."""
+    traced = hansard("trace", "latest")
+    assert [file["path"] for file in traced.json["files"]] == ["-notes.txt", "a\n\x1bb.txt"]
+    assert traced.err.startswith("Left out: \N{REPLACEMENT CHARACTER}.txt (")
+    git(here, "merge", "--quiet", "--ff-only", oddly_named)
+    [line] = hansard("blame", "--json", "--", "-notes.txt").json
+    assert line["agent"] == "Odd"
