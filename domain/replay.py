@@ -1,6 +1,7 @@
 """Replay: decide a recorded history again, with today's rules and the recorded answers, and compare. The stored
-`message` of an event is not compared, because readers build sentences from type and data. Sentences are not compared
-either, only their English texts, because old logs have nothing else; nor is the `budget` beside its own figures."""
+`message` of an event is not compared, because readers build sentences from type and data, nor is the `budget` beside
+its own figures. A sentence is the same if its English text is, because old logs have nothing else, or if its code and
+its parameters are: its wording may be improved."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -83,7 +84,8 @@ def _same(recorded: DomainEvent, decided: DomainEvent, today: Outcome, ids: Sequ
     def made(text: Text) -> str:
         return blobs[text.digest] if text.digest in blobs else whole(text)
 
-    return _neutral(one, ids, whole) == _neutral(other, ids, made)
+    forms = ((one, other), (_coded(recorded), _coded(decided)))
+    return any(_neutral(ours, ids, whole) == _neutral(theirs, ids, made) for ours, theirs in forms)
 
 
 def _neutral(value: Any, ids: Sequence[str], whole: Whole) -> object:
@@ -136,6 +138,37 @@ def _facts(event: DomainEvent) -> tuple[str, dict[str, Any]]:
     if "failure" in facts:
         facts["failure"] = {name: value for name, value in facts["failure"].items() if name not in _FOR_READERS}
     return topic, facts
+
+
+def _coded(event: DomainEvent) -> tuple[str, dict[str, Any]]:
+    """The facts, with the code and the parameters of a sentence in place of its text."""
+    topic, data = _stored_form(event)
+    facts = {name: value for name, value in _with_code(data).items() if name not in _FOR_READERS}
+    if "failure" in facts:
+        facts["failure"] = _with_code(facts["failure"])
+    return topic, facts
+
+
+def _with_code(data: dict[str, Any]) -> dict[str, Any]:
+    sentence = data.get("sentence")
+    if not sentence:
+        return data
+    return {
+        name: _unworded(sentence) if value == sentence["text"] else value
+        for name, value in data.items()
+        if name != "sentence"
+    }
+
+
+def _unworded(value: Any) -> Any:
+    """A sentence without its text, and those in its parameters."""
+    match value:
+        case {"text": str(), "code": str(code), "params": dict(params)}:
+            return {"code": code, "params": {name: _unworded(part) for name, part in params.items()}}
+        case list():
+            return [_unworded(part) for part in value]
+        case _:
+            return value
 
 
 def _stored_form(event: DomainEvent) -> tuple[str, dict[str, Any]]:

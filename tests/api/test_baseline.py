@@ -248,7 +248,7 @@ def test_a_failing_set_up_asks_no_agent(client: httpx.Client, tmp_path: Path) ->
     assert "no lock file" in session["finalSummary"]
     head = client.get(f"/sessions/{session['id']}", headers={"Accept": "text/html"}).text
     assert re.search(r'<p class="why">.*The set-up failed:.*no lock file', head)
-    assert "Then retry the delivery" in head
+    assert "start again with `hansard run`" in session["finalSummary"]
 
 
 # -- layouts with the trap: no false green -----------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from domain.delivery.validation import Baseline, BaselineCommand, Escape, Prepar
 from domain.kinds import allowed_actions
 from domain.replay import first_difference
 from domain.session.attempts import Failure
+from domain.session.record import Recorded
 from domain.session.turns import RetryTurn, TurnRequested
 from domain.session.validation import ValidationStep
 from tests.domain.test_replay import recorded
@@ -168,3 +169,20 @@ def test_a_baseline_is_decided_again_from_the_log() -> None:
     story = prepared(preparation=preparation)
     found(story, RED, MISSING, after=1)
     assert first_difference(recorded(story), story.whole) is None
+
+
+def test_a_sentence_in_older_words_is_no_difference_but_another_fact_is() -> None:
+    story = prepared()
+    found(story, setup=(SetupCommand(command="npm ci", exit_code=1, passed=False, tail="ERR!"),), after=1)
+    older = [in_other_words(each, ("If the command", "Where the command")) for each in recorded(story)]
+    assert older != recorded(story)
+    assert first_difference(older, story.whole) is None
+    other = [in_other_words(each, ("exit code 1", "exit code 2"), ('"number":1', '"number":2')) for each in older]
+    assert first_difference(other, story.whole) is not None
+
+
+def in_other_words(each: Recorded, *words: tuple[str, str]) -> Recorded:
+    text = each.event.model_dump_json()
+    for old, new in words:
+        text = text.replace(old, new)
+    return each._replace(event=type(each.event).model_validate_json(text))
