@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 from adapters.agents.scripted import Scenario
 from api.actions import forks, starting
 from api.actions.bodies import DebateStart, DeliveryStart, OrchestrationStart, ReviewStart
-from api.actions.changing import fix_task
+from api.actions.changing import fix_task, steps_to_pass_again
 from api.actions.command_bodies import AnswerPermission, Cancel, Decision, Empty, Extend, Fork, Message, Origin, Retry
 from api.actions.projects import workspace_of
 from api.http.idempotency import ApiCall, Intent
@@ -66,9 +66,10 @@ def may_name_workspace(call: ApiCall) -> None:
 
 def _start_delivery(body: Body, system: System, author: str) -> Command:
     request = read(DeliveryStart, body)
+    fixed = None if request.fixes is None else system.sessions.get(request.fixes)
     if request.fixes is not None and request.task is None:
-        request = request.model_copy(update={"task": fix_task(system.sessions.get(request.fixes))})
-    return starting.delivery(request, system.team, system.settings, author=author)
+        request = request.model_copy(update={"task": fix_task(fixed)})
+    return starting.delivery(request, system.team, system.settings, author=author, earlier=steps_to_pass_again(fixed))
 
 
 def _start_orchestration(body: Body, system: System, author: str) -> Command:

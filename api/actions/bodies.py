@@ -1,6 +1,6 @@
 """The request bodies: closed models, names in camelCase (contract §2)."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import (
     AfterValidator,
@@ -120,11 +120,17 @@ class Start(Body):
 CommandWords = Words | Annotated[list[str], Field(min_length=1, max_length=1_000)]
 
 
+FIXES: Final = (
+    "a review decided with apply_fix, whose findings are the task, or a delivery that was sent back: it is done again,"
+    " with the same validation unless another is given"
+)
+
+
 class DeliveryStart(Start):
     """Start a delivery (S4 §4.2)."""
 
     kind: Literal["delivery"] = "delivery"
-    fixes: Short | None = Field(default=None, description="a review decided with apply_fix: its findings are the task")
+    fixes: Short | None = Field(default=None, description=FIXES)
     task: Annotated[Words | None, AfterValidator(_given_or_fixed)] = Field(
         default=None, validate_default=True, description="what is to be done; may be left out with `fixes`"
     )

@@ -31,6 +31,7 @@ from domain.session.children import fix_feedback
 from domain.session.history import REDACTED, RedactedEvent, RedactText
 from domain.session.landing import LandSession, WorkSentBack
 from domain.session.state import Session
+from domain.session.validation import ValidationStep
 from domain.values.base import Command, HansardError, Invalid, Refused, Text, Unknown
 from domain.values.sentences import Sentence, sentence_of
 from projections.views.base import View
@@ -93,6 +94,11 @@ def fix_task(review: Session | None) -> str:
         raise Invalid({"/fixes": Sentence("fixes_undecided")})
     feedback = fix_feedback(review.feedback or {}, review.synthesis or Text())
     return f"Fix what the review found.\n\n{feedback}\n\nWhat was reviewed:\n\n{review.subject.shown()}"
+
+
+def steps_to_pass_again(fixed: Session | None) -> tuple[ValidationStep, ...]:
+    """The validation of work that was sent back: what is done instead of it has to pass the same."""
+    return fixed.steps if isinstance(fixed, Delivery) and fixed.sent_back is not None else ()
 
 
 def _again(delivery: Delivery, sent_back: WorkSentBack) -> str:

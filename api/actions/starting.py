@@ -52,8 +52,11 @@ class SharedFields(TypedDict):
     decisions: DecisionPolicy | None
 
 
-def delivery(body: DeliveryStart, team: Team, settings: Settings, *, author: str = "") -> StartDelivery:
-    """`author` starts it. Raises Invalid with a pointer for each field that does not hold."""
+def delivery(
+    body: DeliveryStart, team: Team, settings: Settings, *, author: str = "", earlier: Sequence[ValidationStep] = ()
+) -> StartDelivery:
+    """`author` starts it; `earlier` is the validation of the work that it replaces. Raises Invalid with a pointer for
+    each field that does not hold."""
     if body.task is None:
         raise Invalid({"/task": Sentence("empty")})
     folder = workspace_of(body.workspace, settings)
@@ -71,7 +74,7 @@ def delivery(body: DeliveryStart, team: Team, settings: Settings, *, author: str
         task=body.task,
         fixes=body.fixes or "",
         file_paths=confined_paths(body.file_paths),
-        steps=steps_of(body.test_command, body.validation_commands, shared["workspace"], settings, project),
+        steps=steps_of(body.test_command, body.validation_commands, shared["workspace"], settings, project, earlier),
         limits=limits,
         max_attempts=body.max_attempts,
         review=_wish(body.review or _wish_of(project.delivery.review), "review", team, settings, "/review"),
@@ -226,11 +229,13 @@ def steps_of(
     workspace: str | None,
     settings: Settings,
     project: Project,
+    earlier: Sequence[ValidationStep] = (),
 ) -> tuple[ValidationStep, ...]:
-    """The validation commands: of the request, else of the project. pnpm's own two belong to projects of pnpm: without
-    a package.json they are left out. Raises Invalid if there are none, or one is not allowed."""
+    """The validation commands: of the request, else of the earlier work, else of the project. pnpm's own two belong to
+    projects of pnpm: without a package.json they are left out. Raises Invalid if there are none, or one is not
+    allowed."""
     own = test_command is not None or bool(validation_commands)
-    steps = commands(test_command, validation_commands) if own else project.validation_steps()
+    steps = commands(test_command, validation_commands) if own else tuple(earlier) or project.validation_steps()
     if not steps:
         raise Invalid({"/validationCommands": Sentence("no_validation_command")})
     if own and not validation_commands and not (workspace and Path(workspace, "package.json").is_file()):

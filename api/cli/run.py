@@ -68,7 +68,8 @@ async def run(
     task_file
         Read the task from this file.
     fix
-        A review that was decided with apply_fix: its findings are the task.
+        A review that was decided with apply_fix: its findings are the task. Or a delivery that `land` sent back: it is
+        done again, with the same validation unless you name another.
     files
         The files it is about, comma-separated or repeated; default: the planner finds them.
     test

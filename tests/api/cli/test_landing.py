@@ -98,9 +98,11 @@ def test_overlapping_deliveries(hansard: Hansard, here: Path, tmp_path: Path, fi
     assert f"hansard run --fix {clash[0]}" in result.err
     again = json.dumps({"replies": {"dev": [{"text": "Did it again.", "files": {"parts/new.txt": "9500\n"}}]}})
     (tmp_path / "again.json").write_text(again)
-    words = ("--test", f"{sys.executable} check.py", "--no-baseline", "--scenario", str(tmp_path / "again.json"))
-    assert hansard("run", "--fix", clash[0], *words).code == 0
-    task = hansard("show", "latest", "--json").json["session"]["task"]
+    words = ("--no-baseline", "--scenario", str(tmp_path / "again.json"))
+    assert hansard("run", "--fix", clash[0], *words).code == 0, "the validation is that of the work that was sent back"
+    session = hansard("show", "latest", "--json").json["session"]
+    assert [step["command"] for step in session["validationCommands"]] == [f"{sys.executable} check.py"]
+    task = session["task"]
     assert "Both sides changed the same lines: parts/0.txt" in task and "+9500" in task and "Change clash 0" in task
     assert hansard("land", "latest", "--onto", "main").code == 0
     assert hansard("replay", next(iter(wanted)), "--assert").code == 0
