@@ -103,26 +103,43 @@ def show(session: Id, /, *, at: At = None, json: AsJson = False, where: Where = 
     else:
         from api.cli.session import details  # a list has none
 
+        is_worked_on = at is not None or _is_worked_on(where, answer["session"])
         put_pairs(details(answer["session"], answer.get("availableCommands") or []))
-        if at is None:
-            _say_if_no_worker(where, answer["session"])
+        if not is_worked_on:
+            from api.cli.waiting import say_no_worker
+
+            say_no_worker(str(answer["session"]["id"]))
     return exits.OK
 
 
-def _say_if_no_worker(where: Where, session: Json) -> None:
-    """An agent may be asked while no process is there to ask it."""
+def _is_worked_on(where: Where, session: Json) -> bool:
+    """Whether a process is there to work on its open turns, if it has any; those that wait for one are marked. A server
+    has marked them itself."""
     turns = session.get("outstandingTurns") or ()
-    if where.address() is not None or all(turn["work"] == "wait" or turn.get("waitingFor") for turn in turns):
-        return
+    due = [turn for turn in turns if turn["work"] != "wait" and not turn.get("waitingFor")]
+    if not due or where.address() is not None:
+        return True
+    from api.cli.waiting import mark_queued
+
     worked_on = is_worked_on(where)
     if worked_on is None:
-        from api.cli.activity import say_who_works_on  # settings, and the database that machines share
+        from api.cli.activity import other_workers  # settings, and the database that machines share
 
-        say_who_works_on(where.settings(), str(session["id"]))
-    elif not worked_on:
-        from api.cli.waiting import say_no_worker
+        worked_on = other_workers(where.settings())
+    mark_queued(due, _states(where, str(session["id"])), is_worked_on=worked_on)
+    return worked_on
 
-        say_no_worker(str(session["id"]))
+
+def _states(where: Where, session_id: str) -> dict[str, str]:
+    """The states of the session's turns in the lease table."""
+    query = "SELECT turn_id, state FROM turns WHERE stream = ?"
+    states = read_directly(where, lambda log, _: {row[0]: row[1] for row in log.execute(query, [session_id])})
+    if states is not None:
+        return states
+    from adapters.store import reading  # the database that machines share
+
+    with reading(where.settings().database) as log:
+        return {str(row[0]): str(row[6]) for row in log.rows.turns(session_id)}
 
 
 def _status(item: Json) -> str:

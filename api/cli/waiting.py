@@ -1,5 +1,7 @@
 """What a session waits for, in words: an agent's turn, the next attempt at it, or a person's answer."""
 
+from collections.abc import Iterable, Mapping
+
 from api.cli.labels import recorded, sentence
 from api.cli.options import Json
 from api.cli.terminal import local_time, say
@@ -9,7 +11,17 @@ Pairs = list[tuple[str, str]]
 
 def is_waiting(turn: Json) -> bool:
     """Whether nothing works on the turn now."""
-    return bool(turn.get("waitingFor") or turn.get("elsewhere") or turn.get("machine"))
+    return bool(turn.get("waitingFor") or turn.get("elsewhere") or turn.get("machine") or turn.get("queued"))
+
+
+def mark_queued(turns: Iterable[Json], states: Mapping[str, str], *, is_worked_on: bool) -> None:
+    """Mark the turns that nothing works on: those that no worker has claimed, and all of them if there is no worker.
+    `states` are those of the lease table."""
+    for turn in turns:
+        if not is_worked_on:
+            turn["queued"] = "no_worker"
+        elif states.get(str(turn["turnId"])) == "queued":
+            turn["queued"] = "unclaimed"
 
 
 def doing(turn: Json) -> str:
@@ -26,7 +38,22 @@ def _how(turn: Json) -> str:
         return reason(turn)
     if turn.get("external"):
         return sentence("by an external worker")
-    return sentence("not in this team") if turn.get("elsewhere") else ""
+    if turn.get("elsewhere"):
+        return sentence("not in this team")
+    return _why_queued(turn)
+
+
+def _why_queued(turn: Json) -> str:
+    """Empty for a turn that is at work."""
+    match turn.get("queued"):
+        case None:
+            return ""
+        case "no_worker":
+            return sentence("not started: no worker is running")
+        case _ if turn["work"] == "ask":
+            return sentence("not started: needs a free worker whose team file includes {agent}", agent=turn["agent"])
+        case _:
+            return sentence("not started: no worker is free")
 
 
 def reason(turn: Json) -> str:

@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 from api.cli.options import Json
 from api.cli.progress import summary
 from api.cli.session import details, why_stopped
+from api.cli.waiting import doing, is_waiting, mark_queued
 from tests.api.cli.conftest import Hansard
 from tests.api.server import delivery, inside, reached, start
 
@@ -95,3 +96,27 @@ def test_who_only_reads_does_not_say_that_agents_are_missing(hansard: Hansard, t
         result = hansard(*words)
         assert result.code == 0 and "team" not in result.out + result.err
     assert f"To run it here: `hansard resume {session_id}`." in hansard("show", session_id).err
+
+
+def test_what_no_process_works_on_is_not_at_work(hansard: Hansard) -> None:
+    session_id = hansard("run", "-t", "x", "--test", "true", "--detach", "--fresh").out.strip()
+    shown = hansard("show", session_id)
+    assert "at work" not in shown.out
+    assert "setup (preparing, not started: no worker is running)\n" in shown.out
+    assert f"hansard resume {session_id}" in shown.err
+
+
+def test_what_no_worker_has_claimed_is_not_at_work() -> None:
+    """A worker runs, but its team file may not have the agent."""
+    states = {"t1": "running", "t2": "queued", "t3": "queued"}
+    turns = [
+        {"turnId": name, "agent": agent, "work": work, "phase": "planning"}
+        for name, agent, work in (("t1", "Ann", "ask"), ("t2", "Ada", "ask"), ("t3", "setup", "prepare"))
+    ]
+    mark_queued(turns, states, is_worked_on=True)
+    assert [is_waiting(turn) for turn in turns] == [False, True, True]
+    assert [doing(turn) for turn in turns] == [
+        "Ann (planning)",
+        "Ada (planning, not started: needs a free worker whose team file includes Ada)",
+        "setup (planning, not started: no worker is free)",
+    ]
