@@ -14,12 +14,13 @@ from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.log import Anyway, Database, find_stream, open_log, settings_of
 from api.cli.terminal import counted, put, put_json, say
-from domain.values.base import HansardError
 from domain.values.sentences import sentence_of
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    from adapters.proof.checkpoints import SignedHead
     from adapters.proof.faults import Verification
-    from adapters.store import Log
     from api.node.settings import Settings
 
 AsJson = Annotated[bool, Parameter(help="JSON to stdout.")]
@@ -46,6 +47,7 @@ def verify(
     proof
         A proof of one event from `hansard prove`; checking it needs only the public key, not the log.
     """
+    from adapters.proof.checkpoints import holds
     from adapters.proof.faults import LogFault, Verification
     from adapters.proof.verify import verify as verify_log
     from adapters.store import StoreError
@@ -56,12 +58,11 @@ def verify(
     if proof is not None:
         return _check_proof(proof, public_key)
     settings = settings_of(database)
-    note = None if checkpoint is None else _read(checkpoint)
-    text = public_key or _own_public_key(settings, checkpoint)
+    signed = None if checkpoint is None else _opened(checkpoint, public_key, settings)
     try:
         with open_log(settings) as store:
             verdict = verify_log(store, lambda: difference(store, settings.views_path, settings.database))
-            problem = None if note is None else _against(store, note, text)
+            problem = None if signed is None else holds(store, signed)
             if problem is not None:
                 verdict.blame(None, problem)
     except StoreError as error:
@@ -75,24 +76,35 @@ def verify(
     return _tell(verdict, settings.log_name, json=json)
 
 
-def _own_public_key(settings: "Settings", checkpoint: Path | None) -> str:
+def _opened(path: Path, key: str | None, settings: "Settings") -> "SignedHead":
+    """What the checkpoint says. Raises Failed for a file that is none, or one that this key did not sign: neither says
+    anything about the log."""
     from adapters.proof import checkpoints
 
-    if checkpoint is None:
-        return ""
+    note, public = _read(path), _public_key(key or _own_public_key(settings))
     try:
-        return checkpoints.public_text(checkpoints.known_key(settings.signing_key))
+        return checkpoints.opened(note, public)
+    except checkpoints.NotProved as error:
+        is_none = getattr(sentence_of(error), "code", "") == "not_a_checkpoint"
+        raise Failed(f"{path}: {exits.words_of(error)}", code=exits.USAGE if is_none else exits.NOT_VERIFIED) from None
+
+
+def _public_key(text: str) -> "Ed25519PublicKey":
+    from adapters.proof import checkpoints
+
+    try:
+        return checkpoints.public_key(text)
     except checkpoints.NotProved as error:
         raise Failed(exits.words_of(error), code=exits.USAGE) from None
 
 
-def _against(store: "Log", note: str, key: str) -> str | None:
+def _own_public_key(settings: "Settings") -> str:
     from adapters.proof import checkpoints
 
     try:
-        return checkpoints.holds(store, checkpoints.opened(note, checkpoints.public_key(key)))
-    except HansardError as error:
-        return str(error)
+        return checkpoints.public_text(checkpoints.known_key(settings.signing_key))
+    except checkpoints.NotProved as error:
+        raise Failed(exits.words_of(error), code=exits.USAGE) from None
 
 
 def _read(path: Path) -> str:
@@ -149,8 +161,9 @@ def _check_proof(path: Path, key: str | None) -> int:
 
     if key is None:
         raise Failed(sentence("Give --public-key to check a proof."), code=exits.USAGE)
+    public = _public_key(key)
     try:
-        checkpoint = checkpoints.check_proof(decode(_read(path)), checkpoints.public_key(key))
+        checkpoint = checkpoints.check_proof(decode(_read(path)), public)
     except (checkpoints.NotProved, Malformed) as error:
         raise Failed(sentence("Not proved: {error}", error=exits.words_of(error)), code=exits.NOT_VERIFIED) from None
     say(sentence("Proved: the event is one of the {size} signed events.", size=checkpoint.size))

@@ -247,9 +247,19 @@ def test_a_checkpoint_is_read_with_its_own_key_only(hansard: Hansard, note: Path
     hansard("backup", str(tmp_path / "other.db"))
     other = hansard("checkpoint", "--public-key", "--database", str(tmp_path / "other.db")).out.strip()
     result = hansard("verify", "--checkpoint", str(note), "--public-key", other)
-    assert (result.code, result.out) == (8, "The checkpoint is not signed with this key.\n")
-    assert hansard("verify", "--checkpoint", str(note), "--public-key", "nonsense").code == 8
+    assert (result.code, result.err) == (8, f"hansard: {note}: The checkpoint is not signed with this key.\n")
     assert hansard("verify", "--checkpoint", str(tmp_path / "nowhere")).code == 2
+
+
+def test_what_is_no_checkpoint_or_key_says_nothing_about_the_log(hansard: Hansard, note: Path, tmp_path: Path) -> None:
+    other = tmp_path / "notes.txt"
+    other.write_text("Buy milk.\n")
+    result = hansard("verify", "--checkpoint", str(other))
+    assert (result.code, result.out, result.err) == (2, "", f"hansard: {other}: This is not a checkpoint.\n")
+    for words in (("--checkpoint", str(note)), ("--proof", str(other))):
+        result = hansard("verify", *words, "--public-key", "xx")
+        assert (result.code, result.out) == (2, "")
+        assert result.err.startswith("hansard: This is not a public key: ")
 
 
 def test_verifying_makes_no_key(hansard: Hansard, log: Path, tmp_path: Path) -> None:
