@@ -52,7 +52,11 @@ def key(
     """
     settings = HERE.settings()
     if (action, name) == ("owner", None):
-        put(_owners(settings))
+        secret = _owners(settings)
+        if json:
+            put_json({"key": secret})
+        else:
+            put(secret)
         return exits.OK
     with _book(settings, file) as book:
         match action, name:
@@ -61,7 +65,7 @@ def key(
             case "new" | "revoke", None:
                 raise Failed(sentence("Which key? `hansard key {action} NAME`.", action=action), code=exits.USAGE)
             case "new", str():
-                _make(book, name, scope, expires)
+                _make(book, _new(name, scope, expires), json=json)
             case "revoke", str():
                 say(book.revoke(name))
             case _:
@@ -119,10 +123,13 @@ def _vault(settings: "Settings") -> Iterator["Vault"]:
         yield store.vault
 
 
-def _make(book: KeyBook, name: str, scope: Scope, expires: str | None) -> None:
-    secret, made = _new(name, scope, expires)
+def _make(book: KeyBook, pair: tuple[str, Key], *, json: bool) -> None:
+    secret, made = pair
     book.add(made)
-    put(secret)
+    if json:
+        put_json({**_fields(made), "key": secret})
+    else:
+        put(secret)
     say(sentence("Save this key now: it is not shown again. Only its hash is stored."))
     say(
         sentence(
@@ -148,10 +155,14 @@ def _new(name: str, scope: Scope, expires: str | None) -> tuple[str, Key]:
 
 def _put_keys(keys: tuple[Key, ...], *, json: bool) -> None:
     if json:
-        put_json([{"name": key.name, "scope": key.scope, "expires": _expiry(key)} for key in keys])
+        put_json([_fields(key) for key in keys])
         return
     for key in keys:
         put(visible(_shown(key)))
+
+
+def _fields(key: Key) -> dict[str, str | None]:
+    return {"name": key.name, "scope": key.scope, "expires": _expiry(key)}
 
 
 def _expiry(key: Key) -> str | None:

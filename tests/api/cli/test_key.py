@@ -102,6 +102,13 @@ def test_the_owners_key_is_shown_to_the_owner_and_replaced_when_revoked(hansard:
     assert hansard("key", "list").out == f"{account()}  admin\n"
 
 
+def test_keys_are_json_where_that_is_asked_for(hansard: Hansard) -> None:
+    made = hansard("key", "new", "alice", "--expires", "1h", "--json").json
+    assert made.keys() == {"name", "scope", "expires", "key"} and made["name"] == "alice"
+    assert made["key"].startswith("hansard_")
+    assert hansard("key", "owner", "--json").json == {"key": hansard("key", "owner").out.strip()}
+
+
 def test_backup_keeps_keys_and_no_sign_ins(hansard: Hansard, own_log: Path, tmp_path: Path) -> None:
     hansard("key", "new", "alice")
     with closing(open_store(f"sqlite:///{own_log}")) as store:

@@ -1,6 +1,8 @@
 """`replay`, `fork`, `diff` and `explain` from a user's point of view."""
 
 import json
+import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -200,3 +202,16 @@ def test_an_unknown_session_is_not_found(hansard: Hansard, command: list[str]) -
     result = hansard(command[0], "nobody", *command[1:])
     assert (result.code, result.out) == (3, "")
     assert "There is no session 'nobody'" in result.err
+
+
+@pytest.mark.parametrize(("page", "words"), [("tour.md", r"Event (\d+) asked"), ("tour.ko.md", r"이벤트 (\d+)[이가]")])
+def test_the_tour_forks_where_the_review_was_asked_for(hansard: Hansard, tmp_path: Path, page: str, words: str) -> None:
+    tour = (Path(__file__).parents[3] / "docs" / page).read_text(encoding="utf-8")
+    scenario, [named] = tmp_path / "stubborn.json", re.findall(words, tour)
+    scenario.write_text(re.findall(r"stubborn\.json <<'JSON'\n(.*)\nJSON", tour)[0])
+    start, fork = re.findall(r"bin/hansard (run .*stubborn\.json|fork .*)$", tour, re.MULTILINE)[-2:]
+    assert hansard(*(str(scenario) if word == "stubborn.json" else word for word in shlex.split(start))).code == 7
+    history = [json.loads(line) for line in hansard("events", "latest", "--json").out.splitlines()]
+    asked = [each["version"] for each in history if each["type"] == "turn.requested"][-1]
+    assert (int(named), shlex.split(fork)[3]) == (asked, str(asked))
+    assert hansard(*shlex.split(fork)).code == 0
