@@ -1,12 +1,15 @@
 """Presets: every file is one, and a team file extends it."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from adapters.agents.command.settings import CommandSettings
 from adapters.agents.presets import NAMES, preset, presets
 from adapters.agents.team import BadTeam, Member, load
+from tests.adapters.agents_under_test import CommandSubject, ask
 
 
 def member(folder: Path, text: str) -> Member:
@@ -28,6 +31,39 @@ def test_every_preset_makes_an_agent(name: str, home: str, tmp_path: Path) -> No
     assert settings.argv[0] == known.program
     assert known.versions
     assert bool(settings.keys) == (home == "private")
+
+
+@pytest.mark.parametrize(
+    ("result", "code", "words"),
+    [
+        ({"subtype": "error_max_turns", "is_error": False, "num_turns": 9}, "limit", "error_max_turns"),
+        ({"subtype": "error_max_turns", "errors": ["Reached the maximum"]}, "limit", "turns: Reached the maximum"),
+        ({"subtype": "error_max_budget_usd", "is_error": True}, "limit", "error_max_budget_usd"),
+        (
+            {"subtype": "error_during_execution", "is_error": True, "errors": ["boom", "bang"]},
+            "crash",
+            "error_during_execution: boom; bang",
+        ),
+        (
+            {"subtype": "error_during_execution", "errors": ["No conversation found with session ID: 5f"]},
+            "lost_conversation",
+            "No conversation found",
+        ),
+        ({"subtype": "success", "is_error": True, "result": "529 overloaded"}, "overloaded", "529 overloaded"),
+    ],
+)
+def test_claudes_result_says_why_there_is_no_answer(
+    tmp_path: Path, result: dict[str, Any], code: str, words: str
+) -> None:
+    claude = preset("claude")
+    assert claude is not None
+    (tmp_path / "said").write_text(json.dumps({"type": "result", "session_id": "5f", **result}))
+    names = ("output", "text_path", "error_path", "require_final")
+    subject = CommandSubject(tmp_path, output="json")
+    agent = subject.ordered(orders={"say": str(tmp_path / "said")}, **{name: claude.settings[name] for name in names})
+    failure = ask(agent).failure
+    assert failure is not None
+    assert (failure.code, words in failure.detail) == (code, True), failure.detail
 
 
 def test_reading_roles_have_other_arguments_than_writing_ones() -> None:

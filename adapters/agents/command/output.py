@@ -42,12 +42,18 @@ def text_of(output: Iterable[Message], pick: Pick) -> str | None:
     return "".join(values) if pick.every else values[-1]
 
 
-def error_of(output: Iterable[Message], pick: Pick | None) -> str | None:
-    """The error that the program reports; null, false and empty values are no error."""
-    if pick is None:
-        return None
-    errors = [value for value in _values(output, pick) if value]
-    return _words(errors[-1]) if errors else None
+def error_of(output: Sequence[Message], picks: Sequence[Pick] | None) -> str | None:
+    """The error that the program reports, with what stands at each of the paths; null, false and empty values are no
+    error."""
+    errors = [[value for value in _values(output, pick) if value] for pick in picks or ()]
+    return ": ".join(_error_words(values[-1]) for values in errors if values) or None
+
+
+def _error_words(value: object) -> str:
+    """Several errors are several sentences."""
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return "; ".join(value)
+    return _words(value)
 
 
 def usage_of(output: Sequence[Message], paths: UsagePaths | None) -> Usage:

@@ -48,7 +48,7 @@ def _listed_picks(value: object) -> object:
 
 
 Where = Annotated[Pick, BeforeValidator(_picked)]
-Sum = Annotated[tuple[Pick, ...], BeforeValidator(_listed_picks), Field(min_length=1, max_length=20)]
+Picks = Annotated[tuple[Pick, ...], BeforeValidator(_listed_picks), Field(min_length=1, max_length=20)]
 Template = Annotated[tuple[str, ...], Field(max_length=256)]
 Arguments = Annotated[tuple[str, ...], Field(max_length=100)]
 Names = Annotated[tuple[str, ...], Field(max_length=20)]
@@ -61,13 +61,13 @@ class UsagePaths(Value):
     money is in millionths or in dollars. The part of a total beyond input and output is reasoning. `cumulative`: the
     figures cover the whole conversation instead of the turn."""
 
-    input_tokens: Sum | None = None
-    cached_tokens: Sum | None = None
-    output_tokens: Sum | None = None
-    reasoning_tokens: Sum | None = None
-    total_tokens: Sum | None = None
-    cost_micros: Sum | None = None
-    cost_usd: Sum | None = None
+    input_tokens: Picks | None = None
+    cached_tokens: Picks | None = None
+    output_tokens: Picks | None = None
+    reasoning_tokens: Picks | None = None
+    total_tokens: Picks | None = None
+    cost_micros: Picks | None = None
+    cost_usd: Picks | None = None
     model: Where | None = None
     cumulative: bool = False
 
@@ -131,7 +131,7 @@ class CommandSettings(ProgramSettings):
     questions: Literal["claude", "codex"] | None = None
     text_path: Where | None = None
     session_path: Where | None = None
-    error_path: Where | None = None
+    error_path: Picks | None = None
     error_text: Annotated[str, Field(min_length=1, max_length=500), AfterValidator(pattern)] | None = None
     skip_lines: Annotated[str, Field(min_length=1, max_length=500), AfterValidator(pattern)] | None = None
     usage_paths: UsagePaths | None = None
