@@ -77,6 +77,8 @@ class Program:
                     await self.tell(session, {"sessionUpdate": "agent_message_chunk", "content": text(value)})
                 case "update":
                     await self.tell(session, value)
+                case "aside":
+                    await self.tell("ses-other", {"sessionUpdate": "agent_message_chunk", "content": text(value)})
                 case "ask":
                     await self.ask(session, value)
                 case "call":

@@ -303,6 +303,9 @@ def test_a_conversation_that_cannot_continue_is_replaced_with_a_digest(zoe: Zoe,
         ({"steps": [{"say": "x"}, {"answer": {"stopReason": "max_tokens"}}]}, "limit", "limit of tokens"),
         ({"steps": [{"say": "x"}, {"answer": {"stopReason": "refusal"}}]}, "refused", "declined"),
         ({"steps": [{"say": "x"}, {"answer": {"stopReason": "cancelled"}}]}, "crash", "interrupted"),
+        ({"steps": [{"say": "x"}, {"answer": {"stopReason": "banana"}}]}, "crash", "unknown reason: banana"),
+        ({"steps": [{"say": "x"}, {"answer": {"stopReason": None}}]}, "crash", "unknown reason: None"),
+        ({"steps": [{"aside": "x"}]}, "unreadable", "without an answer"),
         ({"steps": [{"hang": 0}]}, "unreadable", "without an answer"),
         ({"steps": [{"say": "I"}, {"complain": "529 overloaded"}, {"exit": 3}]}, "overloaded", "exit code 3: 529"),
         ({"steps": [{"exit": 0}]}, "crash", "exit code 0"),
@@ -314,6 +317,11 @@ def test_each_way_to_fail_has_its_code(zoe: Zoe, orders: dict[str, Any], expecte
     assert reply.failure is not None
     assert words in reply.failure.detail
     assert reply.agent_session is None
+
+
+def test_text_of_another_session_is_not_part_of_the_answer(zoe: Zoe) -> None:
+    reply = zoe.asked({"say": "yes"}, {"aside": "no"}, {"say": "!"})
+    assert (reply.text, reply.failure) == ("yes!", None)
 
 
 @pytest.mark.parametrize(

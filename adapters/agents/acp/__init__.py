@@ -8,10 +8,10 @@ The agent is offered no file or terminal access through the protocol: it uses it
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from adapters.agents.acp.updates import Permissions, activities, cost_of, described, spoken, usage_of
+from adapters.agents.acp.updates import Permissions, activities, cost_of, described, failure_of_stop, spoken, usage_of
 from adapters.agents.activity import Activity, Speech, Voice
 from adapters.agents.command.call import Call
 from adapters.agents.command.settings import AcpSettings
@@ -19,7 +19,7 @@ from adapters.agents.failures import failure_of
 from adapters.agents.port import PermissionDesk, Turn
 from adapters.agents.rpc import Rejected, call_off, ignored, introduced, table, words_of
 from adapters.processes.limits import Stopwatch
-from domain.session.attempts import Failure, FailureCode
+from domain.session.attempts import Failure
 from domain.session.turns import FenceLevel
 from domain.values.base import Usage
 from domain.values.sentences import Sentence, because
@@ -45,12 +45,6 @@ VERSION: Final = 1
 CALLS: Final = 10_000
 """How many tool calls of a turn are remembered."""
 _AUTH_REQUIRED: Final = -32000
-_STOPS: Final[Mapping[str, tuple[FailureCode, str]]] = {
-    "max_tokens": ("limit", "stopped_at_token_limit"),
-    "max_turn_requests": ("limit", "stopped_at_request_limit"),
-    "refusal": ("refused", "model_declined"),
-    "cancelled": ("crash", "agent_interrupted"),
-}
 
 
 class Situation(NamedTuple):
@@ -179,8 +173,7 @@ class Dialogue:
             request.cancel()
             request.add_done_callback(ignored)
         self.usage = usage_of(answer)
-        stop = _STOPS.get(str(answer.get("stopReason")))
-        return Failure.of(stop[0], Sentence(stop[1])) if stop else None
+        return failure_of_stop(answer)
 
     async def _cancel(self, connection: "Connection", request: "asyncio.Future[Any]") -> None:
         await call_off(connection.send_notification("session/cancel", {"sessionId": self.session}), request)
@@ -193,7 +186,8 @@ class Dialogue:
 
         fields = table(params)
         if method == "session/update":
-            self._update(table(fields.get("update")))
+            if not self._prompted or fields.get("sessionId", self.session) == self.session:
+                self._update(table(fields.get("update")))
             return None
         if method == "session/request_permission":
             self._speech.flush()

@@ -7,7 +7,9 @@ from typing import Any, Final
 from adapters.agents.activity import PATHS, TITLE, Activity, Status, Tool, Voice, tail, tool_call
 from adapters.agents.port import PermissionDesk, RequestedTool
 from adapters.agents.streams import exit_code_of, plan_of
+from domain.session.attempts import Failure, FailureCode
 from domain.values.base import Usage
+from domain.values.sentences import Sentence
 
 Message = Mapping[str, Any]  # JSON of an external program
 
@@ -27,6 +29,12 @@ _STATUSES: Final[Mapping[str, Status]] = {
     "failed": "failed",
 }
 _VOICES: Final[Mapping[str, Voice]] = {"agent_message_chunk": "message", "agent_thought_chunk": "thought"}
+_STOPS: Final[Mapping[str, tuple[FailureCode, str]]] = {
+    "max_tokens": ("limit", "stopped_at_token_limit"),
+    "max_turn_requests": ("limit", "stopped_at_request_limit"),
+    "refusal": ("refused", "model_declined"),
+    "cancelled": ("crash", "agent_interrupted"),
+}
 _DESCRIBES: Final = ("title", "kind", "rawInput", "locations")
 _MOST: Final = 2**53 - 1
 
@@ -64,6 +72,17 @@ def requested_tool(call: Message) -> RequestedTool:
     if tool == "execute" and isinstance(raw, dict):
         words = _command(raw) or words
     return RequestedTool(tool, words or tool, _paths(call))
+
+
+def failure_of_stop(answer: Message) -> Failure | None:
+    """Why the agent stopped before the end of its turn; a reason that the protocol does not have is no good end."""
+    reason = answer.get("stopReason", "end_turn")
+    if reason == "end_turn":
+        return None
+    stop = _STOPS.get(str(reason))
+    if stop is None:
+        return Failure.of("crash", Sentence("agent_stopped_because", word=str(reason)[:100]))
+    return Failure.of(stop[0], Sentence(stop[1]))
 
 
 def cost_of(update: Message) -> int | None:
