@@ -16,7 +16,7 @@ from api.http.requests import only, system
 from api.node.session_answers import marked_list
 from api.routes.spans import span
 from api.web.asking import ask_of
-from api.web.model import BADGES, REASON, answering, approval_for, badge, doing, feedback_words, money, owner
+from api.web.model import BADGES, REASON, answering, approval_for, badge, doing, money, owner, reason_of
 from api.web.plain_text import cut, short_command
 from api.web.presets import PRESETS
 from api.web.rendering import language_of, page, render
@@ -206,10 +206,6 @@ def _running(db: Database) -> list[SessionItem]:
 def _waiting(db: Database, item: WaitingItem, actor: str, find: Callable[[str], Session | None]) -> dict[str, Any]:
     """What waits, with the title of the session that requested the discussion, and what `actor` has chosen."""
     parent = overview.item(db, item.parent) if item.parent else None
-    failed = overview.item(db, item.session_id) if item.waits_for == "partial" else None
-    words = feedback_words(db, item) or (failed and (failed.last_error_sentence or failed.last_error))
-    counted = item.waits_for == "budget" and kind_of(item.session_id) == "orchestration"
-    summary = "" if counted else item.summary_sentence or item.summary or ""
     ask = ask_of(item, find)
     unseen = {"verb": ""} if ask and not ask.is_whole else {}
     return (
@@ -229,7 +225,7 @@ def _waiting(db: Database, item: WaitingItem, actor: str, find: Callable[[str], 
             "stop": item.stop_reason,
             "choices": item.choices if item.waits_for == "decision" else (),
             "ask": ask,
-            "words": cut(words or summary, REASON),
+            "words": cut(reason_of(db, item), REASON),
             "since": item.since,
             "cost": money(item.cost_micros),
             "owner": owner(item.owner),

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from api.http.requests import caught_up, only, system
 from api.web.asking import card_of
-from api.web.model import BADGES, answering, approval_for, feedback_words, money
+from api.web.model import BADGES, answering, approval_for, money, reason_of
 from api.web.model import owner as owner_name
 from api.web.plain_text import cut
 from api.web.rendering import language_of, page, render
@@ -90,7 +90,7 @@ def inbox_page(
 def _item(db: Database, item: WaitingItem, actor: str, find: Callable[[str], Session | None]) -> dict[str, Any]:
     """An item of the inbox, with the findings as a sentence and the synthesis as safe HTML."""
     fields, feedback = item.wire(), item.feedback
-    words = feedback_words(db, item) or item.summary_sentence or item.summary or ""
+    words = reason_of(db, item)
     words = "" if is_phrase(words) else words
     return (
         fields

@@ -56,6 +56,16 @@ def feedback_words(db: Database, item: WaitingItem) -> str:
     return (session and session.last_error_sentence) or item.feedback.error
 
 
+def reason_of(db: Database, item: WaitingItem) -> str:
+    """Why it waits, in words: a run that stopped says what failed, and one out of rounds nothing but that. The rest is
+    what was recorded."""
+    failed = overview.item(db, item.session_id) if item.waits_for == "partial" else None
+    words = feedback_words(db, item) or (failed and (failed.last_error_sentence or failed.last_error))
+    if words or (item.waits_for == "budget" and item.kind == "orchestration"):
+        return words or ""
+    return item.summary_sentence or item.summary or ""
+
+
 def approval_for(actor: str, approval: ApprovalView | None) -> dict[str, Any] | None:
     """The team's rules for a decision as a person sees them: with `mine`, the choice they have voted for ("": none),
     and `may`, whether they may vote."""

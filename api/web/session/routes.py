@@ -114,7 +114,7 @@ async def show_rows(request: Request) -> Response:
 
 async def show_raw(request: Request) -> Response:
     """GET /sessions/{id}/raw: the whole of what somebody said in the event `?at=`, as plain text"""
-    only(request, "at", "field")
+    only(request, "at", "field", "lang")
     at, field = number(request, "at", least=1), request.query_params.get("field")
     if at is None:
         raise of_field("at", Sentence("should_be_given"))

@@ -228,6 +228,7 @@ def _whole(context: PanelContext, cards: Sequence[TurnCard], turn: TurnCard) -> 
         "fence_gaps": attempt.fence_gaps if attempt else (),
         "prompt": _prompt(context, cards, turn),
         "prompt_size": size(prompt.length) if prompt.length else "",
+        "asked": bool(prompt.length),
         "reply": _readable(reply.head) if reply.length else "",
         "reply_cut": reply.digest is not None,
         "paths": [cut(change.path, SENTENCE) for change in attempt.files[:50]] if attempt else [],
