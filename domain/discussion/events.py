@@ -190,3 +190,16 @@ def suggested(feedback: Mapping[str, Any] | None) -> Choice | None:
     if feedback is None or feedback.get("problem") or feedback.get("error"):
         return None
     return _SUGGESTS.get(str(feedback.get("verdict")))
+
+
+_GRAVEST_FIRST: Final = ("critical", "major", "minor")
+
+
+def main_point(feedback: Mapping[str, Any] | None) -> str:
+    """What this feedback says in short: its summary, else its concerns, else its gravest issue."""
+    feedback = feedback or {}
+    concerns = "; ".join(map(str, feedback.get("concerns") or ()))
+    issues = [issue for issue in feedback.get("issues") or () if isinstance(issue, Mapping)]
+    ranked = {str(issue.get("severity")): str(issue.get("description") or "") for issue in reversed(issues)}
+    gravest = next((ranked[severity] for severity in _GRAVEST_FIRST if ranked.get(severity)), "")
+    return str(feedback.get("summary") or concerns or gravest)

@@ -9,7 +9,7 @@ from domain.delivery import events as delivery
 from domain.delivery.chart import PHASES
 from domain.delivery.chart import status as delivery_status
 from domain.discussion import events as discussion
-from domain.discussion.events import seen_after
+from domain.discussion.events import main_point, seen_after
 from domain.orchestration import events as orchestration
 from domain.orchestration.chart import status as orchestration_status
 from domain.session.approvals import DecisionPolicy
@@ -274,10 +274,9 @@ def _with_author(policy: str | None, author: str) -> str | None:
 def _in_short(feedback: dict[str, Any]) -> dict[str, Any]:
     """The feedback's verdict and summary; `points` counts its issues or concerns."""
     points = feedback.get("issues") or feedback.get("concerns") or []
-    words = feedback.get("summary") or "; ".join(str(point) for point in feedback.get("concerns") or ())
     return {
         "verdict": feedback.get("verdict"),
-        "summary": shortened(str(words), HEAD),
+        "summary": shortened(main_point(feedback), HEAD),
         "points": len(points),
         "error": feedback.get("error"),
     }

@@ -49,6 +49,13 @@ def test_head_gives_the_cause_once_and_without_a_code(client: TestClient) -> Non
     assert unready.startswith("The validation command `pytset -q` cannot be started.")
 
 
+def test_head_gives_the_cause_once_in_korean(client: TestClient) -> None:
+    missing = delivery(baseline=True, validationCommands=["pytset -q"])
+    session_id = reached(client, begun(client, missing), "failed")
+    [sentence] = re.findall(r'<p class="why">(.*?)</p>', page(client, f"/sessions/{session_id}?lang=ko"), re.DOTALL)
+    assert sentence.count("검증 명령 `pytset -q`를 시작할 수 없습니다.") == 1 and "cannot" not in sentence
+
+
 def test_a_failing_set_up_is_named_in_the_head_with_the_end_of_its_output(client: TestClient, tmp_path: Path) -> None:
     settings = """[workspace]\nsetup = ["sh -c 'echo resolving; echo no lock file >&2; exit 3'"]\n"""
     text = _stopped_head(client, repository(tmp_path, **{"hansard.toml": settings}))

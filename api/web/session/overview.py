@@ -6,9 +6,10 @@ from typing import Any, get_args
 
 from api.web import svg
 from api.web.model import clock, money, owner
-from api.web.plain_text import cut
+from api.web.plain_text import cut, in_line
 from api.web.session.context import LONG, SENTENCE, PanelContext
-from api.web.session.status import CauseShown, Lead, asked_by, cause_of, decision, lead
+from api.web.session.leading import Lead, lead
+from api.web.session.status import CauseShown, asked_by, cause_of, decision
 from api.web.session.turns import live
 from api.web.session.waits import wait_of
 from domain.delivery.state import Delivery
@@ -35,19 +36,21 @@ def head(context: PanelContext) -> dict[str, Any]:
     why = card["summary"] if waits else outcome(context.it, context.language)
     error = context.session.last_error if context.badge in ("failed", "partial") and not _unready(context) else ""
     cause, sentence = cause_of(context), error or (why if " " in why else "")
-    because = _because(cause, sentence)
+    because = _because(context, cause, sentence)
     begins = lead(context, card) or _unprepared(context, cause)
     return {
         "lead": begins,
-        "why": "" if because and because == sentence else cut(context.worded(sentence), SENTENCE),
-        "because": "" if begins else cut(context.worded(because), SENTENCE if _unready(context) else BECAUSE),
+        "why": ""
+        if because and because == context.worded(sentence)
+        else cut(in_line(context.worded(sentence)), SENTENCE),
+        "because": "" if begins else cut(because, SENTENCE if _unready(context) else BECAUSE),
         "because_at": cause.version if cause else None,
         "result": _handed_over(context),
         "asked": owner(asked_by(context)),
         "waited": clock(context.waited_ms) if context.waited_ms >= WAITED_MS else "",
         "choice": made.get("choice"),
         "by": owner(str(made.get("actor") or "")),
-        "rationale": cut(str(made.get("rationale") or ""), SENTENCE),
+        "rationale": "" if begins and begins.rest else cut(str(made.get("rationale") or ""), SENTENCE),
         "closed": [(mark.choice, owner(mark.by), mark.child) for mark in context.past(context.trail.closed)[-1:]],
         "review": ("approved" if outcomes[-1].approved else "blocked") if outcomes else None,
         "now": [(mark["name"], mark["now"], mark["of"]) for mark in _gauges(context.session)],
@@ -132,9 +135,9 @@ def _unprepared(context: PanelContext, cause: CauseShown | None) -> Lead | None:
     return None
 
 
-def _because(cause: CauseShown | None, sentence: str) -> str:
-    """The first line that says why; the sentence itself where that line only adds a code to it."""
-    line = cause.lines[0] if cause else ""
+def _because(context: PanelContext, cause: CauseShown | None, sentence: str) -> str:
+    """The first line that says why, in the reader's language; the sentence itself where that line only adds a code."""
+    sentence, line = context.worded(sentence), context.worded(cause.lines[0] if cause else "")
     if not line or line in sentence:
         return ""
     return sentence if sentence and line.endswith(sentence) else line

@@ -1,13 +1,13 @@
 """The status of a session in words: what it does or waits for now, from whom, and why it stopped."""
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final, NamedTuple
 
 from api.web.asking import in_one_line, outside, with_paths
 from api.web.model import approval_for
-from api.web.plain_text import cut, short_command
+from api.web.plain_text import cut
 from api.web.session.context import ICONS, LONG, SENTENCE, PanelContext, event_of
+from api.web.session.leading import point_of
 from api.web.session.turns import report_of, turns_of
 from domain.delivery.events import PhaseFailed, ValidationFailed
 from domain.delivery.state import Delivery
@@ -22,57 +22,6 @@ from domain.values.base import DomainEvent
 from projections.record.explain import CAUSES, evidence, stopped
 from projections.record.session import approval_of
 from projections.record.status import is_phrase, outcome
-
-ASKS: Final = frozenset({"review", "debate", "checkpoint", "scope", "scope_checkpoint", "held"})
-"""What the card asks of a person in a sentence of its own."""
-
-COMMAND: Final = 60
-"""Characters of a validation command."""
-
-
-class Lead(NamedTuple):
-    """A message with its values, and what follows it: another message with the same values, or recorded words."""
-
-    message: str
-    values: Mapping[str, Any]
-    rest: str = ""
-    then: str = ""
-
-
-def lead(context: PanelContext, card: Mapping[str, Any]) -> Lead | None:
-    """None where the outcome says it all."""
-    session, what = context.session, card["what"]
-    match session:
-        case _ if what == "permission":
-            return Lead("head_lead.permission", {}, card["summary"])
-        case _ if what in ASKS:
-            one = "_one" if card["files"] == 1 else ""
-            return Lead(f"session_asks.{what}{one}", {"n": card["files"]}, card["summary"])
-        case _ if what == "children":
-            return Lead("head_lead.children", {"about": card["children"][0]["about"]})
-        case Orchestration(state="partial", partial_reason="rounds"):
-            return Lead("head_lead.partial", _counted(session), sent_back(session))
-        case Orchestration(state="working" | "judging"):
-            return Lead("head_lead.round", {"n": session.round, "of": session.last_round}, sent_back(session))
-        case Orchestration(state="done", mode="orchestrated"):
-            return Lead("head_lead.done", {"n": session.round, "all": len(session.agents)})
-        case Delivery(state="success") if session.base is not None:
-            return _delivered(session)
-        case Delivery() if session.outstanding and not session.ended and session.iteration:
-            return Lead("head_lead.iteration", {"n": session.iteration, "of": session.budget.limits.max_iterations})
-        case Discussion() if session.outstanding and not session.ended:
-            return Lead("head_lead.round", {"n": len(session.rounds) + 1, "of": session.max_rounds})
-        case _:
-            return None
-
-
-def sent_back(run: Orchestration) -> str:
-    """The agent whose last verdict was that its work does not pass, and why."""
-    for agent in run.agents:
-        last = agent.history[-1] if agent.history and not agent.completed else None
-        if last is not None and not last.passed:
-            return f"{agent.agent}: {cut(last.feedback, SENTENCE)}" if last.feedback else ""
-    return ""
 
 
 def decision(context: PanelContext) -> dict[str, Any]:
@@ -121,7 +70,7 @@ def question_of(child: Discussion, actor: str) -> dict[str, Any]:
         "rounds": len(child.rounds),
         "reason": child.stop_reason or "",
         "verdict": cut(str(feedback.get("verdict") or ""), 40),
-        "summary": cut(str(feedback.get("error") or feedback.get("summary") or ""), SENTENCE),
+        "summary": cut(str(feedback.get("error") or point_of(child)), SENTENCE),
         "metrics": child.metrics[-1] if child.metrics else None,
         "approval": approval(child, actor),
         "seen": child.seen,
@@ -199,19 +148,6 @@ def next_steps(context: PanelContext) -> dict[str, Any]:
     return {"fork_at": before[-1] if before else None, "files": files}
 
 
-def _delivered(session: Delivery) -> Lead:
-    """The iteration, what was validated, and the result of the review."""
-    commands = ", ".join(cut(short_command(step.command), COMMAND) for step in session.steps)
-    values = {"n": session.iteration, "commands": commands, "score": session.score}
-    then = "checked" if commands else "approved"
-    return Lead("head_lead.success", values, then=f"head_lead.{then}{'' if session.score is None else '_score'}")
-
-
-def _counted(run: Orchestration) -> dict[str, int]:
-    done = sum(agent.completed for agent in run.agents)
-    return {"done": done, "all": len(run.agents), "n": run.round}
-
-
 def _card(what: str, **more: Any) -> dict[str, Any]:
     card = {"what": what, "reason": "", "summary": "", "children": [], "files": 0, **more}
     return card | {"summary": cut(card["summary"], SENTENCE)}
@@ -236,7 +172,7 @@ def _discussed(context: PanelContext, session: Discussion) -> dict[str, Any]:
     return _card(
         session.kind,
         reason=session.stop_reason or "",
-        summary=str(feedback.get("summary") or ""),
+        summary=point_of(session),
         verdict=cut(str(feedback.get("verdict") or ""), 40),
         problem=cut(context.worded(_problem(session)), LONG),
         rounds=len(session.rounds),

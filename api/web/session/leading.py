@@ -1,0 +1,95 @@
+"""The sentence under the title of a session: what it does or waits for, or how it ended, and because of what."""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from api.web.plain_text import cut, in_line, short_command
+from api.web.session.context import SENTENCE, PanelContext
+from domain.delivery.state import Delivery
+from domain.discussion.events import main_point
+from domain.discussion.state import Discussion
+from domain.orchestration.state import Orchestration
+
+ASKS: Final = frozenset({"review", "debate", "checkpoint", "scope", "scope_checkpoint", "held"})
+"""What the card asks of a person in a sentence of its own."""
+
+BEFORE: Final = ("planning", "architecture", "design")
+"""The phases before the first iteration."""
+
+COMMAND: Final = 60
+"""Characters of a validation command."""
+
+
+class Lead(NamedTuple):
+    """A message with its values, and what follows it: another message with the same values, or recorded words."""
+
+    message: str
+    values: Mapping[str, Any]
+    rest: str = ""
+    then: str = ""
+
+
+def lead(context: PanelContext, card: Mapping[str, Any]) -> Lead | None:
+    """None where the outcome says it all."""
+    session, what = context.session, card["what"]
+    match session:
+        case _ if what == "permission":
+            return Lead("head_lead.permission", {}, card["summary"])
+        case _ if what in ASKS:
+            one = "_one" if card["files"] == 1 else ""
+            stopped = f"session_stop.{card['reason']}" if what in ("review", "debate") and not card["summary"] else ""
+            return Lead(f"session_asks.{what}{one}", {"n": card["files"]}, card["summary"], stopped)
+        case _ if what == "children":
+            return Lead("head_lead.children", {"about": card["children"][0]["about"]})
+        case Orchestration(state="partial", partial_reason="rounds"):
+            return Lead("head_lead.partial", _counted(session), sent_back(session))
+        case Orchestration(state="working" | "judging"):
+            return Lead("head_lead.round", {"n": session.round, "of": session.last_round}, sent_back(session))
+        case Orchestration(state="done", mode="orchestrated"):
+            return Lead("head_lead.done", {"n": session.round, "all": len(session.agents)})
+        case Delivery(state="success") if session.base is not None:
+            return _delivered(session)
+        case Delivery() if session.outstanding and not session.ended:
+            return _at_work(session)
+        case Discussion(decision=made) if made is not None:
+            rest = f"“{cut(made.rationale, SENTENCE)}”" if made.rationale else cut(point_of(session), SENTENCE)
+            return Lead("head_lead.decided", {"choice": made.choice}, rest)
+        case Discussion() if session.outstanding and not session.ended:
+            return Lead("head_lead.round", {"n": len(session.rounds) + 1, "of": session.max_rounds})
+        case _:
+            return None
+
+
+def sent_back(run: Orchestration) -> str:
+    """The agent whose last verdict was that its work does not pass, and why."""
+    for agent in run.agents:
+        last = agent.history[-1] if agent.history and not agent.completed else None
+        if last is not None and not last.passed:
+            return f"{agent.agent}: {cut(last.feedback, SENTENCE)}" if last.feedback else ""
+    return ""
+
+
+def point_of(session: Discussion) -> str:
+    """What its last judgement says in one line, else the first point that was not agreed on."""
+    return in_line(main_point(session.feedback) or next(iter(session.dissent), ""))
+
+
+def _at_work(session: Delivery) -> Lead:
+    """The iteration; before the first one, who does what."""
+    if session.iteration:
+        return Lead("head_lead.iteration", {"n": session.iteration, "of": session.budget.limits.max_iterations})
+    turn = next(iter(session.outstanding.values()))
+    return Lead(f"head_lead.{turn.phase if turn.phase in BEFORE else 'baseline'}", {"agent": turn.agent})
+
+
+def _delivered(session: Delivery) -> Lead:
+    """The iteration, what was validated, and the result of the review."""
+    commands = ", ".join(cut(short_command(step.command), COMMAND) for step in session.steps)
+    values = {"n": session.iteration, "commands": commands, "score": session.score}
+    then = "checked" if commands else "approved"
+    return Lead("head_lead.success", values, then=f"head_lead.{then}{'' if session.score is None else '_score'}")
+
+
+def _counted(run: Orchestration) -> dict[str, int]:
+    done = sum(agent.completed for agent in run.agents)
+    return {"done": done, "all": len(run.agents), "n": run.round}
