@@ -33,7 +33,7 @@ async def show(request: Request) -> Response:
         return page(_shown(request, language_of(request)))
     name = await asyncio.to_thread(logins.redeem, token)
     if name is None:
-        return page(_shown(request, language_of(request), wrong=True), status=401)
+        return page(_shown(request, language_of(request), wrong="login_used"), status=401)
     return _signed_in(request, logins, name, HOME)
 
 
@@ -51,7 +51,7 @@ async def sign_in(request: Request) -> Response:
     name = logins.keys.name_of(form.get("apiKey", "").strip())
     if name is None:
         logins.guesses.wrong(address)
-        return page(_shown(request, language_of(request), back=back, wrong=True), status=401)
+        return page(_shown(request, language_of(request), back=back, wrong="login_wrong"), status=401)
     return _signed_in(request, logins, name, back)
 
 
@@ -79,7 +79,8 @@ def login_form(request: Request, say: Words) -> str:
     return _shown(request, say, back=_ours(f"{path}?{query}" if query else path) if seen else HOME)
 
 
-def _shown(request: Request, say: Words, *, back: str = HOME, wrong: bool = False) -> str:
+def _shown(request: Request, say: Words, *, back: str = HOME, wrong: str = "") -> str:
+    """`wrong` names the message that says why one is not signed in."""
     person = getattr(request.state, "actor", "").removeprefix("person:")
     return render(request, say, "login.html", person=person, back=back, wrong=wrong)
 

@@ -14,6 +14,7 @@ export function palette() {
   if (!box) return;
   const field = box.querySelector("input");
   const list = box.querySelector("[data-found]");
+  const nothing = box.querySelector("[data-nothing]");
   const places = [...box.querySelectorAll("[data-place]")];
   let planned = null;
   let asked = "";
@@ -33,12 +34,14 @@ export function palette() {
 
   async function find(words) {
     asked = words;
+    nothing.hidden = true;
     if (!words) return list.replaceChildren();
     const query = new URLSearchParams({ q: words, limit: String(FOUND) });
     const answer = await fetch(`/api/sessions?${query}`, { headers: { Accept: "application/json" } });
     if (!answer.ok || asked !== words) return undefined;
     const { items } = await answer.json();
     const named = ({ id, title }) => `${title} ${id}`.toLowerCase().includes(words);
+    nothing.hidden = items.length > 0 || places.some((place) => !place.hidden);
     return list.replaceChildren(...[...items.filter(named), ...items.filter((one) => !named(one))].map(line));
   }
 

@@ -124,6 +124,12 @@ export function starting({ words, pieces }) {
       quietly(form);
     });
   }
+  document.addEventListener("keydown", (event) => {
+    const panel = event.key === "Escape" && document.querySelector("#start[open]");
+    if (!panel || document.querySelector("dialog[open]")) return;
+    panel.open = false;
+    panel.querySelector("summary").focus();
+  });
   document.addEventListener(
     "toggle",
     ({ target }) => {

@@ -114,6 +114,7 @@ def test_a_link_signs_in_once(client: TestClient) -> None:
     client.cookies.clear()
     again = client.get("/login", params={"once": token}, headers=BROWSER, follow_redirects=False)
     assert (again.status_code, "set-cookie" in again.headers) == (401, False)
+    assert "This sign-in link has expired or was used before." in again.text
 
 
 def test_the_server_prints_a_link_that_opens_the_page_signed_in(tmp_path: Path) -> None:

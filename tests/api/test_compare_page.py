@@ -17,6 +17,7 @@ def test_sessions_are_compared_from_their_first_difference_on(client: TestClient
     assert re.search(r"[1-9]\d* events are the same First difference", text) or "First difference" in text
     assert "iterations or rounds 2 2 0" in text and "turns" in text
     assert 'class="is-different"' in html
+    assert f"<title>Compare: {a} · {b} · Hansard</title>" in html
 
 
 def test_events_with_the_same_words_name_what_differs(client: TestClient) -> None:

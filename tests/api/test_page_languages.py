@@ -20,6 +20,8 @@ def test_every_message_is_used_and_every_message_used_exists() -> None:
         "decided_meanwhile",
         "head_files",
         "outside_files",
+        "login_used",
+        "login_wrong",
         "next_take_how",
         "chat_unclear",
         "compare_budget",

@@ -101,3 +101,10 @@ def test_a_turn_that_nobody_answered_has_no_link_to_its_prompt(client: TestClien
     reached(client, name, "cancelled")
     assert "field=prompt" not in page(client, f"/sessions/{name}/turns/{name}.t1")
     assert client.get(f"/sessions/{name}/raw?at=2&field=prompt&lang=ko").status_code == 404
+
+
+def test_a_run_without_a_plan_has_one_strong_button(client: TestClient) -> None:
+    name = reached(client, begun(client, orchestration({"planner": ["No plan.", "Still none."]})), "partial")
+    act = page(client, f"/sessions/{name}").partition('id="act"')[2].partition("</section>")[0]
+    strong = [one["class"] for one in Seen(act).all("button") if "strong" in str(one.get("class"))]
+    assert len(strong) == 1 and '<button class="button strong">Retry</button>' in act

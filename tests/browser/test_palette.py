@@ -24,6 +24,15 @@ def test_ctrl_k_finds_places_and_sessions(site: Browsing, server: Server) -> Non
     expect(page).to_have_url(f"{site.url}/sessions/{session_id}?tab=changes")
 
 
+def test_a_search_without_a_result_says_so(site: Browsing) -> None:
+    page = site.tab("/")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("no such words anywhere")
+    expect(page.locator("#palette [data-nothing]")).to_be_visible()
+    page.locator("#palette input").fill("")
+    expect(page.locator("#palette [data-nothing]")).to_be_hidden()
+
+
 def test_a_question_mark_lists_the_keys(site: Browsing) -> None:
     page = site.tab("/")
     page.keyboard.press("?")

@@ -43,6 +43,17 @@ def test_an_orchestration_is_started_by_hand(site: Browsing, server: Server) -> 
     assert view["triage"]["orchestrate"] is True
 
 
+def test_escape_closes_the_panel_and_keeps_what_was_typed(site: Browsing) -> None:
+    page = site.tab("/")
+    form = start_form(page, "delivery")
+    form.locator("[name=task]").fill("Add a page")
+    page.keyboard.press("Escape")
+    expect(form).to_be_hidden()
+    expect(page.locator("#start > summary")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(form.locator("[name=task]")).to_have_value("Add a page")
+
+
 def test_a_review_is_started_by_hand(site: Browsing, server: Server) -> None:
     page = site.tab("/")
     form = start_form(page, "review")
