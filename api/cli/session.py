@@ -78,9 +78,17 @@ def changed(session: Json) -> Pairs:
     return [
         ("base", f"{base['branch'] or sentence('detached')} ({base['commit'][:10]})" if result["repository"] else ""),
         ("branch", result["branch"] or ""),
+        ("no branch", _without_branch(result, str(session["id"]))),
         ("changed", "\n".join(_file(file) for file in result["files"][:_FILES])),
         ("out of scope", ", ".join(map(visible_name, result["outside"][:_FILES]))),
     ]
+
+
+def _without_branch(result: Json, session_id: str) -> str:
+    """Why there is none, and how to get the changes all the same; nothing where none was to be made."""
+    problem = worded(result, "branchProblem")
+    hint = sentence("The changes are kept: hansard merge {id}, or hansard apply {id}", id=session_id)
+    return f"{problem}\n{hint}" if problem else ""
 
 
 def _file(file: Json) -> str:

@@ -235,7 +235,8 @@ async def _say_what_next(api: Api, session: Json, waiting: list[Json]) -> None:
         return
     if result := session.get("result"):
         merge, show = "To merge the result: hansard merge", "To see the changes as a patch: hansard changes"
-        say(f"{sentence(merge if result['branch'] else show)} {session['id']}")
+        mergeable = result["branch"] or result.get("branchProblem")
+        say(f"{sentence(merge if mergeable else show)} {session['id']}")
     lead = "Paused at a checkpoint. Next:" if session["status"] == "checkpoint" else "Next:"
     await _say_steps(api, session, sentence(lead))
     decision = session.get("decision") or {}

@@ -125,6 +125,7 @@ def _evolve(state: Delivery, event: DeliveryEvent, at: int) -> None:
             _mark(state, event, "running")
         case PhaseCompleted():
             _mark(state, event, "completed")
+            state.branch_problem = event.sentence or event.problem
         case PhaseFailed():
             _mark(state, event, "failed")
             state.last_error = event.sentence or event.error_message

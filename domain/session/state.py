@@ -85,6 +85,8 @@ class Session:
     base: WorkspacePrepared | None = None
     changes: WorkspaceChanges | None = None
     branch: str | None = None
+    branch_problem: Sentence | str | None = None
+    """Why there is no branch although the result was handed over."""
     published: str | None = None
     landing: LandingRequested | None = None
     landed: WorkLanded | None = None
@@ -207,6 +209,7 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
             state.base = event
         case ResultPublished():
             state.branch, state.published = event.branch or state.branch, event.commit
+            state.branch_problem = None if event.branch else event.sentence or event.problem
         case SessionForked():
             state.forked_from, state.created_at = event.source, at
             state.reuse = Reuse(source=event.source, version=event.source_version, mode=event.mode)

@@ -13,6 +13,7 @@ from domain.session.record import Recorded
 from domain.session.state import Session
 from domain.session.workspace import EVERYTHING, PathScope, touched
 from domain.values.base import Text, iso
+from domain.values.sentences import coded
 from projections.engine.ports import Histories
 from projections.views.record import ArtifactItem
 from projections.views.session import LandedView, ResultBase, ResultFile, ResultView
@@ -83,6 +84,8 @@ def result_of(session: Session, planned: Collection[str], scope: PathScope = EVE
         repository=base.repository,
         base=ResultBase(branch=base.base_branch, commit=base.base_commit),
         branch=session.branch,
+        branch_problem=session.branch_problem and str(session.branch_problem),
+        branch_problem_sentence=coded(session.branch_problem),
         head=changes.head,
         commits=changes.commits,
         files=tuple(ResultFile(**dict(file), named=_is_named(file.path, names)) for file in changes.files),

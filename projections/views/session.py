@@ -118,6 +118,8 @@ class ResultView(View):
     repository: str | None
     base: ResultBase
     branch: str | None = Field(description="null until the result is handed over, and without git")
+    branch_problem: str | None = Field(default=None, exclude_if=absent, description="why no branch could be made")
+    branch_problem_sentence: Sentence | None = Field(default=None, exclude_if=absent, description="the problem as data")
     head: str
     commits: tuple[str, ...] = Field(description="oldest first")
     files: tuple[ResultFile, ...]
@@ -164,9 +166,7 @@ class DeliveryView(SessionView):
     artifact_refs: dict[Phase, str]
     feedback: str | None
     final_summary: str | None
-    final_summary_sentence: Sentence | None = Field(
-        default=None, exclude_if=absent, description="the final summary as data"
-    )
+    final_summary_sentence: Sentence | None = Field(default=None, exclude_if=absent, description="the summary as data")
     result: ResultView | None = Field(default=None, description="null while nothing has changed")
     reason: str | None = Field(description="why it stopped, as a code; null while it runs and after a success")
     scope_request: ScopeRequestView | None = Field(

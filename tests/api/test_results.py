@@ -146,6 +146,36 @@ def test_a_branch_that_is_in_the_way_is_left_alone(server: Server, repository: P
     assert git(repository, "rev-parse", f"{branch}-2") == result["result"]["head"]
 
 
+@pytest.mark.parametrize("kind", ["delivery", "orchestration"])
+def test_a_result_without_a_branch_says_why(server: Server, repository: Path, kind: str) -> None:
+    git(repository, "branch", "hansard")
+    if kind == "delivery":
+        body = delivery({"dev": [{"text": "Fixed.", "files": {"shop.py": FIXED}}]}) | here(repository)
+        session_id = start(server.client, body)
+    else:
+        session_id = run(server.client, docs_run(repository))["id"]
+
+    def handed_over() -> Json | None:
+        result = session(server.client, session_id)["result"]
+        return result if result and result.get("branchProblem") else None
+
+    result = until(handed_over, what="the reason")
+    problem = f"The branch hansard/{session_id} could not be made: A branch called hansard exists, and git cannot have"
+    assert result["branch"] is None
+    assert result["branchProblem"].startswith(problem)
+    assert result["branchProblemSentence"]["code"] == "sentence_and_detail"
+    for tab in ("overview", "changes"):
+        assert problem in page(server.client, f"/sessions/{session_id}?tab={tab}&lang=en")
+        assert "브랜치 없음" in page(server.client, f"/sessions/{session_id}?tab={tab}&lang=ko")
+
+
+def test_a_result_with_a_branch_says_nothing_of_the_kind(server: Server, repository: Path) -> None:
+    body = delivery({"dev": [{"text": "Fixed.", "files": {"shop.py": FIXED}}]}) | here(repository)
+    session = ended(server.client, start(server.client, body))
+    assert "branchProblem" not in session["result"]
+    assert "No branch" not in page(server.client, f"/sessions/{session['id']}?tab=changes")
+
+
 def asked_of(server: Server, view: Json, role: str) -> list[str]:
     """The prompts of a role, word for word."""
     answers = only(events(server.client, view["id"]), "turn.answered")

@@ -169,6 +169,7 @@ def _taken(context: PanelContext, result: Mapping[str, Any]) -> dict[str, Any] |
     commands = {"apply": f"apply {name}", "merge": f"merge {name} --squash", "pr": f"pr {name}"}
     return {
         "branch": result["branch"],
+        "problem": cut(context.worded(context.session.branch_problem), SENTENCE),
         "commits": len(result["commits"]),
         "commands": [(command, f"hansard {words}") for command, words in commands.items()],
     }

@@ -152,6 +152,7 @@ def _handed_over(context: PanelContext) -> dict[str, Any] | None:
     return {
         "base": "@".join(filter(None, (cut(base["branch"] or "", 80), base["commit"][:7]))),
         "branch": cut(result["branch"] or "", 120),
+        "problem": cut(context.worded(context.session.branch_problem), SENTENCE),
         "files": len(files),
         "added": sum(file["added"] or 0 for file in files),
         "removed": sum(file["removed"] or 0 for file in files),

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from adapters.workspace import Workspace, WorkspaceError
+from adapters.workspace.publishing import hand_over
 from tests.adapters.workspace.given import git, write
 
 
@@ -51,3 +52,16 @@ def test_a_branch_is_not_moved_back(of_git: Workspace, source: Path) -> None:
 def test_a_branch_has_a_proper_name(of_git: Workspace, branch: str) -> None:
     with pytest.raises(WorkspaceError, match="git check-ref-format failed"):
         of_git.publish(of_git.base(), branch)
+
+
+def test_a_repository_that_is_gone_is_named(of_git: Workspace, source: Path) -> None:
+    source.rename(source.with_name("elsewhere"))
+    with pytest.raises(WorkspaceError, match=r"The repository .*the source no longer exists"):
+        hand_over(of_git, of_git.base(), "hansard/s1")
+
+
+def test_a_branch_that_leaves_no_room_is_named(of_git: Workspace, source: Path) -> None:
+    git(source, "branch", "hansard")
+    with pytest.raises(WorkspaceError, match="A branch called hansard exists, and git cannot have hansard/s1"):
+        hand_over(of_git, of_git.base(), "hansard/s1")
+    assert git(source, "branch", "--list", "hansard*").split() == ["hansard"]

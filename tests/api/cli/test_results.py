@@ -47,6 +47,25 @@ def delivered(hansard: Hansard, here: Path, tmp_path: Path) -> str:
     return session_id
 
 
+def test_a_success_without_a_branch_says_why_and_how_to_get_the_changes(
+    hansard: Hansard, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(here, "branch", "hansard")
+    scenario = tmp_path / "scenario.json"
+    scenario.write_text(json.dumps({"replies": {"dev": [{"text": "Wrote it.", "files": FILES}]}}), encoding="utf-8")
+    run = hansard("run", "-t", "Shout the third line", "-f", "a.txt", "--test", "true", "--scenario", str(scenario))
+    assert run.code == 0, run.err
+    shown = hansard("show", "latest").out
+    for words in (run.out, shown):
+        assert "A branch called hansard exists, and git cannot have hansard/" in words
+        assert "The changes are kept: hansard merge " in words
+    assert "To merge the result: hansard merge " in run.err
+    assert hansard("merge", "latest").code == 0
+    assert (here / "a.txt").read_text() == FILES["a.txt"]
+    monkeypatch.setenv("LC_ALL", "ko_KR.UTF-8")
+    assert "브랜치 없음" in hansard("show", "latest").out
+
+
 def test_a_terminal_shows_changes_in_colours_through_a_pager_with_options(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
