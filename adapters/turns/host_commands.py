@@ -16,7 +16,7 @@ from adapters.project.escapes import Inspection, hidden_program, inspect, missin
 from adapters.turns.fencing import Fencing
 from adapters.turns.job import Job, workspace_of
 from adapters.turns.live import Live
-from adapters.turns.readying import Observe, ready, relative
+from adapters.turns.readying import Observe, ready, ready_to_validate, relative, trust
 from adapters.turns.validating import (
     CommandPlace,
     ValidationSettings,
@@ -26,6 +26,7 @@ from adapters.turns.validating import (
     reasons_of,
     run_of,
     run_step,
+    set_up_failed,
     validate,
 )
 from adapters.workspace import Workspaces
@@ -73,7 +74,7 @@ async def land(
             return record(before=before, reason="conflict", paths=conflict.paths, detail=str(detail))
         if merged == before:
             return record(before=before, commit=before)
-        place, setup = await ready(
+        place, setup = await ready_to_validate(
             job,
             workspaces=workspaces,
             home=home,
@@ -192,6 +193,7 @@ async def prepare(
     baseline = Baseline(setup=setup)
     if all(command.passed for command in setup):
         baseline = await _baseline(job.session.steps, place, settings, setup)
+        await asyncio.to_thread(trust, job, place, workspaces)
     return RecordBaseline(
         turn_id=job.lease.turn_id,
         attempt=job.lease.attempt,
@@ -207,10 +209,12 @@ async def validated(
     """The validation of an iteration. A new folder is prepared first. Without a baseline, it is checked here whether
     something else would be tested instead: a success would prove nothing."""
     assert isinstance(job.session, Delivery), "only deliveries validate"
-    place, setup = await ready(
+    place, setup = await ready_to_validate(
         job, workspaces=workspaces, home=home, fencing=fencing, settings=settings, observe=observe
     )
     failure = unready(Baseline(setup=setup))
+    if failure is not None and job.session.baseline:  # the set-up has succeeded before: the work is what breaks it
+        return set_up_failed(job, setup[-1])
     if failure is None and not job.session.baseline:
         inspection = await _inspect(job.session.steps, place, settings)
         failure, place = unready(Baseline(escapes=inspection.escapes)), place.also(dict(inspection.env))

@@ -189,6 +189,13 @@ def checkout(job: Job, workspaces: Workspaces, tree: str | None = None) -> Path:
     return workspace.checkout(tree=tree or job.session.tree, slot=job.folder, resting=partial(has_ended, job.load))
 
 
+def pristine(job: Job, workspaces: Workspaces, tree: str | None = None) -> Path:
+    """The same, without what agents, or the code that they wrote, have left in it."""
+    resting, linked = partial(has_ended, job.load), job.preparation.link
+    workspace = workspace_of(job, workspaces)
+    return workspace.pristine(tree=tree or job.session.tree, slot=job.folder, linked=linked, resting=resting)
+
+
 def has_ended(load: Load, session_id: str) -> bool:
     """Whether a session has ended well, or for good, so that its folders are not needed: another may have them. Should
     somebody continue it after all, a folder is made again from the record."""

@@ -10,9 +10,10 @@ from pathlib import Path
 from adapters.agents.activity import Activity
 from adapters.files import is_empty
 from adapters.turns.fencing import Fencing
-from adapters.turns.job import Job, checkout, workspace_of
+from adapters.turns.job import Job, checkout, pristine, workspace_of
 from adapters.turns.validating import CommandPlace, ValidationSettings, output_of, run_step
 from adapters.workspace import Workspace, WorkspaceError, Workspaces
+from adapters.workspace.leftovers import tidy_home, trust_home
 from domain.delivery.validation import SetupCommand
 from domain.session.validation import DID_NOT_EXIT, ValidationStep
 from domain.values.sentences import Sentence
@@ -30,13 +31,48 @@ async def ready(
     fencing: Fencing,
     settings: ValidationSettings,
     observe: Observe,
+) -> tuple[CommandPlace, tuple[SetupCommand, ...]]:
+    """The job's folder in the recorded state, prepared if it is new, and the result of the set-up."""
+    folder = await asyncio.to_thread(checkout, job, workspaces)
+    workspace = await asyncio.to_thread(workspace_of, job, workspaces)
+    return await _prepared(job, folder, workspace, home=home, fencing=fencing, settings=settings, observe=observe)
+
+
+async def ready_to_validate(
+    job: Job,
+    *,
+    workspaces: Workspaces,
+    home: Path,
+    fencing: Fencing,
+    settings: ValidationSettings,
+    observe: Observe,
     tree: str | None = None,
 ) -> tuple[CommandPlace, tuple[SetupCommand, ...]]:
-    """The job's folder in the recorded state or in `tree`'s, prepared if it is new, and the result of the set-up."""
-    preparation = job.preparation
-    folder = await asyncio.to_thread(checkout, job, workspaces, tree)
+    """The same, in the recorded state or in `tree`'s: what agents, or the code that they wrote, have left in the folder
+    or in the home is gone. It would not be in a clone of the result."""
+    folder = await asyncio.to_thread(pristine, job, workspaces, tree)
     workspace = await asyncio.to_thread(workspace_of, job, workspaces)
-    top = workspace.tree_of(folder)
+    mark = workspace.home / "ready-home"
+    if not await asyncio.to_thread(tidy_home, mark, home):
+        workspace.unready(folder)
+    place, setup = await _prepared(
+        job, folder, workspace, home=home, fencing=fencing, settings=settings, observe=observe
+    )
+    await asyncio.to_thread(trust_home, mark, home)
+    return place, setup
+
+
+async def _prepared(
+    job: Job,
+    folder: Path,
+    workspace: Workspace,
+    *,
+    home: Path,
+    fencing: Fencing,
+    settings: ValidationSettings,
+    observe: Observe,
+) -> tuple[CommandPlace, tuple[SetupCommand, ...]]:
+    preparation, top = job.preparation, workspace.tree_of(folder)
     if preparation.needs_work and not workspace.is_ready(folder):
         await asyncio.to_thread(_copy, workspace, folder, preparation.copy_paths)
         await asyncio.to_thread(_link if fencing.links else _copy, workspace, folder, preparation.link)
@@ -58,6 +94,15 @@ async def ready(
     if all(command.passed for command in setup):
         await asyncio.to_thread(workspace.mark_ready, folder)
     return place, setup
+
+
+def trust(job: Job, place: CommandPlace, workspaces: Workspaces) -> None:
+    """Trust what the commands of the baseline have made in the folder and in the home."""
+    workspace = workspace_of(job, workspaces)
+    workspace.trust(place.folder)
+    mark = workspace.home / "ready-home"
+    mark.unlink(missing_ok=True)
+    trust_home(mark, place.home)
 
 
 def left_to_do(job: Job, workspaces: Workspaces, folder: Path) -> tuple[dict[str, str], list[list[str]]]:

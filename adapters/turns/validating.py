@@ -19,7 +19,7 @@ from adapters.turns.job import Job
 from adapters.turns.stops import reason
 from domain.delivery.commands import RecordValidation
 from domain.delivery.state import Delivery
-from domain.delivery.validation import Prefixes, is_allowed, last_lines, not_startable, only, reasons
+from domain.delivery.validation import Prefixes, SetupCommand, is_allowed, last_lines, not_startable, only, reasons
 from domain.session.attempts import Failure
 from domain.session.validation import DID_NOT_EXIT, CommandRun, Ended, ValidationResult, ValidationStep, ending, outcome
 from domain.values.base import Text
@@ -126,6 +126,35 @@ def _not_started(job: Job, step: ValidationStep, finished: processes.Finished, *
         passed=False,
         failure=failure,
         seconds=seconds,
+        slot=job.slot,
+    )
+
+
+def set_up_failed(job: Job, failed: SetupCommand) -> RecordValidation:
+    """A failed validation, because the set-up does not succeed with the work."""
+    run = CommandRun(
+        stage="custom",
+        command=failed.command,
+        argv=(failed.command,),
+        exit_code=failed.exit_code,
+        seconds=failed.seconds,
+        stdout=Text.of(failed.tail)[0],
+        tail=failed.tail,
+    )
+    result = outcome([run])
+    finished = processes.Finished(
+        failed.exit_code, failed.tail, "", truncated=False, seconds=failed.seconds, ended="exit"
+    )
+    return RecordValidation(
+        turn_id=job.lease.turn_id,
+        attempt=job.lease.attempt,
+        passed=False,
+        classification=result.failure_class,
+        summary=result.summary,
+        sentence=result.sentence,
+        reasons=reasons_of(run, finished),
+        report=Text.of(_report(result, [finished]))[0],
+        seconds=failed.seconds,
         slot=job.slot,
     )
 

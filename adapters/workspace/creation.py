@@ -129,6 +129,17 @@ def _has(repository: Repository, start: str, commit: str) -> bool:
     return not repository.changed_files(start, merged)
 
 
+def give_git(repository: Repository, folder: Path, commit: str, index: Path) -> None:
+    """A repository for the agents in this folder, created where they cannot reach it and only then moved in."""
+    with tempfile.TemporaryDirectory(prefix="git-", dir=repository.path.parent) as made:
+        inside = Repository(Path(made) / ".git")
+        shutil.copytree(given_git(repository), inside.path)
+        inside.write("objects/info/alternates", f"{repository.path / 'objects'}\n")
+        inside.run("update-ref", "refs/heads/hansard", commit)
+        shutil.copy2(index, inside.path / "index")
+        inside.path.rename(folder / ".git")
+
+
 def given_git(repository: Repository) -> Path:
     """The git directory that agents get a copy of; created on first use, completely or not at all."""
     copy = repository.path / "given"

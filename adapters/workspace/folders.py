@@ -7,7 +7,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -188,6 +188,19 @@ def read(root: int, path: str, most: int) -> bytes | None:
     if len(data) > most:
         raise DoesNotFit(Sentence("file_too_large", path=path, number=most))
     return data
+
+
+def replace_files(root: int, contents: Mapping[str, bytes | None]) -> None:
+    """Write these contents (None: remove the file), all of them or, if one path is not allowed, none."""
+    for path in contents:
+        check_place(root, path)
+        if any(other.startswith(f"{path}/") for other in contents):
+            raise DoesNotFit(Sentence("file_and_folder", path=path))
+    for path, data in contents.items():
+        if data is None:
+            remove(root, path)
+        else:
+            write(root, path, data)
 
 
 def remove(root: int, path: str) -> None:

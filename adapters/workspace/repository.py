@@ -58,7 +58,7 @@ class Repository:
 
     def exclude(self, paths: Iterable[str]) -> None:
         """Ignore these paths of the top level from now on."""
-        lines = "".join(f"/{_PATTERN.sub(_LITERALLY, path)}\n" for path in paths)
+        lines = "".join(f"{_anchored(path)}\n" for path in paths)
         for name in ("info/exclude", "given/info/exclude"):
             if (self.path / name).is_file():
                 with (self.path / name).open("a", encoding="utf-8", errors="surrogateescape") as file:
@@ -165,17 +165,18 @@ class Index:
             options = ["-z", "--add", "--remove", "--replace", "--stdin"]
             self._run("update-index", *options, tree=tree, stdin=b"\0".join(paths))
 
-    def restore(self, tree: Path, commit: str, *, settled: bool) -> bool:
-        """Bring the files to that state; whether they already were. Only where the index is `settled` it is left as it
-        is then: written in the same second as the files, it would have git read them again each time."""
+    def restore(self, tree: Path, commit: str, *, settled: bool, keep: Iterable[str] | None = None) -> bool:
+        """Bring the files to that state; whether they already were. Of the ignored ones all stay, or those to `keep`.
+        Only where the index is `settled` it is left as it is then: written in the same second as the files, it would
+        have git read them again each time."""
         with ThreadPoolExecutor(1) as pool:
-            cleaning = pool.submit(self._run, "clean", "-ffdq", tree=tree)
+            cleaning = pool.submit(self.clean, tree, keep)
             same = self._holds(tree, commit) and not self._changed(tree)
             cleaning.result()
         if not (same and settled):
             self._run("read-tree", "--reset", "-u", commit, tree=tree)
         if not same:  # what is ignored may differ now
-            self._run("clean", "-ffdq", tree=tree)
+            self.clean(tree, keep)
         return same
 
     def _holds(self, tree: Path, commit: str) -> bool:
@@ -184,9 +185,22 @@ class Index:
             return False
         return not self._run("diff-index", "--cached", "-z", "--name-only", commit, tree=tree)
 
-    def clean(self, tree: Path) -> None:
-        """Delete everything unknown, including files that the project ignores."""
-        self._run("clean", "-ffdqx", tree=tree)
+    def clean(self, tree: Path, keep: Iterable[str] | None = (), *, only: Iterable[str] = ()) -> None:
+        """Delete everything unknown, including files that the project ignores, but not those to `keep`; None keeps all
+        that are ignored. `only` names where."""
+        ignored = [] if keep is None else ["-x", *(f"--exclude={_anchored(path)}" for path in keep)]
+        self._run("--literal-pathspecs", "clean", "-ffdq", *ignored, "--", *only, tree=tree)
+
+    def contents(self, tree: Path) -> set[str]:
+        """The files that git knows, and their folders."""
+        output = self._run("ls-files", "-z", tree=tree)
+        result = set[str]()
+        for path in output.split(b"\0")[:-1]:
+            name = os.fsdecode(path)
+            while name and name not in result:
+                result.add(name)
+                name = name.rpartition("/")[0]
+        return result
 
     def entries(self) -> list[bytes]:
         """Mode, id, stage and path of each entry."""
@@ -201,8 +215,15 @@ class Index:
 
     def new(self, tree: Path) -> tuple[str, ...]:
         """The files and folders that are unknown and not ignored by the project."""
-        output = self._run("ls-files", "-z", "--others", "--exclude-standard", "--directory", tree=tree)
-        return tuple(os.fsdecode(path) for path in output.split(b"\0") if path)
+        return self._others(tree, "--exclude-standard")
+
+    def unrecorded(self, tree: Path) -> tuple[str, ...]:
+        """The files and folders that are unknown, ignored or not."""
+        return self._others(tree)
+
+    def _others(self, tree: Path, *options: str) -> tuple[str, ...]:
+        output = self._run("ls-files", "-z", "--others", "--directory", *options, tree=tree)
+        return tuple(os.fsdecode(path).rstrip("/") for path in output.split(b"\0") if path)
 
     def differs(self, tree: Path, commit: str) -> bool:
         """Whether a known file differs. Those with another time are only read if there are any."""
@@ -232,6 +253,11 @@ class Index:
 
     def _run(self, *args: str, tree: Path | None = None, stdin: bytes = b"") -> bytes:
         return self.repository.run(*args, tree=tree, index=self.path, stdin=stdin)
+
+
+def _anchored(path: str) -> str:
+    """A path from the top level, as a line of an exclude file."""
+    return f"/{_PATTERN.sub(_LITERALLY, path)}"
 
 
 def _commit(state: str) -> str:

@@ -1,8 +1,6 @@
 """A session's workspace: what its agents work on, and what they have changed there."""
 
 import re
-import shutil
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -11,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from adapters.workspace.creation import SOURCE, given_git
+from adapters.workspace import leftovers
+from adapters.workspace.creation import SOURCE, give_git
 from adapters.workspace.folders import (
     check_place,
     delete,
@@ -21,11 +20,11 @@ from adapters.workspace.folders import (
     open_up,
     opened_folder,
     read,
-    remove,
-    write,
+    replace_files,
 )
 from adapters.workspace.git import DoesNotFit, WorkspaceError, confine, git, in_a_sentence, in_theirs
 from adapters.workspace.history import changed_files, compared
+from adapters.workspace.leftovers import mark_of
 from adapters.workspace.merging import LARGEST, advance, integrate, merge, tip
 from adapters.workspace.packing import write_notes
 from adapters.workspace.quarantine import Check, checked
@@ -69,12 +68,33 @@ class Workspace:
         """The folder of this slot, brought to that state (None: the start); what the project ignores stays in it.
         A folder without git is worked in as it is, whatever the state and the slot. A new one may be taken over from
         a session that is `resting`."""
+        return self._checked_out(tree, slot, resting)
+
+    @in_a_sentence()
+    def pristine(
+        self, *, tree: str | None, slot: int, linked: Sequence[str] = (), resting: Resting | None = None
+    ) -> Path:
+        """The same, but of what no state records only what is trusted stays, and the places of what is `linked`. If
+        that was changed where the set-up made it, the folder has to be set up again."""
+        if self.in_place is not None:
+            return existing_folder(self.in_place)
+        top = self.home / f"tree-{int(slot)}"
+        original = leftovers.trusted(mark_of(top))
+        folder = self._checked_out(tree, slot, resting, keep=(*original.names, *linked))
+        if original.names:
+            with self._git.index(top.name) as index:
+                leftovers.tidy(index, top, original)
+        return folder
+
+    def _checked_out(
+        self, tree: str | None, slot: int, resting: Resting | None, *, keep: Sequence[str] | None = None
+    ) -> Path:
         if self.in_place is not None:
             return existing_folder(self.in_place)
         commit, folder = tree or self.start, self.home / f"tree-{int(slot)}"
         with self._git.knowing(commit):
             try:
-                self._restore(folder, commit, resting)
+                self._restore(folder, commit, resting, keep)
             except (OSError, WorkspaceError):
                 self._git.check(commit)
                 mark_of(folder).unlink(missing_ok=True)
@@ -141,15 +161,7 @@ class Workspace:
         if len(contents) < len(files):
             raise DoesNotFit(Sentence("file_given_twice"))
         with opened_folder(tree, self.prefix) as root:
-            for path in contents:
-                check_place(root, path)
-                if any(other.startswith(f"{path}/") for other in contents):
-                    raise DoesNotFit(Sentence("file_and_folder", path=path))
-            for path, data in contents.items():
-                if data is None:
-                    remove(root, path)
-                else:
-                    write(root, path, data)
+            replace_files(root, contents)
         return tuple(contents)
 
     @in_a_sentence()
@@ -219,8 +231,22 @@ class Workspace:
         """Mark the folder as set up: its new files never become part of the work."""
         tree = self.tree_of(folder)
         with self._git.index(SOURCE if self.in_place else tree.name) as index:
-            self._git.exclude(index.new(tree))
-        mark_of(self._saved_path(folder)).touch()
+            self._git.exclude(leftovers.to_ignore(index, tree))
+            made = () if self.in_place else index.unrecorded(tree)
+        leftovers.trust(mark_of(self._saved_path(folder)), tree, made, made)
+
+    @in_a_sentence()
+    def trust(self, folder: Path) -> None:
+        """Trust what no state records and is in the folder now: the baseline has made it on the untouched work."""
+        if self.in_place is None:
+            tree = self.tree_of(folder)
+            with self._git.index(tree.name) as index:
+                made = leftovers.trusted(mark_of(tree)).made
+                leftovers.trust(mark_of(tree), tree, index.unrecorded(tree), made)
+
+    def unready(self, folder: Path) -> None:
+        """Have the folder set up again."""
+        mark_of(self._saved_path(folder)).unlink(missing_ok=True)
 
     def _saved_path(self, folder: Path) -> Path:
         return self.home / SOURCE if self.in_place else self.tree_of(folder)
@@ -229,7 +255,9 @@ class Workspace:
     def _git(self) -> Repository:
         return Repository(self.home / "repo.git")
 
-    def _restore(self, folder: Path, commit: str, resting: Resting | None = None) -> None:
+    def _restore(
+        self, folder: Path, commit: str, resting: Resting | None = None, keep: Sequence[str] | None = None
+    ) -> None:
         if is_real_folder(folder):
             open_up(folder)
             delete(folder / ".git")
@@ -239,11 +267,11 @@ class Workspace:
                 folder.mkdir(parents=True)
         with self._git.index(folder.name) as index:
             unsettled = self._git.path / f"unsettled-{folder.name}"
-            if not index.restore(folder, commit, settled=not unsettled.exists()):
+            if not index.restore(folder, commit, settled=not unsettled.exists(), keep=keep):
                 unsettled.touch()
             elif unsettled.exists() and time.time() - unsettled.stat().st_mtime > _SETTLING:
                 unsettled.unlink()
-            self._give_git(folder, commit, index.path)
+            give_git(self._git, folder, commit, index.path)
 
     def _recorded(
         self, tree: Path, name: str, *, message: str, parent: str | None, author: str, check: Check | None
@@ -251,16 +279,6 @@ class Workspace:
         with checked(self._git, parent, check) as (repository, passes), repository.index(name) as index:
             index.record(tree)
             return passes(repository.follow(index.write_tree(), message=message, parent=parent, author=author))
-
-    def _give_git(self, folder: Path, commit: str, index: Path) -> None:
-        """A repository for the agents, created where they cannot reach it and only then moved in."""
-        with tempfile.TemporaryDirectory(prefix="git-", dir=self.home) as made:
-            inside = Repository(Path(made) / ".git")
-            shutil.copytree(given_git(self._git), inside.path)
-            inside.write("objects/info/alternates", f"{self._git.path / 'objects'}\n")
-            inside.run("update-ref", "refs/heads/hansard", commit)
-            shutil.copy2(index, inside.path / "index")
-            inside.path.rename(folder / ".git")
 
     @property
     def objects(self) -> Path:
@@ -280,8 +298,3 @@ class Workspace:
         if not is_real_folder(tree):
             raise WorkspaceError(Sentence("folder_gone", path=folder))
         return tree
-
-
-def mark_of(tree: Path) -> Path:
-    """The file that marks a working folder as set up."""
-    return tree.with_name(f"ready-{tree.name}")

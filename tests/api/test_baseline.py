@@ -241,6 +241,34 @@ def test_set_up_runs_once_and_never_gets_into_the_branch(client: httpx.Client, t
     assert listed.stdout.split() == ["b.txt"]
 
 
+def test_what_the_project_ignores_does_not_make_work_pass(client: httpx.Client, tmp_path: Path) -> None:
+    folder = repository(tmp_path / "shop", **{".gitignore": "build/\n", "a.txt": "a"})
+    session = run(client, folder, "sh build/check.sh", {"build/check.sh": "exit 0\n", "a.txt": "b"})
+    assert (session["status"], session["reason"]) == ("failed", "budget_exhausted")
+
+
+def test_what_an_agent_adds_to_or_changes_in_the_set_up_is_gone_when_its_work_is_validated(
+    client: httpx.Client, tmp_path: Path
+) -> None:
+    settings = '[workspace]\nsetup = ["sh -c \\"mkdir -p env && echo sound > env/tool\\""]\n'
+    folder = repository(tmp_path / "shop", **{"hansard.toml": settings, ".gitignore": "env/\n", "a.txt": "a"})
+    sound = ["sh", "-c", "grep -q sound env/tool && test ! -e env/more"]
+    for changes in ({"env/more": "x"}, {"env/tool": "evil"}):
+        session = run(client, folder, {"argv": sound, "stage": "test"}, {"a.txt": "b"} | changes)
+        assert session["status"] == "success", session["finalSummary"]
+
+
+def test_a_set_up_that_the_work_breaks_fails_the_iteration(client: httpx.Client, tmp_path: Path) -> None:
+    settings = '[workspace]\nsetup = ["sh make.sh"]\n'
+    files = {"hansard.toml": settings, "make.sh": "touch made\n", ".gitignore": "made\n"}
+    folder = repository(tmp_path / "shop", **files)
+    changes = {"make.sh": "echo no such package; exit 3\n", "made": "changed"}
+    session = run(client, folder, "true", changes)
+    assert (session["status"], session["reason"]) == ("failed", "budget_exhausted")
+    [failed] = [each["data"] for each in events(client, session["id"]) if each["type"] == "delivery.validation_failed"]
+    assert failed["reasons"] == ["no such package"]
+
+
 def test_a_failing_set_up_asks_no_agent(client: httpx.Client, tmp_path: Path) -> None:
     settings = "[workspace]\nsetup = [\"sh -c 'echo no lock file; exit 3'\"]\n"
     session = run(client, repository(tmp_path / "shop", **{"hansard.toml": settings}), "true")
