@@ -254,7 +254,7 @@ def test_what_an_agent_adds_to_or_changes_in_the_set_up_is_gone_when_its_work_is
     folder = repository(tmp_path / "shop", **{"hansard.toml": settings, ".gitignore": "env/\n", "a.txt": "a"})
     sound = ["sh", "-c", "grep -q sound env/tool && test ! -e env/more"]
     for changes in ({"env/more": "x"}, {"env/tool": "evil"}):
-        session = run(client, folder, {"argv": sound, "stage": "test"}, {"a.txt": "b"} | changes)
+        session = run(client, folder, sound, {"a.txt": "b"} | changes)
         assert session["status"] == "success", session["finalSummary"]
 
 
