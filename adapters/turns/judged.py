@@ -100,7 +100,8 @@ def _paths(file: ChangedFile) -> tuple[str, ...]:
 
 
 def _line(file: ChangedFile) -> str:
-    lines = "binary" if file.added is None or file.removed is None else f"+{file.added:,} -{file.removed:,}"
+    is_binary = file.added is None or file.removed is None
+    lines = "binary: not in the diff" if is_binary else f"+{file.added or 0:,} -{file.removed or 0:,}"
     before = f" from {_shown(file.renamed_from)}" if file.renamed_from else ""
     return f"- {_shown(file.path)} ({file.status}{before}, {lines})"
 

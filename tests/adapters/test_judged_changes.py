@@ -50,7 +50,7 @@ def test_the_listing_says_what_decides_and_counts_what_it_leaves_out() -> None:
     assert "if one was weakened, a passing validation proves nothing" in listing[1]
     assert listing[3:6] == [
         "- tox.ini (modified, +1 -2) [validation]",
-        "- logo.png (added, binary)",
+        "- logo.png (added, binary: not in the diff)",
         "- a/0000.py (modified, +1 -2)",
     ]
     assert listing[-1] == "- and 1,002 more"
