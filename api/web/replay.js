@@ -171,7 +171,8 @@ export function replaying({ find, address, load, apply, renew, list, where, relo
   document.addEventListener("keydown", (event) => {
     const key = shortcut(event);
     const moves = key === " " || key.startsWith("Arrow");
-    if (moves && event.target.closest(MOVED)) return;
+    const free = key === " " && event.target === slider; // the slider only takes arrows
+    if (moves && event.target.closest(MOVED) && !free) return;
     if (key === " " && event.target.closest("button, a, summary")) return;
     const does = keys[key];
     if (!does) return;
