@@ -72,6 +72,8 @@ class HomePage:
     needs: int
     counts: dict[str, int]
     waiting: tuple[dict[str, Any], ...]
+    on_hold: tuple[dict[str, Any], ...]
+    """Forks that wait for a person to continue them."""
     running: tuple[dict[str, Any], ...]
     more_running: bool
     listed: tuple[dict[str, Any], ...]
@@ -106,16 +108,19 @@ def home_page(
     waiting = _needing(db, needs) if sections and needs else first
     held = {name for item in first for name in (item.parent, item.session_id) if name}
     running = [item for item in _running(db) if item.id not in held] if sections else []
+    on_hold = [item for item in running if _is_held(item, find)]
     page = overview.page(db, **filters, since=since, until=until, limit=SESSIONS, cursor=cursor, index=index)
     counts = inbox.counts(db)
     above = {*held, *(item.id for item in running)}
+    running = [item for item in running if item not in on_hold]
     return HomePage(
         needs=sum(counts.values()),
         counts=counts,
         waiting=tuple(_waiting(db, item, actor, find) for item in waiting),
-        running=tuple(_item(item) for item in mark(tuple(running[:SECTION]))),
+        on_hold=tuple(_item(item, find) for item in on_hold),
+        running=tuple(_item(item, find) for item in mark(tuple(running[:SECTION]))),
         more_running=len(running) > SECTION,
-        listed=tuple(_item(item) for item in mark(page.items) if item.id not in above),
+        listed=tuple(_item(item, find) for item in mark(page.items) if item.id not in above),
         cursor=page.next_cursor,
         statuses=tuple(dict.fromkeys((*STATUSES, *(word for words in overview.counts(db).values() for word in words)))),
         searching=searching,
@@ -233,9 +238,16 @@ def _waiting(db: Database, item: WaitingItem, actor: str, find: Callable[[str], 
     )
 
 
-def _item(item: SessionItem) -> dict[str, Any]:
+def _is_held(item: SessionItem, find: Callable[[str], Session | None]) -> bool:
+    """Only a fork can be; the list does not know, so each of the few that may be is read."""
+    session = find(item.id) if item.forked_from and item.status in RUNNING else None
+    return session is not None and session.held and not session.ended
+
+
+def _item(item: SessionItem, find: Callable[[str], Session | None]) -> dict[str, Any]:
+    is_held = _is_held(item, find)
     return item.wire() | {
-        "badge": badge(item.status, exhausted=item.waiting == "budget"),
+        "badge": "held" if is_held else badge(item.status, exhausted=item.waiting == "budget"),
         "ended": _ended(item),
         "labels": [cut(label, 64) for label in item.labels[:5]],
         "by": owner(item.owner),
