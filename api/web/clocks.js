@@ -1,8 +1,8 @@
 // Clocks: times since something began, relative times, and the reader's local time.
 
-/** The time since `began`: `0:42`, `1:02:03`. */
-export function clocked(began) {
-  const seconds = Math.max(0, Math.floor((Date.now() - new Date(began)) / 1000));
+/** The time from `began` to a moment: `0:42`, `1:02:03`. */
+export function clocked(began, moment = Date.now()) {
+  const seconds = Math.max(0, Math.floor((new Date(moment) - new Date(began)) / 1000));
   const two = (number) => String(number).padStart(2, "0");
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
   return hours ? `${hours}:${two(minutes)}:${two(seconds % 60)}` : `${minutes}:${two(seconds % 60)}`;

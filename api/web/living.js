@@ -7,6 +7,7 @@ import { clocked } from "./clocks.js";
 const SEATS = 3;
 const POLL_MS = 500;
 const QUIET = new Set(["usage"]);
+const [LINE, LONG, NEAR] = [300, 4000, 30];
 const RULES = /^[=\-_\s]+|[=\-_\s]+$/g;
 
 /** Follows every running turn on the page. Returns the function that looks which these are, and sets their clocks. */
@@ -87,39 +88,65 @@ function stepsIn(place) {
   if (listed) place.replaceChildren();
 
   function add(frame) {
+    if (new Date(frame.at) < new Date(began)) return; // of an earlier attempt
     const key = (frame.kind === "tool" && frame.id) || `frame ${frame.seq}`;
     const earlier = steps.get(key);
-    const words = earlier?.words ?? named(place.dataset, frame);
-    if (!words) return;
-    const step = { words, said: words + result(place.dataset, frame), item: earlier?.item };
+    const words = earlier?.words ?? named(place.dataset, frame, listed ? written : lastLine);
+    if (!words.what) return;
+    const step = { words, came: result(place.dataset, frame), item: earlier?.item };
     steps.set(key, step);
+    const follows = !isHeld(place);
     if (listed) {
-      step.item ??= place.appendChild(document.createElement("li"));
-      step.item.textContent = step.said;
+      step.item ??= place.appendChild(itemOf(frame, words, began));
+      step.item.className = `is-${frame.status ?? frame.kind}`;
+      step.item.lastChild.textContent = step.came;
     }
+    if (follows || !listed) trim();
+    if (follows && listed) place.scrollTop = place.scrollHeight;
+    tick();
+  }
+
+  function trim() {
     for (const [oldest, { item }] of [...steps].slice(0, Math.max(0, steps.size - Number(most)))) {
       steps.delete(oldest);
       item?.remove();
     }
-    tick();
   }
 
   function tick() {
     if (listed) return;
     const due = Date.now() >= new Date(began); // what waits for its next attempt is not at work
-    const words = due ? [...[...steps.values()].map(({ said }) => said), clocked(began)].join(" · ") : "";
+    const said = [...steps.values()].map(({ words, came }) => [words.verb, words.what].filter(Boolean).join(" ") + came);
+    const words = due ? [...said, clocked(began)].join(" · ") : "";
     if (place.textContent !== words) place.textContent = words;
   }
 
   return { add, tick };
 }
 
-/** `Edit calc.py`, or the last line of the agent's message. */
-function named(words, { kind, tool, title, text }) {
-  if (kind !== "tool") return lastLine(text);
+/** Whether the reader has scrolled up in a list, or selects in it: then nothing moves. */
+function isHeld(place) {
+  const { anchorNode, isCollapsed } = getSelection();
+  if (!isCollapsed && place.contains(anchorNode)) return true;
+  return place.scrollHeight - place.scrollTop - place.clientHeight > NEAR;
+}
+
+/** A step with the time since the beginning: words as text, what a tool works on as code. */
+function itemOf(frame, { verb, what }, began) {
+  const item = document.createElement("li");
+  item.dataset.time = clocked(began, frame.at);
+  const title = document.createElement(verb ? "code" : "span");
+  title.textContent = what;
+  item.append(verb ? `${verb} ` : "", title, document.createElement("span"));
+  return item;
+}
+
+/** `Edit` and `calc.py`, or the agent's message. */
+function named(words, { kind, tool, title, text }, message) {
+  if (kind !== "tool") return { what: message(text) };
   const file = (tool === "read" || tool === "edit") && title && !title.includes(", ");
   const what = file ? title.split("/").filter(Boolean).at(-1) ?? title : title;
-  return what && [words[tool], what.slice(0, 300)].filter(Boolean).join(" ");
+  return { verb: words[tool], what: cut(what ?? "", LINE) };
 }
 
 /** ` → 1 failed` */
@@ -132,5 +159,13 @@ function result(words, { kind, status, exitCode, text }) {
 
 function lastLine(text) {
   const lines = (text ?? "").split("\n").filter((line) => line.trim());
-  return (lines.at(-1) ?? "").replace(RULES, "").slice(0, 300);
+  return cut((lines.at(-1) ?? "").replace(RULES, ""), LINE);
+}
+
+function written(text) {
+  return cut((text ?? "").trim(), LONG);
+}
+
+function cut(words, most) {
+  return words.length > most ? `${words.slice(0, most)}…` : words;
 }

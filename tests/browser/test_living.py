@@ -33,6 +33,25 @@ def test_activity_appears_while_the_agent_works(site: Browsing, server: Server) 
     expect(page.locator(".story")).to_be_visible()
 
 
+def test_steps_have_their_time_and_result_and_stay_while_the_reader_reads(site: Browsing, server: Server) -> None:
+    said = {"kind": "message", "text": "First line.\n" + "word " * 100}
+    more = [EDITED | {"id": f"e{number}", "afterMs": 50} for number in range(215)]
+    name = at_work(server, said, {**BEGUN, "status": "denied"}, {**EDITED, "afterMs": 1_500}, *more)
+    page = site.tab(f"/sessions/{name}/turns/{name}.t1")
+    items = page.locator("[data-activity] li")
+    expect(items.nth(0)).to_contain_text("First line.")
+    assert items.nth(0).inner_text().rstrip().endswith("word"), "whole, not its first 300 characters"
+    expect(items.nth(1)).to_have_class("is-denied")
+    expect(items.nth(1).locator("code")).to_have_text("pytest -q")
+    expect(items.nth(2)).to_have_class("is-completed")
+    assert re.fullmatch(r"0:0\d", str(items.nth(2).get_attribute("data-time")))
+    expect(items.nth(30)).to_be_attached()  # more than its box shows at once
+    page.locator("[data-activity]").evaluate("(box) => box.scrollTo(0, 0)")
+    expect(items).to_have_count(len(more) + 3, timeout=2 * PATIENCE_MS)
+    assert page.locator("[data-activity]").evaluate("(box) => box.scrollTop") == 0
+    server.client.post(f"/api/sessions/{name}/cancel", json={})
+
+
 def test_session_shows_current_activity_in_one_line(site: Browsing, server: Server) -> None:
     name = at_work(server, {"kind": "message", "text": "I begin."}, EDITED, BEGUN, {**FAILED, "text": "== 1 failed =="})
     page = site.tab(f"/sessions/{name}")

@@ -19,7 +19,7 @@ from api.web.session.validation_report import in_lines, report
 from api.web.session.waits import PERMISSION, TurnWait, verdict_on, wait_of
 from domain.delivery.events import ArtifactCreated
 from domain.session.turns import TurnRequested
-from domain.values.base import Text
+from domain.values.base import Text, iso
 from domain.values.words import NOTHING
 from projections.record.artifacts import Artifact
 from projections.record.turns import Attempt, TurnEntry
@@ -219,6 +219,7 @@ def _whole(context: PanelContext, cards: Sequence[TurnCard], turn: TurnCard) -> 
         "steps": transcript(context, turn.entry, reply.head),
         "transcript": bool(attempt and attempt.activity),
         "requested": turn.entry.version,
+        "began": iso(turn.entry.requested_at),
         "ended": attempt.version if attempt else None,
         "attempt": attempt.number if attempt else None,
         "model": cut((attempt and attempt.model) or "", 80),
