@@ -1,9 +1,12 @@
 """What `doctor` looks at: the team and its programs, and every history of the log."""
 
+import os
 import shutil
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from api.cli.exits import words_of
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
     from domain.session.record import Recorded
 
 Mark = Literal["ok", "warn", "fail"]
+_NAMED: Final = 5
+"""Hidden folders that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +147,10 @@ def check_team(settings: "Settings") -> Iterator[Finding]:
         advice = sentence("Fix the file, or unset HANSARD_TEAM to use the example team.")
         yield Finding("fail", "team", words_of(error), advice)
         return
-    yield fence(settings.sandbox or team.sandbox or "auto")
+    sandbox = settings.sandbox or team.sandbox or "auto"
+    yield fence(sandbox)
+    if sandbox != "off" and settings.log_file is not None:
+        yield from beside_the_log(settings.log_file)
     if team.example:
         problem = sentence("no team file: the scripted example team does no real work")
         yield Finding("warn", "team", problem, sentence("Set HANSARD_TEAM to your team file."))
@@ -168,6 +176,24 @@ def fence(sandbox: "Sandbox") -> Finding:
     if available() == "bwrap":
         return Finding("ok", "fence", description)
     return Finding("warn", "fence", description, _to_a_whole_fence())
+
+
+def beside_the_log(log: Path) -> Iterator[Finding]:
+    """What the fence hides without need: it hides the whole folder of the log, so that no program finds a copy."""
+    from adapters.fence.port import inside
+    from adapters.files import checkout_of
+
+    folder, checkout = log.absolute().parent.resolve(), checkout_of(Path.cwd())
+    places = [Path(place) for place in os.environ.get("PATH", "").split(os.pathsep) if place.startswith("/")]
+    places += [Path(sys.prefix), *([checkout] if checkout else [])]
+    hidden = [str(place) for place in dict.fromkeys(places) if place.is_dir() and inside(place.resolve(), (folder,))]
+    if hidden:
+        more = sentence(" and {n} more", n=len(hidden) - _NAMED) if len(hidden) > _NAMED else ""
+        problem = sentence(
+            "it hides the log's folder {folder}, and in it: {paths}", folder=folder, paths=", ".join(hidden[:_NAMED])
+        )
+        advice = sentence("Runs cannot use what is there. Give the log a folder of its own (HANSARD_DATABASE).")
+        yield Finding("warn", "fence", f"{problem}{more}", advice)
 
 
 def _to_a_whole_fence() -> str:

@@ -111,6 +111,8 @@ def say_uncommitted(folder: str | None) -> None:
     """Which changes the agents will not see."""
     if folder is None or not in_repository(Path(folder)):
         return
+    if _has_submodules(Path(folder)):
+        say(sentence("Submodules are not checked out: their folders are empty for the agents and the validation."))
     branch, paths = _status(Path(folder))
     if branch.startswith("No commits yet"):
         say(
@@ -123,6 +125,11 @@ def say_uncommitted(folder: str | None) -> None:
         say(
             sentence("Uncommitted changes are not included: {paths}{more}.", paths=", ".join(paths[:_NAMED]), more=more)
         )
+
+
+def _has_submodules(folder: Path) -> bool:
+    top = checkout_of(folder)
+    return top is not None and (top / ".gitmodules").is_file()
 
 
 def _status(folder: Path) -> tuple[str, list[str]]:

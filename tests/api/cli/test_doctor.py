@@ -49,6 +49,21 @@ def test_the_way_to_a_whole_fence_depends_on_what_is_missing(
     assert (finding.mark, advice in finding.advice) == ("warn", True)
 
 
+def test_a_log_beside_programs_or_a_checkout_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fence hides the whole folder of the log."""
+    tools, clone = tmp_path / "tools" / "bin", tmp_path / "clone"
+    tools.mkdir(parents=True)
+    (clone / ".git").mkdir(parents=True)
+    (clone / ".git" / "HEAD").touch()
+    monkeypatch.setenv("PATH", f"/usr/bin:{tools}:{tmp_path / 'missing'}")
+    monkeypatch.chdir(clone)
+    [finding] = health.beside_the_log(tmp_path / "hansard.db")
+    found = f"it hides the log's folder {tmp_path}, and in it: {tools}, {clone}"
+    assert (finding.mark, finding.name, finding.found) == ("warn", "fence", found)
+    assert "HANSARD_DATABASE" in finding.advice
+    assert list(health.beside_the_log(tmp_path / "log" / "hansard.db")) == []
+
+
 def test_a_log_that_does_not_exist_yet_is_fine_where_it_can_be_made(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b" / "hansard.db"
     assert doctor.place(path) == doctor.Finding("ok", "log", f"{path} (created at first use)")

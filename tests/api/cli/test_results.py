@@ -311,6 +311,13 @@ def test_start_warns_about_a_repository_without_commits(hansard: Hansard, here: 
     assert "Uncommitted changes" not in result.err
 
 
+def test_start_warns_about_submodules(hansard: Hansard, here: Path) -> None:
+    start = ("run", "-t", "x", "--test", "true", "--detach")
+    assert "Submodules" not in hansard(*start).err
+    (here / ".gitmodules").write_text('[submodule "vendor/lib"]\n\tpath = vendor/lib\n\turl = ../lib\n')
+    assert "Submodules are not checked out: their folders are empty" in hansard(*start).err
+
+
 def test_changes_outside_the_scope_wait_for_an_answer(hansard: Hansard, here: Path, tmp_path: Path) -> None:
     (here / "hansard.toml").write_text('[scope]\nallow = ["a.txt"]\noutside = "ask"\n')
     scenario = tmp_path / "scenario.json"
