@@ -16,14 +16,13 @@ PROGRAMS = ("claude", "codex", "gemini", "opencode", "qwen", "copilot", "aider")
 
 @dataclass(slots=True)
 class Discovery:
-    """What a repository needs, in the terms of `hansard.toml`, and what is missing."""
+    """What a repository needs, in the terms of `hansard.toml`."""
 
     setup: list[str] = field(default_factory=list)
     copy: list[str] = field(default_factory=list)
     link: list[str] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
     commands: list[str] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
 
 
 def discover(checkout: Path) -> Discovery:
@@ -33,8 +32,6 @@ def discover(checkout: Path) -> Discovery:
         look(checkout, needs)
     if (checkout / ".env").is_file():
         needs.copy.append(".env")
-    if not needs.commands:
-        needs.missing.append("a test command: add one to [validation] commands")
     return needs
 
 
@@ -244,10 +241,3 @@ def _json(path: Path) -> Mapping[str, object]:
     except ValueError:
         return {}
     return content if isinstance(content, dict) else {}
-
-
-def lines(needs: Discovery) -> Iterator[str]:
-    """The output of `hansard init`."""
-    yield from (f"set-up: {command}" for command in needs.setup)
-    yield from (f"validation: {command}" for command in needs.commands)
-    yield from (f"not found: {what}" for what in needs.missing)

@@ -52,6 +52,9 @@ _OPTIONS: Final = {
     "subject": "the subject",
     "plan": "the plan",
     "decision": "the decision",
+    "path": "the path",
+    "digest": "the digest",
+    "substitute": "the change",
 }
 """What people type for a field of a request, where it is not the field's own name with hyphens."""
 _GATHERED: Final = ("substitute", "budget", "query")

@@ -241,6 +241,6 @@ def _idle(store: "Log", name: str, before: float) -> str | None:
 def _size_words(size: float) -> str:
     for unit in ("bytes", "kB", "MB"):
         if size < 1_000:
-            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+            return counted(round(size), "byte") if unit == "bytes" else f"{size:.1f} {unit}"
         size /= 1_000
     return f"{size:.1f} GB"

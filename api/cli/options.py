@@ -118,7 +118,7 @@ def micros(dollars: str | None, millionths: int | None, *, option: str) -> int |
 
     try:
         amount = Decimal(dollars.removeprefix("$")) * 1_000_000
-        exact = amount.is_finite() and abs(amount) < 2**53 and amount == int(amount)
+        exact = amount.is_finite() and 0 < amount < 2**53 and amount == int(amount)
     except InvalidOperation:
         exact = False
     if not exact:

@@ -29,7 +29,11 @@ async def trust(path: ExistingDirectory = Path(), /, *, json: AsJson = False, wh
         A folder in the repository.
     """
     async with connected(where, "all") as api:
-        granted = await api.post("/api/trust", {"workspace": str(path.resolve())})
+        try:
+            granted = await api.post("/api/trust", {"workspace": str(path.resolve())})
+        except Failed as error:  # the folder is no option here
+            words = (each.removeprefix("--workspace: ") for each in error.sentences)
+            raise Failed(*words, code=error.code, problem=error.problem) from None
     if json:
         put_json(granted)
         return exits.OK
@@ -47,6 +51,15 @@ def _trusted(granted: dict[str, Any]) -> list[str]:
     return lines + ([sentence("team: {team}", team=granted["team"])] if granted["team"] else [])
 
 
+def _report_of(needs: "Discovery") -> list[str]:
+    """What `init` has found, a line each."""
+    lines = [sentence("set-up: {command}", command=command) for command in needs.setup]
+    lines += [sentence("validation: {command}", command=command) for command in needs.commands]
+    if not needs.commands:
+        lines.append(sentence("not found: a test command: add one to [validation] commands"))
+    return lines
+
+
 def init(
     path: Annotated[ExistingDirectory, Parameter(help="The repository.")] = Path(), /, *, where: Where = HERE
 ) -> int:
@@ -55,14 +68,14 @@ def init(
     The new files are trusted.
     """
     from adapters.project import NAME
-    from adapters.project.discover import agents, discover, lines, project_file, team_file
+    from adapters.project.discover import agents, discover, project_file, team_file
     from api.actions.projects import grant, root_of
 
     root = root_of(path.resolve())
     needs, programs = discover(root), agents(os.environ)
     team = _write(root / "team.toml", team_file(programs))  # one that was there may not be trusted unread
     is_new = _write(root / NAME, project_file(needs, team=team))
-    for line in lines(needs):
+    for line in _report_of(needs):
         put(visible(line))
     if not programs:
         say(sentence("No agent program on PATH. Install one (`hansard team` lists them) and run `hansard init` again."))
@@ -96,6 +109,7 @@ if TYPE_CHECKING:
     from adapters.agents.team import Member
     from adapters.agents.trying import Trial
     from adapters.fence import Sandbox
+    from adapters.project.discover import Discovery
     from api.node.settings import Settings
 
 

@@ -168,7 +168,7 @@ def _put_outcomes(answer: Json) -> None:
         return
     for item in answer["items"]:
         recorded = item["recorded"]
-        ended = _after(recorded["stopReason"] or sentence("still open"), recorded["rounds"])
+        ended = _after(recorded["stopReason"], recorded["rounds"])
         chosen = f", {recorded['decidedBy']}: {recorded['choice']}" if recorded["choice"] else ""
         put(f"{item['sessionId']}  {ended}{chosen}")
         for outcome in item["outcomes"]:
@@ -181,11 +181,12 @@ def _put_outcomes(answer: Json) -> None:
 
 
 def _outcome_words(outcome: Json) -> str:
+    against = sentence(outcome["against"])
     if outcome["round"] is None:
-        return f"{outcome['against']}: {sentence('continues past the recorded end; outcome unknown')}"
+        return f"{against}: {sentence('continues past the recorded end; outcome unknown')}"
     overruled = {True: f", {sentence('overruled')}", False: f", {sentence('upheld')}", None: ""}[outcome["overruled"]]
-    return f"{outcome['against']}: {_after(outcome['reason'], outcome['round'])}{overruled}"
+    return f"{against}: {_after(outcome['reason'], outcome['round'])}{overruled}"
 
 
-def _after(reason: str, rounds: int) -> str:
-    return sentence("{reason} after {rounds}", reason=reason, rounds=counted(rounds, "round"))
+def _after(reason: str | None, rounds: int) -> str:
+    return sentence("{reason} after {rounds}", reason=sentence(reason or "still open"), rounds=counted(rounds, "round"))

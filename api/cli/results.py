@@ -179,6 +179,12 @@ async def pr(session: Id, /, *, where: Where = HERE) -> int:
         hint = sentence("`hansard changes` shows its changes.")
         raise Failed(sentence("This session has no branch in this repository."), hint, code=exits.REFUSED)
     source = f"refs/heads/{branch}" if _has_ref(result.top, f"refs/heads/{branch}") else result.commit
+    if run_git(result.top, "remote", "get-url", "origin", codes=(0, 2, 128)).returncode:
+        raise Failed(
+            sentence("{top} has no remote named origin.", top=result.top),
+            sentence("Add it first: git remote add origin URL"),
+            code=exits.REFUSED,
+        )
     if _has_ref(result.top, "refs/notes/ai"):
         say(sentence("To share the notes on which lines the agents wrote: git push origin refs/notes/ai"))
     title, body = (
@@ -189,12 +195,6 @@ async def pr(session: Id, /, *, where: Where = HERE) -> int:
         put(f"git push origin {branch if source != result.commit else f'{source}:refs/heads/{branch}'}")
         put(f"gh pr create --head {branch} --fill-first")
         return exits.OK
-    if run_git(result.top, "remote", "get-url", "origin", codes=(0, 2, 128)).returncode:
-        raise Failed(
-            sentence("{top} has no remote named origin.", top=result.top),
-            sentence("Add it first: git remote add origin URL"),
-            code=exits.REFUSED,
-        )
     try_git(result.top, "push", "--quiet", "origin", f"{source}:refs/heads/{branch}")
     put(_pull_request(result.top, branch, title, body or title))
     return exits.OK

@@ -2,9 +2,11 @@
 
 import asyncio
 from math import inf
+from pathlib import Path
 from time import monotonic
 from typing import Final
 
+from adapters.files import is_bare
 from api.cli import exits
 from api.cli.activity import RunningTurns, StallWatch
 from api.cli.asking import allowed, decide, is_interactive, permitted
@@ -234,14 +236,20 @@ async def _say_what_next(api: Api, session: Json, waiting: list[Json]) -> None:
         say(f"  hansard allow {session['id']}     hansard deny {session['id']}")
         return
     if result := session.get("result"):
-        merge, show = "To merge the result: hansard merge", "To see the changes as a patch: hansard changes"
-        mergeable = result["branch"] or result.get("branchProblem")
-        say(f"{sentence(merge if mergeable else show)} {session['id']}")
+        say(f"{sentence(_to_use(result))} {session['id']}")
     lead = "Paused at a checkpoint. Next:" if session["status"] == "checkpoint" else "Next:"
     await _say_steps(api, session, sentence(lead))
     decision = session.get("decision") or {}
     if session["kind"] == "review" and decision.get("choice") == "apply_fix" and session.get("parent") is None:
         say_fix(str(session["id"]))
+
+
+def _to_use(result: Json) -> str:
+    """The command for a result. A bare repository has no checkout to merge into."""
+    if not (result["branch"] or result.get("branchProblem")):
+        return "To see the changes as a patch: hansard changes"
+    bare = is_bare(Path(result["repository"])) if result["repository"] else False
+    return "To merge the result: hansard land" if bare else "To merge the result: hansard merge"
 
 
 def say_fix(review: str) -> None:

@@ -474,6 +474,9 @@ def test_a_server_that_is_not_there_is_one_sentence(hansard: Hansard) -> None:
         ("/substitute/budget/addMinutes", "--minutes"),
         ("/query/from", "--from"),
         ("/atA", "--at-a"),
+        ("/path", "the path"),
+        ("/digest", "the digest"),
+        ("/substitute", "the change"),
         ("/version", "--at"),
     ],
 )
@@ -505,7 +508,7 @@ def test_a_cost_limit_is_given_in_dollars_or_in_millionths(
     assert hansard("show", started, "--json").json["session"]["budget"].get("maxCostMicros") == micros
 
 
-@pytest.mark.parametrize("amount", ["two", "1e99", "0.0000001", "inf"])
+@pytest.mark.parametrize("amount", ["two", "1e99", "0.0000001", "inf", "-1", "0"])
 def test_invalid_amount_is_a_usage_error(hansard: Hansard, amount: str) -> None:
     result = hansard("run", "-t", "x", "--test", "true", "--detach", "--max-cost", amount)
     assert (result.code, result.err) == (

@@ -26,6 +26,22 @@ def test_init_writes_and_trusts_detected_settings(tmp_path: Path, capsys: pytest
     assert str(tmp_path / "shop") in (tmp_path / "node" / "trust.json").read_text()
 
 
+def test_init_says_what_it_did_not_find_in_the_language_of_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "ko_KR.UTF-8")
+    assert carry_out(["init", str(tmp_path / "shop")]) == 0
+    assert "테스트 명령을 찾지 못했습니다. [validation] commands에 추가하세요" in capsys.readouterr().out
+
+
+def test_trust_names_no_option_that_it_does_not_have(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert carry_out(["run", "-t", "x", "--test", "true", "--fresh", "--detach"]) == 0
+    (tmp_path / "shop" / "hansard.toml").write_text("[workspace]\nsetup = 5\n")
+    capsys.readouterr()
+    assert carry_out(["trust", str(tmp_path / "shop")]) == 2
+    assert "--workspace" not in capsys.readouterr().err
+
+
 def test_init_overwrites_nothing_and_trusts_nothing_that_was_there(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

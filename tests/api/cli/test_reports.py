@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable
 
+import pytest
+
 from tests.api.cli.conftest import Hansard, critique
 
 
@@ -32,7 +34,9 @@ def test_invalid_report_is_one_sentence(hansard: Hansard) -> None:
     assert hansard("report", "--csv", "--json").code == 2
 
 
-def test_lab_shows_when_other_profiles_would_have_stopped(hansard: Hansard, scenario: Callable[..., str]) -> None:
+def test_lab_shows_when_other_profiles_would_have_stopped(
+    hansard: Hansard, scenario: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     replies = {"reviewer": [critique("NEEDS_FIX", ("major", "x"))], "coder": ["I agree."]}
     started = hansard("review", "a result", "--max-rounds", "3", "--scenario", scenario(replies), "--json")
     assert started.code == 6, started.err
@@ -44,6 +48,9 @@ def test_lab_shows_when_other_profiles_would_have_stopped(hansard: Hansard, scen
     assert lines[2].startswith("  custom@1 ")
     assert lines[4].split()[:3] == ["PROFILE", "DISCUSSIONS", "EARLIER"]
     assert len(hansard("lab", "latest", "--json").json["totals"]) == 3
+    monkeypatch.setenv("LC_ALL", "ko_KR.UTF-8")
+    words = hansard("lab").out
+    assert "DISCUSSIONS" not in words and "same:" not in words and "limit" not in words
 
 
 def test_invalid_lab_request_is_one_sentence(hansard: Hansard) -> None:

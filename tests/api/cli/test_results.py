@@ -380,6 +380,7 @@ def test_without_gh_the_commands_are_printed(
     only_git = tmp_path / "only-git"
     only_git.mkdir()
     (only_git / "git").symlink_to(str(shutil.which("git")))
+    git(here, "remote", "add", "origin", "https://forge.example/shop.git")
     monkeypatch.setenv("PATH", str(only_git))
     result = hansard("pr", delivered)
     branch = f"hansard/{delivered}"

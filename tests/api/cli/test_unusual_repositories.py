@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from api.cli import watch
 from tests.api.cli.conftest import Hansard
 from tests.api.cli.test_results import FILES, delivered, forge, git, here
 
@@ -187,10 +188,15 @@ def test_a_failed_merge_does_not_end_a_merge_of_the_person(hansard: Hansard, her
     assert (here / ".git" / "MERGE_HEAD").exists()
 
 
-def test_a_pull_request_needs_a_remote(hansard: Hansard, forge: Path, here: Path, delivered: str) -> None:
+@pytest.mark.parametrize("has_gh", [True, False])
+def test_a_pull_request_needs_a_remote(
+    hansard: Hansard, forge: Path, here: Path, delivered: str, monkeypatch: pytest.MonkeyPatch, has_gh: bool
+) -> None:
     git(here, "remote", "remove", "origin")
+    if not has_gh:
+        monkeypatch.setattr("api.cli.results.shutil.which", lambda _: None)
     result = hansard("pr", delivered)
-    assert (result.code, "no remote named origin" in result.err) == (4, True), result.err
+    assert (result.code, "no remote named origin" in result.err, result.out) == (4, True, ""), result.err
 
 
 def test_a_pull_request_needs_no_branch_here(hansard: Hansard, forge: Path, here: Path, delivered: str) -> None:
@@ -236,6 +242,14 @@ def test_land_needs_a_first_commit(hansard: Hansard, empty: Path, runs: Runs) ->
     git(empty, "commit", "--quiet", "--allow-empty", "-m", "Begin")
     assert "landed on main" in hansard("land", session_id).out
     assert (empty / "new" / "b.txt").read_text() == "new\n"
+
+
+def test_the_advice_in_a_bare_repository_works_there(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet", "--bare", "shop.git")
+    git(tmp_path, "init", "--quiet", "shop")
+    for name, verb in (("shop.git", "land"), ("shop", "merge")):
+        result = {"branch": "hansard/delivery-1", "repository": str(tmp_path / name)}
+        assert watch._to_use(result) == f"To merge the result: hansard {verb}"
 
 
 def test_land_works_in_a_bare_repository(

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import httpx2 as httpx
 import pytest
@@ -10,8 +11,9 @@ from starlette.testclient import TestClient
 
 from api.cli.options import Json
 from api.cli.progress import summary
-from api.cli.session import details, why_stopped
+from api.cli.session import details, reason_of, why_stopped
 from api.cli.waiting import doing, is_waiting, mark_queued
+from domain.session.attempts import Unready
 from tests.api.cli.conftest import Hansard
 from tests.api.server import delivery, inside, reached, start
 
@@ -120,3 +122,8 @@ def test_what_no_worker_has_claimed_is_not_at_work() -> None:
         "Ada (planning, not started: needs a free worker whose team file includes Ada)",
         "setup (planning, not started: no worker is free)",
     ]
+
+
+@pytest.mark.parametrize("code", get_args(Unready))
+def test_the_reason_why_nothing_began_is_a_sentence(code: str) -> None:
+    assert " " in reason_of({"reason": code})
