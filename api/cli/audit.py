@@ -13,7 +13,7 @@ from api.cli.client import require_log
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.log import Anyway, Database, find_stream, open_log, settings_of
-from api.cli.terminal import counted, put, put_json, say
+from api.cli.terminal import counted, put, put_json, say, visible
 from domain.values.sentences import sentence_of
 
 if TYPE_CHECKING:
@@ -126,18 +126,17 @@ def _tell(verdict: "Verification", name: str, *, json: bool) -> int:
         put_json({"sound": verdict.sound, **figures, **details})
     else:
         for fault in verdict.faults:
-            put(fault_words(fault.position, fault.problem))
+            put(visible(fault_words(fault.position, fault.problem)))
         for text in verdict.redacted:
-            put(
-                sentence(
-                    "position {position}: {actor} redacted {digest} in {session}: {reason}",
-                    position=text.position,
-                    actor=text.actor,
-                    digest=text.digest,
-                    session=text.session_id,
-                    reason=text.reason,
-                )
+            redacted = sentence(
+                "position {position}: {actor} redacted {digest} in {session}: {reason}",
+                position=text.position,
+                actor=text.actor,
+                digest=text.digest,
+                session=text.session_id,
+                reason=text.reason,
             )
+            put(visible(redacted))
         if verdict.unchecked is not None:
             say(sentence("The views could not be checked: {unchecked}", unchecked=verdict.unchecked))
         summary = "{log} is complete and unchanged: {events} of {streams}, root {root}…"

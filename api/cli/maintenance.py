@@ -18,7 +18,7 @@ from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.log import Database, open_log, settings_of
 from api.cli.options import WHERE
-from api.cli.terminal import counted, put, put_json, say
+from api.cli.terminal import counted, put, put_json, say, visible
 
 if TYPE_CHECKING:
     from adapters.store import Log
@@ -190,7 +190,7 @@ def _verified(new: "Settings") -> int:
     with reading(new.database) as log:
         verdict = verify(log)
     for fault in verdict.faults:
-        put(fault_words(fault.position, fault.problem))
+        put(visible(fault_words(fault.position, fault.problem)))
     if not verdict.sound:
         raise Failed(
             sentence("The copy does not verify, so the source may be damaged: do not use it."), code=exits.NOT_VERIFIED

@@ -12,7 +12,7 @@ from api.cli.client import connected, resolve
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Json, Where
-from api.cli.terminal import clock, counted, local_time, put, put_document, put_json, put_table, say
+from api.cli.terminal import clock, counted, local_time, put, put_document, put_json, put_table, say, visible
 
 Name = Literal["summary", "budgets", "quality", "convergence", "decisions", "costs", "waits"]
 
@@ -170,7 +170,7 @@ def _put_outcomes(answer: Json) -> None:
         recorded = item["recorded"]
         ended = _after(recorded["stopReason"], recorded["rounds"])
         chosen = f", {recorded['decidedBy']}: {recorded['choice']}" if recorded["choice"] else ""
-        put(f"{item['sessionId']}  {ended}{chosen}")
+        put(visible(f"{item['sessionId']}  {ended}{chosen}"))
         for outcome in item["outcomes"]:
             put(f"  {outcome['profile']:<16} {_outcome_words(outcome)}")
     rows = [[tally["profile"], *(str(tally[name]) for name in _TOTALS)] for tally in answer["totals"]]

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from adapters.proof.faults import LogFault, NamedRedaction, Verification
 from adapters.store.sqlite.connection import FORMAT
+from api.cli import audit
 from api.node.settings import Settings
 from tests.adapters import audited
 from tests.api.cli.conftest import Hansard
@@ -218,6 +220,14 @@ def test_the_doctor_finds_noise_anywhere_in_the_log(hansard: Hansard, log: Path)
     [record] = [item for item in result.json["items"] if item["name"] == "record"]
     assert (result.code, record["mark"]) == (1, "fail"), record
     assert "hansard verify" in record["advice"]
+
+
+def test_what_a_damaged_log_says_never_reaches_the_terminal_raw(capsys: pytest.CaptureFixture[str]) -> None:
+    redacted = NamedRedaction(position=3, session_id="review-1", digest="d" * 64, actor="person:ann", reason="\x1b[2J")
+    found = Verification(redacted=[redacted], faults=[LogFault(2, "the type is '\x1b]0;x'")])
+    assert audit._tell(found, "hansard.db", json=False) == 8
+    out = capsys.readouterr().out
+    assert "\x1b" not in out and out.count("⟦U+001B⟧") == 2
 
 
 # -- checkpoints and proofs ------------------------------------------------------------------------------------------
