@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 from adapters.agents.scripted import Scenario
 from api.actions import forks, starting
 from api.actions.bodies import DebateStart, DeliveryStart, OrchestrationStart, ReviewStart
-from api.actions.changing import fix_task, steps_to_pass_again
+from api.actions.changing import fix_task, may_cancel, may_permit, steps_to_pass_again
 from api.actions.command_bodies import AnswerPermission, Cancel, Decision, Empty, Extend, Fork, Message, Origin, Retry
 from api.actions.projects import workspace_of
 from api.http.idempotency import ApiCall, Intent
@@ -34,6 +34,7 @@ from domain.session.children import Decide
 from domain.session.record import kind_of
 from domain.session.state import Session
 from domain.session.turns import RetryTurn
+from domain.triage import intent
 from domain.values.base import Command, Invalid, Stale, Unknown
 from domain.values.json import JSON
 from domain.values.sentences import Sentence
@@ -60,7 +61,7 @@ async def start(call: ApiCall) -> Intent:
 
 def may_name_workspace(call: ApiCall) -> None:
     """Raises Problem 403: only keys with the scope `admin` may name any folder of this machine."""
-    if call.fields.get("workspace") is not None and not call.is_admin and not call.system.settings.root_folders:
+    if call.fields.get("workspace") is not None and call.scope != "admin" and not call.system.settings.root_folders:
         raise Problem(403, Sentence("roots_needed"), scope="admin")
 
 
@@ -102,6 +103,7 @@ async def cancel(call: ApiCall) -> Intent:
     """Cancel a session of any kind."""
     body = read(Cancel, call.fields)
     session_id = call.session_id
+    await asyncio.to_thread(may_cancel, call, session_id)
     return Intent(session_id, KINDS[kind_of(session_id)].cancel(body.reason))
 
 
@@ -161,6 +163,7 @@ def _continuation(call: ApiCall, session_id: str) -> Command:
     session = call.system.sessions.get(session_id)
     if session is not None and session.held:
         return forks.release(call.system.store.history(session_id))
+    may_permit(call, session)
     command = ContinueOrchestration()
     _check_allowed(call, session, "continue", command)
     return command
@@ -260,6 +263,8 @@ async def message(call: ApiCall) -> Intent:
     opened = partial(starting.orchestration, body, system.team, system.settings, author=call.actor)
     opening, blobs = await asyncio.to_thread(opened)
     session_id = starting.new_id("orchestration")
+    if intent(body.prompt) == "continue":
+        await asyncio.to_thread(may_permit, call, channel=channel_id(body.origin))
     opening = opening.changed(follows="")  # the channel says which session is before it
     command = ReceiveMessage(session_id=session_id, opening=opening, sender=call.actor, blobs=blobs)
     return Intent(channel_id(body.origin), command, starts=True, tagged=False)
@@ -268,6 +273,7 @@ async def message(call: ApiCall) -> Intent:
 async def continue_latest(call: ApiCall) -> Intent:
     """Continue the latest orchestration of an origin."""
     body = await _latest(call)
+    await asyncio.to_thread(may_permit, call, channel=channel_id(body.origin))
     return Intent(channel_id(body.origin), ContinueLatest(), starts=True, ok=True)
 
 

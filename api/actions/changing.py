@@ -18,13 +18,16 @@ from adapters.workspace.merging import NoBranch, commit_of_branch
 from adapters.writer.writer import CommandEnvelope
 from api.actions.command_bodies import Land, ScopeAnswer
 from api.actions.projects import read_project
+from api.http.guards import require
 from api.http.idempotency import ApiCall, Intent
 from api.http.requests import read
 from api.system import System
+from domain.channel.state import Channel
 from domain.delivery.commands import DecideScope
 from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
 from domain.kinds import allowed_actions
+from domain.orchestration.endings import asks
 from domain.orchestration.state import Orchestration
 from domain.session.actions import refusal
 from domain.session.children import fix_feedback
@@ -44,6 +47,26 @@ async def scope(call: ApiCall) -> Intent:
     body = read(ScopeAnswer, call.fields)
     command = DecideScope(request_id=body.request_id, decision=body.decision, actor=call.actor)
     return Intent(call.session_id, command)
+
+
+def may_permit(call: ApiCall, run: Session | None = None, *, channel: str = "") -> None:
+    """Raises Problem 403 or Forbidden: to continue a run that waits because of changes outside its scope is to permit
+    them. `channel` means its run."""
+    if channel:
+        conversation = call.system.writer.load(channel)
+        name = conversation.current[0] if isinstance(conversation, Channel) else None
+        run = call.system.sessions.get(name) if name else None
+    if isinstance(run, Orchestration) and run.state == "checkpoint" and asks(run):
+        require("decide", call.scope)
+        if run.decisions is not None:
+            run.decisions.check_listed(call.actor)
+
+
+def may_cancel(call: ApiCall, session_id: str) -> None:
+    """Raises Problem 403: the end of a review or debate that a session waits for decides for that session."""
+    session = call.system.sessions.get(session_id)
+    if isinstance(session, Discussion) and session.parent is not None and not session.ended:
+        require("decide", call.scope)
 
 
 async def land(call: ApiCall) -> Intent:

@@ -66,8 +66,13 @@ def needed(method: str, path: str) -> Scope | None:
 
 def check_scope(request: Request, method: str, path: str) -> None:
     """Raises Problem 403 if the caller's key does not have the scope that the route requires."""
-    scope, held = needed(method, path), getattr(request.state, "scope", None)
-    if scope is not None and (held is None or scope not in _ALLOWS[held]):
+    if (scope := needed(method, path)) is not None:
+        require(scope, getattr(request.state, "scope", None))
+
+
+def require(scope: Scope, held: Scope | None) -> None:
+    """Raises Problem 403 if what is `held` does not include the scope."""
+    if held is None or scope not in _ALLOWS[held]:
         raise Problem(403, Sentence("scope_needed", needed=scope, held=held or ""), scope=scope)
 
 

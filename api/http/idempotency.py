@@ -31,6 +31,7 @@ from api.http.requests import (
     traceparent,
     version_of,
 )
+from api.node.access import Scope
 from api.system import System
 from domain.kinds import KINDS
 from domain.session.record import kind_of
@@ -64,8 +65,8 @@ class ApiCall:
     """The session that the path names."""
     trace: str = ""
     """The caller's `traceparent`."""
-    is_admin: bool = False
-    """Whether the caller's key has every scope, or no key is required."""
+    scope: Scope | None = None
+    """What the caller's key may do; everything if no key is required."""
 
     @property
     def fields(self) -> dict[str, JSON]:
@@ -111,7 +112,7 @@ async def call_of(request: Request) -> ApiCall:
         if_match=header(request, "if-match"),
         session=request.path_params.get("id", ""),
         trace=traceparent(request),
-        is_admin=request.state.scope == "admin",
+        scope=request.state.scope,
     )
 
 

@@ -65,7 +65,7 @@ async def hand_over(
         key=key,
         if_match=None if version is None else f'"{version}"',
         session=session,
-        is_admin=request.state.scope == "admin",
+        scope=request.state.scope,
     )
     try:
         if len(raw) > inside.settings.max_body_bytes:

@@ -12,8 +12,11 @@ from starlette.testclient import TestClient
 
 from api.app import COMMANDS, FORMS, PAGES, VIEWS
 from api.node.access import SCOPES
+from tests.adapters.workspace.given import git
+from tests.api.orchestrating import orchestration
 from tests.api.seen import BROWSER
-from tests.api.server import delivery, events, inside, start
+from tests.api.server import delivery, events, inside, session, start, until
+from tests.kit.replies import plan, review, subtask, verdicts
 
 OPEN: Final = frozenset({"/healthz", "/readyz", "/login", "/logout", "/assets/{name}"})
 OPERATE: Final = ("cancel", "retry", "fork", "continue", "reset", "message", "sessions")
@@ -107,3 +110,56 @@ def test_a_key_that_operates_starts_a_session_and_does_not_extend_it(client: Tes
     assert {event["actor"] for event in events(client, session_id)} == {"person:operate"}
     refused = client.post(f"/api/sessions/{session_id}/budget", json={"addIterations": 1}, headers=of("operate"))
     assert (refused.status_code, refused.json()["code"]) == (403, "scope_needed")
+
+
+# -- what decides by another name --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def working(tmp_path: Path, keys: Path) -> Iterator[TestClient]:
+    with inside(tmp_path, api_keys_file=keys) as result:
+        result.headers.update(of("admin"))
+        yield result
+
+
+def test_a_key_that_operates_does_not_end_the_review_that_a_session_waits_for(working: TestClient) -> None:
+    issues = '{"verdict": "NEEDS_FIX", "summary": "s", "issues": [{"severity": "critical", "description": "d"}]}'
+    replies = {"dev": [{"text": "x", "files": {"a": "1"}}], "reviewer": [review(), issues]}
+    parent = start(working, delivery(replies, review={"enabled": True, "maxRounds": 1}))
+    child = until(lambda: waiting_review(working, parent), what="the review")
+    refused = working.post(f"/api/sessions/{child}/cancel", json={}, headers=of("operate"))
+    assert (refused.status_code, refused.json()["scope"]) == (403, "decide")
+    assert session(working, parent)["status"] == "running"
+    assert working.post(f"/api/sessions/{child}/cancel", json={}, headers=of("decide")).status_code == 200
+
+
+def waiting_review(client: TestClient, parent: str) -> str | None:
+    items = client.get("/api/decisions").json()["items"]
+    return next((item["sessionId"] for item in items if item.get("parent") == parent), None)
+
+
+def test_a_key_that_operates_does_not_permit_changes_outside_the_scope_by_continuing(
+    working: TestClient, tmp_path: Path
+) -> None:
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    for words in (("init", "-q"), ("commit", "-q", "--allow-empty", "-m", "Start")):
+        git(folder, *words)
+    (folder / "hansard.toml").write_text('[scope]\nallow = ["*.py"]\noutside = "ask"\n')
+    replies = {
+        "planner": [plan(subtask("Backend"))],
+        "Backend": [{"text": "Done.", "files": {"deploy/x": "1"}}],
+        "judge": [verdicts(all_done=True, Backend=True)],
+    }
+    run = start(working, orchestration(replies, workspace=str(folder), origin="shop"))
+    until(lambda: session(working, run)["status"] == "checkpoint" or None, what="the checkpoint")
+    attempts = (
+        (f"/api/sessions/{run}/continue", {}),
+        ("/api/orchestrate/continue", {"origin": "shop"}),
+        ("/api/message", {"origin": "shop", "prompt": "계속"}),
+    )
+    for path, body in attempts:
+        refused = working.post(path, json=body, headers=of("operate"))
+        assert (refused.status_code, refused.json().get("scope")) == (403, "decide"), path
+    assert session(working, run)["status"] == "checkpoint"
+    assert working.post(f"/api/sessions/{run}/continue", json={}, headers=of("decide")).status_code == 200
