@@ -1,10 +1,11 @@
 """Workspaces in memory: the twin of `adapters.workspace` for as many sessions as a simulation has."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha1
 from pathlib import Path
 
 from adapters.workspace.creation import Earlier
+from adapters.workspace.quarantine import Check
 from adapters.workspace.reusing import Resting
 from domain.session.workspace import ChangedFile, WorkspaceChanges
 
@@ -52,7 +53,10 @@ class MemoryWorkspace:
     def read_file(self, folder: Path, path: str) -> bytes | None:
         return self.folders[folder].get(path)
 
-    def snapshot(self, folder: Path, *, message: str, parent: str | None, author: str = "") -> str:
+    def snapshot(
+        self, folder: Path, *, message: str, parent: str | None, author: str = "", check: Check | None = None
+    ) -> str:
+        """Agents of a simulation know no secrets, so nothing is checked."""
         files = dict(self.folders[folder])
         if parent is not None and self.states[parent] == files:
             return parent
@@ -64,12 +68,14 @@ class MemoryWorkspace:
         old, new = self.states[before], self.states[after]
         return tuple(sorted(path for path in {*old, *new} if old.get(path) != new.get(path)))
 
-    def patch(self, before: str, after: str) -> str:
+    def files(self, before: str, after: str) -> tuple[ChangedFile, ...]:
+        return tuple(ChangedFile(path=path, status="modified") for path in self.changed_files(before, after))
+
+    def patch(self, before: str, after: str, first: Sequence[str] = ()) -> str:
         return "".join(f"changed {path}\n" for path in self.changed_files(before, after))
 
     def changes(self, after: str) -> WorkspaceChanges:
-        files = tuple(ChangedFile(path=path, status="modified") for path in self.changed_files(self.start, after))
-        return WorkspaceChanges(head=after, commits=(after,), files=files)
+        return WorkspaceChanges(head=after, commits=(after,), files=self.files(self.start, after))
 
     def merge(self, *, ours: str, theirs: str, message: str) -> str:
         """Agents of a simulation never write the same file."""
