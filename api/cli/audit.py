@@ -160,9 +160,9 @@ def _check_proof(path: Path, key: str | None) -> int:
 
     if key is None:
         raise Failed(sentence("Give --public-key to check a proof."), code=exits.USAGE)
-    public = _public_key(key)
+    proof, public = _read(path), _public_key(key)
     try:
-        checkpoint = checkpoints.check_proof(decode(_read(path)), public)
+        checkpoint = checkpoints.check_proof(decode(proof), public)
     except (checkpoints.NotProved, Malformed) as error:
         raise Failed(sentence("Not proved: {error}", error=exits.words_of(error)), code=exits.NOT_VERIFIED) from None
     say(sentence("Proved: the event is one of the {size} signed events.", size=checkpoint.size))
