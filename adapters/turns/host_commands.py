@@ -158,6 +158,8 @@ class HostCommands:
         if job.request.access == "none" or not job.preparation.needs_work:
             return None
         _, setup = await ready(job, **self._place(job))
+        if isinstance(job.session, Delivery) and job.session.baseline:
+            return None  # the set-up has succeeded before: the work is what breaks it, and its author can correct that
         return unready(Baseline(setup=setup))
 
     async def land(self, job: Job) -> RecordLanding:

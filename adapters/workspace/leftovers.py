@@ -21,8 +21,8 @@ _EXPANDED: Final = 1_000
 
 
 class Trusted(NamedTuple):
-    """Names of the top level or below, those that the set-up made, and by path what would show a change: kind and
-    permissions, size, times, and number of the file. Nobody but the system sets the second of these times."""
+    """The trusted names, those that the set-up made, and for each path what shows a change: mode, size, time of
+    modification, time of change (which programs cannot set), and inode."""
 
     names: tuple[str, ...] = ()
     made: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ def restore(folder: Path, original: Trusted, recorded: Collection[str] = ()) -> 
 
 def _top(path: str, names: Collection[str]) -> str:
     """The name that the path is, or is below."""
-    while path not in names:
+    while path and path not in names:
         path = path.rpartition("/")[0]
     return path
 

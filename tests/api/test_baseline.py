@@ -269,6 +269,23 @@ def test_a_set_up_that_the_work_breaks_fails_the_iteration(client: httpx.Client,
     assert failed["reasons"] == ["no such package"]
 
 
+def test_the_author_can_correct_work_that_broke_the_set_up(client: httpx.Client, tmp_path: Path) -> None:
+    settings = '[workspace]\nsetup = ["sh make.sh"]\n'
+    files = {"hansard.toml": settings, "make.sh": "touch made\n", ".gitignore": "made\n"}
+    folder = repository(tmp_path / "shop", **files)
+    broken = {"text": "Done.", "files": {"make.sh": "echo no such package; exit 3\n", "made": "changed"}}
+    corrected = {"text": "Done.", "files": {"make.sh": "touch made  # again\n"}}
+    body = delivery(
+        {"dev": [broken, corrected], "reviewer": [review()]},
+        workspace=str(folder),
+        validationCommands=["test -f made"],
+        baseline=True,
+        maxIterations=3,
+    )
+    session = ended(client, start(client, body))
+    assert (session["status"], session["iteration"]) == ("success", 2), session["finalSummary"]
+
+
 def test_a_failing_set_up_asks_no_agent(client: httpx.Client, tmp_path: Path) -> None:
     settings = "[workspace]\nsetup = [\"sh -c 'echo no lock file; exit 3'\"]\n"
     session = run(client, repository(tmp_path / "shop", **{"hansard.toml": settings}), "true")
