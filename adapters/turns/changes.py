@@ -99,7 +99,7 @@ def _write(
 
 
 def _check(secrets: Secrets, contents: Mapping[str, str | bytes | None], workspace: Workspace, folder: Path) -> None:
-    """Before they are written: nobody cleans a folder without git."""
+    """Before they are written: a folder without git cannot be restored."""
     if secrets.spellings:
         check_texts(secrets, contents, {path: workspace.read_file(folder, path) or b"" for path in contents})
 

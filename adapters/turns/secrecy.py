@@ -1,7 +1,7 @@
 """No change that contains the value of a secret is recorded: others would read it, and it would be published.
 
 It is the agent that is asked again, because the value may also be part of something that has to be done differently.
-A value that the changed files contained before is nobody's secret any more.
+A value that the changed files already contained does not count.
 """
 
 import sys

@@ -20,7 +20,8 @@ _VALUE = re.compile(
     rf"\s*+:?\s*+(?:(?P<choice>[\"'“‘]?\w++[\"'”’]?\s*+\|)"
     rf"|(?:{_WHOLE})(?=\s*+(?:[,}}]|//|/\*|\#|\Z))|(?P<code>\w++)(?=\s*+[,;.()\[}}]))"
 )
-"""A value that is certain: it ends where an object goes on. A choice is part of a form: `PASS|NEEDS_FIX`."""
+"""A value that is certainly complete: a comma, a closing bracket, a comment or the end follows. `PASS|NEEDS_FIX` is a
+choice in a form."""
 
 
 class _Key(NamedTuple):

@@ -43,8 +43,7 @@ def text_of(output: Iterable[Message], pick: Pick) -> str | None:
 
 
 def error_of(output: Sequence[Message], picks: Sequence[Pick] | None) -> str | None:
-    """The error that the program reports, with what stands at each of the paths; null, false and empty values are no
-    error."""
+    """The error that the program reports: the values at the paths. Null, false and empty values are ignored."""
     errors = [[value for value in _values(output, pick) if value] for pick in picks or ()]
     return ": ".join(_error_words(values[-1]) for values in errors if values) or None
 

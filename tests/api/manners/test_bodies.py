@@ -88,7 +88,7 @@ def test_all_invalid_fields_are_named_at_once(client: TestClient) -> None:
 
 
 def test_a_fallback_is_an_agent_of_the_team_or_of_the_scenario(client: TestClient) -> None:
-    """Otherwise nobody could take over the turn."""
+    """Otherwise no agent could take over the turn."""
     start_with = START | {"scenario": {"replies": {"Grace": ["Hello."]}}}
     fields = {"retry": {"fallback": ["Reviewer", "Nobody", "grace"]}}
     body = problem(client.post("/api/sessions", json=start_with | fields), 422)
