@@ -76,6 +76,11 @@ def _cause(places: Places) -> str:
     )
 
 
+def _cause_within(places: Places) -> str:
+    """The same where the sentence goes on."""
+    return _cause(places).rstrip(".")
+
+
 def _detail(places: Places) -> str:
     """`: …`, the reason, if the event has one."""
     return _after_colon(_why_it_failed(places))
@@ -235,6 +240,7 @@ _COMPUTED: Final[Mapping[str, Callable[[Places], str]]] = {
     "reasons": lambda places: _after_colon("; ".join(map(str, (places.data.get("reasons") or ())[:_FILES]))),
     "paths": lambda places: _one_line(", ".join(map(str, places.data.get("paths") or ()))),
     "cause": _cause,
+    "cause_within": _cause_within,
     "failure": _failure,
     "detail": _detail,
     "problem": _problem,

@@ -74,11 +74,13 @@ def point_of(session: Discussion) -> str:
     return in_line(main_point(session.feedback) or next(iter(session.dissent), ""))
 
 
-def _at_work(session: Delivery) -> Lead:
-    """The iteration; before the first one, who does what."""
+def _at_work(session: Delivery) -> Lead | None:
+    """The iteration; before the first one, who does what. None while its next attempt is waited for."""
     if session.iteration:
         return Lead("head_lead.iteration", {"n": session.iteration, "of": session.budget.limits.max_iterations})
     turn = next(iter(session.outstanding.values()))
+    if turn.tries.until is not None:
+        return None
     return Lead(f"head_lead.{turn.phase if turn.phase in BEFORE else 'baseline'}", {"agent": turn.agent})
 
 
