@@ -42,11 +42,13 @@ class Bubblewrap:
         self._check(argv, env)
         alone = self.grant.network == "none"
         network = ["--unshare-net"] if alone else []
-        feed = filter_program()
-        calls = ("--seccomp", FEED) if feed else ()
+        feeds, calls = [_variables(env)], ["--args", FEED]
+        if refused := filter_program():
+            feeds, calls = [*feeds, refused], [*calls, "--seccomp", FEED]
         command = (_program(), *_OWN, *network, *calls, *self._mounts(argv, env), "--chdir", str(cwd), "--", *argv)
         # The machine's network includes its abstract sockets; Landlock makes those inaccessible.
-        return Confined(command, "" if alone or landlock_version() < SCOPING else SCOPED, feed)
+        rules = "" if alone or landlock_version() < SCOPING else SCOPED
+        return Confined(command, rules, tuple(feeds), carries=True)
 
     def refusal(self, exit_code: int | None, stderr: str) -> str | None:
         match = _NEVER_BEGAN.search(stderr) if exit_code == 1 else None
@@ -92,6 +94,12 @@ class Bubblewrap:
         layers |= {path: ("--ro-bind-try", str(path), str(path)) for path in readable}
         layers |= {path: ("--bind", str(path), str(path)) for path in writable}
         return layers | {place: ("--ro-bind-try", str(path), str(place)) for path, place in self.grant.linked}
+
+
+def _variables(env: Mapping[str, str]) -> bytes:
+    """Arguments that set these variables for the program alone. Other users see a command line, but not a file."""
+    words = (word for name, value in env.items() for word in ("--setenv", name, value))
+    return b"".join(os.fsencode(word) + b"\0" for word in words)
 
 
 def _absolute(paths: Iterable[Path]) -> tuple[Path, ...]:

@@ -50,17 +50,20 @@ def _depth(path: Path, folders: tuple[Path, ...]) -> int:
 
 
 FEED: Final = "\0feed"
-"""No argument of a command can have this value."""
+"""Stands for the number of a file in a command; no argument can have this value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Confined:
     """A command that runs inside a fence. `rules`: what the launcher applies to itself before it becomes `argv`.
-    `feed`: what the command reads from a pipe; the number of the pipe replaces `FEED` in its arguments."""
+    `feeds`: what the command reads from open files; their numbers replace each `FEED` in its arguments, in order.
+    `carries`: whether the feeds hold the program's environment. The command itself begins outside the fence, and then
+    starts without it: the loader would obey an `LD_PRELOAD` that is meant for the inside."""
 
     argv: tuple[str, ...]
     rules: str = ""
-    feed: bytes = b""
+    feeds: tuple[bytes, ...] = ()
+    carries: bool = False
 
 
 class Fence(Protocol):

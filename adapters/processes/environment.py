@@ -7,6 +7,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from domain.values.sentences import Sentence
+
 _MARK: Final = "HANSARD_PROCESS"
 """`run@worker`. The name of the run is in the environment of everything it starts, so that a daemon that left the
 session can be found. With the name of the worker, a later one finds what is left if that worker was killed."""
@@ -31,7 +33,10 @@ class Mark(NamedTuple):
 
 
 def marked(env: Mapping[str, str], *, tag: str) -> dict[str, str]:
-    """The environment with the mark of a run."""
+    """The environment with the mark of a run. Raises ValueError for a variable that no program can have."""
+    for name, value in env.items():
+        if not name or "=" in name or "\0" in name + value:
+            raise ValueError(Sentence("variable_impossible", name=name.replace("\0", "\\0")))
     owner = _owner.get()
     return {**env, _MARK: f"{tag}@{owner}" if owner else tag}
 

@@ -1,10 +1,10 @@
-"""Apply the limits and the fence, then become the program: `launch.py REPORT LIMITS LOCALE FENCE PROGRAM [ARGUMENT …]`.
+"""Apply limits and fence, then become the program: `launch.py REPORT LIMITS VARIABLES FENCE PROGRAM [ARGUMENT …]`.
 
 Runs as a separate script (`python -I -S`), so that it starts fast and imports nothing from its own folder. `REPORT` is
 a pipe that closes when the program begins, and otherwise says why it did not: an error number, or a text. `FENCE` are
 the Landlock rules, or empty (`adapters/fence/landlock.py` writes them). Every import here slows down every command:
-`json`, and `signal` with its enumerations, would double the time. `LOCALE` is the original `LC_CTYPE=…` of the
-environment, which Python may have changed.
+`json`, and `signal` with its enumerations, would double the time. `VARIABLES` is the number of an open file with the
+program's environment: this script begins outside the fence and without any variable that is meant for the inside.
 """
 
 import marshal
@@ -16,7 +16,7 @@ _UNTIL_KILLED = 5
 """Seconds of CPU time between the signal that can be caught and the one that cannot."""
 
 
-def become(report: int, limits: str, fence: str, argv: list[str], env: dict[str, str]) -> None:
+def become(report: int, limits: str, fence: str, argv: list[str], env: dict[bytes, bytes]) -> None:
     """Never returns: the program starts, or the reason is reported."""
     os.set_inheritable(report, False)
     import _signal  # type: ignore[import-not-found]
@@ -130,7 +130,12 @@ def _rights(version: int) -> tuple[int, int]:
     return every, file_only
 
 
+def variables(number: int) -> dict[bytes, bytes]:
+    """The environment in an open file: `NAME=value`, separated by NUL. Closes the file."""
+    with open(number, "rb") as file:
+        entries = file.read().split(b"\0")
+    return dict(entry.split(b"=", 1) for entry in entries if entry)
+
+
 if __name__ == "__main__":
-    given = {name: value for name, value in os.environ.items() if name != "LC_CTYPE"}
-    given |= dict([sys.argv[3].split("=", 1)] if sys.argv[3] else [])
-    become(int(sys.argv[1]), sys.argv[2], sys.argv[4], sys.argv[5:], given)
+    become(int(sys.argv[1]), sys.argv[2], sys.argv[4], sys.argv[5:], variables(int(sys.argv[3])))

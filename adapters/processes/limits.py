@@ -48,13 +48,15 @@ class SystemLimits:
 NO_LIMITS: Final = SystemLimits()
 
 
-def launched(
-    argv: Sequence[str], env: Mapping[str, str], *, limits: SystemLimits, fence: str, report: int
-) -> list[str]:
-    """The command that becomes `argv` under these limits and rules; it reports on `report` why it could not."""
-    # In the C locale Python sets LC_CTYPE for itself; what it becomes is to have the environment that it was given.
-    locale = f"LC_CTYPE={env['LC_CTYPE']}" if "LC_CTYPE" in env else ""
-    return [sys.executable, "-I", "-S", _LAUNCHER, str(report), limits.spelled(), locale, fence, *argv]
+def launched(argv: Sequence[str], *, limits: SystemLimits, env: int, fence: str, report: int) -> list[str]:
+    """The command that becomes `argv` under these limits and rules, with the environment that it reads from the file
+    `env`; it reports on `report` why it could not."""
+    return [sys.executable, "-I", "-S", _LAUNCHER, str(report), limits.spelled(), str(env), fence, *argv]
+
+
+def packed(env: Mapping[str, str]) -> bytes:
+    """The environment in the form that the launcher reads."""
+    return b"\0".join(os.fsencode(f"{name}={value}") for name, value in env.items())
 
 
 def refusal(report: int) -> OSError | ValueError | None:

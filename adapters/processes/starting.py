@@ -15,7 +15,7 @@ from typing import IO, Final, NamedTuple, TypeVar
 from adapters.fence import FEED, SCOPED, UNFENCED, Fence
 from adapters.processes.environment import marked
 from adapters.processes.launch import restrict
-from adapters.processes.limits import NO_LIMITS, SystemLimits, launched
+from adapters.processes.limits import NO_LIMITS, SystemLimits, launched, packed
 from adapters.processes.output import Input
 from adapters.processes.sweep import leaders, spawning
 from domain.values.sentences import Sentence, sentence_of
@@ -57,31 +57,33 @@ def start(
             source = stack.enter_context(tempfile.TemporaryFile())
             source.write(stdin)
             source.seek(0)
-        confined = fence.confine(argv, cwd=cwd, env=env)
-        command, report = list(confined.argv), None
-        theirs: tuple[int, ...] = ()
-        if confined.feed:
-            theirs = (_fed(stack, confined.feed),)
-            command = [str(theirs[0]) if word == FEED else word for word in command]
+        inner, outer = marked(env, tag=tag), marked({}, tag=tag)
+        confined = fence.confine(argv, cwd=cwd, env=inner)
+        feeds = [_fed(stack, content) for content in confined.feeds]
+        numbers = map(str, feeds)
+        command, report = [next(numbers) if word == FEED else word for word in confined.argv], None
+        begins_with = outer if confined.carries else inner
         by_thread = confined.rules == SCOPED and limits == NO_LIMITS and can_scope()
         if limits != NO_LIMITS or (confined.rules and not by_thread):
+            # The launcher begins outside the fence, too: what is meant for the program comes to it in a file.
             report, end = _pipe(stack)
-            command = launched(command, env, limits=limits, fence=confined.rules, report=end)
-            theirs = (*theirs, end)
+            variables = _fed(stack, packed(begins_with))
+            command = launched(command, limits=limits, env=variables, fence=confined.rules, report=end)
+            feeds, begins_with = [*feeds, variables, end], outer
         stack.enter_context(spawning)
 
         def begin() -> subprocess.Popen[bytes]:
             return subprocess.Popen(
                 command,
                 cwd=cwd,
-                env=marked(env, tag=tag),
+                env=begins_with,
                 stdin=source,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 bufsize=0,
                 start_new_session=True,
                 umask=0o022,
-                pass_fds=theirs,
+                pass_fds=feeds,
             )
 
         popen = scoped(begin) if by_thread else begin()
@@ -102,14 +104,14 @@ def _pipe(stack: contextlib.ExitStack) -> tuple[int, int]:
 
 
 def _fed(stack: contextlib.ExitStack, content: bytes) -> int:
-    """The read end of a pipe with this content; a pipe can buffer that much."""
-    end, ours = os.pipe()
-    stack.callback(os.close, end)
-    try:
-        os.write(ours, content)
-    finally:
-        os.close(ours)
-    return end
+    """The number of an open file without a name, in memory where the system can, that reads as this content."""
+    if hasattr(os, "memfd_create"):
+        file: IO[bytes] = stack.enter_context(os.fdopen(os.memfd_create("hansard"), "w+b"))
+    else:
+        file = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
+    file.write(content)
+    file.seek(0)
+    return file.fileno()
 
 
 def _offer_first(pid: int) -> None:
