@@ -1,0 +1,1 @@
+"""What a validation really checked: the tests that ran, the checks that became weaker, the files that decide."""

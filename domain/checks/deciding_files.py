@@ -1,0 +1,98 @@
+"""Tells which files decide what a validation checks: after a change of one, a passing validation may mean less.
+
+They are settings of tools and of CI, files that the commands name or read, and files that take the place of a tool.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Final
+
+_SETTINGS: Final = re.compile(
+    r"(?:.*/)?(?:(?:GNU)?[Mm]akefile|.*\.mk|[Jj]ustfile|[Tt]askfile\.ya?ml|Rakefile|Gemfile|CMakeLists\.txt"
+    r"|CTestTestfile\.cmake|CMakePresets\.json|Jenkinsfile|Dockerfile|composer\.json|phpunit(?:\.[\w.]*)?\.xml(?:\.dist)?"
+    r"|package\.json|pnpm-workspace\.yaml|nx\.json|turbo\.json|lerna\.json|deno\.jsonc?|bunfig\.toml"
+    r"|pyproject\.toml|\.?pytest\.(?:ini|toml)|tox\.(?:ini|toml)|setup\.(?:cfg|py)|noxfile\.py|\.coveragerc|conftest\.py"
+    r"|manage\.py|(?:site|user)customize\.py|.*\.pth|Cargo\.toml|rust-toolchain(?:\.toml)?|build\.rs|nextest\.toml"
+    r"|go\.mod|go\.work|pom\.xml|(?:build|settings)\.gradle(?:\.kts)?|gradle\.properties|.*\.(?:cs|fs|vb)proj"
+    r"|Directory\.Build\.(?:props|targets)|.*\.runsettings|hansard\.toml"
+    r"|[^/]*\.config\.[^/]*|tsconfig[^/]*\.json|\.[^/]*rc(?:\.[^/]*)?|\.gitattributes|\.env(?:\.[^/]*)?"
+    r"|\.gitlab-ci\.ya?ml|\.travis\.ya?ml|azure-pipelines\.ya?ml|bitbucket-pipelines\.ya?ml|\.pre-commit-config\.ya?ml)"
+    r"|(?:.*/)?\.(?:github|circleci|buildkite|cargo|config)/.*"
+)
+# fmt: off
+_RUNNERS: Final = frozenset((
+    "pytest", "_pytest", "unittest", "nose2", "nose", "doctest", "coverage", "tox", "nox", "hypothesis",
+    "pluggy", "jest", "vitest", "mocha", "ava", "tap",
+))
+"""Modules that run tests. A file or folder of that name at the top takes their place."""
+_LOADED_FIRST: Final = frozenset((
+    "abc", "argparse", "ast", "asyncio", "atexit", "builtins", "code", "codecs", "collections", "contextlib",
+    "copy", "dataclasses", "enum", "fnmatch", "functools", "gc", "glob", "importlib", "inspect", "io",
+    "itertools", "json", "logging", "operator", "os", "pathlib", "pdb", "pkgutil", "platform", "re", "runpy",
+    "shlex", "shutil", "signal", "site", "stat", "string", "struct", "subprocess", "sys", "sysconfig",
+    "tempfile", "textwrap", "threading", "time", "token", "tokenize", "traceback", "types", "typing",
+    "unicodedata", "uuid", "warnings", "weakref", "zipfile", "zipimport",
+))
+"""Modules of the standard library that runners of Python load. A file of that name at the top is loaded instead."""
+# fmt: on
+_STAMP: Final = re.compile(r"(?:.*/)?(?:[^/]*\.(?:stamp|done|ok|passed|tsbuildinfo)|\.?stamp[^/]*|\.make/.*)")
+_WORD: Final = re.compile(r"[^\s=:;&|()<>'\"`$]+")
+
+
+def decides(path: str, commands: Sequence[str], *, read_by_them: Iterable[str] = ()) -> bool:
+    """Whether the file decides what these commands check. `read_by_them`: further files that the named scripts
+    read."""
+    return (
+        _SETTINGS.fullmatch(path) is not None
+        or _STAMP.fullmatch(path) is not None
+        or _takes_a_place(path)
+        or f"/{path}".endswith(_ends(tuple(commands)))
+        or path in tuple(read_by_them)
+    )
+
+
+def scripts_of(commands: Sequence[str], paths: Iterable[str]) -> tuple[str, ...]:
+    """The paths that the commands name."""
+    ends = _ends(tuple(commands))
+    return tuple(path for path in paths if f"/{path}".endswith(ends))
+
+
+def sourced_in(script: str, text: str) -> tuple[str, ...]:
+    """The paths, from the top, that a script may source, include or run: words of it that look like paths. `script`
+    is the script's own path; paths beside it count as well."""
+    folder = script.rpartition("/")[0]
+    found: dict[str, None] = {}
+    for word in _WORD.findall(text[:_READ]):
+        name = word.strip("./{},@").removeprefix("./")
+        if "/" in name or "." in name:
+            found[name] = None
+            if folder:
+                found[f"{folder}/{name}"] = None
+    return tuple(found)
+
+
+_READ: Final = 200_000
+"""Characters of a script that are searched for paths."""
+
+
+def _takes_a_place(path: str) -> bool:
+    """Whether a file at the top, or below `src`, replaces a module of a test runner."""
+    first, _, rest = path.removeprefix("src/").partition("/")
+    name = first.removesuffix(".py")
+    if rest:
+        return first in _RUNNERS or (first in _LOADED_FIRST and rest == "__init__.py")
+    return first.endswith((".py", ".js", ".mjs", ".cjs", ".so")) and name.partition(".")[0] in _RUNNERS | _LOADED_FIRST
+
+
+@lru_cache(maxsize=64)
+def _ends(commands: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(_named_by(commands))
+
+
+def _named_by(commands: Iterable[str]) -> Iterator[str]:
+    """The ends of the paths that the commands may name, as paths or as modules of Python."""
+    for command in commands:
+        for word in _WORD.findall(command):
+            name = word.removeprefix("./").strip("/")
+            yield from (f"/{name}", f"/{name.replace('.', '/')}.py") if name.strip(".") else ()

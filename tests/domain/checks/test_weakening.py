@@ -1,0 +1,126 @@
+"""What makes a validation prove less than it did (contract-3 §17)."""
+
+import pytest
+
+from domain.checks.test_counts import RunnerCount
+from domain.checks.weakening import ChangedSource, Weakening, weakenings
+
+
+def found(
+    path: str, before: str | None, after: str | None, *, renamed_from: str | None = None
+) -> list[tuple[str, int | None, int | None]]:
+    source = ChangedSource(path, before, after, renamed_from)
+    return [(each.what, each.before, each.after) for each in weakenings([source], commands=["make check"])]
+
+
+TESTS: list[tuple[str, str, str]] = [
+    ("tests/test_a.py", "def test():\n    assert a == 1\n", "def test():\n    pass\n"),
+    ("tests/test_a.py", "def test():\n    assert a == 1\n", "def test():\n    assert True\n"),
+    ("tests/test_a.py", "def test():\n    assert a == 1\n", "def test():\n    # assert a == 1\n    pass\n"),
+    ("tests/test_a.py", "def test():\n    assert a == 1\n", 'def test():\n    "assert a == 1"\n'),
+    ("tests/test_a.py", "    self.assertEqual(a, 1)\n    self.assertIn(b, c)\n", "    self.assertEqual(a, 1)\n"),
+    ("test_a.py", "with pytest.raises(ValueError):\n    f()\n", "f()\n"),
+    ("src/a.test.ts", "expect(a).toBe(1); expect(b).toBe(2)", "expect(a).toBe(1); // expect(b).toBe(2)"),
+    ("test/a.js", "assert.equal(a, 1)\nassert(b)", "assert.equal(a, 1)"),
+    ("test/a.js", "assert.equal(a, '//')\nassert(b)", "/* assert.equal(a, '//') */\nassert(b)"),
+    ("a_test.go", 'if a { t.Errorf("x") }\nrequire.Equal(t, 1, a)', "require.Equal(t, 1, a)"),
+    ("tests/a.rs", "assert_eq!(a, 1);\nassert!(b);", "assert!(b);\n// assert_eq!(a, 1);"),
+]
+
+
+@pytest.mark.parametrize(("path", "before", "after"), TESTS)
+def test_a_file_that_asserts_less(path: str, before: str, after: str) -> None:
+    ((what, was, now),) = found(path, before, after)
+    assert what == "assertions"
+    assert (was or 0) > (now or 0)
+    assert found(path, after, before) == [], "to assert more weakens nothing"
+
+
+SKIPS: list[tuple[str, str, str]] = [
+    ("tests/test_a.py", "def test(): assert a", "@pytest.mark.skip\ndef test(): assert a"),
+    ("tests/test_a.py", "def test(): assert a", "@pytest.mark.xfail(reason='later')\ndef test(): assert a"),
+    ("tests/test_a.py", "def test(): assert a", "def test():\n    pytest.skip('no')\n    assert a"),
+    ("tests/test_a.py", "class T: pass", "@unittest.expectedFailure\nclass T: pass"),
+    ("a.spec.ts", "it('x', f)", "it.skip('x', f)"),
+    ("a.spec.ts", "it('x', f)", "it.only('y', g); it('x', f)"),
+    ("a.spec.ts", "describe('x', f)", "xdescribe('x', f)"),
+    ("test/a.mjs", "test('x', f)", "test('x', { skip: true }, f)"),
+    ("a_test.go", "func TestA(t *testing.T) {}", "func TestA(t *testing.T) { t.Skip() }"),
+    ("tests/a.rs", "#[test]\nfn a() {}", "#[test]\n#[ignore]\nfn a() {}"),
+]
+
+
+@pytest.mark.parametrize(("path", "before", "after"), SKIPS)
+def test_a_newly_skipped_test(path: str, before: str, after: str) -> None:
+    assert found(path, before, after) == [("skipped", 0, 1)]
+    assert found(path, after, before) == []
+
+
+def test_a_deleted_test_file_asserts_nothing_any_more() -> None:
+    assert found("tests/test_a.py", "assert a\nassert b\n", None) == [("assertions", 2, 0)]
+
+
+def test_a_renamed_file_is_compared_with_its_old_name() -> None:
+    assert found("attic/a.txt", "assert a\n", "", renamed_from="tests/test_a.py") == [("assertions", 1, 0)]
+    assert found("tests/test_b.py", "assert a\n", "assert a\n", renamed_from="tests/test_a.py") == []
+
+
+@pytest.mark.parametrize("path", ["src/a.py", "README.md", "lib/index.js"])
+def test_code_may_assert_less(path: str) -> None:
+    assert found(path, "assert a\nexpect(b)\n", "") == []
+
+
+@pytest.mark.parametrize(
+    "text", ["def (:\n  assert a\n", "((" * 5_000 + "assert a", "\0assert a", "assert a\n" * 200_000]
+)
+def test_a_text_that_is_no_python_is_no_error(text: str) -> None:
+    found("tests/test_a.py", text, "")
+    found("tests/test_a.py", "", text)
+
+
+DECIDING = [
+    *("Makefile", "GNUmakefile", "sub/Makefile", "pytest.ini", "pytest.toml", "tox.ini", "setup.cfg", "hansard.toml"),
+    *("conftest.py", "tests/conftest.py", ".github/workflows/ci.yml", ".gitlab-ci.yml", "jest.config.js", ".npmrc"),
+    *("signal.py", "unittest/__init__.py", "pytest/__main__.py", "src/pytest.py", "sitecustomize.py", "check"),
+    *("build/tests.stamp", "vitest.config.ts", "noxfile.py", ".cargo/config.toml", "CMakeLists.txt"),
+]
+
+
+@pytest.mark.parametrize("path", DECIDING)
+def test_a_file_that_decides_what_is_validated(path: str) -> None:
+    assert ("settings", None, None) in found(path, "a", "b")
+    assert ("settings", None, None) in found(path, None, "b")
+
+
+@pytest.mark.parametrize(
+    "path", ["src/app.py", "docs/make.md", "app/signal_handlers.py", "lib/json/parser.py", "README"]
+)
+def test_other_files_decide_nothing(path: str) -> None:
+    assert found(path, "a", "b") == []
+
+
+def test_a_package_file_decides_only_beyond_its_description() -> None:
+    assert found("package.json", '{"version": "1"}', '{"version": "2", "dependencies": {"a": "1"}}') == []
+    assert found("package.json", '{"scripts": {"test": "jest"}}', '{"scripts": {"test": "true"}}') == [
+        ("settings", None, None)
+    ]
+    assert found("package.json", "{}", "{") == [("settings", None, None)]
+    assert found("pyproject.toml", '[project]\nname = "a"', '[project]\nname = "b"') == []
+    assert found("pyproject.toml", "[project]", '[project]\n[tool.pytest]\naddopts = "--co"') == [
+        ("settings", None, None)
+    ]
+
+
+def test_fewer_tests_than_in_the_baseline() -> None:
+    before = [RunnerCount(runner="pytest", ran=9, skipped=1), RunnerCount(runner="go", ran=None)]
+    after = [RunnerCount(runner="pytest", ran=7, skipped=1, expected_failures=2), RunnerCount(runner="go", ran=None)]
+    assert weakenings([], commands=[], before=before, after=after) == (
+        Weakening(what="tests", before=9, after=7),
+        Weakening(what="skipped", before=1, after=3),
+    )
+
+
+def test_a_runner_that_is_gone_ran_nothing() -> None:
+    before = [RunnerCount(runner="pytest", ran=3)]
+    assert weakenings([], commands=[], before=before) == (Weakening(what="tests", before=3, after=0),)
+    assert weakenings([], commands=[], after=before) == ()
