@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from adapters.project import NAME
-from adapters.project.discover import discover
+from adapters.project.discovery import discover
 from adapters.project.other_escapes import layout, other_escapes
 from adapters.project.python_escapes import Probe, PythonQuestion, packages, python_escapes
 from domain.delivery.validation import Escape

@@ -15,7 +15,7 @@ from api.cli.client import connected
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import HERE, TEAM, AsJson, Where
-from api.cli.terminal import paint, put, put_json, say, visible
+from api.cli.terminal import counted, paint, put, put_json, say, visible
 
 
 async def trust(path: ExistingDirectory = Path(), /, *, json: AsJson = False, where: Where = HERE) -> int:
@@ -55,6 +55,12 @@ def _report_of(needs: "Discovery") -> list[str]:
     """What `init` has found, a line each."""
     lines = [sentence("set-up: {command}", command=command) for command in needs.setup]
     lines += [sentence("validation: {command}", command=command) for command in needs.commands]
+    if needs.tests:
+        lines.append(
+            sentence(
+                "found: {tests} in {files}", tests=counted(needs.tests, "test"), files=counted(needs.test_files, "file")
+            )
+        )
     if not needs.commands:
         lines.append(sentence("not found: a test command: add one to [validation] commands"))
     return lines
@@ -68,7 +74,8 @@ def init(
     The new files are trusted.
     """
     from adapters.project import NAME
-    from adapters.project.discover import agents, discover, project_file, team_file
+    from adapters.project.discovery import discover, project_file
+    from adapters.project.team_file import agents, team_file
     from api.actions.projects import grant, root_of
 
     root = root_of(path.resolve())
@@ -109,7 +116,7 @@ if TYPE_CHECKING:
     from adapters.agents.team import Member
     from adapters.agents.trying import Trial
     from adapters.fence import Sandbox
-    from adapters.project.discover import Discovery
+    from adapters.project.discovery import Discovery
     from api.node.settings import Settings
 
 

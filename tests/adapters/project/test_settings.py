@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from adapters.project import BadProject, Project, Trust, load, parse
-from adapters.project.discover import agents, discover, project_file, team_file
+from adapters.project.discovery import discover, project_file
+from adapters.project.team_file import agents, team_file
 from domain.session.workspace import PathScope
 
 WHOLE = """
@@ -110,6 +111,25 @@ def test_scope_names_what_is_outside() -> None:
     assert PathScope().outside_of(paths) == ()
 
 
+def _install(folder: Path, monkeypatch: pytest.MonkeyPatch, *programs: str) -> None:
+    """Only these programs are on PATH."""
+    folder.mkdir()
+    for name in programs:
+        (folder / name).write_text("#!/bin/sh\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+
+
+@pytest.mark.parametrize("lock", ["uv.lock", "poetry.lock"])
+def test_init_uses_pip_where_the_program_of_the_lock_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lock: str
+) -> None:
+    _install(tmp_path / "bin", monkeypatch)
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\n')
+    (tmp_path / lock).write_text("")
+    assert discover(tmp_path).setup == ["python3 -m venv .venv", ".venv/bin/python -m pip install -e ."]
+
+
 def test_init_reads_a_python_repository(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text(
         '[project]\nname = "x"\n[project.optional-dependencies]\ntest = ["pytest"]\n'
@@ -117,7 +137,7 @@ def test_init_reads_a_python_repository(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("A=1")
     project = parse(project_file(discover(tmp_path)))
     assert [step.command for step in project.validation_steps()] == [".venv/bin/python -m pytest -q"]
-    assert ".venv/bin/python -m pip install -e .[test]" in [step.command for step in project.setup_steps()]
+    assert ".venv/bin/python -m pip install -e .[test] pytest" in [step.command for step in project.setup_steps()]
     assert project.workspace.copy_paths == (".env",)
 
 
@@ -126,27 +146,37 @@ def test_init_reads_a_python_repository(tmp_path: Path) -> None:
     [
         (
             {"requirements/tests.txt": "freezegun", "requirements/dev.txt": "mypy"},
-            "pip install -r requirements/tests.txt",
+            "pip install -e . -r requirements/tests.txt pytest",
         ),
-        ({"requirements-dev.txt": "pytest"}, "pip install -r requirements-dev.txt"),
+        ({"requirements-dev.txt": "pytest"}, "pip install -e . -r requirements-dev.txt pytest"),
         (
             {
                 "pyproject.toml": '[project]\nname = "x"\n[dependency-groups]\nbase = ["pytest>=8"]\n'
                 'dev = ["mypy"]\ntest = [{include-group = "base"}, "freezegun"]\n'
             },
-            "pip install 'pytest>=8' freezegun",
+            "pip install -e . 'pytest>=8' freezegun",
         ),
         ({"uv.lock": ""}, "uv sync --all-extras"),
         ({"poetry.lock": ""}, "poetry install --all-extras"),
+        (
+            {"tox.ini": "[testenv]\ndeps =\n  pytest>=7\n  py38: old\n  attrs  # for tests\n  -r{toxinidir}/x.txt\n"},
+            "pip install -e . 'pytest>=7' attrs",
+        ),
     ],
 )
-def test_init_finds_what_the_tests_need(tmp_path: Path, files: dict[str, str], setup: str) -> None:
+def test_init_finds_what_the_tests_need(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], setup: str
+) -> None:
+    _install(tmp_path / "bin", monkeypatch, "uv", "poetry")
     for name, content in ({"pyproject.toml": '[project]\nname = "x"\n', "conftest.py": ""} | files).items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(content)
     result = discover(tmp_path)
     assert result.setup[-1].endswith(setup)
     assert parse(project_file(result)).validation_steps()
+
+
+CASE = "import unittest\nclass A(unittest.TestCase):\n  def test_a(self): pass\n"
 
 
 def test_init_reads_node_go_cargo_and_make(tmp_path: Path) -> None:
@@ -166,8 +196,20 @@ def test_init_reads_node_go_cargo_and_make(tmp_path: Path) -> None:
     ("files", "setup", "command"),
     [
         ({"test_calc.py": "def test_add():\n    assert 1\n"}, 2, ".venv/bin/python -m pytest -q"),
-        ({"test_shop.py": "import unittest\n"}, 0, "python3 -m unittest discover"),
-        ({"tests/test_shop.py": "from unittest import TestCase\n"}, 0, "python3 -m unittest discover tests"),
+        ({"test_shop.py": CASE}, 0, "python3 -m unittest discover"),
+        ({"tests/test_shop.py": CASE}, 0, "python3 -m unittest discover -s tests"),
+        ({"tests/test_shop.py": CASE, "tests/__init__.py": ""}, 0, "python3 -m unittest discover -s tests -t ."),
+        ({"tests/test_a.py": CASE, "tests/test_b.py": "def test(): pass\n"}, 2, ".venv/bin/python -m pytest -q"),
+        ({"tests/deep/test_shop.py": CASE}, 2, ".venv/bin/python -m pytest -q"),
+        ({"tests/shop_test.py": CASE}, 2, ".venv/bin/python -m pytest -q"),
+        ({"setup.py": "", "tests/test_a.py": "def test(): pass\n"}, 2, ".venv/bin/python -m pytest -q"),
+        ({"setup.py": "", "tests/test_a.py": CASE}, 2, ".venv/bin/python -m unittest discover -s tests"),
+        ({"setup.py": "", "manage.py": "", "shop/tests.py": CASE}, 2, ".venv/bin/python manage.py test"),
+        (
+            {"package.json": '{"name": "x"}', "test/a.js": "import test from 'node:test'\ntest('x', f)"},
+            1,
+            "node --test",
+        ),
         ({"pom.xml": "<project/>"}, 0, "mvn -q test"),
         ({"pom.xml": "<project/>", "mvnw": ""}, 0, "./mvnw -q test"),
         ({"build.gradle.kts": "", "gradlew": ""}, 0, "./gradlew test"),
@@ -178,11 +220,47 @@ def test_init_finds_tests_without_a_python_project(
     tmp_path: Path, files: dict[str, str], setup: int, command: str
 ) -> None:
     for name, content in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content)
     project = parse(project_file(discover(tmp_path)))
     assert [step.command for step in project.validation_steps()] == [command]
     assert len(project.setup_steps()) == setup
+
+
+@pytest.mark.parametrize(
+    ("scripts", "commands"),
+    [
+        ('"lint": "eslint .", "test": "node --test"', ["npm run lint", "npm test"]),
+        ('"lint": "eslint .", "pretest": "npm run lint", "test": "node --test"', ["npm test"]),
+        ('"lint": "eslint .", "test": "npm run -s lint && node --test"', ["npm test"]),
+        ('"lint": "eslint .", "test": "eslint . && node --test"', ["npm test"]),
+        ('"lint": "xo", "posttest": "yarn lint", "test": "ava"', ["npm test"]),
+        (
+            '"lint": "xo", "lint:fix": "xo --fix", "pretest": "npm run lint:fix", "test": "ava"',
+            ["npm run lint", "npm test"],
+        ),
+        ('"lint": "eslint .", "test": "echo \\"Error: no test specified\\" && exit 1"', ["npm run lint"]),
+    ],
+)
+def test_init_runs_no_script_twice(tmp_path: Path, scripts: str, commands: list[str]) -> None:
+    (tmp_path / "package.json").write_text(f'{{"scripts": {{{scripts}}}}}')
+    assert discover(tmp_path).commands == commands
+
+
+def test_init_counts_the_tests_of_each_language_but_not_those_of_packages(tmp_path: Path) -> None:
+    for name, content in {
+        "tests/test_a.py": f"{CASE}def test_b(): pass\nclass TestC:\n  async def test_d(self): pass\n",
+        "web/a.test.ts": "it('a', f)\n  test.each(x)('b', f)\ntest('c', f)",
+        "a/a_test.go": "func TestA(t *testing.T) {}\nfunc helper() {}\n",
+        "src/lib.rs": "#[test]\nfn a() {}\n#[tokio::test]\nasync fn b() {}",
+        "node_modules/x/x.test.js": "it('no', f)",
+        ".venv/lib/test_x.py": "def test_no(): pass",
+        "tests/test_bad.py": "def test_e(:\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+    found = discover(tmp_path)
+    assert (found.tests, found.test_files) == (4 + 2 + 1 + 2, 5)
 
 
 def test_where_no_test_command_is_found_none_is_written(tmp_path: Path) -> None:
