@@ -156,8 +156,14 @@ def _blocking(data: Object) -> JSON:
     return data.get("blockingIssues")
 
 
+def _blocks(data: Object) -> bool:
+    return isinstance(blocking := _blocking(data), list) and len(blocking) > 0
+
+
 _KEYS = ("blockingIssues", "nonBlockingIssues", "fixPlan")
-_REVIEW = Shape(name=_ARTIFACT, keys=_KEYS, claims=_reviews, fit=_artifact, decides=_blocking)
+_REVIEW = Shape(
+    name=_ARTIFACT, keys=_KEYS, claims=_reviews, fit=_artifact, decides=_blocking, rejects=_blocks, concludes=True
+)
 
 
 # -- the steps of a plan that is written as a list (contract §5): `- [ ] id: text [depends: a, b]`, `1. text` ---------

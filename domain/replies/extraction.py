@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Generic, TypeAlias, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from domain.replies.malformed import quoted_keys, values_of
 from domain.values.base import Unreadable
@@ -24,7 +24,8 @@ class Shape(Generic[T]):
 
     `claims` distinguishes an object that is meant as an answer from a quoted one. `decides` is the part that two
     answers in one reply must agree on; None if the last one simply wins. `rejects` is true for an answer that nothing
-    malformed next to it could make worse.
+    malformed next to it could make worse. `concludes`: an answer that does not reject counts only where it ends the
+    reply, because a reply may quote one; a rejection counts anywhere.
     """
 
     name: str
@@ -33,6 +34,11 @@ class Shape(Generic[T]):
     fit: Callable[[Object], T]
     decides: Callable[[Object], object] | None = None
     rejects: Callable[[Object], bool] | None = None
+    concludes: bool = False
+
+    def approves(self, answer: Object) -> bool:
+        """Whether the answer would let work through."""
+        return self.concludes and not (self.rejects is not None and self.rejects(answer))
 
 
 def last(text: str, shape: Shape[T]) -> T:
@@ -58,13 +64,34 @@ def find(text: str, shape: Shape[T]) -> T | None:
     """
     words = spoken(text)
     candidates = pieces(words)
-    for place in reversed(range(len(candidates))):
-        answer = _read(candidates[place], words, shape)
-        if answer is not None and shape.claims(answer):
-            value = shape.fit(answer)
-            _check_agreement(answer, candidates, words, shape)
-            return value
+    loose: Object | None = None
+    for piece in reversed(candidates):
+        answer = _read(piece, words, shape)
+        if answer is None or not shape.claims(answer):
+            continue
+        if shape.approves(answer) and not _ends(piece, words):
+            loose = answer
+            continue
+        value = shape.fit(answer)
+        _check_agreement(answer, candidates, words, shape)
+        return value
+    if loose is not None:
+        _check_agreement(loose, candidates, words, shape)
+        raise Unreadable(Sentence("approval_not_at_end", what=Sentence(shape.name)))
     return None
+
+
+_CLOSED: Final = re.compile(r"\s*(?:`{3,}|~{3,})\s*")
+_OPENED: Final = re.compile(r"(?:\A|\n)[ \t]*(?:`{3,}|~{3,})[^\n`]*\n\s*\Z")
+
+
+def _ends(piece: JsonPiece, words: str) -> bool:
+    """Whether only white space, and the end of the fence that begins right before the object, follow it. The object is
+    not in a line that is marked as quoted."""
+    before, after = words[: piece.begin], words[piece.end :]
+    if before.rpartition("\n")[2].lstrip().startswith(">"):
+        return False
+    return not after.strip() or (_CLOSED.fullmatch(after) is not None and _OPENED.search(before) is not None)
 
 
 def _check_agreement(answer: Object, candidates: Sequence[JsonPiece], words: str, shape: Shape[T]) -> None:
@@ -73,9 +100,11 @@ def _check_agreement(answer: Object, candidates: Sequence[JsonPiece], words: str
         return
     decision = shape.decides(answer)
     objects = [(piece, value) for piece in candidates if (value := _object(piece, words)) is not None]
-    if any(_contradicts(value, decision, shape) for _, value in objects):
+    rejected = shape.rejects is not None and shape.rejects(answer)
+    others = (value for _, value in objects if not (rejected and shape.approves(value)))
+    if any(_contradicts(value, decision, shape) for value in others):
         raise Unreadable(Sentence("reply_contradictory", what=Sentence(shape.name)))
-    if shape.rejects is not None and shape.rejects(answer):
+    if rejected:
         return
     for piece in lookalikes(words, [piece for piece, _ in objects]):
         values = values_of(piece, words, shape.keys, answer)

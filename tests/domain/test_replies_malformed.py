@@ -78,7 +78,6 @@ def test_the_problem_says_what_is_malformed() -> None:
         ("debate_synthesis", '{"verdict":"CHALLENGE",}', '{"verdict":"APPROVE"}'),
         ("subtasks", '{"subtasks":[{"agent":"A","task":"t"},]}', '{"subtasks":[{"agent":"A","task":"u"}]}'),
         ("direct_answer", '{"subtasks":[{"agent":"A","task":"t"},]}', '{"direct_answer":"done"}'),
-        ("review_artifact", '{"blockingIssues":[],}', f'{{"blockingIssues":[{ISSUE}]}}'),
     ],
 )
 def test_a_malformed_answer_that_may_decide_differently_makes_the_reply_unreadable(
@@ -86,6 +85,11 @@ def test_a_malformed_answer_that_may_decide_differently_makes_the_reply_unreadab
 ) -> None:
     assert "cannot be read: " in problem(kind, f"{malformed}\nThe form is {valid}")
     assert "cannot be read: " in problem(kind, f"{valid}\n{malformed}")
+
+
+def test_nothing_malformed_next_to_a_rejection_could_make_it_worse() -> None:
+    review = replies.review_artifact(f'{{"blockingIssues":[],}} would be wrong: {{"blockingIssues":[{ISSUE}]}}')
+    assert [issue.id for issue in review.blocking_issues] == ["a"]
 
 
 def test_a_malformed_change_is_not_skipped() -> None:
