@@ -30,7 +30,8 @@ from adapters.turns.validating import (
     validate,
 )
 from adapters.workspace import Workspaces
-from adapters.workspace.merging import CheckoutInTheWay, MergeConflict
+from adapters.workspace.branch import CheckoutInTheWay
+from adapters.workspace.merges import MergeConflict
 from domain.delivery.commands import RecordBaseline, RecordValidation
 from domain.delivery.state import Delivery
 from domain.delivery.validation import MOST, Baseline, BaselineCommand, SetupCommand, reasons, unready

@@ -23,8 +23,8 @@ from adapters.workspace.creation import NEVER_RECORDED, Earlier, create, place_o
 from adapters.workspace.folders import bytes_in, delete, existing_folder, is_real_folder
 from adapters.workspace.git import DoesNotFit, WorkspaceError, committed, confine, in_a_sentence
 from adapters.workspace.leftovers import mark_of
-from adapters.workspace.merging import patched
 from adapters.workspace.packing import SharedRepository
+from adapters.workspace.patches import patched
 from adapters.workspace.repository import PATCH_BYTES
 from adapters.workspace.workspace import SLOT, Workspace
 from domain.values.sentences import Sentence, because, sentence_of

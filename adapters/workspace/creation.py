@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from adapters.workspace.git import AUTHOR, SECONDS, WorkspaceError, git, in_theirs, line
-from adapters.workspace.merging import merge
+from adapters.workspace.merges import merge
 from adapters.workspace.repository import Index, Repository
 from domain.values.sentences import Sentence
 

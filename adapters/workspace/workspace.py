@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from adapters.workspace import leftovers
+from adapters.workspace.branch import advance, tip
 from adapters.workspace.creation import SOURCE, give_git
 from adapters.workspace.folders import (
     check_place,
@@ -25,8 +26,9 @@ from adapters.workspace.folders import (
 from adapters.workspace.git import DoesNotFit, WorkspaceError, confine, git, in_a_sentence, in_theirs
 from adapters.workspace.history import changed_files, compared
 from adapters.workspace.leftovers import mark_of
-from adapters.workspace.merging import LARGEST, advance, integrate, merge, tip
+from adapters.workspace.merges import integrate, merge
 from adapters.workspace.packing import write_notes
+from adapters.workspace.patches import LARGEST
 from adapters.workspace.quarantine import Check, checked
 from adapters.workspace.repository import Repository, trail
 from adapters.workspace.reusing import Resting, take_over

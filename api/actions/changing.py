@@ -14,7 +14,7 @@ from pydantic import Field
 from adapters.store.texts import blanked
 from adapters.turns.job import ENDED
 from adapters.workspace import WorkspaceError, Workspaces
-from adapters.workspace.merging import NoBranch, commit_of_branch
+from adapters.workspace.branch import NoBranch, commit_of_branch
 from adapters.writer.writer import CommandEnvelope
 from api.actions.command_bodies import Land, ScopeAnswer
 from api.actions.projects import read_project

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters.workspace import DoesNotFit, Workspace, WorkspaceError
-from adapters.workspace.merging import LARGEST, patched
+from adapters.workspace.patches import LARGEST, patched
 
 POEM = b"one\ntwo\nthree\nfour\nfive\n"
 HUNK = "@@ -1,3 +1,3 @@\n one\n-two\n+zwei\n three\n"
