@@ -32,6 +32,7 @@ os.environ["HANSARD_AUTH"] = "off"
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="hansard-tests-")
 
 KINDS = {
+    "scans": "unit",
     "domain": "unit",
     "projections": "unit",
     "adapters": "system",

@@ -1,9 +1,7 @@
 """The texts of the command line in English and Korean."""
 
-import ast
 import re
 import string
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,6 @@ from cyclopts.argument import Argument
 from cyclopts.help.help import docstring_parse
 from rich.cells import cell_len
 
-import api.cli
 from api.cli.commands import COMMANDS
 from api.cli.help import key_of
 from api.cli.main import program
@@ -20,80 +17,17 @@ from domain.values.words import catalogue, words
 from tests.api.cli.conftest import Hansard
 
 _ROOM = "api.cli"
-_FOLDER = Path(api.cli.__file__).parent
 _HANGUL = re.compile("[가-힣]")
-
-
-def sentences() -> Iterator[str]:
-    """Every text that the code passes to `sentence`."""
-    for file in sorted(_FOLDER.glob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "sentence":
-                text = node.args[0]
-                for part in (text.body, text.orelse) if isinstance(text, ast.IfExp) else (text,):
-                    if isinstance(part, ast.Constant) and isinstance(part.value, str):
-                        yield part.value
 
 
 def places(text: str) -> set[str]:
     return {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
 
 
-def test_every_sentence_of_the_command_line_is_in_both_languages() -> None:
-    output, result = catalogue(_ROOM), list(sentences())
-    assert len(result) > 100
-    assert [text for text in result if f"say.{text}" not in output] == []
-
-
 def test_both_languages_have_the_same_places() -> None:
     for key, both in catalogue(_ROOM).items():
         assert places(both["en"]) == places(both["ko"]), key
         assert not key.startswith("say.") or key == f"say.{both['en']}"
-
-
-_PROSE = re.compile(r"[A-Za-z]{2,},? [a-z]{2,}")
-_OTHERS = re.compile(
-    r"SELECT |PRAGMA |CREATE |INSERT |journal_mode=wal,|\s*`?(hansard|git|gh) |bold |Value error, |"
-    r".* has keys$|only what is worked on here|No commits yet|not a git repository|\n\nChanges in this iteration:|"
-    r"must be run in a work tree|dubious ownership|unable to create temporary file|insufficient permission|"
-    r"changed file$"
-)
-"""Machine-readable text, assertions, commands to type, and a word of `counted`."""
-_FOR_AGENTS = ("mcp.py", "tools.py", "review.py")
-"""Text for agents is English."""
-
-
-def prose() -> Iterator[tuple[str, str]]:
-    """Every English text in the code of the command line by file, except docstrings, help and log messages."""
-    for file in sorted(_FOLDER.glob("*.py")):
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        skipped = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-        for node in ast.walk(tree):
-            name = getattr(node.func, "attr", getattr(node.func, "id", "")) if isinstance(node, ast.Call) else ""
-            if name in ("Parameter", "Group", "warning", "exception") or isinstance(node, ast.arguments):
-                skipped |= {id(part) for part in ast.walk(node)}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:
-                yield file.name, node.value
-
-
-def test_no_text_of_the_command_line_is_in_english_only() -> None:
-    """Every text with two English words in a row has a Korean version, however it reaches the terminal."""
-    rooms = ("api.cli", "api.cli.help", "api.web", "projections.record")
-    ours = {text.casefold() for room in rooms for text in english_of(room)}
-    only = [
-        f"{name}: {text}"
-        for name, text in prose()
-        if _PROSE.search(text) and not _OTHERS.match(text) and text.casefold() not in ours and name not in _FOR_AGENTS
-    ]
-    assert only == []
-
-
-def english_of(room: str) -> Iterator[str]:
-    for key, both in catalogue(room).items():
-        yield both["en"]
-        if key.startswith("label."):
-            yield key.removeprefix("label.")
 
 
 HELP = "api.cli.help"

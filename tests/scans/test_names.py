@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-ROOMS = ("domain", "adapters", "projections", "api")
+from tests.scans.sources import ROOMS, ROOT, files, nodes
+
 PARTICIPLES = {
     *("found", "told", "said", "given", "known", "kept", "asked", "written", "listed", "carried", "happened"),
     *("allowing", "becoming", "happening", "parting", "settling", "standing"),
@@ -18,14 +18,9 @@ ALLOWED = {"domain": 5, "adapters": 9, "projections": 3, "api": 5}
 """How many of these names are left in each room. The numbers only go down."""
 
 
-def trees(room: str) -> Iterator[tuple[Path, ast.Module]]:
-    for path in sorted((ROOT / room).rglob("*.py")):
-        yield path, ast.parse(path.read_text("utf-8"))
-
-
-def names(tree: ast.AST) -> Iterator[tuple[str, int]]:
+def names(path: Path) -> Iterator[tuple[str, int]]:
     """What functions, parameters and variables are called, and in which line."""
-    for node in ast.walk(tree):
+    for node in nodes(path):
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.arg(arg=name):
                 yield name, node.lineno
@@ -38,20 +33,17 @@ def names(tree: ast.AST) -> Iterator[tuple[str, int]]:
 def participles(room: str) -> list[str]:
     return [
         f"{path.relative_to(ROOT)}:{line} {name}"
-        for path, tree in trees(room)
-        for name, line in [(path.stem, 1), *names(tree)]
+        for path in files(room)
+        for name, line in [(path.stem, 1), *names(path)]
         if name.strip("_") in PARTICIPLES
     ]
 
 
 def test_no_class_name_has_two_meanings() -> None:
     names = Counter(
-        node.name
-        for room in ROOMS
-        for _, tree in trees(room)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef)
+        node.name for room in ROOMS for path in files(room) for node in nodes(path) if isinstance(node, ast.ClassDef)
     )
+    assert len(names) > 500
     assert [name for name, count in names.items() if count > 1] == []
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.scans.sources import ROOT, files, nodes
+
 LEVELS = {"domain": 16, "adapters": 15, "projections": 9, "api": 21}
 """The longest chain of imports between the files of a room."""
 FLOORS = {"domain": 8, "adapters": 5, "projections": 5, "api": 9}
@@ -19,20 +20,21 @@ FLOORS = {"domain": 8, "adapters": 5, "projections": 5, "api": 9}
 
 def modules(room: str) -> dict[str, Path]:
     return {
-        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
-        for path in (ROOT / room).rglob("*.py")
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in files(room)
     }
 
 
 def _is_light(path: Path) -> bool:
-    words = " ".join((ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").split())
+    module = nodes(path)[0]
+    assert isinstance(module, ast.Module)
+    words = " ".join((ast.get_docstring(module) or "").split())
     return "Imports little" in words or "Imports nothing" in words
 
 
 def imported(path: Path) -> set[str]:
     """The names that a file imports, wherever in it: `a.b`, and `a.b.c` for `from a.b import c`."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
