@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from adapters.agents import prompts
 from adapters.agents.prompts import context, phases
 from domain.discussion.findings import closed_rounds
-from domain.orchestration.judging import assignments
+from domain.orchestration.assignment import assignments
 from domain.orchestration.state import Orchestration
 from domain.session.record import Whole
 from domain.session.state import Session

@@ -19,7 +19,8 @@ from domain.delivery.events import (
     TestsPassed,
     ValidationFailed,
 )
-from domain.delivery.gates import close_review, decide_scope, implemented, review
+from domain.delivery.review import close_review, review
+from domain.delivery.scope import decide_scope, implemented
 from domain.delivery.state import Delivery
 from domain.delivery.steps import (
     about,

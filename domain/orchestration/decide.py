@@ -3,7 +3,6 @@
 from functools import partial
 
 from domain import replies
-from domain.orchestration import RESET, RESET_DONE, judging
 from domain.orchestration.chart import TABLE
 from domain.orchestration.commands import (
     NOTHING_TO_CONTINUE,
@@ -26,7 +25,9 @@ from domain.orchestration.events import (
     VerdictOverturned,
     WasReset,
 )
-from domain.orchestration.planning import ask_first, record_answer, record_plan, revise_plan
+from domain.orchestration.judgement import judge
+from domain.orchestration.phrases import RESET, RESET_DONE
+from domain.orchestration.plan import ask_first, record_answer, record_plan, revise_plan
 from domain.orchestration.rounds import begin_round, close_round, record_report, record_verdicts
 from domain.orchestration.state import AGENT, Orchestration
 from domain.session.attempts import ONCE, Failure
@@ -215,7 +216,7 @@ def _failure(run: Orchestration, command: RecordReply, lane: int) -> Failure | N
 def _legible(run: Orchestration, words: str) -> None:
     """Raises `Unreadable` if a verdict list, a plan, or (if allowed) a direct answer cannot be read."""
     if run.state == "judging":
-        judging.judge(run, replies.verdicts(words))
+        judge(run, replies.verdicts(words))
         return
     try:
         replies.subtasks(words)

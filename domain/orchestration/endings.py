@@ -1,13 +1,13 @@
 """How a run ends or stops: paused, complete, out of rounds, stopped (S0 2-D)."""
 
 from domain import replies
-from domain.orchestration import CHECKPOINT_DONE
 from domain.orchestration.events import (
     CheckpointReached,
     Completed,
     OrchestrateDone,
     PartialReached,
 )
+from domain.orchestration.phrases import CHECKPOINT_DONE
 from domain.orchestration.state import Orchestration
 from domain.session.decision import Events, Now, clear_agents
 from domain.session.shared_steps import hand_over

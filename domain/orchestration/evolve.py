@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from domain.orchestration.claims import hindrances
 from domain.orchestration.events import (
     CheckpointReached,
     Completed,
@@ -22,7 +23,6 @@ from domain.orchestration.events import (
     WasReset,
     WorkReported,
 )
-from domain.orchestration.parallel import hindrances
 from domain.orchestration.state import AGENT, Fix, Orchestration, WorkReport
 from domain.session.children import ChildClosed, ChildRequested
 from domain.session.state import EventMetadata, evolve_shared

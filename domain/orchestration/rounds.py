@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from functools import partial
 
 from domain import replies
-from domain.orchestration import ALL_DONE, judging
+from domain.orchestration.assignment import assignments, expected, results
+from domain.orchestration.claims import parallel
 from domain.orchestration.endings import Run, asks, complete, pause, rest, run_out
 from domain.orchestration.events import (
     JudgingStarted,
@@ -15,7 +16,8 @@ from domain.orchestration.events import (
     VerdictUnreadable,
     WorkReported,
 )
-from domain.orchestration.parallel import parallel
+from domain.orchestration.judgement import Judgement, judge, judged_phases, verdict
+from domain.orchestration.phrases import ALL_DONE
 from domain.orchestration.state import AGENT, Orchestration
 from domain.session.attempts import ONCE, Failure
 from domain.session.decision import Events, ask
@@ -119,13 +121,13 @@ def _previous(run: Orchestration) -> str:
 def ask_judge(now: Run, prompt: str = "verdict", **more: str | Text) -> TurnRequested:
     """Ask for a verdict on each subtask of the round; `more` fills further places of the prompt (§1.9)."""
     run = now.state
-    phases = sorted({phase for place in run.active for phase in judging.judged_phases(run, place)})
+    phases = sorted({phase for place in run.active for phase in judged_phases(run, place)})
     context: Places = {
         "task": run.prompt,
         "round": str(run.round),
         "max_rounds": str(run.last_round),
-        "results": judging.results(run),
-        "agents": judging.assignments(run),
+        "results": results(run),
+        "agents": assignments(run),
         "rubric": ",".join(str(phase) for phase in phases),
         **more,
     }
@@ -134,7 +136,7 @@ def ask_judge(now: Run, prompt: str = "verdict", **more: str | Text) -> TurnRequ
         role="judge",
         prompt=f"{prompt}@1",
         reads="verdicts",
-        expects=judging.expected(run),
+        expects=expected(run),
         access="read",
         context=context,
         round=run.round or None,
@@ -193,7 +195,7 @@ def record_verdicts(now: Run, command: RecordReply, words: str) -> Events:
     if command.failure is not None:
         return record_no_verdicts(now, command, command.failure)
     try:
-        judgement = judging.judge(now.state, replies.verdicts(words))
+        judgement = judge(now.state, replies.verdicts(words))
     except Unreadable as problem:
         return refuse_verdicts(now, command, sentence_of(problem))
     return apply_verdicts(now, judgement, words)
@@ -222,7 +224,7 @@ def record_no_verdicts(now: Run, command: RecordReply, failure: Failure) -> Even
 def advance_no_agent(now: Run, problem: str) -> Events:
     run = now.state
     for place in run.active:
-        yield judging.verdict(run, place, judged=(), passed=False, feedback=f"verdict_unreadable: {problem}")
+        yield verdict(run, place, judged=(), passed=False, feedback=f"verdict_unreadable: {problem}")
     yield from close_round(now, all_done=False, words="")
 
 
@@ -237,14 +239,14 @@ def refuse_verdicts(now: Run, command: RecordReply, problem: str) -> Events:
     yield from advance_no_agent(now, problem)
 
 
-def apply_verdicts(now: Run, judgement: judging.Judgement, words: str) -> Events:
+def apply_verdicts(now: Run, judgement: Judgement, words: str) -> Events:
     """Move the agents; then review the work that passed, or close the round (K-12, K-14)."""
     run = now.state
     for name, reason in judgement.refused:
         yield VerdictRefused(message=f"{name} {reason}.", round=run.round, agent=name, reason=reason)
-    for place, verdict in sorted(judgement.verdicts.items()):
-        judged = judging.judged_phases(run, place)
-        yield judging.verdict(run, place, judged=judged, passed=verdict.passed, feedback=verdict.feedback)
+    for place, given in sorted(judgement.verdicts.items()):
+        judged = judged_phases(run, place)
+        yield verdict(run, place, judged=judged, passed=given.passed, feedback=given.feedback)
     places = to_review(now.state)
     if places:
         yield from review_work(now, places, all_done=judgement.all_done, words=words)

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 from domain.delivery.validation import Preparation
 from domain.orchestration.chart import Status, status
+from domain.orchestration.claims import FileClaim
 from domain.orchestration.events import (
     Employee,
     Forced,
     Mode,
     TriageSignals,
 )
-from domain.orchestration.parallel import FileClaim
 from domain.session.children import ReviewSettings
 from domain.session.state import Session
 from domain.session.workspace import EVERYTHING, PathScope, touched

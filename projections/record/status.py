@@ -6,7 +6,7 @@ Our own phrases are translated, everything else stays as recorded. Imports littl
 from collections.abc import Mapping
 from typing import Any, Final
 
-from domain.orchestration import ALL_DONE, CHECKPOINT_DONE, RESET, RESET_DONE
+from domain.orchestration.phrases import ALL_DONE, CHECKPOINT_DONE, RESET, RESET_DONE
 from domain.values.words import Language, Words, words
 
 _WHY: Final = {

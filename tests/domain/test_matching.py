@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 
-from domain.orchestration.parallel import FileClaim, hindrances, parallel, place_of
+from domain.orchestration.claims import FileClaim, hindrances, parallel, place_of
 from domain.values.phases import match
 
 TEAM = ["Frontend", "Backend", "Data", "Docs"]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from domain.orchestration.judging import advance, widen
+from domain.orchestration.judgement import advance, widen
 from domain.values.phases import (
     PHASES,
     AgentPhases,

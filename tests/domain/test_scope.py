@@ -8,7 +8,7 @@ from domain.delivery.commands import CancelDelivery, DecideScope
 from domain.delivery.events import ScopeDecided, ScopeRequested
 from domain.kinds import allowed_actions
 from domain.orchestration.events import VerdictRefused
-from domain.orchestration.judging import OUTSIDE
+from domain.orchestration.judgement import OUTSIDE
 from domain.replay import first_difference
 from domain.session.workspace import ChangedFile, PathScope, WorkspaceChanges, changed_tests, touched
 from projections.record.session import view

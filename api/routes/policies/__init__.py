@@ -20,8 +20,8 @@ from api.routes.views import answer
 from domain import convergence as discussion
 from domain import replies, triage
 from domain.convergence import Metrics
-from domain.orchestration.parallel import FileClaim
-from domain.orchestration.parallel import parallel as parallel_claims
+from domain.orchestration.claims import FileClaim
+from domain.orchestration.claims import parallel as parallel_claims
 from domain.session import validation
 from domain.triage import Triage
 from domain.values import phases

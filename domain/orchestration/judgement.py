@@ -1,20 +1,15 @@
-"""What the judge of a round sees, and what its verdicts mean for each subtask (§1.9; K-12, K-14, K-18)."""
+"""What the verdicts on a round mean for each subtask (§1.9; K-12, K-14, K-18)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from domain.orchestration.events import (
-    VerdictGiven,
-)
+from domain.orchestration.events import VerdictGiven
 from domain.orchestration.state import Orchestration, subtask_id
 from domain.replies.orchestration import JudgeVerdict, Verdicts
 from domain.session.workspace import undo
 from domain.values.base import Unreadable
-from domain.values.phases import PHASES, Language, match, phase_name
-from domain.values.sentences import Sentence, in_language
-
-RESULT = 1_200
-"""How many characters of a report the judge sees."""
+from domain.values.phases import PHASES, match
+from domain.values.sentences import Sentence
 
 NO_ANSWER = "did not answer in this round, so its work cannot pass"
 OUTSIDE = "has changed paths outside the scope of this repository, so its work cannot pass"
@@ -28,58 +23,6 @@ class Judgement:
     verdicts: dict[int, JudgeVerdict]
     refused: tuple[tuple[str, str], ...]
     all_done: bool
-
-
-# -- what the judge is shown -----------------------------------------------------------------------------------------
-
-
-def expected(run: Orchestration) -> tuple[str, ...]:
-    """The name of each subtask to judge: `Backend`, or `Backend#s2` if an agent has several."""
-    return tuple(_label(run, place, "{0}#{1}") for place in run.active)
-
-
-def results(run: Orchestration) -> str:
-    """What the agents of the round reported, for the prompt of the judge."""
-    marks = {"done": "✅", "error": "❌"}
-    return "\n\n".join(
-        f"{marks[report.result]} {_label(run, place)}\n{report.report.head[:RESULT]}"
-        for place, report in run.reports.items()
-    )
-
-
-def assignments(run: Orchestration, language: Language | None = None) -> str:
-    """A line per subtask: whose it is, what is judged, by which criteria. Requests have it in English with the Korean
-    names of the phases; prompts have it in one language."""
-    return "\n".join(_assignment(run, place, language) for place in range(len(run.agents)))
-
-
-def _assignment(run: Orchestration, place: int, language: Language | None) -> str:
-    agent = run.agents[place]
-    phases = [f"{phase} ({phase_name(phase, language or 'ko')})" for phase in judged_phases(run, place)]
-    scope = Sentence("subtask_completed") if agent.completed else Sentence("subtask_judged", phases=phases)
-    verification = agent.verification
-    parts = [
-        f"- {_label(run, place)} ({agent.role}): {in_language(scope, language or 'en')}",
-        f"task: {agent.task}" if run.has_several(agent.agent) else "",
-        f"pass: {verification.pass_criteria}" if verification and verification.pass_criteria else "",
-        f"fail: {verification.fail_criteria}" if verification and verification.fail_criteria else "",
-    ]
-    return "; ".join(filter(None, parts))
-
-
-def _label(run: Orchestration, place: int, form: str = "{0}, subtask {1}") -> str:
-    """The agent's name; if it has several subtasks, also which one."""
-    name = run.agents[place].agent
-    return form.format(name, subtask_id(place)) if run.has_several(name) else name
-
-
-def judged_phases(run: Orchestration, place: int) -> tuple[int, ...]:
-    """The phases that this round's verdict covers. A claim widens them; only the verdict advances the agent (K-12)."""
-    agent, report = run.agents[place], run.reports.get(place)
-    return widen(agent.phase_profile, agent.current_phase_idx, report.claimed if report else ())
-
-
-# -- what the verdicts mean ------------------------------------------------------------------------------------------
 
 
 def judge(run: Orchestration, answer: Verdicts) -> Judgement:
@@ -188,3 +131,9 @@ def widen(profile: Sequence[int], idx: int, claimed: Iterable[int]) -> tuple[int
     valid = {phase for phase in claimed if phase in PHASES and not isinstance(phase, bool)}
     highest = max(valid) if len(valid) >= 2 else profile[idx]
     return (profile[idx], *(phase for phase in profile[idx + 1 :] if phase <= highest))
+
+
+def judged_phases(run: Orchestration, place: int) -> tuple[int, ...]:
+    """The phases that this round's verdict covers. A claim widens them; only the verdict advances the agent (K-12)."""
+    agent, report = run.agents[place], run.reports.get(place)
+    return widen(agent.phase_profile, agent.current_phase_idx, report.claimed if report else ())

@@ -1,4 +1,4 @@
-"""Which agent a name in a plan refers to, and who may work at the same time (K-18, K-19)."""
+"""Which files the agents of a plan will change, and so who may work at the same time (K-19)."""
 
 from collections.abc import Iterable, Sequence
 

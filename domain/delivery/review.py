@@ -1,34 +1,25 @@
-"""The gates of a delivery: its reviewer, the review that a person decides, and changes outside of the scope.
-
-A person answers for the scope, too: what the developer changed outside of it (contract-2 §8, §12).
-"""
+"""Who looks at the work of a delivery: its reviewer, then the review that a person decides (S4 §5, S2)."""
 
 import json
 from collections.abc import Sequence
 
-from domain.delivery.commands import DecideScope
 from domain.delivery.events import (
     FixRequested,
     PhaseCompleted,
     ReviewApproved,
     ReviewBlockingDetected,
     ReviewHeld,
-    ScopeDecided,
-    ScopeExceeded,
-    ScopeRequested,
 )
 from domain.delivery.state import Delivery
-from domain.delivery.steps import about, answered, artifact, complete, enter, next_iteration, repeated, send_back
-from domain.delivery.validation import blocking, failing
+from domain.delivery.steps import about, answered, artifact, enter, next_iteration, repeated, send_back
+from domain.delivery.validation import blocking
 from domain.replies.delivery import ReviewArtifact, review_artifact
 from domain.session.attempts import Failure
 from domain.session.children import CloseChild, ReviewSettings, fix_feedback
 from domain.session.decision import Events, Now, read
 from domain.session.shared_steps import close_child, headline, request_child
 from domain.session.turns import RecordReply
-from domain.session.workspace import undo
-from domain.values.base import Refused, Text, iso
-from domain.values.sentences import Sentence
+from domain.values.base import Text, iso
 
 
 def review(now: Now[Delivery], command: RecordReply) -> Events:
@@ -143,71 +134,3 @@ def review_subject(delivery: Delivery) -> str:
         "Changes in this iteration": delivery.patch.shown() if delivery.patch else "",
     }
     return "\n\n".join(f"{name}:\n{words}" for name, words in parts.items() if words)
-
-
-# -- the scope ---------------------------------------------------------------------------------------------------------
-
-
-def implemented(now: Now[Delivery]) -> Events:
-    """Continue with the validation, unless there are changes outside the scope: then the iteration fails, or a person
-    is asked."""
-    state = now.state
-    paths = () if state.scope.outside == "record" else outside(state)
-    if not paths:
-        return (yield from complete(now, "implementation"))
-    if state.scope.outside == "fail":
-        return (yield from exceed(now, paths))
-    yield now.move(
-        "ask",
-        ScopeRequested,
-        message="Changes outside the scope wait for a person.",
-        request_id=f"{state.id}.s{state.scope_requests + 1}",
-        paths=paths,
-        **about(now, "implementation", role="supervisor"),
-    )
-
-
-def outside(delivery: Delivery) -> tuple[str, ...]:
-    """The changed paths outside the scope that no person has allowed."""
-    paths = delivery.scope.outside_of(delivery.touched)
-    return tuple(path for path in paths if path not in delivery.scope_allowed)
-
-
-def decide_scope(now: Now[Delivery], command: DecideScope) -> Events:
-    """Allowed: the paths may be changed from now on. Denied: the developer has to undo the changes."""
-    request = now.state.scope_request
-    if request is None:
-        raise now.refusal(command.REFUSAL)
-    if command.request_id != request.request_id:
-        sentence = Sentence("scope_request_not_open", id=command.request_id, open=request.request_id)
-        raise Refused(sentence, allowed=now.allowed())
-    if now.state.decisions is not None:
-        now.state.decisions.check_listed(command.actor)
-    yield ScopeDecided(
-        message=f"Changes outside the scope: {command.decision}.",
-        request_id=request.request_id,
-        decision=command.decision,
-        by=command.actor,
-        paths=request.paths,
-        **about(now, "implementation", role="supervisor"),
-    )
-    if command.decision == "allow":
-        return (yield from complete(now, "implementation"))
-    yield from exceed(now, request.paths)
-
-
-def exceed(now: Now[Delivery], paths: tuple[str, ...]) -> Events:
-    """The iteration fails, and the developer reads why."""
-    words = _feedback(now.state.iteration, paths)
-    same = repeated(now.state, failing(words.partition("\n")[2]))
-    yield ScopeExceeded(
-        message=f"Changes outside the scope at iteration {now.state.iteration}.",
-        paths=paths,
-        feedback=now.text(words),
-        **about(now, "implementation", role="supervisor"),
-    )
-    yield from send_back(now, same)
-
-
-def _feedback(iteration: int, paths: Sequence[str]) -> str:
-    return f"Iteration {iteration} changed paths outside the scope of this repository.\n{undo(paths)}"
