@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from adapters.turns.external import ExternalTurns
-    from adapters.turns.sharing import Sharing
-    from adapters.turns.worker import Worker
+    from adapters.turns.external.turns import ExternalTurns
+    from adapters.turns.lease.worker import Worker
+    from adapters.turns.result.sharing import Sharing
     from api.node.access import Logins, SharedKeys
     from api.node.checkpointing import Checkpointer
     from api.node.notifier import Notifier
@@ -63,7 +63,7 @@ class Core:
 
     def worker(self) -> "Worker":
         """A worker that runs turns. It is woken through `seen`."""
-        from adapters.turns.worker import Worker
+        from adapters.turns.lease.worker import Worker
 
         return Worker(
             store=self.store,
@@ -81,7 +81,7 @@ class Core:
         shares = self.store.shares
         if shares is None:
             return None
-        from adapters.turns.sharing import Sharing
+        from adapters.turns.result.sharing import Sharing
         from adapters.workspace import Workspaces
 
         workspaces = Workspaces(self.settings.node_dir / "workspaces")
@@ -207,8 +207,9 @@ class System(Core):
     def external_turns(self) -> "ExternalTurns":
         """The turns of external agents; created on first use. Call it in the loop."""
         if self._external is None:
-            from adapters.turns import TurnRunner
-            from adapters.turns.external import ExternalTurns, ExternalTurnSettings
+            from adapters.turns.external.leases import ExternalTurnSettings
+            from adapters.turns.external.turns import ExternalTurns
+            from adapters.turns.runner import TurnRunner
             from adapters.workspace import Workspaces
 
             data, settings = self.settings.node_dir, self.settings.worker(self.sandbox)

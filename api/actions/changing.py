@@ -12,7 +12,7 @@ import orjson
 from pydantic import Field
 
 from adapters.store.texts import blanked
-from adapters.turns.job import ENDED
+from adapters.turns.folder import ENDED
 from adapters.workspace import WorkspaceError, Workspaces
 from adapters.workspace.branch import NoBranch, commit_of_branch
 from adapters.writer.writer import CommandEnvelope

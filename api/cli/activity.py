@@ -209,7 +209,7 @@ def other_workers(settings: "Settings") -> bool:
     """Whether any other process on this log works on turns, as far as anybody can tell: on this machine, or on any
     one that shares the database. Raises StoreError."""
     from adapters.store import is_shared, open_store
-    from adapters.turns.claiming import Presence
+    from adapters.turns.lease.presence import Presence
 
     if is_shared(settings.database):
         with closing(open_store(settings.database)) as store:

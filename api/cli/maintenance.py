@@ -208,8 +208,8 @@ def _verified(new: "Settings") -> int:
 def _withdraw(settings: "Settings", workspaces: "Workspaces", idle: Mapping[str, str]) -> int:
     """Remove the commits of those sessions that have ended from the database; the number of bytes. `idle`: statuses."""
     from adapters.store import is_shared, open_store
-    from adapters.turns.job import ENDED
-    from adapters.turns.sharing import Sharing
+    from adapters.turns.folder import ENDED
+    from adapters.turns.result.sharing import Sharing
 
     if not is_shared(settings.database):
         return 0

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from adapters.store import Node, Store
-from adapters.turns.claiming import present, this_machine
+from adapters.turns.lease.presence import present, this_machine
 from domain.values.base import HansardError, iso
 from projections.views.base import View
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from adapters.agents.team import Team
 from adapters.store import StoreError
 from adapters.store.port import Store
-from adapters.turns.routing import place_of
+from adapters.turns.lease.routing import place_of
 from api.node.local_files import ANSWER, code
 from domain.discussion.state import Discussion
 from domain.kinds import KINDS, allowed_actions
@@ -29,7 +29,7 @@ from projections.views.session import SessionView, TurnView
 from projections.views.sessions import SessionItem
 
 if TYPE_CHECKING:
-    from adapters.turns.sharing import Sharing
+    from adapters.turns.result.sharing import Sharing
 
 Read = Callable[[str], Session | None]
 

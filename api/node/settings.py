@@ -18,7 +18,7 @@ from domain.values.sentences import Sentence
 
 if TYPE_CHECKING:
     from adapters.fence import Sandbox
-    from adapters.turns.fencing import WorkerSettings
+    from adapters.turns.settings import WorkerSettings
 
 MOST_ROUNDS = 1_000
 """No setting allows more rounds than this."""
@@ -199,7 +199,7 @@ class Settings(BaseSettings):
 
     def worker(self, sandbox: "Sandbox" = "auto") -> "WorkerSettings":
         from adapters.processes import SystemLimits
-        from adapters.turns.fencing import WorkerSettings
+        from adapters.turns.settings import WorkerSettings
         from adapters.workspace import Room
 
         return WorkerSettings(

@@ -9,7 +9,8 @@ from starlette.responses import Response
 
 from adapters.agents.port import Reply
 from adapters.store import Lease
-from adapters.turns.external import LeaseLost, Offer, ResultKey, TurnFilter
+from adapters.turns.external.leases import LeaseLost, TurnFilter
+from adapters.turns.external.turns import Offer, ResultKey
 from adapters.workspace import WorkspaceError, confine
 from adapters.writer.writer import CommandAnswer
 from api.actions.bodies import Body

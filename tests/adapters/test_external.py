@@ -13,7 +13,7 @@ from adapters.agents.team import load as load_team
 from adapters.store import Lease, Store
 from adapters.store.turns import OpenTurn, Turns
 from adapters.turns.external.leases import TurnFilter, TurnQueue
-from adapters.turns.routing import Load, Place, Routing
+from adapters.turns.lease.routing import Load, Place, Routing
 from adapters.writer.writer import Writer
 from domain.session.state import Session
 from domain.values.base import Text

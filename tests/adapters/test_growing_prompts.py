@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from adapters.agents import prompts
-from adapters.turns.prompting import prompt_of
+from adapters.turns.question.prompt import prompt_of
 from domain.convergence import named
 from domain.discussion import findings
 from domain.discussion.strategies import STRATEGIES

@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapters.turns.judged import LISTED, JudgedFiles
+from adapters.turns.question.shown_changes import LISTED, JudgedFiles
 from domain.session.workspace import ChangedFile
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from adapters.processes import end_orphans
-from adapters.turns import claiming
-from adapters.turns.claiming import Presence
+from adapters.turns.lease import presence
+from adapters.turns.lease.presence import Presence
 from tests.api.server import ROOT, Server, delivery, ended, running, serving, start, until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the process table is only read on Linux")
@@ -217,7 +217,7 @@ def test_a_worker_is_seen_as_long_as_it_has_not_left(tmp_path: Path, mine: Prese
 
 
 def test_a_killed_worker_stays_listed_until_its_leftovers_are_handled(tmp_path: Path, mine: Presence) -> None:
-    script = "import sys, time; from pathlib import Path; from adapters.turns.claiming import Presence\n"
+    script = "import sys, time; from pathlib import Path; from adapters.turns.lease.presence import Presence\n"
     script += "held = Presence(Path(sys.argv[1])); print(held.name, flush=True); time.sleep(600)"
     command = [sys.executable, "-c", script, str(tmp_path)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
@@ -251,14 +251,14 @@ def test_a_container_that_starts_again_with_another_address_is_the_same_machine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Containers have no machine id, and their network card gets an address at each start."""
-    monkeypatch.setattr(claiming, "_MACHINE_IDS", ())
+    monkeypatch.setattr(presence, "_MACHINE_IDS", ())
     names = set()
     for address in (1, 2):
         monkeypatch.setattr("uuid.getnode", partial(int, address))
-        names.add(claiming.this_machine.__wrapped__())
+        names.add(presence.this_machine.__wrapped__())
     assert len(names) == 1
-    monkeypatch.setattr(claiming, "_BOOT_ID", Path("/nowhere"))
-    assert claiming.this_machine.__wrapped__() not in names
+    monkeypatch.setattr(presence, "_BOOT_ID", Path("/nowhere"))
+    assert presence.this_machine.__wrapped__() not in names
 
 
 def test_files_from_before_the_last_boot_are_removed(tmp_path: Path) -> None:

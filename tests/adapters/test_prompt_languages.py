@@ -6,7 +6,7 @@ from typing import get_args
 import pydantic
 import pytest
 
-from adapters.turns.prompting import prompt_of
+from adapters.turns.question.prompt import prompt_of
 from domain import replies
 from domain.orchestration.state import Orchestration
 from domain.session.attempts import Failure, FailureCode, failure_sentence

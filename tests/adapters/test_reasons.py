@@ -3,7 +3,7 @@
 import pytest
 
 from adapters.processes import Ended, Finished, SystemLimits
-from adapters.turns.stops import reason
+from adapters.turns.commands.limits import reason
 
 ALL = SystemLimits(memory_bytes=512, cpu_seconds=60, processes=100, file_bytes=1_000)
 CPU = "limit of CPU time (60 s; HANSARD_COMMAND_CPU_SECONDS)"

@@ -1,4 +1,4 @@
-"""Which machine works on a turn, and what of a workspace is stored (`adapters/turns/sharing.py`)."""
+"""Which machine works on a turn, and what of a workspace is stored (`adapters/turns/result/sharing.py`)."""
 
 import subprocess
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import pytest
 from adapters.store import Store, open_store
 from adapters.store.shared import Shares
 from adapters.store.turns import OpenTurn
-from adapters.turns.sharing import NearWorkspaces, Sharing
+from adapters.turns.result.sharing import NearWorkspaces, Sharing
 from adapters.workspace import WorkspaceError, Workspaces
 from domain.session.state import Session
 from tests.adapters.stores_under_test import delivery_story

@@ -10,11 +10,12 @@ from adapters.agents.team import example
 from adapters.clock import Clock
 from adapters.store import open_store
 from adapters.store.sqlite.store import SqliteStore
-from adapters.turns import Job, TurnRunner
-from adapters.turns.fencing import WorkerSettings
+from adapters.turns.job import Job
+from adapters.turns.lease.worker import Worker
 from adapters.turns.live import Live
-from adapters.turns.sharing import Sharing
-from adapters.turns.worker import Worker
+from adapters.turns.result.sharing import Sharing
+from adapters.turns.runner import TurnRunner
+from adapters.turns.settings import WorkerSettings
 from adapters.workspace import Workspaces
 from adapters.writer.writer import CommandEnvelope, Writer
 from domain.discussion.commands import StartDiscussion

@@ -7,11 +7,11 @@ import pytest
 
 from adapters.store import Lease, Store, open_store
 from adapters.store.turns import LIMIT, TurnScan
-from adapters.turns.claiming import Presence
 from adapters.turns.external.leases import TurnFilter, TurnQueue
-from adapters.turns.fencing import WorkerSettings
-from adapters.turns.routing import Routing
-from adapters.turns.worker import Worker
+from adapters.turns.lease.presence import Presence
+from adapters.turns.lease.routing import Routing
+from adapters.turns.lease.worker import Worker
+from adapters.turns.settings import WorkerSettings
 from adapters.writer.writer import Writer
 from tests.adapters.many_turns import LEASE, TEAM, Reading, begin, many, sessions, taken
 from tests.kit.stories import START

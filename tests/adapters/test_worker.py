@@ -20,8 +20,8 @@ from starlette.testclient import TestClient
 from adapters.agents.team import Team, example, load
 from adapters.clock import Clock
 from adapters.store import Lease, open_store
-from adapters.turns.fencing import WorkerSettings
-from adapters.turns.worker import Worker
+from adapters.turns.lease.worker import Worker
+from adapters.turns.settings import WorkerSettings
 from adapters.writer.writer import CommandEnvelope, Writer
 from domain.delivery.commands import CancelDelivery, ExtendBudget, StartDelivery
 from domain.delivery.state import Delivery

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from adapters.turns.claiming import this_machine
+from adapters.turns.lease.presence import this_machine
 from tests.api.orchestrating import orchestration
 from tests.api.server import Json, inside, session, start, system, until
 

@@ -22,7 +22,7 @@ PAGE = ("jinja2", "markdown_it", "nh3", "api.web", "api.openapi.reference")
 RULES = ("api.routes.policies", "api.openapi.building", "api.routes.reports")
 CLIENT = ("httpx2", "cyclopts", "rich")
 TOOLS = ("cryptography", "hypothesis", "prometheus_client", "adapters.proof")
-SERVER = ("uvicorn", "adapters.turns.worker", "projections.record.mirror")
+SERVER = ("uvicorn", "adapters.turns.lease.worker", "projections.record.mirror")
 
 
 def imported(statement: str, folder: Path) -> set[str]:

@@ -11,10 +11,10 @@ from adapters.agents.scripted import Scenario, Scripted
 from adapters.agents.team import example
 from adapters.clock import Clock
 from adapters.store.sqlite.store import SqliteStore
-from adapters.turns import TurnRunner
-from adapters.turns.fencing import WorkerSettings
+from adapters.turns.lease.worker import Worker
 from adapters.turns.live import Live
-from adapters.turns.worker import Worker
+from adapters.turns.runner import TurnRunner
+from adapters.turns.settings import WorkerSettings
 from adapters.workspace import Workspaces
 from adapters.writer.writer import CommandEnvelope, Writer
 from domain.convergence import named

@@ -18,11 +18,12 @@ from adapters.agents.scripted import Scenario
 from adapters.agents.team import Member, Role, Team
 from adapters.store.memory import MemoryLog, MemoryStore
 from adapters.store.sqlite.views import SqliteViews
-from adapters.turns import TurnRunner
-from adapters.turns.fencing import WorkerSettings
-from adapters.turns.job import Job, checkout
+from adapters.turns.folder import checkout
+from adapters.turns.job import Job
+from adapters.turns.lease.worker import Worker
 from adapters.turns.live import Live
-from adapters.turns.worker import Worker
+from adapters.turns.runner import TurnRunner
+from adapters.turns.settings import WorkerSettings
 from adapters.writer.writer import CommandEnvelope, Writer
 from domain.delivery.commands import ExtendBudget, RecordBaseline, RecordValidation, StartDelivery
 from domain.delivery.validation import Baseline

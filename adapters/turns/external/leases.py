@@ -13,9 +13,10 @@ from typing import Literal
 
 from adapters.store import Lease, Store
 from adapters.store.turns import OpenTurn, Turns, TurnScan, TurnStatus
-from adapters.turns import Job, ancestors, deadline_of
-from adapters.turns.job import of_record, requested
-from adapters.turns.routing import Routing
+from adapters.turns.conversation import ancestors
+from adapters.turns.job import Job, of_record, requested
+from adapters.turns.lease.record import deadline_of
+from adapters.turns.lease.routing import Routing
 from adapters.writer.writer import Writer
 from domain.session.record import Recorded
 from domain.session.turns import TurnRequested

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.turns.job import has_ended
+from adapters.turns.folder import has_ended
 from adapters.workspace import Workspace, Workspaces, reusing
 from domain.session.children import Decide
 from domain.session.state import Session

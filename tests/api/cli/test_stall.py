@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from adapters.turns.claiming import Presence
+from adapters.turns.lease.presence import Presence
 from api.cli import activity
 from api.cli.activity import ABSENT, FAILING, StallWatch
 from api.cli.client import Api

@@ -1,4 +1,4 @@
-"""Which limit ended a command, if its end and its output show it."""
+"""Tells which limit ended a command, if its end and its output show it."""
 
 import re
 import signal
@@ -8,7 +8,6 @@ from adapters.processes import Finished, SystemLimits
 
 _BY_SHELL: Final = 128
 """What a shell, or npm, adds to the number of the signal that ended its child."""
-
 _LOOKED_AT: Final = 65_536
 """How many characters at the end of each stream are read: there a program says why it ended."""
 

@@ -1,4 +1,4 @@
-"""Requests for permission by agents that run here: answered by the rules, by a remembered answer, or by a person."""
+"""Answers requests for permission by agents that run here: by the rules, by a remembered answer, or by a person."""
 
 import asyncio
 import logging
@@ -30,7 +30,6 @@ from domain.session.turns import FenceLevel
 from domain.values.base import Refused, Unknown
 
 log = logging.getLogger(__name__)
-
 _STATUS: Final[Mapping[PermissionChoice, Status]] = {"allow": "completed", "deny": "denied"}
 
 

@@ -12,7 +12,6 @@ from domain.values.base import HansardError
 Place = Literal["here", "outside", "elsewhere"]
 KNOWN: Final = 50_000
 """For how many turns, the newest ones, the place is remembered."""
-
 log = logging.getLogger(__name__)
 
 

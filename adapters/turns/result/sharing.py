@@ -19,7 +19,8 @@ from typing import Final, TypeVar
 from adapters.store import Store, StoreError
 from adapters.store.shared import ShareForm, Shares, WorkspaceKeeper
 from adapters.store.turns import OpenTurn
-from adapters.turns.job import Load, ancestors, earlier_sessions
+from adapters.turns.conversation import ancestors, earlier_sessions
+from adapters.turns.job import Load
 from adapters.workspace import WorkspaceError, Workspaces
 from adapters.workspace.packing import SharedRepository, TooLarge
 from domain.session.state import Session
@@ -27,7 +28,6 @@ from domain.values.base import HansardError
 from domain.values.sentences import Sentence
 
 log = logging.getLogger(__name__)
-
 GRACE_SECONDS: Final = 5.0
 """How long a turn is left to the live machine that has its workspace, or to one that has the person's folder."""
 ATTEND_SECONDS: Final = 5.0

@@ -1,14 +1,11 @@
-"""The fence around a turn: what its programs may access, and what is hidden from them."""
+"""Builds the fence around a turn: what its programs may access, and what is hidden from them."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-from adapters import processes
 from adapters.fence import Fence, Grant, Sandbox, choose
 from adapters.files import is_empty
-from adapters.workspace import Room, Workspace
-from domain.delivery.validation import Prefixes
+from adapters.workspace import Workspace
 
 _LOG_FILES = ("", "-wal", "-shm")
 
@@ -65,29 +62,3 @@ def _log(log: Path) -> Iterator[Path]:
     for path in _spellings(log):
         yield path.parent
         yield from (path.with_name(f"{path.name}{ending}") for ending in _LOG_FILES)
-
-
-# Settings of a worker: its times, limits and fence.
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerSettings:
-    """Times in seconds. `slots` turns run at the same time. `poll` limits every wait for something that may happen
-    unnoticed."""
-
-    slots: int = 8
-    lease: float = 60.0
-    heartbeat: float = 15.0
-    poll: float = 1.0
-    retry: float = 0.5
-    validation_timeout: float = 600.0
-    setup_timeout: float = 900.0
-    output_bytes: int = 1_048_576
-    disk_reserve: int = 0
-    command_limits: processes.SystemLimits = processes.NO_LIMITS
-    commands_allowed: Prefixes = ()
-    log: Path | None = None
-    keys: tuple[Path, ...] = ()
-    """The file of the log and those with keys, which no program may see."""
-    room: Room | None = None
-    sandbox: Sandbox = "auto"

@@ -1,14 +1,15 @@
 """The changes of a turn: files are written, the state of the folder is recorded, merged and published."""
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from adapters.agents.port import Reply
 from adapters.references import NO_SECRETS, Secrets
-from adapters.turns.job import Job, checkout, text, workspace_of
-from adapters.turns.secrecy import check_of, check_texts, refuse_masked
+from adapters.turns.folder import checkout, workspace_of
+from adapters.turns.job import Job
+from adapters.turns.result.commit_message import commit_message
+from adapters.turns.result.secrets import check_of, check_texts, refuse_masked
 from adapters.workspace import DoesNotFit, Workspace, Workspaces, patched
 from adapters.workspace.publishing import hand_over
 from domain.delivery.state import Delivery
@@ -16,9 +17,9 @@ from domain.orchestration.state import Orchestration
 from domain.replies.delivery import FileChange, changes
 from domain.session.attempts import Failure
 from domain.session.state import Session
-from domain.session.turns import RecordPackage, RecordReply, TurnRequested
+from domain.session.turns import RecordPackage, RecordReply
 from domain.session.workspace import WorkspaceChanges, WorkspacePrepared
-from domain.values.base import Blob, HansardError, Unreadable
+from domain.values.base import Blob, HansardError, Text, Unreadable
 from domain.values.sentences import Sentence, because, sentence_of
 
 
@@ -169,44 +170,8 @@ def publish(job: Job, workspaces: Workspaces) -> RecordPackage:
     )
 
 
-# The commit message for a turn's changes: what was done, and by whom, in trailers that survive a rebase.
-
-SUBJECT: Final = 72
-_WORDS: Final = 3
-"""A line with fewer words ("Done.") does not describe the work."""
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-_MARKUP: Final = re.compile(r"^[#>*\s-]+")
-_NO_PROSE: Final = ("{", "[", "`", "<", "|", "}", "]")
-
-
-def commit_message(request: TurnRequested, session_id: str, answer: str, model: str | None) -> str:
-    """A subject of at most 72 characters, an empty line, and the trailers."""
-    number = request.iteration or request.round
-    trailers = {
-        "Session": session_id,
-        "Turn": request.turn_id,
-        "Agent": request.agent,
-        "Model": model or "",
-        "Iteration": str(number) if number else "",
-    }
-    lines = [f"Hansard-{name}: {_plain(value)}" for name, value in trailers.items() if _plain(value)]
-    return "\n".join([_subject(request, answer), "", *lines, ""])
-
-
-def _subject(request: TurnRequested, answer: str) -> str:
-    """The first descriptive line of the answer, otherwise the first line of the task."""
-    task = request.context.get("task")
-    sentence = next((line for line in _prose(answer) if len(line.split()) >= _WORDS), "")
-    words = sentence or next(_prose(task.head if task else ""), "") or f"Changes by {_plain(request.agent)}"
-    return words if len(words) <= SUBJECT else words[: SUBJECT - 1].rstrip() + "…"
-
-
-def _prose(text: str) -> Iterator[str]:
-    for line in text.splitlines():
-        words = _MARKUP.sub("", _plain(line))
-        if words and not words.startswith(_NO_PROSE):
-            yield words
-
-
-def _plain(text: str) -> str:
-    return _CONTROL.sub(" ", text).strip()
+def text(words: str, blobs: list[Blob]) -> Text:
+    """Words for a command; what is too long for it goes to the blobs."""
+    value, more = Text.of(words)
+    blobs.extend(more)
+    return value

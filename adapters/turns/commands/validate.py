@@ -1,4 +1,4 @@
-"""Validating: runs the delivery's commands one by one until one fails, and reports their output."""
+"""Runs the delivery's commands one by one until one fails, and reports their output."""
 
 import os
 import tempfile
@@ -14,9 +14,9 @@ import orjson
 from adapters import processes
 from adapters.agents.activity import Activity, Speech
 from adapters.fence import Fence, Grant, Sandbox
-from adapters.turns.fencing import Fencing
+from adapters.turns.commands.fence import Fencing
+from adapters.turns.commands.limits import reason
 from adapters.turns.job import Job
-from adapters.turns.stops import reason
 from domain.delivery.commands import RecordValidation
 from domain.delivery.state import Delivery
 from domain.delivery.validation import Prefixes, SetupCommand, is_allowed, last_lines, not_startable, only, reasons

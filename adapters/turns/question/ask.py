@@ -1,4 +1,4 @@
-"""Asking an agent: which one, its prompt, its folder, and its answer."""
+"""Asks an agent: which one, its prompt, its folder, and its answer."""
 
 import asyncio
 import contextlib
@@ -16,15 +16,17 @@ from adapters.agents.prompts.context import Exchange, again, recap
 from adapters.agents.scripted import Scripted
 from adapters.agents.team import Member, Team
 from adapters.fence import Grant
-from adapters.turns.changes import NOTHING, keep
-from adapters.turns.fencing import Fencing
-from adapters.turns.job import Job, checkout, said_before, text, workspace_of
-from adapters.turns.judged import changes_of
+from adapters.turns.commands.fence import Fencing
+from adapters.turns.commands.prepare import environment
+from adapters.turns.conversation import said_before
+from adapters.turns.folder import checkout, workspace_of
+from adapters.turns.job import Job, RenderedPrompt
 from adapters.turns.live import Live, RunningAttempt
-from adapters.turns.permitting import Questions
-from adapters.turns.prompting import RenderedPrompt, judged_place, prompt_of, recorded_prompt
-from adapters.turns.readying import environment
-from adapters.turns.secrecy import secrets_of
+from adapters.turns.question.permissions import Questions
+from adapters.turns.question.prompt import judged_place, prompt_of, recorded_prompt
+from adapters.turns.question.shown_changes import changes_of
+from adapters.turns.result.changes import NOTHING, keep, text
+from adapters.turns.result.secrets import secrets_of
 from adapters.workspace import Workspaces
 from domain.discussion.findings import content_of
 from domain.session.attempts import Failure

@@ -15,14 +15,17 @@ from typing import Final
 from adapters import processes
 from adapters.agents.team import Team
 from adapters.store import DamagedEvent, Lease, Store
-from adapters.turns import Job, TurnRunner, deadline_of
-from adapters.turns.claiming import Claiming, Peers, Presence, asks, news
-from adapters.turns.fencing import WorkerSettings
+from adapters.turns.job import Job
+from adapters.turns.lease.claims import TurnClaims, asks, news
+from adapters.turns.lease.jobs import Jobs
+from adapters.turns.lease.presence import Peers, Presence
+from adapters.turns.lease.record import deadline_of, record
+from adapters.turns.lease.routing import Routing, place_of
 from adapters.turns.live import Live
-from adapters.turns.permitting import Questions
-from adapters.turns.recording import Jobs, record
-from adapters.turns.routing import Routing, place_of
-from adapters.turns.sharing import Sharing, near
+from adapters.turns.question.permissions import Questions
+from adapters.turns.result.sharing import Sharing, near
+from adapters.turns.runner import TurnRunner
+from adapters.turns.settings import WorkerSettings
 from adapters.workspace import Workspaces
 from adapters.writer.writer import Busy, Writer
 from domain.session.history import Diverge
@@ -31,7 +34,6 @@ from domain.session.turns import AgentSessionsCleared, Settled, TurnAttemptFaile
 from domain.values.base import Command, Refused, Unknown, milliseconds
 
 log = logging.getLogger(__name__)
-
 AT_ONCE: Final = 32
 """How many turns are claimed at once, before the first of them begins."""
 LOOK_AFTER: Final = 1.0
@@ -57,7 +59,7 @@ class Worker:
     ) -> None:
         self._store, self._writer, self._clock, self._settings = store, writer, clock, settings
         self._team, self._presence = team, peers or Presence(data_dir / "workers")
-        self._claiming = Claiming(
+        self._claims = TurnClaims(
             turns=store.turns,
             routing=Routing(team, writer.load, near(sharing, writer.load, clock), writer.cached),
             presence=self._presence,
@@ -114,7 +116,7 @@ class Worker:
 
     def stop(self) -> None:
         """Let `run` finish: it stops the agents and gives the turns back. In the worker's own loop."""
-        self._stopping = self._claiming.stopped = True
+        self._stopping = self._claims.stopped = True
         self._woken.set()
 
     async def _leave(self, beating: "asyncio.Task[None]") -> None:
@@ -125,7 +127,7 @@ class Worker:
         await asyncio.gather(*tasks, return_exceptions=True)
         beating.cancel()
         await asyncio.gather(beating, return_exceptions=True)
-        await asyncio.to_thread(self._claiming.leave)
+        await asyncio.to_thread(self._claims.leave)
 
     def wake(self) -> None:
         """There may be something to do. From any thread."""
@@ -177,7 +179,7 @@ class Worker:
     async def _round(self) -> None:
         if asyncio.get_running_loop().time() - self._looked_after >= min(self._settings.poll, LOOK_AFTER):
             self._looked_after = asyncio.get_running_loop().time()
-            await asyncio.to_thread(self._claiming.take_back)
+            await asyncio.to_thread(self._claims.take_back)
             await self._expire()
         while (free := self._settings.slots - len(self._running) + self._questions.turns) > 0 and not self._stopping:
             most = min(free, AT_ONCE)
@@ -192,7 +194,7 @@ class Worker:
         """Turns to run, each with its job, or why it cannot be run. Blocks."""
         claimed: list[tuple[Lease, Job | Exception]] = []
         try:
-            for lease in self._claiming.take(most):
+            for lease in self._claims.take(most):
                 try:
                     claimed.append((lease, self.runner.with_question(self._jobs.first(lease))))
                 except Exception as error:  # its own task raises it: one damaged session does not stop others
@@ -223,7 +225,7 @@ class Worker:
         while True:
             await asyncio.sleep(self._settings.heartbeat)
             held = {lease: task for task, lease in self._leases.items()}
-            for lease in await asyncio.to_thread(self._claiming.lost, held):
+            for lease in await asyncio.to_thread(self._claims.lost, held):
                 held[lease].cancel()
 
     async def _expire(self) -> None:

@@ -1,12 +1,13 @@
-"""The text of a prompt: what a request names by number or code, spelled out in the language of the team."""
+"""Renders the text of a prompt: what a request names by number or code, spelled out in the language of the team."""
 
 import hashlib
 from collections.abc import Collection, Mapping
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from adapters.agents import prompts
 from adapters.agents.prompts import context, phases
+from adapters.turns.job import RenderedPrompt
 from domain.discussion.findings import closed_rounds
 from domain.orchestration.assignment import assignments
 from domain.orchestration.state import Orchestration
@@ -20,17 +21,8 @@ from domain.values.words import Language
 
 _JUDGED: Final = {"review_artifact": "changes", "verdict": "results", "verdict_repair": "results"}
 """The placeholders with the work, in the prompts of those who judge it."""
-
-
 SHORT: Final = 400
 """Prompts of up to this many bytes are recorded as they are: how they were made takes as much room."""
-
-
-class RenderedPrompt(NamedTuple):
-    """A prompt, and the template if it consists of that and the request alone."""
-
-    text: str
-    template: prompts.Prompt | None = None
 
 
 def judged_place(request: TurnRequested) -> str | None:

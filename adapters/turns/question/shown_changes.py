@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Self
 
-from adapters.turns.job import Job, workspace_of
+from adapters.turns.folder import workspace_of
+from adapters.turns.job import Job
 from adapters.workspace import Workspaces
 from domain.delivery.state import Delivery
 from domain.session.state import Session

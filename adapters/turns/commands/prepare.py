@@ -1,4 +1,4 @@
-"""Preparing a working folder before anything runs in it: copies, links, set-up, environment (contract-2 §8)."""
+"""Prepares a working folder before anything runs in it: copies, links, set-up, environment (contract-2 §8)."""
 
 import asyncio
 import shutil
@@ -9,9 +9,10 @@ from pathlib import Path
 
 from adapters.agents.activity import Activity
 from adapters.files import is_empty
-from adapters.turns.fencing import Fencing
-from adapters.turns.job import Job, checkout, pristine, workspace_of
-from adapters.turns.validating import CommandPlace, ValidationSettings, output_of, run_step
+from adapters.turns.commands.fence import Fencing
+from adapters.turns.commands.validate import CommandPlace, ValidationSettings, output_of, run_step
+from adapters.turns.folder import checkout, pristine, workspace_of
+from adapters.turns.job import Job
 from adapters.workspace import Workspace, WorkspaceError, Workspaces
 from adapters.workspace.leftovers import tidy_home, trust_home
 from domain.delivery.validation import SetupCommand
@@ -140,9 +141,6 @@ async def _set_up(
         if not passed:
             break
     return tuple(ran)
-
-
-# -- paths -------------------------------------------------------------------------------------------------------------
 
 
 def environment(job: Job, top: Path) -> dict[str, str]:

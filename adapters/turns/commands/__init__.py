@@ -1,0 +1,1 @@
+"""Commands that run without an agent: set-up, validation, landing."""

@@ -1,0 +1,64 @@
+"""What came before a session: the messages of its conversation, and the sources of a fork.
+
+A message continues the sessions before it: their last result, and their messages.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from adapters.agents.prompts.context import Exchange, conversation
+from adapters.store import Store
+from adapters.turns.job import Load
+from adapters.workspace.creation import Earlier
+from domain.orchestration.state import Orchestration
+from domain.session.history import SessionForked
+from domain.session.state import Session
+from domain.session.turns import TurnRequested
+
+REMEMBERED: Final = 20
+"""How many earlier sessions of a conversation are read."""
+_FIRST_PROMPTS: Final = ("direct", "plan", "plan_repair")
+
+
+def earlier_sessions(session: Session, load: Load) -> Iterator[Orchestration]:
+    """The nearest first."""
+    for _ in range(REMEMBERED):
+        if not isinstance(session, Orchestration) or not session.follows:
+            return
+        earlier = load(session.follows)
+        if not isinstance(earlier, Orchestration):
+            return
+        yield earlier
+        session = earlier
+
+
+def last_result(now: Session, load: Load, root: Path) -> Earlier | None:
+    """The newest state of the conversation's work in the same folder; results of reset runs do not count."""
+    for session in earlier_sessions(now, load):
+        if session.tree is not None and session.workspace == now.workspace and session.status != "reset":
+            place = root / (session.home or session.id) / "repo.git"
+            return Earlier(place, session.tree, session.branch) if place.is_dir() else None
+    return None
+
+
+def said_before(now: Session, load: Load, request: TurnRequested, language: str) -> str:
+    """The messages of the conversation so far, for an agent that joins it."""
+    if request.prompt.partition("@")[0] not in _FIRST_PROMPTS:
+        return ""
+    exchanges = [
+        Exchange(session.prompt, session.summary.head if session.summary else "")
+        for session in earlier_sessions(now, load)
+    ]
+    return conversation(exchanges[::-1], language)
+
+
+def ancestors(store: Store, session: Session) -> Iterator[str]:
+    """The sources of a fork, the nearest first."""
+    seen: set[str] = set()
+    name = session.forked_from
+    while name is not None and name not in seen:
+        seen.add(name)
+        yield name
+        forked = store.log(session_id=name, topic=SessionForked.TOPIC)
+        name = forked[-1].event.source if forked and isinstance(forked[-1].event, SessionForked) else None

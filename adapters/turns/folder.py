@@ -1,0 +1,54 @@
+"""The folder in which a turn is worked on, and whether another session may have it."""
+
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from adapters.turns.conversation import last_result
+from adapters.turns.job import Job, Load
+from adapters.workspace import Workspace, Workspaces
+from domain.values.base import HansardError
+
+ENDED: Final = ("success", "cancelled", "done", "reset", "decided")
+"""Statuses in which no one has to continue the session. A failed one may be retried."""
+
+
+def workspace_of(job: Job, workspaces: Workspaces) -> Workspace:
+    """Blocks: the first time, it copies the person's repository."""
+    session = job.session
+    if session.forked_from is not None:
+        workspaces.copy(job.ancestors, session.id)
+    source = Path(session.workspace) if session.workspace else None
+    earlier = partial(last_result, session, job.load, workspaces.root)
+    return workspaces.open(session.home or session.id, source, earlier)
+
+
+def checkout(job: Job, workspaces: Workspaces, tree: str | None = None) -> Path:
+    """The job's folder, in the recorded state or that of `tree`."""
+    workspace = workspace_of(job, workspaces)
+    return workspace.checkout(tree=tree or job.session.tree, slot=job.folder, resting=partial(has_ended, job.load))
+
+
+def pristine(job: Job, workspaces: Workspaces, tree: str | None = None) -> Path:
+    """The same, without what agents, or the code that they wrote, have left in it."""
+    resting, linked = partial(has_ended, job.load), job.preparation.link
+    workspace = workspace_of(job, workspaces)
+    return workspace.pristine(tree=tree or job.session.tree, slot=job.folder, linked=linked, resting=resting)
+
+
+def has_ended(load: Load, session_id: str) -> bool:
+    """Whether a session has ended well, or for good, so that its folders are not needed: another may have them. Should
+    somebody continue it after all, a folder is made again from the record."""
+    try:
+        session = load(session_id)
+    except (HansardError, ValueError):  # what cannot be read may still be wanted
+        return False
+    if session is None or session.status not in ENDED:
+        return False
+    return not (session.outstanding or session.open_children)
+
+
+def left(job: Job, workspaces: Workspaces) -> Path:
+    """The job's folder, as its agent left it."""
+    workspace = workspace_of(job, workspaces)
+    return workspace.in_place or workspace.home / f"tree-{job.folder}" / workspace.prefix

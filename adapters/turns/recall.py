@@ -1,0 +1,59 @@
+"""Recalls, in a fork, the answers that its source recorded to the same questions."""
+
+from collections.abc import Iterator, Sequence
+
+from adapters.store import Store
+from adapters.turns.job import Job
+from domain.kinds import command_of, fold
+from domain.session.forking import renamed, same_request
+from domain.session.history import Diverge, Reuse
+from domain.session.record import Recorded, RecordedCommand, Whole, commands_in
+from domain.session.state import EventMetadata
+from domain.session.turns import (
+    RecordReply,
+    TurnAnswered,
+    TurnRequested,
+)
+from domain.values.base import Command, DomainEvent, Usage
+
+FREE = Usage(input_tokens=0, cached_tokens=0, output_tokens=0, reasoning_tokens=0, cost_micros=0)
+"""The cost of a reused answer."""
+
+
+def recall(job: Job, reuse: Reuse, store: Store, whole: Whole) -> Command:
+    """The answer that the fork's source recorded to the same question, free of charge; or that there is none."""
+    history = store.history(reuse.source)
+    recorded = _answer(job, history, source=reuse.source, whole=whole)
+    if recorded is None:
+        return Diverge(turn_id=job.lease.turn_id)
+    command = command_of(recorded, fold(job.session.kind, _until(history, recorded)), whole)
+    ours: dict[str, object] = {"turn_id": job.lease.turn_id, "attempt": job.lease.attempt}
+    if isinstance(command, RecordReply):
+        ours |= {"usage": FREE, "base": job.session.tree, "activity": None}
+        if (derived := command.prompt.derived) is not None:  # our request is the same
+            own = derived.changed(session_id=job.session.id, version=job.lease.version)
+            ours["prompt"] = command.prompt.changed(derived=own)
+    return command.model_copy(update=ours)
+
+
+def _answer(job: Job, history: Sequence[Recorded], *, source: str, whole: Whole) -> RecordedCommand | None:
+    """How the source's turn with this name was settled, otherwise the first turn with the same question."""
+    turn_ids: dict[str, str] = {}
+    for recorded in history:
+        if isinstance(recorded.event, TurnRequested):
+            ours = renamed(recorded.event, source=source, fork=job.session.id)
+            if same_request(ours, job.request, whole):
+                turn_ids[ours.turn_id] = recorded.event.turn_id
+    turn_id = turn_ids.get(job.request.turn_id) or next(iter(turn_ids.values()), None)
+    return next((decision for decision in commands_in(history) if _settles(decision, turn_id)), None)
+
+
+def _settles(decision: RecordedCommand, turn_id: str | None) -> bool:
+    settled = decision.tail if decision.activity else decision
+    first = settled.events[0] if settled else None
+    return isinstance(first, TurnAnswered) and first.turn_id == turn_id
+
+
+def _until(history: Sequence[Recorded], decision: RecordedCommand) -> Iterator[tuple[DomainEvent, EventMetadata]]:
+    first = decision.recorded[0].version
+    return ((recorded.event, recorded.metadata) for recorded in history if recorded.version < first)

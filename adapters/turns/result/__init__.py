@@ -1,0 +1,1 @@
+"""What a turn leaves: its changes, their commit, and where they are stored."""
