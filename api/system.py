@@ -8,11 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from adapters.agents.team import load
-from adapters.fence import choose
+from adapters.fence.choice import choose
 from adapters.files import private_folder
-from adapters.store import StoreError, is_shared, open_store
+from adapters.store.errors import StoreError
+from adapters.store.location import open_store
+from adapters.store.postgres.address import is_shared
+from adapters.store.spelling import spelled_out
 from adapters.store.sqlite.views import open_views
-from adapters.store.texts import spelled_out
 from adapters.turns.live import Live
 from adapters.writer.writer import Writer
 from api.node.hub import Hub
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from adapters.turns.lease.worker import Worker
     from adapters.turns.result.sharing import Sharing
     from api.node.access import Logins, SharedKeys
-    from api.node.checkpointing import Checkpointer
+    from api.node.checkpointer import Checkpointer
     from api.node.notifier import Notifier
     from api.node.telemetry import Telemetry
     from domain.session.state import Session
@@ -248,7 +250,8 @@ class System(Core):
         """The notifier; None if the team file names no receiver."""
         if self.team.notify is None:
             return None
-        from adapters.notify import Receivers, open_outbox
+        from adapters.notify.outbox import open_outbox
+        from adapters.notify.receivers import Receivers
         from api.node.notifier import Notifier
 
         receivers = Receivers(self.team.notify)
@@ -263,7 +266,7 @@ class System(Core):
         if not self.settings.checkpoint_to:
             return None
         from adapters.proof.checkpoints import signing_key
-        from api.node.checkpointing import Checkpointer
+        from api.node.checkpointer import Checkpointer
 
         key = signing_key(self.settings.signing_key)
         checkpointer = Checkpointer(self.store, key, self.settings.checkpoint_to, self.settings.checkpoint_every)

@@ -4,12 +4,12 @@ Nothing is started."""
 import shutil
 from typing import NamedTuple
 
-from adapters.agents.acp import AcpSettings
-from adapters.agents.command import CommandSettings
+from adapters.agents.acp.settings import AcpSettings
 from adapters.agents.command.call import login
-from adapters.agents.model import ModelSettings
+from adapters.agents.command.settings import CommandSettings
+from adapters.agents.model.endpoint import ModelSettings
 from adapters.agents.team import Member
-from adapters.processes import clean_environment
+from adapters.processes.environment import clean_environment
 from adapters.references import resolve_secrets
 
 

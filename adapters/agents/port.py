@@ -1,18 +1,17 @@
 """The agent port: ask a turn, get a reply. Failures are values; cancelling the task stops the agent."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Protocol
 
-from adapters.agents.activity import TITLE, Activity, Kind, Tool
+from adapters.agents.activity import Activity
 from adapters.agents.permissions import Permit, deny
-from adapters.agents.prompts.context import Exchange
-from adapters.fence import Fence, Grant, Unfenced
+from adapters.agents.prompts.conversation import Exchange
+from adapters.fence.port import Fence, Grant, Unfenced
 from domain.session.attempts import Failure
 from domain.session.turns import Access, FenceLevel
-from domain.values.base import Usage, Value
+from domain.values.base import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,61 +100,3 @@ class Agent(Protocol):
     async def forget(self, handle: str) -> None:
         """Delete what was kept to resume this conversation; does nothing if there is nothing."""
         ...
-
-
-# -- the external agent, which Hansard does not call: its worker claims turns over HTTP (contract §4) ------------------
-
-
-class ExternalSettings(Value):
-    """There are no settings: anyone with a suitable key of this server may claim its turns."""
-
-
-class External:
-    """The adapter of an agent whose own worker claims its turns."""
-
-    async def ask(self, turn: Turn) -> Reply:
-        """Always a failure: such a turn must not be asked here."""
-        detail = f"{turn.agent} is an external agent: its turns are claimed at POST /api/turns/claim."
-        return Reply(agent_session=turn.agent_session, failure=Failure(code="refused", detail=detail))
-
-    async def forget(self, handle: str) -> None:
-        """Nothing is kept here."""
-
-
-# -- the requests for permission of one turn, from any protocol --------------------------------------------------------
-
-
-QUESTIONS: Final = 20
-"""How many requests for permission may wait at the same time; more are denied."""
-
-
-class RequestedTool(NamedTuple):
-    """A use of a tool that the agent wants permission for, with its full title."""
-
-    tool: Tool
-    title: str
-    paths: tuple[str, ...]
-
-    def denied(self, kind: Kind) -> Activity:
-        return Activity(kind=kind, tool=self.tool, title=self.title[:TITLE], paths=self.paths, status="denied")
-
-
-class PermissionDesk:
-    """Answers the requests. `paused` stops the limits of the turn while a person decides."""
-
-    def __init__(self, turn: Turn, fence: FenceLevel, paused: Callable[[], AbstractContextManager[None]]) -> None:
-        self._turn, self._fence, self._paused = turn, fence, paused
-        self._open = 0
-
-    async def permitted(self, use: RequestedTool) -> bool:
-        """A read-only role never gets permission to edit. The rules, or a person, decide everything else."""
-        if (self._turn.access != "write" and use.tool == "edit") or self._open >= QUESTIONS:
-            if self._turn.observe is not None:
-                self._turn.observe(use.denied("permission"))
-            return False
-        self._open += 1
-        try:
-            with self._paused():
-                return await self._turn.permit(use.tool, use.title, use.paths, fence=self._fence) == "allow"
-        finally:
-            self._open -= 1

@@ -12,9 +12,10 @@ from adapters.agents.command.call import Call
 from adapters.agents.command.settings import IDLE_SECONDS, CommandSettings
 from adapters.agents.failures import code_of_exit, failure_of, last_lines
 from adapters.agents.port import Turn
-from adapters.fence import Fence
-from adapters.processes import Finished, Input, run
-from adapters.processes.limits import Stopwatch
+from adapters.fence.port import Fence
+from adapters.processes.input import Input
+from adapters.processes.program import Finished, run
+from adapters.processes.stopwatch import Stopwatch
 from domain.session.attempts import Failure, FailureCode
 from domain.values.base import HansardError
 from domain.values.sentences import Sentence, because, rewritten

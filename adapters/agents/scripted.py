@@ -14,7 +14,8 @@ from typing import Annotated, Any, Literal
 import orjson
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
-from adapters.agents.activity import UNKNOWN, Activity, Status, Tool
+from adapters.agents.activity import Activity, Status, Tool
+from adapters.agents.attempt import UNKNOWN
 from adapters.agents.port import Limits, Reply, Turn
 from domain.session.attempts import Failure
 from domain.values.base import Invalid, Usage, Value, changed

@@ -7,18 +7,22 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from adapters.agents.acp import AcpAgent, AcpSettings
-from adapters.agents.codex import CodexAgent
-from adapters.agents.command import CommandAgent, CommandSettings
-from adapters.agents.model import SPEAKS, ModelAgent, ModelSettings
-from adapters.agents.parsing import BadTeam, dotted, parsed, place_of, scenario_of
+from adapters.agents.acp.agent import AcpAgent
+from adapters.agents.acp.settings import AcpSettings
+from adapters.agents.codex.agent import CodexAgent
+from adapters.agents.command.agent import CommandAgent
+from adapters.agents.command.settings import CommandSettings
+from adapters.agents.external import External, ExternalSettings
+from adapters.agents.model.agent import ModelAgent
+from adapters.agents.model.endpoint import SPEAKS, ModelSettings
 from adapters.agents.permissions import PermissionRules, TeamDecisions
-from adapters.agents.port import Agent, External, ExternalSettings, Limits
-from adapters.agents.presets import NAMES, preset
+from adapters.agents.port import Agent, Limits
+from adapters.agents.presets.catalogue import NAMES, preset
 from adapters.agents.scripted import Scenario, Scripted
-from adapters.fence import Sandbox
+from adapters.agents.tables import BadTeam, dotted, parsed, place_of, scenario_of
+from adapters.fence.choice import Sandbox
 from adapters.files import Unfit, content
-from adapters.notify import NotifySettings
+from adapters.notify.settings import NotifySettings
 from domain.values.base import Value
 from domain.values.sentences import Sentence, at_place, because, sentence_of
 

@@ -12,8 +12,9 @@ import orjson
 from pydantic import ValidationError
 
 from adapters.agents.acp import updates as acp
-from adapters.agents.activity import Activity, Kind, Voice
+from adapters.agents.activity import Activity, Kind
 from adapters.agents.codex import items as codex
+from adapters.agents.speech import Voice
 from adapters.agents.streams import Stream, activities
 
 Message = Mapping[str, Any]  # JSON of an external program

@@ -11,8 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from adapters.fence.folders import SYSTEM, find, inside, programs
 from adapters.fence.landlock import SCOPED, SCOPING, filter_program, landlock_version
-from adapters.fence.port import FEED, SYSTEM, Confined, Gap, Grant, Level, find, inside, programs
+from adapters.fence.port import FEED, Confined, Gap, Grant, Level
 from domain.values.sentences import Sentence
 
 PRIVATE: Final = ("/tmp", "/var/tmp", "/run", "/dev/shm")  # noqa: S108 - inside they are empty folders of its own

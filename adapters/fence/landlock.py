@@ -13,7 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from adapters.fence.port import SYSTEM, Confined, Gap, Grant, Level, inside, programs
+from adapters.fence.folders import SYSTEM, inside, programs
+from adapters.fence.port import Confined, Gap, Grant, Level
 
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16

@@ -8,78 +8,13 @@ import subprocess
 from collections.abc import Callable
 from typing import IO, Final, Literal
 
-# The input of a running program.
-
-_WRITE_BYTES: Final = 65_536
-
-
-class Input:
-    """A standard input that stays open until `close`. Belongs to one event loop, and to one run."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._waiting = bytearray()
-        self._pipe: IO[bytes] | None = None
-        self._closing = self._waits = False
-
-    def write(self, data: bytes) -> None:
-        """Never blocks: what the program does not read yet is queued. After its end, this does nothing."""
-        if not self._closing:
-            self._waiting += data
-            self._pass_on()
-
-    def close(self) -> None:
-        """The program sees the end of its input once it has read everything."""
-        self._closing = True
-        self._pass_on()
-
-    def attach(self, pipe: IO[bytes]) -> None:
-        """The program has started."""
-        os.set_blocking(pipe.fileno(), False)
-        self._pipe = pipe
-        self._pass_on()
-
-    def detach(self) -> None:
-        """The program has ended, or does not read any more."""
-        self._closing = True
-        self._waiting.clear()
-        if self._pipe is not None:
-            self._wait_no_more(self._pipe)
-            self._pipe.close()
-            self._pipe = None
-
-    def _pass_on(self) -> None:
-        if self._pipe is None:
-            return
-        try:
-            while self._waiting:
-                taken = os.write(self._pipe.fileno(), self._waiting[:_WRITE_BYTES])
-                del self._waiting[:taken]
-        except BlockingIOError:
-            if not self._waits:
-                self._waits = True
-                self._loop.add_writer(self._pipe.fileno(), self._pass_on)
-            return
-        except OSError:  # it does not read any more
-            self.detach()
-            return
-        self._wait_no_more(self._pipe)
-        if self._closing:
-            self.detach()
-
-    def _wait_no_more(self, pipe: IO[bytes]) -> None:
-        if self._waits:
-            self._waits = False
-            self._loop.remove_writer(pipe.fileno())
-
+from adapters.processes.ends import Ends
 
 Ended = Literal["exit", "timeout", "idle", "output", "disk", "not_started"]
 """Why it ended: by itself; after `wall_seconds`; silent for `idle_seconds`; too much output; no disk space; it never
 started."""
-
 OnLine = Callable[[int, str], None]
 """Gets the whole lines of a stream: 1 is stdout, 2 is stderr."""
-
 _CHUNK_BYTES: Final = 65_536
 _DRAIN_SECONDS: Final = 0.5
 _BREATH_SECONDS: Final = 0.001
@@ -197,57 +132,3 @@ class _Stream:
         self.text = io.StringIO()
         self.begun: list[str] = []
         self.pause: asyncio.TimerHandle | None = None
-
-
-# -- beginning and end -----------------------------------------------------------------------------------------------
-
-
-_FIRST: Final = 8
-"""An eighth of the cap is kept for the beginning of each stream; their ends share the rest."""
-
-
-class Ends:
-    """At most `cap` bytes of all streams together. As long as they fit, all is kept; then the longest end is
-    shortened."""
-
-    def __init__(self, cap: int, streams: int) -> None:
-        self._room, self._first = cap, cap // _FIRST
-        self._parts = tuple(_Part() for _ in range(streams))
-
-    @property
-    def left_out(self) -> int:
-        return sum(part.left_out for part in self._parts)
-
-    def add(self, stream: int, data: bytes) -> None:
-        part = self._parts[stream]
-        begins = max(self._first - len(part.head), 0)
-        part.head += data[:begins]
-        part.tail += data[begins:]
-        self._room -= len(data)
-        while self._room < 0:
-            longest = max(self._parts, key=lambda part: len(part.tail))
-            self._room += longest.drop(-self._room)
-
-    def text(self, stream: int) -> str:
-        """With a line that says so in place of the omitted part."""
-        return self._parts[stream].text()
-
-
-class _Part:
-    def __init__(self) -> None:
-        self.head, self.tail = bytearray(), bytearray()
-        self.left_out = 0
-
-    def drop(self, size: int) -> int:
-        """Drop this much from the front of the end, or everything. Returns how much that was."""
-        dropped = min(size, len(self.tail))
-        del self.tail[:dropped]
-        self.left_out += dropped
-        return dropped
-
-    def text(self) -> str:
-        if not self.left_out:
-            return (self.head + self.tail).decode(errors="replace")
-        head = codecs.getincrementaldecoder("utf-8")(errors="replace").decode(self.head)  # not half a character
-        cut = next((place for place in range(min(4, len(self.tail))) if self.tail[place] & 0xC0 != 0x80), 0)
-        return f"{head}\n[… {self.left_out} bytes left out here]\n{self.tail[cut:].decode(errors='replace')}"

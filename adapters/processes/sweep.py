@@ -10,76 +10,18 @@ import signal
 import sys
 import threading
 import time
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from adapters.processes.environment import mark_of
-
-# The process table of this machine (Linux).
-
-
-class Process(NamedTuple):
-    """An entry of the process table. `started` is in clock ticks since boot."""
-
-    pid: int
-    state: str
-    parent: int
-    session: int
-    started: int
-
-    @property
-    def alive(self) -> bool:
-        return self.state not in "ZX"
-
-
-Table = Mapping[int, Process]
-"""By process id."""
-
-
-def process_table() -> dict[int, Process]:
-    pids = (int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit())
-    return {pid: process for pid in pids if (process := look_up(pid)) is not None}
-
-
-def look_up(pid: int) -> Process | None:
-    """None when there is no such process."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-    except OSError:
-        return None
-    return Process(pid, fields[0].decode(), int(fields[1]), int(fields[3]), int(fields[19]))
-
-
-def below(roots: Iterable[int], table: Table) -> set[int]:
-    """All their descendants."""
-    children: defaultdict[int, list[int]] = defaultdict(list)
-    for process in table.values():
-        children[process.parent].append(process.pid)
-    pids, todo = set[int](), list(roots)
-    while todo:
-        new = [pid for pid in children.get(todo.pop(), ()) if pid not in pids]
-        pids.update(new)
-        todo.extend(new)
-    return pids
-
-
-def above(pid: int, table: Table) -> set[int]:
-    """All its ancestors."""
-    pids = set[int]()
-    while (process := table.get(pid)) is not None and process.parent not in pids:
-        pids.add(pid := process.parent)
-    return pids
-
+from adapters.processes.process_table import Process, Table, above, below, look_up, process_table
 
 SECONDS: Final = 2.0
 """How long we wait for killed processes; what the kernel still holds dies when it is released."""
 PAUSE: Final = 0.02
-
 _PR_SET_DUMPABLE: Final = 4
 _PR_SET_CHILD_SUBREAPER: Final = 36
-
 spawning = threading.Lock()
 """Held while a program is started, so that every leader in the process table is also among the leaders."""
 leaders: set[int] = set()
@@ -173,9 +115,6 @@ def _strays(table: Table, leader: int, began: int) -> set[int]:
 def _is_tagged(pid: int, tag: str) -> bool:
     mark = mark_of(pid)
     return mark is not None and mark.tag == tag
-
-
-# -- survivors of a killed worker ------------------------------------------------------------------------------------
 
 
 def end_orphans(owner: str) -> int:

@@ -4,53 +4,20 @@ A hash chain alone does not show that its end was cut off; a checkpoint that is 
 
 import base64
 import hashlib
-import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from adapters.proof.merkle import Tree, inclusion_proof, leaf, proves
-from adapters.store import Log, Row
-from domain.values.base import HansardError, Unknown
+from adapters.proof.merkle import Tree
+from adapters.store.port import Log
+from adapters.store.rows import Row
+from domain.values.base import HansardError
 from domain.values.sentences import Sentence
-
-PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
-
-
-def signed(statement: Mapping[str, Any], key: Ed25519PrivateKey) -> dict[str, Any]:
-    """The envelope around a statement."""
-    payload = json.dumps(statement, ensure_ascii=False, separators=(",", ":")).encode()
-    signature = key.sign(_encoded(payload))
-    return {
-        "payload": base64.b64encode(payload).decode(),
-        "payloadType": PAYLOAD_TYPE,
-        "signatures": [{"keyid": key_id(key), "sig": base64.b64encode(signature).decode()}],
-    }
-
-
-def _encoded(payload: bytes) -> bytes:
-    """The signed bytes, which include the type."""
-    kind = PAYLOAD_TYPE.encode()
-    return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
-
-
-def key_id(key: Ed25519PrivateKey) -> str:
-    """The id that securesystemslib and in-toto give the public key."""
-    public = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
-    described = {"keytype": "ed25519", "keyval": {"public": public}, "scheme": "ed25519"}
-    return hashlib.sha256(json.dumps(described, separators=(",", ":"), sort_keys=True).encode()).hexdigest()
-
-
-def public_pem(key: Ed25519PrivateKey) -> str:
-    """The public key in the format that openssl reads."""
-    return key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
-
 
 ORIGIN = "hansard"
 _DASH = "\N{EM DASH}"
@@ -215,66 +182,3 @@ def holds(store: Log, checkpoint: SignedHead) -> str | None:
     if tree.root() != checkpoint.root:
         return Sentence("fault_signed_events", number=checkpoint.size)
     return None
-
-
-def prove(store: Log, session_id: str, version: int, key: Ed25519PrivateKey) -> dict[str, Any]:
-    """Proof for people without the log that an event is in it: the event, the path to the root, the signed checkpoint.
-
-    Raises Unknown if there is no such event, NotProved if the log is damaged.
-    """
-    checkpoint = head(store)
-    hashes, previous, place = list[bytes](), b"", None
-    for row in store.rows.events():
-        if row.stream == session_id and row.version == version - 1:
-            previous = row.hash
-        if (row.stream, row.version) == (session_id, version):
-            place = (len(hashes), row)
-        hashes.append(row.hash)
-        if len(hashes) == checkpoint.size:
-            break
-    if place is None:
-        raise Unknown(Sentence("version_not_found", number=version, id=session_id))
-    index, row = place
-    return {
-        "event": {"session": row.stream, "version": row.version, "type": row.topic, "state": row.state.decode()},
-        "previousHash": previous.hex(),
-        "index": index,
-        "proof": [part.hex() for part in inclusion_proof([leaf(data) for data in hashes], index)],
-        "checkpoint": sign(checkpoint, key),
-    }
-
-
-def check_proof(content: Any, key: Ed25519PublicKey) -> SignedHead:
-    """The checkpoint that is proved to include the event; needs no log. Raises NotProved."""
-    match content:
-        case {
-            "event": {
-                "session": str() as stream,
-                "version": int() as version,
-                "type": str() as topic,
-                "state": str() as state,
-            },
-            "previousHash": str() as before,
-            "index": int() as index,
-            "proof": list() as path,
-            "checkpoint": str() as note,
-        }:
-            pass
-        case _:
-            raise NotProved(Sentence("not_a_proof"))
-    try:
-        proof, previous = [bytes.fromhex(part) for part in path], bytes.fromhex(before)
-        chained = Row(0, stream, version, topic, state.encode(), b"").chained(previous)
-    except (TypeError, ValueError):
-        raise NotProved(Sentence("not_a_proof")) from None
-    # Only hashes are allowed in place of hashes: a longer one could contain the start of another event.
-    if (
-        isinstance(version, bool)
-        or len(previous) != (32 if version > 1 else 0)
-        or any(len(part) != 32 for part in proof)
-    ):
-        raise NotProved(Sentence("not_a_proof"))
-    checkpoint = opened(note, key)
-    if not proves(chained, index, checkpoint.size, proof, checkpoint.root):
-        raise NotProved(Sentence("proof_leads_elsewhere"))
-    return checkpoint

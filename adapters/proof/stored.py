@@ -8,17 +8,16 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Final
 
-from adapters.proof.faults import NamedRedaction, Verification, mentioned
+from adapters.proof.mentions import mentioned
 from adapters.proof.merkle import Tree
-from adapters.store import StoreError
+from adapters.proof.verdict import NamedRedaction, Verification
+from adapters.store.errors import DamagedEvent, StoreError
 from adapters.store.mapper import decode
-from adapters.store.port import PAGE, DamagedEvent, StoredReceipt
+from adapters.store.port import PAGE
 from adapters.store.rows import Row, Rows, chained
-from adapters.store.shared import CHECK, LOGIN, REVOKED, StoredKey, revocation_check
 from domain.session.history import REDACTED, TextRedacted
 from domain.values.sentences import Sentence, sentence_of
 
-_DIGEST: Final = re.compile("[0-9a-f]{64}")
 _NAMED: Final = b'"digest":"'
 _TEMPLATE: Final = b'"template":"'
 _NAMES: Final = re.compile(rb'"(?:digest|template)":"([0-9a-f]{64})"')
@@ -110,9 +109,6 @@ def _follow_redaction(verdict: Verification, row: Row, changed: dict[tuple[str, 
             del changed[recorded.session_id, each.version]
 
 
-# -- long texts ------------------------------------------------------------------------------------------------------
-
-
 class _Texts:
     """Whether the texts that events refer to exist. Digests are looked up many at a time."""
 
@@ -165,43 +161,3 @@ def _places(rows: Rows, digests: list[str]) -> Mapping[str, int]:
             if digest in digests:
                 places.setdefault(digest, row.position)
     return places
-
-
-# -- what is stored next to the record ---------------------------------------------------------------------------------
-
-
-def check_receipts(rows: Rows, verdict: Verification) -> None:
-    """Each receipt must match its digest, except those of versions that wrote none."""
-    for *values, digest in rows.receipts():
-        if digest is not None and StoredReceipt(*values).digest != digest:
-            verdict.blame(None, Sentence("fault_receipt_changed", key=values[0]))
-
-
-def check_keys(rows: Rows, verdict: Verification) -> None:
-    """Who owns a key cannot be checked, but an invalid digest was not written by us, and each key must match its
-    check, except those of versions that wrote none."""
-    checks = _checks(rows, verdict)
-    for name, digest, scope, expires in rows.api_keys():
-        check = checks.pop(name, None)
-        if not (isinstance(digest, str) and _DIGEST.fullmatch(digest)):
-            verdict.blame(None, Sentence("fault_key_digest", name=name))
-        elif not (isinstance(scope, str) and scope) or not isinstance(expires, int | None):
-            verdict.blame(None, Sentence("fault_key_scope", name=name))
-        elif check is not None and check != StoredKey(name, digest, scope, expires).check:
-            verdict.blame(None, Sentence("fault_key_changed", name=name))
-    for name in checks:
-        verdict.blame(None, Sentence("fault_key_missing", name=name))
-
-
-def _checks(rows: Rows, verdict: Verification) -> dict[str, bytes]:
-    """The `check` of each key, by name. Keys that were revoked must be known as before."""
-    checks: dict[str, bytes] = {}
-    for name, value in rows.secrets():
-        if name.startswith(CHECK):
-            checks[name.removeprefix(CHECK)] = value
-        elif name.startswith(REVOKED):
-            if value not in (b"", revocation_check(name)):
-                verdict.blame(None, Sentence("fault_revocation_changed", name=name.removeprefix(REVOKED)))
-        elif name != LOGIN:
-            verdict.blame(None, Sentence("fault_secret", name=name))
-    return checks

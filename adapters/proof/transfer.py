@@ -14,10 +14,12 @@ from typing import Any
 
 import orjson
 
-from adapters.proof.faults import mentioned
+from adapters.proof.mentions import mentioned
 from adapters.proof.merkle import Tree
-from adapters.store import Conflict, DamagedEvent, Log, Row, Store, StoreError
+from adapters.store.errors import Conflict, DamagedEvent, StoreError
 from adapters.store.mapper import decode
+from adapters.store.port import Log, Store
+from adapters.store.rows import Row
 from domain.kinds import KINDS, fold
 from domain.session.history import REDACTED, TextRedacted
 from domain.session.record import kind_of

@@ -6,87 +6,23 @@ including commands and imports.
 
 import time
 from abc import ABC, abstractmethod
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import repeat
 from typing import Any, Literal, NamedTuple
 
 from eventsourcing.persistence import ApplicationRecorder, StoredEvent, Subscription
 
+from adapters.store.errors import Conflict
+from adapters.store.keys import Vault
 from adapters.store.mapper import decode, encode
-from adapters.store.port import Access, Conflict, NewEvent, Node, StoredReceipt, Write
-from adapters.store.rows import Row, chained
-from adapters.store.shared import Shares, Vault
-from adapters.store.turns import TURN_EVENTS, TurnChange, change_of
+from adapters.store.port import Access, NewEvent, Node, StoredReceipt, Write
+from adapters.store.rows import Row
+from adapters.store.shares import Shares
+from adapters.store.turn_changes import TURN_EVENTS, TurnChange, change_of
 from domain.session.history import TextRedacted
 from domain.session.record import Causation, Recorded
 from domain.values.sentences import Sentence
-
-KNOWN = 10_000
-"""For how many streams the last hash is cached."""
-Head = tuple[int, bytes]
-"""A version of a stream and the hash of its row."""
-
-
-class StreamHeads:
-    """The ends of the streams as this process has seen them.
-
-    Rows never change: the hash of version 7 is right for chaining version 8 even if another process has written version
-    8 meanwhile; then the row is refused.
-    """
-
-    def __init__(self, size: int = KNOWN) -> None:
-        self._size = size
-        self._known: OrderedDict[str, Head] = OrderedDict()
-
-    def get(self, stream: str) -> Head | None:
-        return self._known.get(stream)
-
-    def keep(self, heads: dict[str, Head]) -> None:
-        """Remember what was committed."""
-        for stream, head in heads.items():
-            self._known[stream] = head
-            self._known.move_to_end(stream)
-        while len(self._known) > self._size:
-            self._known.popitem(last=False)
-
-
-class AppendBatch:
-    """The rows of one transaction; `position` is the last assigned one."""
-
-    def __init__(self, heads: StreamHeads, position: int, hash_of: Callable[[str, int], bytes | None]) -> None:
-        self._known, self._hash_of = heads, hash_of
-        self.position = position
-        self.heads: dict[str, Head] = {}
-        self.rows: list[Row] = []
-
-    def add_all(self, events: Sequence[StoredEvent], hashes: Sequence[bytes] = ()) -> list[int]:
-        """The positions of the events. Imported events come with their hashes. Raises Conflict if the version before
-        one of them is missing."""
-        return [self._add(event, kept) for event, kept in zip(events, hashes or repeat(None, len(events)), strict=True)]
-
-    def _add(self, event: StoredEvent, kept: bytes | None) -> int:
-        stream, version = str(event.originator_id), event.originator_version
-        previous = self._previous(stream, version)
-        digest = kept or chained(previous, stream, version, event.topic, event.state)
-        self.position += 1
-        self.rows.append(Row(self.position, stream, version, event.topic, event.state, digest))
-        self.heads[stream] = (version, digest)
-        return self.position
-
-    def _previous(self, stream: str, version: int) -> bytes:
-        """The hash that the row is chained to; empty for the first one."""
-        if version == 1:
-            return b""
-        head = self.heads.get(stream) or self._known.get(stream)
-        if head is not None and head[0] == version - 1:
-            return head[1]
-        digest = self._hash_of(stream, version - 1)
-        if digest is None:
-            raise Conflict(f"{stream} has no version {version - 1}.", streams=[stream])
-        return digest
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ The fields that a reader does not use are most of the bytes of a log. Reading su
 Whatever is unusual about a row is left to the full reader.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, NotRequired
@@ -12,13 +11,13 @@ from typing import Any, Final, NotRequired
 import orjson
 from eventsourcing.persistence import StoredEvent
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import SchemaValidator, core_schema
 from typing_extensions import TypedDict
 
-from adapters.store.port import DamagedEvent, NewEvent
+from adapters.store.errors import DamagedEvent
+from adapters.store.port import NewEvent
 from domain.kinds import event_class
-from domain.session.record import Causation, Omitted, Recorded
-from domain.values.base import DomainEvent, Unknown
+from domain.session.record import Causation, Recorded
+from domain.values.base import Unknown
 
 
 def encode(entry: NewEvent) -> StoredEvent:
@@ -138,14 +137,11 @@ def _older(row: StoredEvent) -> dict[str, Any]:
     return _reader(row.topic)(orjson.dumps(state | {"data": data}))
 
 
-# -- older versions --------------------------------------------------------------------------------------------------
 # The data of an old event is converted when it is read; its row in the log does not change. An event's
 # version is the `v` of its envelope, 1 without one. A topic with n steps here is at version n + 1.
-
 Data = dict[str, Any]
 Step = Callable[[Data], Data]
 """From one version of a topic's data to the next. Pure; it gets its own copy of the top level."""
-
 STEPS: Final[Mapping[str, tuple[Step, ...]]] = {}
 """By topic, oldest first. A step never changes once a log may contain an event that needs it."""
 
@@ -163,116 +159,3 @@ def upcast(topic: str, version: int, data: Data, steps: Mapping[str, tuple[Step,
     for step in steps.get(topic, ())[version - 1 :]:
         data = step(dict(data))
     return data
-
-
-# -- outlines: events without the fields that views skip ---------------------------------------------------------------
-
-
-_ENVELOPE: Final = re.compile(
-    rb'\{"at":(\d+),"actor":"([^"\\]*)",(?:"command":"([^"\\]*)"|"turn":"([^"\\]*)")(?:,"correlation":"([^"\\]*)")?'
-    rb'(?:,"causation":"([^"\\]*)"|,"cause":(\d+))?,"data":\{'
-)
-_ALL_READ: Final = frozenset[str]()
-Row = tuple[int, str, int, str, bytes]
-Read = Callable[[Row], Recorded | None]
-"""None where the full reader has to look."""
-
-
-def outline_all(rows: Sequence[Row], omitted: Omitted) -> list[Recorded]:
-    """The events of rows (position, stream, version, topic, state). Raises DamagedEvent, with those before it."""
-    events: list[Recorded] = []
-    readers: dict[str, Read] = {}
-    try:
-        for row in rows:
-            read = readers.get(row[3])
-            if read is None:
-                read = readers[row[3]] = _reader_of(row[3], omitted)
-            events.append(read(row) or decode(StoredEvent(*row[1:]), row[0]))
-    except DamagedEvent as error:
-        error.readable = events
-        raise
-    return events
-
-
-def _reader_of(topic: str, omitted: Omitted) -> Read:
-    try:
-        kind = event_class(topic)
-    except Unknown:
-        return _unread
-    if version_of(topic) > 1:
-        return _unread
-    fields = omitted.get(kind, _ALL_READ)
-    return _bare(kind) if fields is None else _without(kind, fields)
-
-
-def _unread(_: Row) -> None:
-    return None
-
-
-@cache
-def _bare(kind: type[DomainEvent]) -> Read:
-    """Of an event of which nothing but its kind is used."""
-    event = kind.model_construct()
-
-    def read(row: Row) -> Recorded | None:
-        position, stream, version, _, state = row
-        envelope = _ENVELOPE.match(state)
-        if envelope is None:
-            return None
-        at, actor, command, turn, correlation, causation, cause = envelope.groups()
-        command = command if turn is None else f"{stream}.".encode() + turn
-        because = causation or (f"{stream}:{int(cause)}".encode() if cause else command)
-        parts = (actor, command, correlation or stream.encode(), because)
-        return Recorded(position, stream, version, int(at), Causation(*map(bytes.decode, parts)), event)
-
-    return read
-
-
-@cache
-def _without(kind: type[DomainEvent], fields: frozenset[str]) -> Read:
-    """Of an event without some fields."""
-    validate = _validator(kind, fields).validate_json
-
-    def read(row: Row) -> Recorded | None:
-        position, stream, version, _, state = row
-        try:
-            envelope = validate(state)
-            causation = causation_of(envelope, stream)
-        except (ValidationError, LookupError):
-            return None
-        if envelope.get("v", 1) != 1:
-            return None
-        return Recorded(position, stream, version, envelope["at"], causation, _made(kind, envelope["data"][0]))
-
-    return read
-
-
-def _made(kind: type[DomainEvent], values: dict[str, Any]) -> DomainEvent:
-    event = kind.__new__(kind)
-    object.__setattr__(event, "__dict__", values)
-    object.__setattr__(event, "__pydantic_fields_set__", set())
-    object.__setattr__(event, "__pydantic_extra__", None)
-    object.__setattr__(event, "__pydantic_private__", None)
-    return event
-
-
-def _validator(kind: type[DomainEvent], omitted: frozenset[str]) -> SchemaValidator:
-    """From a row's bytes to its envelope, and the other fields of the event by name."""
-    schema: Any = TypeAdapter(kind).core_schema
-    definitions = schema.get("definitions", [])
-    model = schema["schema"] if schema["type"] == "definitions" else schema
-    fields = dict(model["schema"])
-    fields["fields"] = {name: field for name, field in fields["fields"].items() if name not in omitted}
-    text = core_schema.typed_dict_field(core_schema.str_schema())
-    optional = core_schema.typed_dict_field(core_schema.str_schema(), required=False)
-    envelope = core_schema.typed_dict_schema(
-        {
-            "v": core_schema.typed_dict_field(core_schema.int_schema(), required=False),
-            "at": core_schema.typed_dict_field(core_schema.int_schema()),
-            "actor": text,
-            **dict.fromkeys(("command", "turn", "correlation", "causation"), optional),
-            "cause": core_schema.typed_dict_field(core_schema.int_schema(), required=False),
-            "data": core_schema.typed_dict_field(fields),
-        }
-    )
-    return SchemaValidator(core_schema.definitions_schema(envelope, definitions) if definitions else envelope)

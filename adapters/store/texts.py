@@ -3,22 +3,18 @@
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Sequence
-from contextlib import suppress
-from hashlib import sha256
 from threading import Lock
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 from weakref import WeakKeyDictionary
 
-import orjson
-
-from adapters.store.port import Broken, Texts
+from adapters.store.errors import Broken
+from adapters.store.port import Texts
 from domain.discussion.events import DiscussionStarted, RoundAdded
 from domain.discussion.findings import BLANK_LINE
 from domain.discussion.state import contribution
-from domain.session.history import REDACTED
 from domain.session.record import Recorded
-from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnFailed, TurnRequested
-from domain.values.base import INLINE_BYTES, Derived, HansardError, Text
+from domain.session.turns import TurnRequested
+from domain.values.base import Derived, Text
 from domain.values.sentences import Sentence
 from domain.values.words import Language, filled
 
@@ -135,60 +131,3 @@ _JOINED: WeakKeyDictionary[TextSource, JoinedRounds] = WeakKeyDictionary()
 
 def _joined_of(log: TextSource) -> JoinedRounds:
     return _JOINED.setdefault(log, JoinedRounds())
-
-
-# For readers of single events: derived texts with their beginning, as if they were stored.
-
-
-def spelled_out(log: TextSource, recorded: Recorded) -> Recorded:
-    """The event with the beginning of each derived text, unless it cannot be read any more."""
-    with suppress(HansardError):
-        return _spelled_out(log, recorded)
-    return recorded
-
-
-def _spelled_out(log: TextSource, recorded: Recorded) -> Recorded:
-    match recorded.event:
-        case TurnRequested() as event if any(text.derived for text in event.context.values()):
-            context = {place: _begun(log, text) for place, text in event.context.items()}
-            return recorded._replace(event=event.model_copy(update={"context": context}))
-        case (TurnAnswered() | TurnFailed() | TurnAttemptFailed()) as event if event.prompt.derived:
-            return recorded._replace(event=event.model_copy(update={"prompt": _begun(log, event.prompt)}))
-        case _:
-            return recorded
-
-
-def _begun(log: TextSource, text: Text) -> Text:
-    if text.derived is None:
-        return text
-    head = whole(log, text)[:INLINE_BYTES].encode()[:INLINE_BYTES].decode(errors="ignore")
-    return text.changed(head=head)
-
-
-# -- events without a text that was taken out of the log ---------------------------------------------------------------
-
-
-def blanked(state: bytes, digest: str) -> bytes:
-    """The state of an event without the text, whether it quotes the beginning or has the whole text as a value; the
-    same bytes if it does neither."""
-    event = orjson.loads(state)
-    return orjson.dumps(event) if _blank(event, digest) else state
-
-
-def _blank(value: Any, digest: str) -> bool:
-    """Whether something was blanked, in place."""
-    if not isinstance(value, dict | list):
-        return False
-    if isinstance(value, dict) and value.get("digest") == digest and value.get("head", REDACTED) != REDACTED:
-        value["head"] = REDACTED
-        return True
-    parts = list(value.items() if isinstance(value, dict) else enumerate(value))
-    whole = [place for place, part in parts if isinstance(part, str) and _is_text(part, digest)]
-    for place in whole:
-        value[place] = REDACTED
-    return sum(_blank(part, digest) for _, part in parts) > 0 or bool(whole)
-
-
-def _is_text(words: str, digest: str) -> bool:
-    """Whether it is the text of this digest: requests are recorded in full, however long they are."""
-    return len(words) > INLINE_BYTES // 4 and sha256(words.encode()).hexdigest() == digest

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from adapters.agents.prompts.context import Exchange, conversation
-from adapters.store import Store
+from adapters.agents.prompts.conversation import Exchange, conversation
+from adapters.store.port import Store
 from adapters.turns.job import Load
 from adapters.workspace.creation import Earlier
 from domain.orchestration.state import Orchestration

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from adapters.agents import prompts
 from adapters.agents.port import Turn
-from adapters.store import Lease, Store
+from adapters.agents.prompts import catalogue as prompts
+from adapters.store.port import Store
+from adapters.store.turns import Lease
 from domain.delivery.state import Delivery
 from domain.delivery.validation import Preparation
 from domain.orchestration.state import Orchestration

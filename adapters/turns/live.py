@@ -9,7 +9,8 @@ from contextlib import contextmanager, suppress
 from itertools import islice, takewhile
 from typing import Final, NamedTuple
 
-from adapters.agents.activity import Activity, Doing
+from adapters.agents.activity import Activity
+from adapters.agents.attempt import Doing
 from domain.session.record import Recorded
 from domain.session.rules import WorkSoFar
 from domain.session.turns import ActivitySummary, Settled

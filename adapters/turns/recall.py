@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from adapters.store import Store
+from adapters.store.port import Store
 from adapters.turns.job import Job
 from domain.kinds import command_of, fold
 from domain.session.forking import renamed, same_request

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 from adapters.agents.port import Reply
 from adapters.agents.team import Team, build
-from adapters.store import Store
+from adapters.store.port import Store
 from adapters.store.texts import whole
 from adapters.turns.commands.fence import Fencing
 from adapters.turns.commands.host import Commands, HostCommands

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from adapters import processes
-from adapters.fence import Sandbox
+from adapters.fence.choice import Sandbox
+from adapters.processes.limits import NO_LIMITS, SystemLimits
 from adapters.workspace import Room
 from domain.delivery.validation import Prefixes
 
@@ -24,7 +24,7 @@ class WorkerSettings:
     setup_timeout: float = 900.0
     output_bytes: int = 1_048_576
     disk_reserve: int = 0
-    command_limits: processes.SystemLimits = processes.NO_LIMITS
+    command_limits: SystemLimits = NO_LIMITS
     commands_allowed: Prefixes = ()
     log: Path | None = None
     keys: tuple[Path, ...] = ()

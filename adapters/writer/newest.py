@@ -6,8 +6,7 @@ from itertools import islice
 from threading import Lock
 from typing import Final
 
-from adapters.store import Store
-from adapters.store.port import PAGE
+from adapters.store.port import PAGE, Store
 from domain.session.history import TextRedacted
 from domain.session.record import Omitted, Recorded
 from domain.session.turns import TurnRequested

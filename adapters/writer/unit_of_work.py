@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from adapters.store import Fenced, NewEvent
+from adapters.store.errors import Fenced
+from adapters.store.port import NewEvent
 from domain.discussion.commands import CancelDiscussion
 from domain.kinds import CHANNEL, fold, kind
 from domain.policy import Reaction, react

@@ -11,18 +11,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from queue import SimpleQueue
 
-from adapters.store import Conflict, Fenced, Store, StoredReceipt, Write
-from adapters.writer.answers import (
-    Busy,
-    CommandAnswer,
-    KeyReused,
-    Pending,
-    answer_callers,
-    answer_to,
-    fingerprint,
-    refusal_of,
-)
+from adapters.store.errors import Conflict, Fenced
+from adapters.store.port import Store, StoredReceipt, Write
+from adapters.writer.answers import Busy, CommandAnswer, KeyReused, answer_to, fingerprint, refusal_of
 from adapters.writer.newest import NewestEvents
+from adapters.writer.pending import Pending, answer_callers
 from adapters.writer.unit_of_work import CommandEnvelope, UnitOfWork
 from domain.kinds import fold
 from domain.session.history import TextRedacted

@@ -11,7 +11,7 @@ from uuid import uuid4
 import orjson
 from pydantic import Field
 
-from adapters.store.texts import blanked
+from adapters.store.blanks import blanked
 from adapters.turns.folder import ENDED
 from adapters.workspace import WorkspaceError, Workspaces
 from adapters.workspace.branch import NoBranch, commit_of_branch

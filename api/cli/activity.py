@@ -208,7 +208,8 @@ class StallWatch:
 def other_workers(settings: "Settings") -> bool:
     """Whether any other process on this log works on turns, as far as anybody can tell: on this machine, or on any
     one that shares the database. Raises StoreError."""
-    from adapters.store import is_shared, open_store
+    from adapters.store.location import open_store
+    from adapters.store.postgres.address import is_shared
     from adapters.turns.lease.presence import Presence
 
     if is_shared(settings.database):

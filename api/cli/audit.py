@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     from adapters.proof.checkpoints import SignedHead
-    from adapters.proof.faults import Verification
+    from adapters.proof.verdict import Verification
     from api.node.settings import Settings
 
 AsJson = Annotated[bool, Parameter(help="JSON to stdout.")]
@@ -48,10 +48,10 @@ def verify(
         A proof of one event from `hansard prove`; checking it needs only the public key, not the log.
     """
     from adapters.proof.checkpoints import holds
-    from adapters.proof.faults import LogFault, Verification
+    from adapters.proof.verdict import LogFault, Verification
     from adapters.proof.verify import verify as verify_log
-    from adapters.store import StoreError
-    from adapters.store.sqlite.connection import is_damaged
+    from adapters.store.errors import StoreError
+    from adapters.store.sqlite.failures import is_damaged
     from adapters.store.sqlite.views import is_unavailable
     from api.cli.rebuilding import difference
 
@@ -156,13 +156,14 @@ def fault_words(position: int | None, problem: str) -> str:
 
 def _check_proof(path: Path, key: str | None) -> int:
     from adapters.proof import checkpoints
+    from adapters.proof.inclusion import check_proof
     from domain.values.json import Malformed, decode
 
     if key is None:
         raise Failed(sentence("Give --public-key to check a proof."), code=exits.USAGE)
     proof, public = _read(path), _public_key(key)
     try:
-        checkpoint = checkpoints.check_proof(decode(proof), public)
+        checkpoint = check_proof(decode(proof), public)
     except (checkpoints.NotProved, Malformed) as error:
         raise Failed(sentence("Not proved: {error}", error=exits.words_of(error)), code=exits.NOT_VERIFIED) from None
     say(sentence("Proved: the event is one of the {size} signed events.", size=checkpoint.size))
@@ -223,12 +224,13 @@ def prove(
         The session: an id, a unique prefix, or `latest`.
     """
     from adapters.proof import checkpoints
+    from adapters.proof.inclusion import prove
 
     settings = settings_of(database)
     try:
         with open_log(settings) as store:
             key = checkpoints.signing_key(settings.signing_key)
-            proof: dict[str, Any] = checkpoints.prove(store, find_stream(store, session), version, key)
+            proof: dict[str, Any] = prove(store, find_stream(store, session), version, key)
     except checkpoints.NotProved as error:
         raise Failed(
             sentence("Nothing was proved. {error}", error=exits.words_of(error)), code=exits.NOT_VERIFIED

@@ -106,7 +106,7 @@ def _examine(settings: "Settings") -> Iterator[Finding]:
 
 def has_log(url: str) -> bool:
     """Whether the database answers and has a log."""
-    from adapters.store import reading
+    from adapters.store.location import reading
 
     try:
         with reading(url):
@@ -117,12 +117,12 @@ def has_log(url: str) -> bool:
 
 def database(url: str) -> Finding:
     """Whether the database answers, may hold the log, and asks for a password."""
-    from adapters.store import check_driver
+    from adapters.store.location import check_driver
 
     name = "database"
     try:
         check_driver()
-        from adapters.store.postgres.rows import inspect, lets_in_without_password
+        from adapters.store.postgres.sealed import inspect, lets_in_without_password
 
         server = inspect(url)
         version = f"PostgreSQL {server.version}"
@@ -231,7 +231,7 @@ def _mode_of(path: Path) -> str:
 
 def record(log: str, views: Path) -> Finding:
     """Whether the newest events can be read, and what is known of the others; `--all` reads every one."""
-    from adapters.proof.verify import NEWEST, glance
+    from adapters.proof.glance import NEWEST, glance
 
     faults = glance(log, views)
     if faults:
@@ -254,7 +254,8 @@ def git() -> Finding:
 
 
 async def _git_version() -> str:
-    from adapters.processes import clean_environment, run
+    from adapters.processes.environment import clean_environment
+    from adapters.processes.program import run
 
     answer = await run(["git", "--version"], cwd=Path.cwd(), env=clean_environment(), wall_seconds=10)
     return answer.stdout or answer.detail or answer.stderr

@@ -16,8 +16,8 @@ from domain.values.base import HansardError
 
 if TYPE_CHECKING:
     from adapters.agents.team import Team
-    from adapters.fence import Sandbox
-    from adapters.store import Log
+    from adapters.fence.choice import Sandbox
+    from adapters.store.port import Log
     from api.node.settings import Settings
     from domain.replay import Difference
     from domain.session.record import Recorded
@@ -44,7 +44,7 @@ _DIFFER: Final = "The record does not change; `hansard replay {name} --assert` s
 
 def histories(settings: "Settings") -> Iterator[Finding]:
     """A finding for every stream that would not load or would differ, and one about them all. Writes nothing."""
-    from adapters.store import reading
+    from adapters.store.location import reading
 
     if settings.log_file is not None and not settings.log_file.exists():
         yield Finding("ok", "histories", sentence("no log yet"))
@@ -163,7 +163,7 @@ def check_team(settings: "Settings") -> Iterator[Finding]:
 
 def fence(sandbox: "Sandbox") -> Finding:
     """What holds the programs that turns run."""
-    from adapters.fence import available, fenced_by, gaps_of
+    from adapters.fence.choice import available, fenced_by, gaps_of
 
     try:
         gaps = gaps_of(sandbox)
@@ -180,7 +180,7 @@ def fence(sandbox: "Sandbox") -> Finding:
 
 def beside_the_log(log: Path) -> Iterator[Finding]:
     """What the fence hides without need: it hides the whole folder of the log, so that no program finds a copy."""
-    from adapters.fence.port import inside
+    from adapters.fence.folders import inside
     from adapters.files import checkout_of
 
     folder, checkout = log.absolute().parent.resolve(), checkout_of(Path.cwd())
@@ -253,7 +253,7 @@ def externals(team: "Team", settings: "Settings") -> Iterator[Finding]:
 
 def _turns_of(agent: str, settings: "Settings") -> dict[str, int]:
     """How many turns of the agent wait and run; none in a log that cannot be read, of which others tell."""
-    from adapters.store import reading
+    from adapters.store.location import reading
 
     if settings.log_file is not None and not settings.log_file.is_file():
         return {}

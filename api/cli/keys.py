@@ -22,7 +22,7 @@ from api.node.access import DEFAULT, KNOWN_AFTER, Key, Scope, key_of, keys_in, s
 from api.node.owner import account, owner_file, owners_key, take_over
 
 if TYPE_CHECKING:
-    from adapters.store.shared import Vault
+    from adapters.store.keys import Vault
     from api.node.settings import Settings
 
 _NAME: Final = re.compile(r"[^\W_](?:[\w.@-]{0,98}[\w])?")
@@ -116,7 +116,7 @@ def _book(settings: "Settings", file: Path | None) -> Iterator[KeyBook]:
 
 @contextmanager
 def _vault(settings: "Settings") -> Iterator["Vault"]:
-    from adapters.store import open_store
+    from adapters.store.location import open_store
 
     with closing(open_store(settings.database)) as store:
         assert store.vault is not None, "every store on disk has keys"

@@ -28,8 +28,8 @@ def refuse_an_open_server(settings: "Settings") -> None:
 def refuse_an_open_database(settings: "Settings") -> None:
     """An agent with network access could write to the record if the database asks for no password."""
     from adapters.agents.team import load
-    from adapters.fence import available
-    from adapters.store import check_driver
+    from adapters.fence.choice import available
+    from adapters.store.location import check_driver
 
     if settings.log_file is not None or settings.database_trusted:
         return
@@ -37,7 +37,7 @@ def refuse_an_open_database(settings: "Settings") -> None:
     if not team.has_network(fenced=(settings.sandbox or team.sandbox) != "off" and available() != "none"):
         return
     check_driver()
-    from adapters.store.postgres.rows import lets_in_without_password
+    from adapters.store.postgres.sealed import lets_in_without_password
 
     if lets_in_without_password(settings.database):
         raise Failed(

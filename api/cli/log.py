@@ -18,7 +18,7 @@ from api.cli.options import HERE, WHERE, AsJson, Where
 from api.cli.terminal import counted, put_json, say
 
 if TYPE_CHECKING:
-    from adapters.store import Log
+    from adapters.store.port import Log
     from api.node.settings import Settings
 
 Database = Annotated[
@@ -35,7 +35,7 @@ def settings_of(database: str | None) -> "Settings":
 @contextmanager
 def open_log(settings: "Settings") -> Iterator["Log"]:
     """The log, to be read: proving it must not change it."""
-    from adapters.store import reading
+    from adapters.store.location import reading
 
     if settings.log_file is not None and not settings.log_file.exists():
         raise Failed(sentence("No log at {log_file}.", log_file=settings.log_file), code=exits.NOT_FOUND)
@@ -101,7 +101,7 @@ def _lines(file: Path) -> AbstractContextManager[Iterable[bytes]]:
 def _taken_in(lines: Iterable[bytes], settings: "Settings") -> int:
     from adapters.proof.transfer import AlreadyThere, NotImported
     from adapters.proof.transfer import take_in as carry_in
-    from adapters.store import open_store
+    from adapters.store.location import open_store
 
     with closing(open_store(settings.database)) as store:
         try:
@@ -170,8 +170,8 @@ def _is_idle(path: Path, log: Path | None) -> bool:
 
 def _refuse_other(target: Path, draft: Path) -> None:
     """Raises Failed if the target has anything that the new copy has not: another log, or a longer one."""
-    from adapters.store import StoreError
-    from adapters.store.sqlite.rows import begins_with
+    from adapters.store.errors import StoreError
+    from adapters.store.sqlite.sealed import begins_with
 
     try:
         if not target.exists() or begins_with(draft, target):
@@ -189,7 +189,8 @@ def _not_a_copy(target: Path, *reasons: str) -> Failed:
 def _checked(copy: Path) -> int:
     """How many events are in the copy. Raises Failed for one that is damaged: it must not replace a good one."""
     from adapters.proof.checkpoints import NotProved, head
-    from adapters.store import StoreError, reading
+    from adapters.store.errors import StoreError
+    from adapters.store.location import reading
 
     try:
         with reading(f"sqlite:///{copy.absolute()}") as log:

@@ -21,8 +21,8 @@ from api.cli.options import WHERE
 from api.cli.terminal import counted, put, put_json, say, visible
 
 if TYPE_CHECKING:
-    from adapters.store import Log
-    from adapters.store.migrating import Migrated
+    from adapters.store.migration import Migrated
+    from adapters.store.port import Log
     from adapters.workspace import Workspaces
     from api.node.settings import Settings
 
@@ -131,7 +131,7 @@ def clean(
 
 def _rebuild(settings: "Settings") -> tuple[int, list[str]]:
     """The position, and what the views lack because they could not read or fold it."""
-    from adapters.store import open_store
+    from adapters.store.location import open_store
     from adapters.store.sqlite.views import open_views
     from api.cli.rebuilding import rebuild as rebuild_views
     from api.node.local_files import search_of
@@ -148,8 +148,8 @@ def _rebuild(settings: "Settings") -> tuple[int, list[str]]:
 
 
 def _moved(old: "Settings", new: "Settings") -> "Migrated":
-    from adapters.store import open_store, reading
-    from adapters.store.migrating import Moving, NotEmpty, migrate
+    from adapters.store.location import open_store, reading
+    from adapters.store.migration import Moving, NotEmpty, migrate
     from adapters.store.sql.log import SqlRecorder
 
     with reading(old.database) as log, closing(open_store(new.database)) as store:
@@ -167,8 +167,8 @@ def _keep_keys(old: "Settings", new: "Settings") -> None:
         if ours.is_file() and not theirs.exists():
             theirs.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             shutil.copy2(ours, theirs)
-    from adapters.store import open_store, reading
-    from adapters.store.shared import REVOKED, StoredKey
+    from adapters.store.keys import REVOKED, StoredKey
+    from adapters.store.location import open_store, reading
     from api.node.access import keys_in, stored
 
     with reading(old.database) as log, closing(open_store(new.database)) as store:
@@ -185,7 +185,7 @@ def _keep_keys(old: "Settings", new: "Settings") -> None:
 
 def _verified(new: "Settings") -> int:
     from adapters.proof.verify import verify
-    from adapters.store import reading
+    from adapters.store.location import reading
 
     with reading(new.database) as log:
         verdict = verify(log)
@@ -207,7 +207,8 @@ def _verified(new: "Settings") -> int:
 
 def _withdraw(settings: "Settings", workspaces: "Workspaces", idle: Mapping[str, str]) -> int:
     """Remove the commits of those sessions that have ended from the database; the number of bytes. `idle`: statuses."""
-    from adapters.store import is_shared, open_store
+    from adapters.store.location import open_store
+    from adapters.store.postgres.address import is_shared
     from adapters.turns.folder import ENDED
     from adapters.turns.result.sharing import Sharing
 

@@ -72,7 +72,7 @@ def _own_key(where: Where) -> tuple[str, AgentScope] | None:
         return None
     from contextlib import closing
 
-    from adapters.store import open_store
+    from adapters.store.location import open_store
     from api.node.access import Keys, key_of
 
     with closing(open_store(where.settings().database)) as store:

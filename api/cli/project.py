@@ -114,8 +114,8 @@ def _write(path: Path, text: str) -> bool:
 
 if TYPE_CHECKING:
     from adapters.agents.team import Member
-    from adapters.agents.trying import Trial
-    from adapters.fence import Sandbox
+    from adapters.agents.trial import Trial
+    from adapters.fence.choice import Sandbox
     from adapters.project.discovery import Discovery
     from api.node.settings import Settings
 
@@ -126,7 +126,7 @@ def team(
     json: Annotated[bool, Parameter(help="Print the lists as JSON.")] = False,
 ) -> int:
     """List the presets, which of their programs are installed, and the agents of the team. Calls no agent."""
-    from adapters.agents.presets import presets
+    from adapters.agents.presets.catalogue import presets
     from adapters.agents.team import load
 
     settings = Where().settings(team=team)
@@ -187,7 +187,7 @@ def try_agents(settings: "Settings", *, json: bool) -> int:
 
 
 async def _trials(members: "tuple[Member, ...]", sandbox: "Sandbox", *, quiet: bool) -> "list[Trial]":
-    from adapters.agents.trying import attempt
+    from adapters.agents.trial import attempt
 
     trials = []
     for member in members:

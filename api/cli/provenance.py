@@ -20,7 +20,7 @@ from api.cli.options import HERE, AsJson, Id, Json, Where
 from api.cli.terminal import aligned, put, put_json, say, shortened, visible, visible_name
 
 if TYPE_CHECKING:
-    from adapters.store import Log
+    from adapters.store.port import Log
 
 TRACE_VERSION: Final = "0.1.0"
 _TRACES: Final = uuid.UUID("6f1c6a55-5a0b-4f0e-9d5e-0d1f2f3a4b5c")
@@ -38,18 +38,18 @@ def attest(
 
     It says which turns made the result, what they were asked, what was validated and who approved it.
     """
-    from adapters.proof import checkpoints
+    from adapters.proof import checkpoints, envelope
 
     settings = settings_of(database)
     try:
         with open_log(settings) as store:
             if public_key:
-                put(checkpoints.public_pem(checkpoints.signing_key(settings.signing_key)).rstrip("\n"))
+                put(envelope.public_pem(checkpoints.signing_key(settings.signing_key)).rstrip("\n"))
                 return exits.OK
             if session is None:
                 raise Failed(sentence("Name a session, or use --public-key."), code=exits.USAGE)
             statement = _statement(store, find_stream(store, session))
-            put_json(checkpoints.signed(statement, checkpoints.signing_key(settings.signing_key)))
+            put_json(envelope.signed(statement, checkpoints.signing_key(settings.signing_key)))
     except checkpoints.NotProved as error:
         raise Failed(
             sentence("Nothing was signed. {error}", error=exits.words_of(error)), code=exits.NOT_VERIFIED

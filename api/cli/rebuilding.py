@@ -10,11 +10,12 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from adapters.proof.faults import Unchecked
-from adapters.store import Log, reading
+from adapters.proof.verdict import Unchecked
+from adapters.store.location import reading
+from adapters.store.port import Log
 from adapters.store.rows import Rows
-from adapters.store.sqlite.connection import is_damaged
-from adapters.store.sqlite.rows import UNREADABLE, read_only
+from adapters.store.sqlite.failures import is_damaged
+from adapters.store.sqlite.sealed import UNREADABLE, read_only
 from adapters.store.sqlite.views import SqliteViews, is_unavailable
 from api.cli import ALLOCATIONS
 from api.cli.labels import sentence

@@ -106,7 +106,7 @@ def _cut(diff: str) -> str:
 
 async def _git(folder: Path, *words: str, codes: tuple[int, ...] = (0,), index: Path | None = None) -> str:
     """What git prints, up to some megabytes. Its own settings and ignores count: it is the person's repository."""
-    from adapters.processes import run
+    from adapters.processes.program import run
 
     quiet = {"LC_ALL": "C.UTF-8", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat"}
     command = ["git", "-c", "core.quotePath=false", *words]

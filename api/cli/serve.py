@@ -182,7 +182,7 @@ def _announce(system: "System", settings: "Settings", sockets: list[socket.socke
 
 
 def _announce_work(process: "System | WorkerProcess", settings: "Settings") -> None:
-    from adapters.fence import fenced_by
+    from adapters.fence.choice import fenced_by
 
     say(sentence("  log   {log}", log=settings.log_name))
     if process.team.example:

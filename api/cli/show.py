@@ -136,7 +136,7 @@ def _states(where: Where, session_id: str) -> dict[str, str]:
     states = read_directly(where, lambda log, _: {row[0]: row[1] for row in log.execute(query, [session_id])})
     if states is not None:
         return states
-    from adapters.store import reading  # the database that machines share
+    from adapters.store.location import reading  # the database that machines share
 
     with reading(where.settings().database) as log:
         return {str(row[0]): str(row[6]) for row in log.rows.turns(session_id)}

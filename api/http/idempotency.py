@@ -17,7 +17,8 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from adapters.store import Conflict, Store, StoredReceipt, Write
+from adapters.store.errors import Conflict
+from adapters.store.port import Store, StoredReceipt, Write
 from adapters.writer.answers import KeyReused, fingerprint, first_answer, same
 from adapters.writer.writer import CommandAnswer, CommandEnvelope
 from api.http.problems import of, problem

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from adapters.store import Broken, Conflict, Fenced, StoreError
+from adapters.store.errors import Broken, Conflict, Fenced, StoreError
 from adapters.writer.answers import Repeated
 from adapters.writer.writer import Busy, KeyReused
 from domain.values.base import Forbidden, HansardError, Invalid, Refused, Stale, Unknown

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from adapters.store import DamagedEvent
+from adapters.store.errors import DamagedEvent
 from api.http.problems import Problem, document, of
 from api.http.requests import NUMBER, number, system, weights_of
 from api.node.frames import Interest, Piece, pieces

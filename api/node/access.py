@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, get_args
 
-from adapters.store.port import StoreError
-from adapters.store.shared import LOGIN, StoredKey, Vault
+from adapters.store.errors import StoreError
+from adapters.store.keys import LOGIN, StoredKey, Vault
 from api.node.recent import remember
 from domain.values.sentences import Sentence
 

@@ -8,8 +8,9 @@ from typing import Final
 
 import orjson
 
-from adapters.notify import Notification, Outbox, Receivers
-from adapters.store import StoreError
+from adapters.notify.outbox import Notification, Outbox
+from adapters.notify.receivers import Receivers
+from adapters.store.errors import StoreError
 from domain.session.record import Recorded
 from domain.values.base import iso, milliseconds
 from projections.engine.ports import Views

@@ -13,7 +13,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from adapters.files import private_folder
-from adapters.store.shared import StoredKey, Vault
+from adapters.store.keys import StoredKey, Vault
 from api.node.access import keys_in, lines_without_key
 from api.node.local_files import state_home
 from api.node.settings import Settings, is_loopback

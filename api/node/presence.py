@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from adapters.store import Node, Store
+from adapters.store.port import Node, Store
 from adapters.turns.lease.presence import present, this_machine
 from domain.values.base import HansardError, iso
 from projections.views.base import View

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Final
 
-from adapters.store import Log
+from adapters.store.port import Log
 from adapters.store.texts import whole
 from adapters.workspace.history import blamed, commit_of, commits_since, lines_before, lines_in, reachable, shared_base
 from api.node.recent import remember

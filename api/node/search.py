@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from adapters.store import StoreError
+from adapters.store.errors import StoreError
 from adapters.store.sqlite.views import SqliteViews, open_views
 from api.node.local_files import search_of
 from api.node.settings import Settings

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
 from adapters.agents.team import Team
-from adapters.store import StoreError
+from adapters.store.errors import StoreError
 from adapters.store.port import Store
 from adapters.turns.lease.routing import place_of
 from api.node.local_files import ANSWER, code

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from adapters.store.postgres import address_of, is_shared
+from adapters.store.postgres.address import address_of, is_shared
 from api.node.local_files import default_log, node_folder, views_of
 from domain.delivery.validation import prefixes
 from domain.values.sentences import Sentence
 
 if TYPE_CHECKING:
-    from adapters.fence import Sandbox
+    from adapters.fence.choice import Sandbox
     from adapters.turns.settings import WorkerSettings
 
 MOST_ROUNDS = 1_000
@@ -198,7 +198,7 @@ class Settings(BaseSettings):
         return is_loopback(self.host)
 
     def worker(self, sandbox: "Sandbox" = "auto") -> "WorkerSettings":
-        from adapters.processes import SystemLimits
+        from adapters.processes.limits import SystemLimits
         from adapters.turns.settings import WorkerSettings
         from adapters.workspace import Room
 

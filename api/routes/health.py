@@ -8,7 +8,7 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from adapters.store import is_shared
+from adapters.store.postgres.address import is_shared
 from api.http.guards import may_read
 from api.http.requests import answer_headers, system
 from api.node.presence import LiveNode

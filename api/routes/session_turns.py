@@ -7,7 +7,7 @@ from functools import partial
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from adapters.store import Store
+from adapters.store.port import Store
 from adapters.store.texts import whole
 from api.http.requests import answer_headers, limit, number, only, read_after, system
 from api.http.streams import ALIVE, END, HEADERS, OPENING, RETRY, wants_stream

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from adapters.agents.port import Reply
-from adapters.store import Lease
+from adapters.store.turns import Lease
 from adapters.turns.external.leases import LeaseLost, TurnFilter
 from adapters.turns.external.turns import Offer, ResultKey
 from adapters.workspace import WorkspaceError, confine

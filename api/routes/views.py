@@ -8,7 +8,8 @@ from functools import partial, wraps
 from starlette.requests import Request
 from starlette.responses import Response
 
-from adapters.store.texts import spelled_out, whole
+from adapters.store.spelling import spelled_out
+from adapters.store.texts import whole
 from api.http.problems import of_field
 from api.http.requests import MOST, answer_headers, caught_up, has_it_already, limit, number, only, read_after, system
 from api.http.streams import begin_after, stream_log, stream_session, wants_stream

@@ -10,8 +10,8 @@ from typing import Any, Final, Literal, NamedTuple
 
 from adapters.agents.necessities import necessity
 from adapters.agents.team import Member, Team
-from adapters.fence import available
-from adapters.processes import clean_environment
+from adapters.fence.choice import available
+from adapters.processes.environment import clean_environment
 from adapters.project import Project
 from adapters.workspace import WorkspaceError
 from adapters.workspace.checkout import StartPoint, is_committed, start_point

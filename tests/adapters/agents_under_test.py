@@ -9,12 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from adapters.agents.acp import AcpAgent, AcpSettings
-from adapters.agents.codex import CodexAgent
-from adapters.agents.command import CommandAgent, CommandSettings
-from adapters.agents.model import ModelAgent, ModelSettings
+from adapters.agents.acp.agent import AcpAgent
+from adapters.agents.acp.settings import AcpSettings
+from adapters.agents.codex.agent import CodexAgent
+from adapters.agents.command.agent import CommandAgent
+from adapters.agents.command.settings import CommandSettings
+from adapters.agents.model.agent import ModelAgent
+from adapters.agents.model.endpoint import ModelSettings
 from adapters.agents.port import Agent, Reply, Turn
-from adapters.agents.prompts.context import Exchange
+from adapters.agents.prompts.conversation import Exchange
 from adapters.agents.scripted import DAY_MS, Scenario, Scripted
 from tests.adapters.endpoint import Endpoint, Said, chunk, says
 

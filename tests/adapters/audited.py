@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from adapters.proof.faults import Verification
 from adapters.proof.transfer import export
+from adapters.proof.verdict import Verification
 from adapters.proof.verify import verify
-from adapters.store import Store, StoredReceipt, Write
-from adapters.store.shared import LOGIN, StoredKey
-from adapters.store.sql.packing import unpack
-from adapters.store.sqlite.rows import sealed
+from adapters.store.keys import LOGIN, StoredKey
+from adapters.store.port import Store, StoredReceipt, Write
+from adapters.store.sql.compression import unpack
+from adapters.store.sqlite.sealed import sealed
 from adapters.store.sqlite.store import SqliteStore
 from tests.projections.given import NOON
 from tests.projections.stage import wander

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.store import Store
+from adapters.store.port import Store
 from tests.adapters.stores_under_test import STORES, Database
 from tests.kit.postgres import cluster, require
 

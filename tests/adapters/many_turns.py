@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from adapters.agents.port import ExternalSettings
+from adapters.agents.external import ExternalSettings
 from adapters.agents.scripted import Scenario
 from adapters.agents.team import Member, Team
-from adapters.store import Lease, Store
-from adapters.store.turns import OpenTurn, TurnPage, Turns
+from adapters.store.port import Store
+from adapters.store.turns import Lease, OpenTurn, TurnPage, Turns
 from tests.adapters.stores_under_test import delivery_story, write
 from tests.kit.stories import START
 

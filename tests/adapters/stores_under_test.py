@@ -7,11 +7,13 @@ from weakref import WeakValueDictionary
 
 from eventsourcing.persistence import StoredEvent
 
-from adapters.store import NewEvent, Row, Store, StoredReceipt, Write, open_store
-from adapters.store.memory import MemoryLog, MemoryStore
+from adapters.store.location import open_store
+from adapters.store.port import NewEvent, Store, StoredReceipt, Write
+from adapters.store.rows import Row
 from domain.session.record import Causation
 from domain.session.state import EventMetadata
 from domain.values.base import Blob, DomainEvent
+from tests.kit.memory_store import MemoryLog, MemoryStore
 from tests.kit.postgres import cluster
 from tests.kit.stories import START, DeliveryStory
 

@@ -10,11 +10,12 @@ from typing import Any, Literal
 
 import pytest
 
-from adapters.agents.acp import AcpAgent, AcpSettings
+from adapters.agents.acp.agent import AcpAgent
+from adapters.agents.acp.settings import AcpSettings
 from adapters.agents.activity import Activity
 from adapters.agents.port import Limits, Reply, Turn
 from adapters.agents.team import load
-from adapters.processes.limits import Stopwatch
+from adapters.processes.stopwatch import Stopwatch
 from domain.values.base import Usage
 from tests.adapters.agents_under_test import ask, code, running
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapters.store.postgres import address_of
+from adapters.store.postgres.address import address_of
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from typing import Final
 import pytest
 
 from adapters.proof.verify import verify_stored
-from adapters.store.sql.packing import unpack
-from adapters.store.sqlite.rows import sealed
+from adapters.store.sql.compression import unpack
+from adapters.store.sqlite.sealed import sealed
 from tests.adapters.audited import copied, harmed, rows, verified, written
 from tests.adapters.flips import outcome
 

@@ -12,8 +12,8 @@ import pytest
 from adapters.proof import checkpoints
 from adapters.proof.transfer import export
 from adapters.proof.verify import verify
-from adapters.store import StoreError
-from adapters.store.sqlite.rows import sealed
+from adapters.store.errors import StoreError
+from adapters.store.sqlite.sealed import sealed
 from tests.adapters.audited import harmed, opened, written
 
 

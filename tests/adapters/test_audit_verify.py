@@ -9,7 +9,7 @@ import pytest
 from adapters.proof import checkpoints
 from adapters.proof.merkle import Tree
 from adapters.proof.verify import verify
-from adapters.store import StoreError
+from adapters.store.errors import StoreError
 from domain.session.turns import RetryTurn
 from tests.adapters.audited import copied, exported, harmed, opened, rows, verified, written
 from tests.adapters.flips import Outcome, outcomes

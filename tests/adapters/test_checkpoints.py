@@ -15,17 +15,16 @@ from hypothesis import strategies as st
 from adapters.proof.checkpoints import (
     NotProved,
     SignedHead,
-    check_proof,
     head,
     holds,
     known_key,
     opened,
-    prove,
     public_key,
     public_text,
     sign,
     signing_key,
 )
+from adapters.proof.inclusion import check_proof, prove
 from domain.values.base import Unknown
 from tests.adapters import audited
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from adapters.agents.activity import Activity
-from adapters.agents.codex import CodexAgent
+from adapters.agents.codex.agent import CodexAgent
 from adapters.agents.codex.items import activities
-from adapters.agents.command import CommandSettings
+from adapters.agents.command.settings import CommandSettings
 from adapters.agents.port import Limits, Reply, Turn
-from adapters.agents.presets import preset
+from adapters.agents.presets.catalogue import preset
 from adapters.agents.team import build, load
 from domain.session.approvals import PermissionChoice
 from domain.session.attempts import FailureCode

@@ -12,7 +12,8 @@ import orjson
 import pytest
 
 from adapters.agents.activity import Activity
-from adapters.agents.command import CommandAgent, CommandSettings
+from adapters.agents.command.agent import CommandAgent
+from adapters.agents.command.settings import CommandSettings
 from adapters.agents.port import Reply
 from tests.adapters.agents_under_test import TURN, CommandSubject, ask, code
 

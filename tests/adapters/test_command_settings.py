@@ -7,9 +7,8 @@ import orjson
 import pytest
 from pydantic import ValidationError
 
-from adapters.agents.command import CommandSettings
 from adapters.agents.command.output import messages, model_of, text_of, usage_of
-from adapters.agents.command.settings import Pick
+from adapters.agents.command.settings import CommandSettings, Pick
 from domain.values.base import Usage
 from tests.adapters.agents_under_test import CommandSubject, ask
 

@@ -9,12 +9,13 @@ import pytest
 
 from adapters.agents.team import load
 from adapters.project import parse
-from adapters.proof.checkpoints import check_proof, known_key, public_key, public_text, signing_key
+from adapters.proof.checkpoints import known_key, public_key, public_text, signing_key
+from adapters.proof.inclusion import check_proof
 from adapters.proof.transfer import take_in
-from adapters.store.memory import MemoryStore
 from adapters.store.sqlite.store import SqliteStore
 from domain.values.base import HansardError, Invalid
 from domain.values.sentences import in_language, sentence_of
+from tests.kit.memory_store import MemoryStore
 
 HANGUL = re.compile("[가-힣]")
 

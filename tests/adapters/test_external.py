@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from adapters.agents.port import External, ExternalSettings
+from adapters.agents.external import External, ExternalSettings
 from adapters.agents.scripted import Scenario
 from adapters.agents.team import Member, Team, build
 from adapters.agents.team import load as load_team
-from adapters.store import Lease, Store
-from adapters.store.turns import OpenTurn, Turns
+from adapters.store.port import Store
+from adapters.store.turns import Lease, OpenTurn, Turns
 from adapters.turns.external.leases import TurnFilter, TurnQueue
 from adapters.turns.lease.routing import Load, Place, Routing
 from adapters.writer.writer import Writer

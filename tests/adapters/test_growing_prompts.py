@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from adapters.agents import prompts
+from adapters.agents.prompts import catalogue as prompts
 from adapters.turns.question.prompt import prompt_of
 from domain.convergence import named
 from domain.discussion import findings

@@ -8,7 +8,7 @@ import pytest
 
 from adapters.proof.transfer import export, take_in
 from adapters.proof.verify import verify
-from adapters.store import Store
+from adapters.store.port import Store
 from domain.session.turns import RetryTurn, TurnAnswered
 from tests.kit.claiming import claim
 from tests.projections.stage import Stage

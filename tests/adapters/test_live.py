@@ -2,7 +2,8 @@
 
 import asyncio
 
-from adapters.agents.activity import CUT, Activity, Doing
+from adapters.agents.activity import Activity
+from adapters.agents.attempt import CUT, Doing
 from adapters.turns.live import FRAMES, TURNS, Live
 
 

@@ -11,9 +11,10 @@ import pytest
 
 from adapters.proof.transfer import export, take_in
 from adapters.proof.verify import verify
-from adapters.store import open_store
+from adapters.store.location import open_store
+from adapters.store.spelling import spelled_out
 from adapters.store.sqlite.store import SqliteStore
-from adapters.store.texts import spelled_out, whole
+from adapters.store.texts import whole
 from domain.discussion.events import RoundAdded
 from domain.replay import first_difference
 from domain.session.record import Recorded

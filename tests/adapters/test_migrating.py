@@ -11,8 +11,9 @@ import pytest
 from adapters.proof import checkpoints
 from adapters.proof.transfer import export
 from adapters.proof.verify import verify
-from adapters.store import NewEvent, Store, Write, open_store, reading
-from adapters.store.migrating import Moving, NotEmpty, Page, migrate
+from adapters.store.location import open_store, reading
+from adapters.store.migration import Moving, NotEmpty, Page, migrate
+from adapters.store.port import NewEvent, Store, Write
 from adapters.store.sql.log import SqlRecorder
 from domain.values.base import INLINE_BYTES, Text
 from tests.adapters.stores_under_test import CAUSE, delivery_story, receipt, write

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from adapters.agents.activity import Activity
-from adapters.agents.model import ModelAgent, ModelSettings
-from adapters.agents.parsing import BadTeam
+from adapters.agents.model.agent import ModelAgent
+from adapters.agents.model.endpoint import ModelSettings
 from adapters.agents.port import Limits, Reply, Turn
-from adapters.agents.prompts.context import Exchange
+from adapters.agents.prompts.conversation import Exchange
+from adapters.agents.tables import BadTeam
 from adapters.agents.team import load
 from domain.values.base import Usage
 from tests.adapters.agents_under_test import ask, code

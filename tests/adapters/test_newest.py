@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from adapters.store import Store
+from adapters.store.port import Store
 from adapters.writer.newest import KEPT_REQUESTS, NewestEvents
 from domain.session.history import TextRedacted
 from domain.session.record import Recorded

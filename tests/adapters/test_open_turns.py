@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from adapters.store import Store, open_store
-from adapters.store.turns import STEP, NewTurn, TurnPage, TurnPlace, TurnScan, change_of
+from adapters.store.location import open_store
+from adapters.store.port import Store
+from adapters.store.turn_changes import STEP, NewTurn, change_of
+from adapters.store.turn_scan import TurnScan
+from adapters.store.turns import TurnPage, TurnPlace
 from tests.adapters.many_turns import LEASE, begin, sessions, taken
 from tests.adapters.stores_under_test import delivery_story, write
 from tests.kit.stories import START

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.processes import end_orphans
+from adapters.processes.sweep import end_orphans
 from adapters.turns.lease import presence
 from adapters.turns.lease.presence import Presence
 from tests.api.server import ROOT, Server, delivery, ended, running, serving, start, until
@@ -19,12 +19,14 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the process tab
 
 WORKER = """
 import asyncio, pathlib, sys
-from adapters import processes
+from adapters.processes.environment import clean_environment
+from adapters.processes.environment import own
+from adapters.processes.program import run
 
 async def work(owner, script, folder):
-    processes.own(owner)
-    env = processes.clean_environment()
-    await processes.run(["sh", "-c", script], cwd=folder, env=env, wall_seconds=600)
+    own(owner)
+    env = clean_environment()
+    await run(["sh", "-c", script], cwd=folder, env=env, wall_seconds=600)
 
 asyncio.run(work(sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])))
 """
@@ -95,7 +97,7 @@ def test_the_processes_of_other_workers_are_left_alone(tmp_path: Path) -> None:
 def test_an_orphan_that_becomes_a_worker_does_not_kill_itself_or_its_parents(tmp_path: Path) -> None:
     """An agent may start the very program that cleans up after it."""
     cleaning = (
-        "from adapters.processes import end_orphans; from pathlib import Path; import sys; "
+        "from adapters.processes.sweep import end_orphans; from pathlib import Path; import sys; "
         "Path(sys.argv[1], 'said').write_text(str(end_orphans('here.78.cc')))"
     )
     (tmp_path / "clean").write_text(f"#!/bin/sh\ncd '{ROOT}'\nexec '{sys.executable}' -c \"{cleaning}\" '{tmp_path}'\n")

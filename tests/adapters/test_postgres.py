@@ -11,7 +11,8 @@ from unittest.mock import patch
 import pytest
 
 from adapters.proof.verify import verify
-from adapters.store import Broken, StoreError, open_store, reading
+from adapters.store.errors import Broken, StoreError
+from adapters.store.location import open_store, reading
 from domain.values.base import Text
 from tests.adapters.stores_under_test import Database, delivery_story, write
 from tests.api.server import until

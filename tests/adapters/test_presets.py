@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from adapters.agents.command.settings import CommandSettings
-from adapters.agents.presets import NAMES, preset, presets
+from adapters.agents.presets.catalogue import NAMES, preset, presets
 from adapters.agents.team import BadTeam, Member, load
 from tests.adapters.agents_under_test import CommandSubject, ask
 

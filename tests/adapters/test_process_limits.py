@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
-from adapters.processes import Finished, SystemLimits, clean_environment, keep_free, run
-from adapters.processes.output import Ends
+from adapters.processes.disk import keep_free
+from adapters.processes.ends import Ends
+from adapters.processes.environment import clean_environment
+from adapters.processes.limits import SystemLimits
+from adapters.processes.program import Finished, run
 
 SOME = SystemLimits(file_bytes=1_000_000_000)
 
@@ -160,8 +163,8 @@ def test_a_program_that_fills_the_disk_is_stopped_before_it_is_full(
         keep_free(1_000)
         return await run(["sleep", "60"], cwd=tmp_path, env=clean_environment(), wall_seconds=60)
 
-    monkeypatch.setattr("adapters.processes.limits.shutil.disk_usage", lambda folder: Usage(next(sizes, 900)))
-    monkeypatch.setattr("adapters.processes.DISK_SECONDS", 0.01)
+    monkeypatch.setattr("adapters.processes.disk.shutil.disk_usage", lambda folder: Usage(next(sizes, 900)))
+    monkeypatch.setattr("adapters.processes.program.DISK_SECONDS", 0.01)
     done = asyncio.run(scene())
     assert (done.ended, done.exit_code) == ("disk", None)
     assert done.detail == "Stopped with less than 1000 bytes left on the disk."

@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
-from adapters.processes import NO_LIMITS, Finished, SystemLimits, clean_environment, own, run
+from adapters.processes.environment import clean_environment, own
+from adapters.processes.limits import NO_LIMITS, SystemLimits
+from adapters.processes.program import Finished, run
 from adapters.references import resolve_secrets
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="what leaves its session is only found on Linux")

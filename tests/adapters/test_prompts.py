@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from adapters.agents.prompts import LANGUAGES, Prompt, checked, names, prompt, render, strategies
+from adapters.agents.prompts.catalogue import LANGUAGES, Prompt, checked, names, prompt, render, strategies
 from adapters.agents.prompts.context import first_agent, work_mode
 from adapters.agents.prompts.phases import phase_instruction, remaining_phases, rubric
 from domain.discussion.strategies import REWRITTEN

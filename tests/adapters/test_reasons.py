@@ -2,7 +2,9 @@
 
 import pytest
 
-from adapters.processes import Ended, Finished, SystemLimits
+from adapters.processes.limits import SystemLimits
+from adapters.processes.output import Ended
+from adapters.processes.program import Finished
 from adapters.turns.commands.limits import reason
 
 ALL = SystemLimits(memory_bytes=512, cpu_seconds=60, processes=100, file_bytes=1_000)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import psycopg
 
-from adapters.store import open_store
+from adapters.store.location import open_store
 from tests.adapters.audited import harmed
 from tests.adapters.stores_under_test import receipt, write
 from tests.kit.postgres import cluster

@@ -13,9 +13,9 @@ from uuid import uuid4
 from eventsourcing.persistence import ApplicationRecorder, StoredEvent
 from eventsourcing.tests import persistence as library
 
-from adapters.store import open_store
-from adapters.store.memory import MemoryStore
+from adapters.store.location import open_store
 from adapters.store.sqlite.store import SqliteStore
+from tests.kit.memory_store import MemoryStore
 from tests.kit.postgres import cluster, require
 
 

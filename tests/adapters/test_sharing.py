@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from adapters.store import Store, open_store
-from adapters.store.shared import Shares
+from adapters.store.location import open_store
+from adapters.store.port import Store
+from adapters.store.shares import Shares
 from adapters.store.turns import OpenTurn
 from adapters.turns.result.sharing import NearWorkspaces, Sharing
 from adapters.workspace import WorkspaceError, Workspaces

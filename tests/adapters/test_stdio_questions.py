@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from adapters.agents.activity import Activity, Tool
-from adapters.agents.command import CommandAgent, CommandSettings
+from adapters.agents.command.agent import CommandAgent
+from adapters.agents.command.settings import CommandSettings
 from adapters.agents.port import Reply, Turn
-from adapters.processes import Finished, Pauses, run
+from adapters.processes.program import Finished, run
+from adapters.processes.stopwatch import Pauses
 from domain.session.approvals import PermissionChoice
 from domain.session.turns import FenceLevel
 from tests.adapters.agents_under_test import TURN

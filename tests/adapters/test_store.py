@@ -18,10 +18,12 @@ import pytest
 from eventsourcing.application import LocalNotificationLog
 from eventsourcing.persistence import ApplicationRecorder, IntegrityError, StoredEvent
 
-from adapters.store import Broken, Conflict, DamagedEvent, Fenced, NewEvent, Store, StoreError, Write, open_store
+from adapters.store.blanks import blanked
+from adapters.store.errors import Broken, Conflict, DamagedEvent, Fenced, StoreError
+from adapters.store.location import open_store
 from adapters.store.mapper import encode
+from adapters.store.port import NewEvent, Store, Write
 from adapters.store.sqlite.store import SqliteStore
-from adapters.store.texts import blanked
 from domain.delivery.commands import CancelDelivery
 from domain.kinds import fold
 from domain.session.history import RedactedEvent, TextRedacted
@@ -388,7 +390,7 @@ def test_a_new_log_is_opened_by_many_at_once(database: Database, tmp_path: Path)
 
 WRITING = """
 import sys
-from adapters.store import open_store
+from adapters.store.location import open_store
 from tests.adapters.stores_under_test import delivery_story, write
 store = open_store(sys.argv[1])
 while True:

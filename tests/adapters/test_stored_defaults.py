@@ -16,8 +16,9 @@ from eventsourcing.persistence import StoredEvent
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
+from adapters.store.errors import DamagedEvent
 from adapters.store.mapper import decode, encode
-from adapters.store.port import DamagedEvent, NewEvent
+from adapters.store.port import NewEvent
 from domain.kinds import TOPICS
 from domain.session.record import Causation
 from domain.session.turns import TurnCancelled

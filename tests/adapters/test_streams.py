@@ -8,7 +8,7 @@ import pytest
 from adapters.agents.activity import Activity
 from adapters.agents.command.output import messages, text_of, usage_of
 from adapters.agents.command.settings import CommandSettings
-from adapters.agents.presets import preset
+from adapters.agents.presets.catalogue import preset
 from adapters.agents.streams import Stream, activities
 from domain.values.base import Usage
 

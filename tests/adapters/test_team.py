@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from adapters.agents.command import CommandAgent, CommandSettings
+from adapters.agents.command.agent import CommandAgent
+from adapters.agents.command.settings import CommandSettings
 from adapters.agents.port import Limits, Turn
 from adapters.agents.scripted import Scripted
 from adapters.agents.team import BadTeam, Team, build, load

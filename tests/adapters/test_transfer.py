@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 
 from adapters.proof.transfer import NotImported, export, take_in
 from adapters.proof.verify import verify
-from adapters.store import Row, Store, StoreError
-from adapters.store.sqlite.rows import sealed
+from adapters.store.errors import StoreError
+from adapters.store.port import Store
+from adapters.store.rows import Row
+from adapters.store.sqlite.sealed import sealed
 from adapters.store.sqlite.store import SqliteStore
 from adapters.writer.writer import CommandEnvelope, Writer
 from domain.kinds import KINDS, fold

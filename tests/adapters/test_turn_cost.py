@@ -8,7 +8,7 @@ import pytest
 
 from adapters.agents.team import example
 from adapters.clock import Clock
-from adapters.store import open_store
+from adapters.store.location import open_store
 from adapters.store.sqlite.store import SqliteStore
 from adapters.turns.job import Job
 from adapters.turns.lease.worker import Worker

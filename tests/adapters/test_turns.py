@@ -8,9 +8,9 @@ import pytest
 
 from adapters.proof.transfer import export, take_in
 from adapters.proof.verify import verify
-from adapters.store import Fenced, Lease, Store, Write
-from adapters.store.memory import MemoryLog, MemoryStore
-from adapters.store.turns import Turns
+from adapters.store.errors import Fenced
+from adapters.store.port import Store, Write
+from adapters.store.turns import Lease, Turns
 from adapters.writer.unit_of_work import CommandEnvelope
 from adapters.writer.writer import Writer
 from domain.delivery.commands import CancelDelivery
@@ -20,6 +20,7 @@ from domain.session.turns import ExpireTurn, TurnRequested
 from tests.adapters.stores_under_test import Database, delivery_story, store_events, write
 from tests.kit import claiming
 from tests.kit.discussing import DiscussionStory, waiting
+from tests.kit.memory_store import MemoryLog, MemoryStore
 from tests.kit.stories import MINUTE, START, DeliveryStory
 
 LEASE = 60_000

@@ -19,7 +19,8 @@ from starlette.testclient import TestClient
 
 from adapters.agents.team import Team, example, load
 from adapters.clock import Clock
-from adapters.store import Lease, open_store
+from adapters.store.location import open_store
+from adapters.store.turns import Lease
 from adapters.turns.lease.worker import Worker
 from adapters.turns.settings import WorkerSettings
 from adapters.writer.writer import CommandEnvelope, Writer

@@ -10,11 +10,12 @@ from typing import Any, cast
 import orjson
 import pytest
 
-from adapters.store import Conflict, Fenced, Store, StoreError, Write
-from adapters.store.texts import blanked
+from adapters.store.blanks import blanked
+from adapters.store.errors import Conflict, Fenced, StoreError
+from adapters.store.port import Store, Write
 from adapters.writer import unit_of_work
 from adapters.writer import writer as writer_module
-from adapters.writer.answers import Pending
+from adapters.writer.pending import Pending
 from adapters.writer.writer import Busy, CommandAnswer, CommandEnvelope, KeyReused, Writer, fingerprint
 from domain.channel import channel_id
 from domain.delivery.commands import CancelDelivery

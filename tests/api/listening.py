@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self, cast
 
 from adapters.clock import Clock
-from adapters.store import open_store
+from adapters.store.location import open_store
 from adapters.writer.writer import CommandAnswer, CommandEnvelope, Writer
 from domain.delivery.commands import ExtendBudget, StartDelivery
 from domain.session.validation import ValidationStep

@@ -14,7 +14,7 @@ import httpx2 as httpx
 import pytest
 from starlette.testclient import TestClient
 
-from adapters.store import open_store
+from adapters.store.location import open_store
 from api.app import COMMANDS, FORMS, PAGES, VIEWS
 from api.node.owner import account, key_for, owner_file
 from api.node.settings import Settings

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from adapters.proof.checkpoints import GrowingHead, NotProved, head, opened, public_key, public_text, signing_key
-from adapters.store import open_store
-from api.node.checkpointing import command_of
+from adapters.store.location import open_store
+from api.node.checkpointer import command_of
 from tests.api.server import Server, ended, serving, start, until
 
 

@@ -16,8 +16,9 @@ import httpx2 as httpx
 import pytest
 from eventsourcing.persistence import StoredEvent
 
-from adapters.store import Store, open_store
-from adapters.store.sql.packing import unpack
+from adapters.store.location import open_store
+from adapters.store.port import Store
+from adapters.store.sql.compression import unpack
 from adapters.store.sqlite.views import SqliteViews
 from domain.session.record import Recorded
 from domain.session.turns import Settled, TurnRequested

@@ -11,7 +11,7 @@ import httpx2 as httpx
 import pytest
 from starlette.testclient import TestClient
 
-from adapters.proof.verify import glance
+from adapters.proof.glance import glance
 from adapters.store.sqlite.views import ViewsUnavailable
 from tests.adapters.audited import with_plain
 from tests.api.server import Json, delivery, ended, events, inside, start, system, until

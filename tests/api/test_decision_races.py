@@ -10,7 +10,8 @@ from pathlib import Path
 import httpx2 as httpx
 import pytest
 
-from adapters.store import Store, open_store
+from adapters.store.location import open_store
+from adapters.store.port import Store
 from adapters.writer.writer import CommandAnswer, CommandEnvelope, Writer
 from domain.discussion.commands import CancelDiscussion, StartDiscussion
 from domain.discussion.events import Ending

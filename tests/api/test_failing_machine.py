@@ -17,7 +17,7 @@ import httpx2 as httpx
 import pytest
 
 from adapters.proof.verify import verify
-from adapters.store import open_store, reading
+from adapters.store.location import open_store, reading
 from domain.session.turns import Settled
 from tests.api.server import Json, Server, delivery, ended, session, until
 from tests.kit.machine import FailingMachine, after_power_cut

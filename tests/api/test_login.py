@@ -11,7 +11,7 @@ import httpx2 as httpx
 import pytest
 from starlette.testclient import TestClient
 
-from adapters.store.shared import StoredKey
+from adapters.store.keys import StoredKey
 from api.node.access import GUESSES, Guesses, Keys, Logins, keys_in
 from api.web.assets import SHEET
 from tests.api.seen import BROWSER, Seen

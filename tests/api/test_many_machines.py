@@ -13,7 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from adapters.proof.verify import verify
-from adapters.store import reading
+from adapters.store.location import reading
 from api.cli.maintenance import clean
 from api.cli.options import Where
 from api.cli.session import details

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from adapters.agents.parsing import BadTeam
+from adapters.agents.tables import BadTeam
 from adapters.agents.team import load
 from tests.api.server import Json, Server, delivery, ended, free_port, inside, serving, start, until
 from tests.kit.postgres import cluster, require

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from adapters.store import open_store, reading
-from adapters.store.migrating import migrate
+from adapters.store.location import open_store, reading
+from adapters.store.migration import migrate
 from adapters.store.sql.log import SqlRecorder
 from adapters.store.sqlite.views import SqliteViews
 from api.app import create_app
@@ -160,7 +160,7 @@ def test_networked_agents_are_refused_next_to_an_open_database(cluster: Cluster,
 
 
 def test_a_database_with_a_password_is_not_open(cluster: Cluster) -> None:
-    from adapters.store.postgres.rows import lets_in_without_password
+    from adapters.store.postgres.sealed import lets_in_without_password
 
     assert lets_in_without_password(cluster.url("postgres"))
     cluster.ask_for_passwords("geheim")

@@ -22,8 +22,9 @@ import httpx2 as httpx
 import pytest
 
 from adapters.proof.verify import verify
-from adapters.store import Store, open_store, reading
-from adapters.store.port import StoreError
+from adapters.store.errors import StoreError
+from adapters.store.location import open_store, reading
+from adapters.store.port import Store
 from domain.session.turns import Settled
 from tests.api.server import ROOT, Json, Server, delivery, until
 from tests.kit.namespaces import Machine, Network, network

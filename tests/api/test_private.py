@@ -3,7 +3,7 @@
 import stat
 from pathlib import Path
 
-from adapters.store import open_store
+from adapters.store.location import open_store
 from api.cli import doctor
 from tests.api.server import delivery, ended, serving, start
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from adapters.store import open_store
-from adapters.store.shared import StoredKey
+from adapters.store.keys import StoredKey
+from adapters.store.location import open_store
 from api.node.access import SharedKeys
 from api.node.owner import take_over
 from api.node.settings import Settings

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.clock import Clock
-from adapters.store import open_store
+from adapters.store.location import open_store
 from adapters.store.sqlite.views import SqliteViews
 from adapters.writer.writer import CommandEnvelope, Writer
 from api.node.frames import SseFrame

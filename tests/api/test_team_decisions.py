@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from adapters.agents.parsing import BadTeam
+from adapters.agents.tables import BadTeam
 from adapters.agents.team import load
 from tests.api.server import Json, delivery, events, inside, only, until
 from tests.api.talks import reached

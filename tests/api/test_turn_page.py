@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from adapters.agents import prompts as stored
+from adapters.agents.prompts import catalogue as stored
 from api.web.sentences import words
 from api.web.session.turns import MATERIAL, parts_of, sections
 from tests.api.scenes import two_iterations

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.store import reading
+from adapters.store.location import reading
 from adapters.store.sqlite.views import SqliteViews
 from api.cli.rebuilding import difference
 from projections.catalogue import dump

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from adapters.proof.checkpoints import SignedHead, head, over
-from adapters.store import Write
+from adapters.store.port import Write
 from adapters.store.sqlite.store import SqliteStore
 from domain.session.turns import TurnCancelled
 from tests.adapters.stores_under_test import entries

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from adapters.fence import Fence, Grant, Unfenced
 from adapters.fence.bubblewrap import Bubblewrap, bubblewrap_works
-from adapters.processes import SystemLimits, clean_environment, run
+from adapters.fence.port import Fence, Grant, Unfenced
+from adapters.processes.environment import clean_environment
+from adapters.processes.limits import SystemLimits
+from adapters.processes.program import run
 from tests.benchmarks.measuring import Tell
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.skipif(not bubblewrap_works(), reason="bubblewrap does not work here")]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from adapters.agents.port import Reply, Turn
-from adapters.store import open_store
+from adapters.store.location import open_store
 from adapters.store.sqlite.store import SqliteStore
 from adapters.store.sqlite.views import SqliteViews
 from adapters.writer.writer import Writer

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import pytest
 
 from adapters.clock import Clock
-from adapters.store import Store, open_store
+from adapters.store.location import open_store
+from adapters.store.port import Store
 from adapters.store.postgres import connection
 from adapters.writer.writer import CommandEnvelope, Writer
 from domain.delivery.commands import StartDelivery

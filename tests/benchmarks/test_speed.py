@@ -13,7 +13,9 @@ import orjson
 import pytest
 
 from adapters.clock import Clock
-from adapters.store import Fenced, Store, open_store
+from adapters.store.errors import Fenced
+from adapters.store.location import open_store
+from adapters.store.port import Store
 from adapters.writer.writer import CommandEnvelope, Writer
 from domain.delivery.commands import ExtendBudget, StartDelivery
 from domain.kinds import fold

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.store import NewEvent, Store, Write
+from adapters.store.port import NewEvent, Store, Write
 from adapters.store.sqlite.store import SqliteStore
 from adapters.store.sqlite.views import SqliteViews
 from adapters.writer.writer import Writer

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from adapters.agents.acp import AcpSettings
+from adapters.agents.acp.settings import AcpSettings
 from adapters.agents.command.settings import PLACES, CommandSettings, UsagePaths
-from adapters.agents.model import SPEAKS, ModelSettings
-from adapters.agents.presets import NAMES
+from adapters.agents.model.endpoint import SPEAKS, ModelSettings
+from adapters.agents.presets.catalogue import NAMES
 from adapters.agents.team import load
 
 DOCS = Path(__file__).parents[2] / "docs"

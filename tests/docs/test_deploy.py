@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from adapters.store.postgres import address_of
+from adapters.store.postgres.address import address_of
 from api.cli.main import COMMANDS
 from api.http.guards import OPEN
 from api.node.access import GUESSES

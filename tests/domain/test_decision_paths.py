@@ -16,12 +16,12 @@ import pytest
 
 import domain
 from adapters.proof.transfer import take_in
-from adapters.store.memory import MemoryStore
 from domain.kinds import command_of, fold, kind
 from domain.session.record import commands_in, kind_of
 from domain.session.rules import carry_out
 from domain.values.base import Text
 from tests.golden.make import PLACE
+from tests.kit.memory_store import MemoryStore
 
 ROOT = str(Path(domain.__file__).parent)
 DISPATCH = ("kinds.py", "session/rules.py")

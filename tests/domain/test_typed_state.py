@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from adapters.proof.transfer import take_in
-from adapters.store.memory import MemoryStore
 from domain.kinds import kind
 from domain.session.record import kind_of
 from tests.golden.make import PLACE
+from tests.kit.memory_store import MemoryStore
 
 
 @pytest.mark.parametrize("log", sorted(PLACE.glob("*.jsonl")), ids=lambda log: log.stem)

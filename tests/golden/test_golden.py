@@ -10,7 +10,7 @@ import pytest
 
 from adapters.proof.transfer import export, take_in
 from adapters.proof.verify import verify
-from adapters.store import Store
+from adapters.store.port import Store
 from adapters.store.sqlite.store import SqliteStore
 from adapters.store.sqlite.views import SqliteViews
 from adapters.store.texts import whole

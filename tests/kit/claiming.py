@@ -1,6 +1,7 @@
 """Claiming turns like a worker with every role: the oldest waiting turn first."""
 
-from adapters.store import Lease, Store
+from adapters.store.port import Store
+from adapters.store.turns import Lease
 
 
 def claim(store: Store, worker: str, *, now: int, lease_ms: int) -> Lease | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from adapters.store.rows import Row
-from adapters.store.sql.packing import pack, unpack
+from adapters.store.sql.compression import pack, unpack
 from adapters.store.sqlite.store import SqliteStore
 
 

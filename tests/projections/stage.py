@@ -6,8 +6,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from adapters.store.blanks import blanked
 from adapters.store.sqlite.store import SqliteStore
-from adapters.store.texts import blanked
 from adapters.writer.writer import CommandEnvelope, CommitListener, Writer
 from domain.channel import channel_id
 from domain.channel.commands import ReceiveMessage

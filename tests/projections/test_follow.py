@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from adapters.store import Store
+from adapters.store.port import Store
 from adapters.store.sqlite.views import SqliteViews, ViewsUnavailable
 from domain.session.record import Omitted, Recorded
 from projections import follow

@@ -8,8 +8,10 @@ import pytest
 from eventsourcing.persistence import StoredEvent
 
 from adapters.proof.transfer import take_in
-from adapters.store import DamagedEvent, Store
-from adapters.store.mapper import decode, outline_all
+from adapters.store.errors import DamagedEvent
+from adapters.store.mapper import decode
+from adapters.store.outline import outline_all
+from adapters.store.port import Store
 from adapters.store.sqlite.store import SqliteStore
 from adapters.store.sqlite.views import SqliteViews
 from domain.session.record import Omitted, Recorded

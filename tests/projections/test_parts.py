@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.store import NewEvent, Store, Write
+from adapters.store.port import NewEvent, Store, Write
 from adapters.store.sqlite.views import SqliteViews
 from domain.session.history import SessionForked
 from projections import parts

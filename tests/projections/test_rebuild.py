@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.store import Store
+from adapters.store.port import Store
 from adapters.store.sqlite.views import SqliteViews
 from adapters.writer.newest import NewestEvents
 from domain.session.record import Omitted, Recorded

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.store import Store
+from adapters.store.port import Store
 from adapters.store.sqlite.store import SqliteStore
 from adapters.store.sqlite.views import SqliteViews
 from domain.kinds import KINDS, fold

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.store import Broken, StoreError
+from adapters.store.errors import Broken, StoreError
 from adapters.store.sqlite.views import SqliteViews, ViewsUnavailable
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.agents import trying
+from adapters.agents import trial
 from adapters.agents.port import Limits
 from api.cli.main import carry_out
 from tests.api.server import ended, only, serving, start, until
@@ -86,7 +86,7 @@ def test_each_agent_of_a_document_answers(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(trying, "LIMITS", Limits(wall_seconds=SECONDS, idle_seconds=SECONDS / 2))  # for a busy machine
+    monkeypatch.setattr(trial, "LIMITS", Limits(wall_seconds=SECONDS, idle_seconds=SECONDS / 2))  # for a busy machine
     provider.rules = [Rule("Answer with the single word READY", [says("READY")])]
     code = carry_out(["doctor", "--try", "--json", "--team", written(machine, name)])
     trials = json.loads(capsys.readouterr().out)["agents"]

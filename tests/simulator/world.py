@@ -16,7 +16,6 @@ from typing import Final
 
 from adapters.agents.scripted import Scenario
 from adapters.agents.team import Member, Role, Team
-from adapters.store.memory import MemoryLog, MemoryStore
 from adapters.store.sqlite.views import SqliteViews
 from adapters.turns.folder import checkout
 from adapters.turns.job import Job
@@ -40,6 +39,7 @@ from domain.values.budget import BudgetLimits
 from projections.follow import Follower
 from projections.sessions import inbox
 from projections.views.sessions import WaitingItem
+from tests.kit.memory_store import MemoryLog, MemoryStore
 from tests.simulator import virtual
 from tests.simulator.agents import BUG, Asked, Performer
 from tests.simulator.folders import MemoryWorkspaces

@@ -4,8 +4,9 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from adapters.agents.activity import PATHS, TITLE, Activity, Status, Tool, Voice, tail, tool_call
-from adapters.agents.port import PermissionDesk, RequestedTool
+from adapters.agents.activity import PATHS, TITLE, Activity, Status, Tool, tail, tool_call
+from adapters.agents.desk import PermissionDesk, RequestedTool
+from adapters.agents.speech import Voice
 from adapters.agents.streams import exit_code_of, plan_of
 from domain.session.attempts import Failure, FailureCode
 from domain.values.base import Usage

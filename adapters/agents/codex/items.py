@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePath
 from typing import Any, Final
 
-from adapters.agents.activity import PATHS, Activity, Voice, tail
+from adapters.agents.activity import PATHS, Activity, tail
 from adapters.agents.command.call import Call
+from adapters.agents.desk import RequestedTool
 from adapters.agents.failures import Rule, failure_of, last_lines, of_status, recognised
-from adapters.agents.port import RequestedTool
+from adapters.agents.speech import Voice
 from adapters.agents.streams import codex_item, plan_of
 from domain.session.attempts import Failure, FailureCode
 from domain.values.base import Usage

@@ -9,14 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from adapters.agents.failures import Rule, pattern
 from adapters.agents.streams import Stream
-from adapters.fence import Grant, Level
+from adapters.fence.port import Grant, Level
 from adapters.references import REFERENCES
 from domain.values.base import Value
-from domain.values.sentences import Sentence, at_place, of_pydantic
+from domain.values.sentences import Sentence, at_place
 
 PLACE = re.compile(r"\{([a-z_]+)\}")
 PLACES = frozenset({"prompt", "prompt_file", "workspace", "home", "session", "agent", "role", "turn", "model"})
@@ -24,7 +24,6 @@ SPLICES = ("{access_args}", "{model_args}")
 """Placeholders that become several arguments, or none: depending on the access of the role, or on the model."""
 IDLE_SECONDS = 300.0
 """The maximum silence of a program, unless the settings or the team file set another."""
-
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET_NAME = re.compile(r"(^|_)(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)$", re.IGNORECASE)
 _JSON_ONLY = ("text_path", "session_path", "error_path", "usage_paths", "require_final")
@@ -257,27 +256,3 @@ def _check_environment(env: Mapping[str, str]) -> None:
 
 def _names_text(names: frozenset[str]) -> str:
     return ", ".join(f"{{{name}}}" for name in sorted(names))
-
-
-# -- the `acp` adapter -------------------------------------------------------------------------------------------------
-
-
-class AcpSettings(ProgramSettings):
-    """`argv` starts the agent, which then communicates over its standard input and output. All other settings of the
-    program mean the same as for a command. `auth_method` is the login to choose if the agent requires a choice."""
-
-    auth_method: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
-        try:
-            self.program.template(resumed=False, writes=False)
-        except ValidationError as error:
-            raise ValueError(of_pydantic(error.errors()[0])) from None
-        return self
-
-    @property
-    def program(self) -> CommandSettings:
-        """The program in the form of a command's settings. Whether it can resume is only known after its start."""
-        fields = {name: getattr(self, name) for name in type(self).model_fields if name != "auth_method"}
-        return CommandSettings(resume_argv=self.argv, **fields)

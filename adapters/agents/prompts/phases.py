@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from adapters.agents.prompts import checked
+from adapters.agents.prompts.catalogue import checked
 from domain.values.base import Invalid
 from domain.values.phases import phase_name
 from domain.values.sentences import Sentence

@@ -18,8 +18,9 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 
-from adapters.store.port import Broken, StoreError, Values
-from adapters.store.postgres import address_of
+from adapters.store.errors import Broken, StoreError
+from adapters.store.port import Values
+from adapters.store.postgres.address import address_of
 from domain.values.sentences import Sentence
 
 PATIENCE: Final = 3.0

@@ -4,36 +4,18 @@ A log that is only read has a database that refuses every change. `inspect` read
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
-from adapters.store.port import Access, StoreError
+from adapters.store.errors import StoreError
+from adapters.store.port import Access
 from adapters.store.postgres.connection import BYTES_PER_SECOND, LONG, Connections, PostgresConnection
-from adapters.store.postgres.schema import check_format, check_promises, faults, has_log
+from adapters.store.postgres.schema import faults
 from adapters.store.sql.log import SqlLog, as_text
 from adapters.store.sql.rows import SqlRows
-from adapters.store.sql.turns import SqlTurns
 from domain.values.sentences import Sentence
-
-# The database's clock: leases and deadlines use it, whatever the clock of a machine says.
-
-
-class DatabaseClock:
-    """A clock of this process that is set to the database's during other queries."""
-
-    def __init__(self, own: Callable[[], int]) -> None:
-        self._own, self._ahead = own, 0
-
-    def __call__(self) -> int:
-        return self._own() + self._ahead
-
-    def read(self, connection: PostgresConnection) -> None:
-        """Set it to the database's. Assumes that the query and its answer took equally long."""
-        before = self._own()
-        [there] = connection.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint").fetchone() or (0,)
-        self._ahead = there - (before + self._own()) // 2
 
 
 class PostgresRows(SqlRows):
@@ -101,88 +83,3 @@ class LargeTexts(SqlLog):
                     row = connection.execute("SELECT content FROM texts WHERE digest = ?", (digest,)).fetchone()
                 [content] = row or (b"",)
         return as_text(content)
-
-
-# The lease table on PostgreSQL.
-
-
-class PostgresTurns(SqlTurns):
-    """The turns of a store."""
-
-    def __init__(self, transaction: Access, connections: Connections, clock: DatabaseClock) -> None:
-        super().__init__(transaction, connections.lent)
-        self._connections, self._clock = connections, clock
-
-    def waiting(self, now: int) -> bool:
-        with self._connections.lent() as connection:
-            self._clock.read(connection)
-        return super().waiting(now)
-
-    def release(self, worker: str) -> int:
-        """Give back every turn of a worker. Many rows at once: like an append it waits for its turn, as two that lock
-        the same rows in another order would wait for each other."""
-        with self._transaction() as connection:
-            connection.execute("SELECT position FROM log FOR UPDATE")
-            return self._released(connection, worker)
-
-
-# -- a log that is only read -------------------------------------------------------------------------------------------
-
-
-class SealedDatabase(LargeTexts):
-    """The log in a database. It never writes."""
-
-    def __init__(self, connections: Connections) -> None:
-        self._connections = connections
-        self.rows = PostgresRows(connections)
-
-    def _reading(self) -> AbstractContextManager[PostgresConnection]:
-        return self._connections.lent()
-
-
-@contextmanager
-def sealed_database(url: str) -> Iterator[SealedDatabase]:
-    """The log in this database. Raises StoreError where it has none."""
-    connections = Connections(url, size=4, read_only=True)
-    try:
-        check_format(connections)
-        yield SealedDatabase(connections)
-    finally:
-        connections.close()
-
-
-class DatabaseFacts(NamedTuple):
-    """A database that may hold a log. `head` is the log's newest position, None if it has no log yet."""
-
-    version: str
-    head: int | None
-
-
-def inspect(url: str) -> DatabaseFacts:
-    """Check without changing anything. Raises StoreError."""
-    connections = Connections(url, size=1, read_only=True)
-    try:
-        with connections.lent() as connection:
-            check_promises(connection, connections.name)
-            [version] = connection.execute("SELECT current_setting('server_version')").fetchone() or ("",)
-            if not has_log(connection):
-                return DatabaseFacts(version, None)
-            [head] = connection.execute("SELECT position FROM log").fetchone() or (0,)
-        check_format(connections)
-        return DatabaseFacts(version, head)
-    finally:
-        connections.close()
-
-
-def lets_in_without_password(url: str) -> bool:
-    """Whether a program without the password, but on this account and machine, could log in. Raises StoreError if the
-    database does not answer at all."""
-    connections = Connections(url, size=1, read_only=True, password="", passfile="/nonexistent")
-    try:
-        with connections.lent():
-            return True
-    except StoreError:
-        inspect(url)  # it answers with the password, so it asks for it
-        return False
-    finally:
-        connections.close()

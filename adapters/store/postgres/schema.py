@@ -4,8 +4,9 @@ import os
 import re
 from typing import Final
 
-from adapters.store.port import Broken, SqlConnection
-from adapters.store.postgres import shared
+from adapters.store.errors import Broken
+from adapters.store.port import SqlConnection
+from adapters.store.postgres import shares
 from adapters.store.postgres.connection import Connections, PostgresConnection
 from domain.values.sentences import Sentence
 
@@ -65,7 +66,7 @@ CREATE TABLE IF NOT EXISTS notifications (
   tries bigint NOT NULL DEFAULT 0, due bigint NOT NULL, PRIMARY KEY (id, receiver)
 );
 """
-_LATER: Final = {"pack_parts": shared.SCHEMA, "notifications": _NOTIFICATIONS}
+_LATER: Final = {"pack_parts": shares.SCHEMA, "notifications": _NOTIFICATIONS}
 _MADE: Final = re.compile(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)")
 _OURS: Final = {("table", name) for schema in (SCHEMA, *_LATER.values()) for name in _MADE.findall(schema)}
 _NEEDED: Final = {("table", name) for name in ("log", "events", "texts", "receipts", "turns")}

@@ -15,10 +15,12 @@ import psycopg
 from eventsourcing.persistence import StoredEvent
 
 from adapters.clock import Clock
-from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, StreamHeads
-from adapters.store.migrating import Page, Table, in_pages
-from adapters.store.port import Access, Broken, Conflict, Fenced, Node, StoredReceipt, StoreError
-from adapters.store.postgres import shared
+from adapters.store.append import NO_ATTACHMENTS, Attachments
+from adapters.store.errors import Broken, Conflict, Fenced, StoreError
+from adapters.store.heads import AppendBatch, StreamHeads
+from adapters.store.migration import Page, Table, in_pages
+from adapters.store.port import Access, Node, StoredReceipt
+from adapters.store.postgres import presence
 from adapters.store.postgres.connection import (
     BYTES_PER_SECOND,
     LONG,
@@ -27,9 +29,11 @@ from adapters.store.postgres.connection import (
     PostgresConnection,
     Unconfirmed,
 )
-from adapters.store.postgres.rows import DatabaseClock, LargeTexts, PostgresRows, PostgresTurns
+from adapters.store.postgres.news import CHANNEL, Listening
+from adapters.store.postgres.rows import LargeTexts, PostgresRows
 from adapters.store.postgres.schema import prepare, refuse_newer
-from adapters.store.postgres.shared import CHANNEL, Listening, PostgresShares
+from adapters.store.postgres.shares import PostgresShares
+from adapters.store.postgres.turns import DatabaseClock, PostgresTurns
 from adapters.store.sql.log import SqlRecorder, check_empty, hash_of, receipts_of, redact, rows_of
 from adapters.store.sql.turns import apply, check_held
 from adapters.store.sql.vault import SqlVault
@@ -97,16 +101,16 @@ class PostgresStore(LargeTexts, SqlRecorder):
 
     def attend(self, name: str, role: Literal["server", "worker"]) -> None:
         with self._transaction() as connection:
-            shared.attend(connection, name, role)
+            presence.attend(connection, name, role)
 
     def leave(self, name: str) -> None:
         with self._transaction() as connection:
-            shared.leave(connection, name)
+            presence.leave(connection, name)
 
     def nodes(self) -> list[Node]:
         """The processes that were there a moment ago, on any machine."""
         with self._reading() as connection:
-            return shared.live(connection)
+            return presence.live(connection)
 
     @contextmanager
     def _reading(self) -> Iterator[PostgresConnection]:

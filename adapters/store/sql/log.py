@@ -9,11 +9,12 @@ import orjson
 from eventsourcing.persistence import Notification, StoredEvent
 
 from adapters.store.append import EventRecorder, Redaction
-from adapters.store.mapper import decode_all, outline_all
-from adapters.store.migrating import COLUMNS, NotEmpty, Page
+from adapters.store.blanks import blanked
+from adapters.store.mapper import decode_all
+from adapters.store.migration import COLUMNS, NotEmpty, Page
+from adapters.store.outline import outline_all
 from adapters.store.port import NO_LIMIT, PAGE, SqlConnection, StoredReceipt
-from adapters.store.sql.packing import plain, unpack
-from adapters.store.texts import blanked
+from adapters.store.sql.compression import plain, unpack
 from domain.session.record import Omitted, Recorded
 from domain.values.sentences import Sentence
 

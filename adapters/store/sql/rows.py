@@ -6,10 +6,11 @@ from typing import Any, ClassVar
 
 import orjson
 
-from adapters.store.port import Access, StoreError
+from adapters.store.errors import StoreError
+from adapters.store.port import Access
 from adapters.store.rows import Row, size_of
+from adapters.store.sql.compression import plain
 from adapters.store.sql.log import as_text, hash_of
-from adapters.store.sql.packing import plain
 
 PAGE = 1_000
 _FIRST_PAGE, _PAGE_BYTES = 32, 1 << 22

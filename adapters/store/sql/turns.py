@@ -3,24 +3,11 @@
 from collections.abc import Sequence
 from typing import Any, Final, get_args
 
-from adapters.store.port import Access, Fenced, SqlConnection, SqlResult
+from adapters.store.errors import Fenced
+from adapters.store.port import Access, SqlConnection, SqlResult
 from adapters.store.sql.log import marks
-from adapters.store.turns import (
-    COUNTED,
-    FIRST,
-    LAST,
-    STEP,
-    Lease,
-    NewTurn,
-    OpenTurn,
-    TurnAgain,
-    TurnChange,
-    TurnEnd,
-    TurnPage,
-    TurnPlace,
-    TurnState,
-    TurnStatus,
-)
+from adapters.store.turn_changes import COUNTED, STEP, NewTurn, TurnAgain, TurnChange, TurnEnd, TurnState
+from adapters.store.turns import FIRST, LAST, Lease, OpenTurn, TurnPage, TurnPlace, TurnStatus
 
 _LEASE: Final = "turn_id, stream, version, work, agent, role, attempt, worker, lease_until, deadline"
 _UNSETTLED: Final = "state IN ('queued', 'running')"

@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from adapters.store.keys import CHECK, REVOKED, StoredKey, revocation_check
 from adapters.store.port import Access, SqlConnection
-from adapters.store.shared import CHECK, REVOKED, StoredKey, revocation_check
 
 _KEEP: Final = "INSERT INTO secrets VALUES (?, ?) ON CONFLICT DO NOTHING"
 

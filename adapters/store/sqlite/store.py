@@ -17,26 +17,20 @@ from eventsourcing.persistence import StoredEvent
 
 from adapters.clock import Clock
 from adapters.files import private_file, private_folder
-from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, StreamHeads
-from adapters.store.migrating import COLUMNS, Page
-from adapters.store.port import Conflict, StoredReceipt, StoreError
+from adapters.store.append import NO_ATTACHMENTS, Attachments
+from adapters.store.errors import Conflict, StoreError
+from adapters.store.heads import AppendBatch, StreamHeads
+from adapters.store.migration import COLUMNS, Page
+from adapters.store.port import StoredReceipt
 from adapters.store.rows import Row
+from adapters.store.sql.compression import pack
 from adapters.store.sql.log import SqlRecorder, check_empty, hash_of, receipts_of, redact, rows_of
-from adapters.store.sql.packing import pack
 from adapters.store.sql.turns import SqlTurns, apply, check_held
 from adapters.store.sql.vault import SqlVault
-from adapters.store.sqlite.connection import (
-    FORMAT,
-    WriteHealth,
-    check_ownership,
-    connect_durably,
-    insert,
-    is_file_error,
-    is_permanent,
-    opening_failure,
-    store_error,
-)
-from adapters.store.sqlite.rows import SCHEMA, SqliteRows, add_columns
+from adapters.store.sqlite.connection import FORMAT, check_ownership, connect_durably, insert
+from adapters.store.sqlite.failures import WriteHealth, is_file_error, is_permanent, opening_failure, store_error
+from adapters.store.sqlite.rows import SqliteRows
+from adapters.store.sqlite.schema import SCHEMA, add_columns
 from domain.session.history import REDACTED
 from domain.values.sentences import Sentence
 

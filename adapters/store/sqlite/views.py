@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from adapters.files import private_file, private_folder
-from adapters.store.port import Broken, StoreError
-from adapters.store.sqlite.connection import insert, is_damaged, is_permanent, opening_failure
+from adapters.store.errors import Broken, StoreError
+from adapters.store.sqlite.connection import insert
+from adapters.store.sqlite.failures import is_damaged, is_permanent, opening_failure
 from domain.values.sentences import Sentence
 
 READERS = 4

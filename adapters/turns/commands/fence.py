@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from adapters.fence import Fence, Grant, Sandbox, choose
+from adapters.fence.choice import Sandbox, choose
+from adapters.fence.port import Fence, Grant
 from adapters.files import is_empty
 from adapters.workspace import Workspace
 

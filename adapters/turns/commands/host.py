@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, TypedDict
 
-from adapters import processes
+from adapters.processes.environment import clean_environment
 from adapters.project.escapes import Inspection, hidden_program, inspect, missing_packages
 from adapters.turns.commands.fence import Fencing
 from adapters.turns.commands.land import land
@@ -155,7 +155,7 @@ async def _inspect(steps: Sequence[ValidationStep], place: CommandPlace, setting
     return await inspect(
         place.folder,
         steps,
-        processes.clean_environment(place.env, home=place.home),
+        clean_environment(place.env, home=place.home),
         probe,
         checkout=place.checkout,
         linked=place.grant.linked,
@@ -199,7 +199,7 @@ def _in_checkout(step: ValidationStep, place: CommandPlace) -> tuple[Sentence | 
     Another program of the same name, if one runs instead, is not the one that the person uses."""
     if place.checkout is None:
         return None, None
-    path = processes.clean_environment(place.env)["PATH"]
+    path = clean_environment(place.env)["PATH"]
     hidden = hidden_program(
         step.argv[0], checkout=place.checkout, workspace=place.top, path=path, hides=place.grant.hides
     )

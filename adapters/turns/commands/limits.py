@@ -4,7 +4,8 @@ import re
 import signal
 from typing import Final, NamedTuple
 
-from adapters.processes import Finished, SystemLimits
+from adapters.processes.limits import SystemLimits
+from adapters.processes.program import Finished
 
 _BY_SHELL: Final = 128
 """What a shell, or npm, adds to the number of the signal that ended its child."""

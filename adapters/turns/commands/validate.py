@@ -11,9 +11,13 @@ from typing import Protocol
 
 import orjson
 
-from adapters import processes
-from adapters.agents.activity import Activity, Speech
-from adapters.fence import Fence, Grant, Sandbox
+from adapters.agents.activity import Activity
+from adapters.agents.speech import Speech
+from adapters.fence.choice import Sandbox
+from adapters.fence.port import Fence, Grant
+from adapters.processes.environment import clean_environment
+from adapters.processes.limits import SystemLimits
+from adapters.processes.program import Finished, run
 from adapters.turns.commands.fence import Fencing
 from adapters.turns.commands.limits import reason
 from adapters.turns.job import Job
@@ -41,7 +45,7 @@ class ValidationSettings(Protocol):
     @property
     def output_bytes(self) -> int: ...
     @property
-    def command_limits(self) -> processes.SystemLimits: ...
+    def command_limits(self) -> SystemLimits: ...
     @property
     def commands_allowed(self) -> Prefixes: ...
     @property
@@ -105,10 +109,10 @@ async def validate(job: Job, *, place: CommandPlace, settings: ValidationSetting
 
 async def outcomes(
     steps: Sequence[ValidationStep], place: CommandPlace, settings: ValidationSettings
-) -> tuple[list[CommandRun], list[processes.Finished]]:
+) -> tuple[list[CommandRun], list[Finished]]:
     """Run the commands until one fails or cannot be started."""
     runs: list[CommandRun] = []
-    outputs: list[processes.Finished] = []
+    outputs: list[Finished] = []
     for step in steps:
         finished = await run_step(step, place, settings)
         runs.append(run_of(step, finished, settings))
@@ -118,7 +122,7 @@ async def outcomes(
     return runs, outputs
 
 
-def _not_started(job: Job, step: ValidationStep, finished: processes.Finished, *, seconds: float) -> RecordValidation:
+def _not_started(job: Job, step: ValidationStep, finished: Finished, *, seconds: float) -> RecordValidation:
     failure = Failure.of("validation_not_startable", not_startable(step.command, finished.detail))
     return RecordValidation(
         turn_id=job.lease.turn_id,
@@ -142,9 +146,7 @@ def set_up_failed(job: Job, failed: SetupCommand) -> RecordValidation:
         tail=failed.tail,
     )
     result = outcome([run])
-    finished = processes.Finished(
-        failed.exit_code, failed.tail, "", truncated=False, seconds=failed.seconds, ended="exit"
-    )
+    finished = Finished(failed.exit_code, failed.tail, "", truncated=False, seconds=failed.seconds, ended="exit")
     return RecordValidation(
         turn_id=job.lease.turn_id,
         attempt=job.lease.attempt,
@@ -159,7 +161,7 @@ def set_up_failed(job: Job, failed: SetupCommand) -> RecordValidation:
     )
 
 
-def can_start(step: ValidationStep, finished: processes.Finished, folder: Path) -> bool:
+def can_start(step: ValidationStep, finished: Finished, folder: Path) -> bool:
     """Whether the program was started, or is a file of the workspace that does not exist yet: the task may add it."""
     if finished.ended != "not_started":
         return True
@@ -173,11 +175,11 @@ def _own(step: ValidationStep, folder: Path) -> Path | None:
     return program if "/" in step.argv[0] and program.is_relative_to(folder) else None
 
 
-def output_of(finished: processes.Finished) -> str:
+def output_of(finished: Finished) -> str:
     return f"{finished.stdout}\n{finished.stderr}"
 
 
-def reasons_of(run: CommandRun, finished: processes.Finished) -> tuple[str, ...]:
+def reasons_of(run: CommandRun, finished: Finished) -> tuple[str, ...]:
     """The lines that say why a command failed, otherwise the end of its output, otherwise how it ended."""
     if finished.ended == "not_started":
         return (str(finished.detail),)
@@ -192,7 +194,7 @@ async def run_step(
     *,
     seconds: float | None = None,
     anything: bool = False,
-) -> processes.Finished:
+) -> Finished:
     """The rule of a validation (rule 8): its exit code counts, whatever it prints; the end of the output is kept.
 
     `seconds` is its limit if that differs from the validation's; `anything` skips the list of allowed commands.
@@ -200,16 +202,16 @@ async def run_step(
     if not anything and not is_allowed(step.argv, settings.commands_allowed):
         # It may have been recorded when more was allowed, or under other settings.
         detail = Sentence("command_not_allowed_here", detail=only(settings.commands_allowed))
-        return processes.Finished(None, "", "", truncated=False, seconds=0.0, ended="not_started", detail=detail)
+        return Finished(None, "", "", truncated=False, seconds=0.0, ended="not_started", detail=detail)
     place.observe(Activity(kind="notice", text=f"$ {step.command}"))
     place.home.mkdir(parents=True, exist_ok=True)  # for each command, because one may have removed it
     output = Speech(place.observe)
     with tempfile.TemporaryDirectory(prefix="hansard-", ignore_cleanup_errors=True) as scratch, ExitStack() as after:
         after.callback(output.flush)
-        return await processes.run(
+        return await run(
             step.argv,
             cwd=place.folder,
-            env=processes.clean_environment(_FRESH | {"TMPDIR": scratch} | dict(place.env), home=place.home),
+            env=clean_environment(_FRESH | {"TMPDIR": scratch} | dict(place.env), home=place.home),
             wall_seconds=settings.validation_timeout if seconds is None else seconds,
             output_bytes=settings.output_bytes,
             keep_ends=True,
@@ -219,7 +221,7 @@ async def run_step(
         )
 
 
-def run_of(step: ValidationStep, finished: processes.Finished, settings: ValidationSettings) -> CommandRun:
+def run_of(step: ValidationStep, finished: Finished, settings: ValidationSettings) -> CommandRun:
     cause = reason(finished, settings.validation_timeout, settings.command_limits)
     ended = _ENDS[finished.ended]
     by_limit = cause is not None and cause.certain
@@ -238,7 +240,7 @@ def run_of(step: ValidationStep, finished: processes.Finished, settings: Validat
     )
 
 
-def _report(result: ValidationResult, outputs: list[processes.Finished]) -> str:
+def _report(result: ValidationResult, outputs: list[Finished]) -> str:
     """The validation as an artifact (JSON): every command with its output. The middle of long output is left out;
     `leftOut` counts its bytes."""
     runs = [

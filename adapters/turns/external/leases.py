@@ -11,8 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from adapters.store import Lease, Store
-from adapters.store.turns import OpenTurn, Turns, TurnScan, TurnStatus
+from adapters.store.port import Store
+from adapters.store.turn_scan import TurnScan
+from adapters.store.turns import Lease, OpenTurn, Turns, TurnStatus
 from adapters.turns.conversation import ancestors
 from adapters.turns.job import Job, of_record, requested
 from adapters.turns.lease.record import deadline_of

@@ -12,7 +12,9 @@ from weakref import WeakValueDictionary
 
 from adapters.agents.port import Reply
 from adapters.agents.team import Team
-from adapters.store import Fenced, Lease, Store
+from adapters.store.errors import Fenced
+from adapters.store.port import Store
+from adapters.store.turns import Lease
 from adapters.turns.external.leases import ExternalLeases, ExternalTurnSettings, LeaseLost, TurnFilter, TurnQueue
 from adapters.turns.job import Job
 from adapters.turns.lease.record import outcome_of

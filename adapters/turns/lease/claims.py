@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Final
 
-from adapters import processes
-from adapters.store import Lease, StoreError, Turns
-from adapters.store.turns import TurnScan
+from adapters.processes.sweep import end_orphans
+from adapters.store.errors import StoreError
+from adapters.store.turn_scan import TurnScan
+from adapters.store.turns import Lease, Turns
 from adapters.turns.lease.presence import Peers
 from adapters.turns.lease.routing import Routing
 from adapters.turns.result.sharing import Sharing
@@ -84,7 +85,7 @@ class TurnClaims:
         self._recovered = True
         for worker in {*self._turns.workers(), *self._presence.others()} - {self._presence.name}:
             if self._presence.gone(worker):
-                if ended := processes.end_orphans(worker):
+                if ended := end_orphans(worker):
                     log.warning("ended %d processes that %s had left behind", ended, worker)
                 if self._turns.release(worker):
                     self._scan.restart()

@@ -1,6 +1,7 @@
 """Makes the jobs of turns that were claimed."""
 
-from adapters.store import Lease, Store
+from adapters.store.port import Store
+from adapters.store.turns import Lease
 from adapters.turns.conversation import ancestors
 from adapters.turns.job import Job, of_record, requested
 from adapters.writer.writer import Writer

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 from typing import Protocol
 
-from adapters.store import Fenced, StoreError
+from adapters.store.errors import Fenced, StoreError
 from adapters.turns.job import Job
 from adapters.writer.unit_of_work import CommandEnvelope
 from adapters.writer.writer import Busy, CommandAnswer, Writer

@@ -12,9 +12,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from adapters import processes
 from adapters.agents.team import Team
-from adapters.store import DamagedEvent, Lease, Store
+from adapters.processes.disk import keep_free
+from adapters.processes.environment import own
+from adapters.store.errors import DamagedEvent
+from adapters.store.port import Store
+from adapters.store.turns import Lease
 from adapters.turns.job import Job
 from adapters.turns.lease.claims import TurnClaims, asks, news
 from adapters.turns.lease.jobs import Jobs
@@ -100,8 +103,8 @@ class Worker:
     async def run(self) -> None:
         """Until `stop`: take over dead workers' turns, then waiting ones. Afterwards no turn is held."""
         self._loop = asyncio.get_running_loop()
-        processes.own(self.name)
-        processes.keep_free(self._settings.disk_reserve)
+        own(self.name)
+        keep_free(self._settings.disk_reserve)
         self._writer.on_commit.append(self._committed)
         beating = asyncio.create_task(self._beat())
         while not self._stopping:

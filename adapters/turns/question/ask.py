@@ -7,15 +7,16 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from adapters.agents import prompts
-from adapters.agents.activity import UNKNOWN
-from adapters.agents.model import ModelAgent
+from adapters.agents.attempt import UNKNOWN
+from adapters.agents.model.agent import ModelAgent
 from adapters.agents.permissions import deny
 from adapters.agents.port import Agent, Reply, Turn
-from adapters.agents.prompts.context import Exchange, again, recap
+from adapters.agents.prompts import catalogue as prompts
+from adapters.agents.prompts.context import again
+from adapters.agents.prompts.conversation import Exchange, recap
 from adapters.agents.scripted import Scripted
 from adapters.agents.team import Member, Team
-from adapters.fence import Grant
+from adapters.fence.port import Grant
 from adapters.turns.commands.fence import Fencing
 from adapters.turns.commands.prepare import environment
 from adapters.turns.conversation import said_before

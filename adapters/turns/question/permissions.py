@@ -10,7 +10,7 @@ from typing import Final
 
 from adapters.agents.activity import PATHS, Activity, Status, Tool
 from adapters.agents.permissions import PermissionRules
-from adapters.store import Fenced, StoreError
+from adapters.store.errors import Fenced, StoreError
 from adapters.turns.job import Job
 from adapters.turns.live import RunningAttempt
 from adapters.writer.unit_of_work import CommandEnvelope

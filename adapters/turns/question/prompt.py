@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Final
 
-from adapters.agents import prompts
+from adapters.agents.prompts import catalogue as prompts
 from adapters.agents.prompts import context, phases
 from adapters.turns.job import RenderedPrompt
 from domain.discussion.findings import closed_rounds

@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 
 from adapters.agents.command.call import login
 from adapters.agents.command.settings import ProgramSettings
-from adapters.agents.model import ModelSettings
+from adapters.agents.model.endpoint import ModelSettings
 from adapters.agents.team import Member, Team
-from adapters.processes import clean_environment
+from adapters.processes.environment import clean_environment
 from adapters.references import MASK, REFERENCES, Searchable, Secrets, resolve_secrets
 from adapters.workspace.quarantine import Check, Contents
 from domain.replies.delivery import FileChange

@@ -16,8 +16,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
-from adapters.store import Store, StoreError
-from adapters.store.shared import ShareForm, Shares, WorkspaceKeeper
+from adapters.store.errors import StoreError
+from adapters.store.port import Store
+from adapters.store.shares import ShareForm, Shares, WorkspaceKeeper
 from adapters.store.turns import OpenTurn
 from adapters.turns.conversation import ancestors, earlier_sessions
 from adapters.turns.job import Load

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
 
-from adapters.agents.prompts import prompt as find_prompt
+from adapters.agents.prompts.catalogue import prompt as find_prompt
 from api.http.idempotency import remember_answers
 from api.http.requests import raw_body, read, read_object
 from api.routes.policies import bodies

@@ -7,7 +7,8 @@ from typing import Any, Final, Protocol
 
 from markupsafe import Markup
 
-from adapters.store.port import Broken, Texts
+from adapters.store.errors import Broken
+from adapters.store.port import Texts
 from adapters.store.texts import whole as whole_text
 from api.web.model import clock
 from api.web.plain_text import cut, rendered

@@ -11,7 +11,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from adapters.store.texts import spelled_out
+from adapters.store.spelling import spelled_out
 from api.http.problems import of_field
 from api.http.requests import answer_headers, number, only
 from api.node.session_answers import allowed
@@ -119,7 +119,7 @@ async def show_why(request: Request) -> Response:
     checks = request.query_params.get("check") == "1"
 
     def build(inside: System, now: Session, _: int) -> str:
-        from adapters.proof.faults import check_chain
+        from adapters.proof.chain import check_chain
 
         then = as_of(inside, now, at)
         it = {"id": then.id, "title": view(then).title or then.id, "badge": badge_of(then), "version": then.version}

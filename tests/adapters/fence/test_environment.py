@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from adapters.fence import Grant
-from adapters.processes import NO_LIMITS, Finished, SystemLimits, clean_environment, run
+from adapters.fence.port import Grant
+from adapters.processes.environment import clean_environment
+from adapters.processes.limits import NO_LIMITS, SystemLimits
+from adapters.processes.program import Finished, run
 from tests.adapters.fence.test_fence import LEVELS, level, workspace
 
 __all__ = ["level", "workspace"]

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from adapters.fence import Fence, Grant, NoFence, Unfenced, available, choose
 from adapters.fence.bubblewrap import Bubblewrap, bubblewrap_works
+from adapters.fence.choice import NoFence, available, choose
+from adapters.fence.folders import programs
 from adapters.fence.landlock import Landlock, filter_program, landlock_version
-from adapters.fence.port import programs
-from adapters.processes import Finished, clean_environment, run
+from adapters.fence.port import Fence, Grant, Unfenced
+from adapters.processes.environment import clean_environment
+from adapters.processes.program import Finished, run
 
 WORKS = {"bwrap": bubblewrap_works(), "landlock": landlock_version() >= 4}
 LEVELS = {"bwrap": Bubblewrap, "landlock": Landlock}
@@ -209,8 +211,8 @@ def test_the_record_names_the_gaps(workspace: Path) -> None:
 
 
 def test_a_required_fence_is_refused_if_none_is_available(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adapters.fence.bubblewrap_works", lambda: False)
-    monkeypatch.setattr("adapters.fence.landlock_version", lambda: 0)
+    monkeypatch.setattr("adapters.fence.choice.bubblewrap_works", lambda: False)
+    monkeypatch.setattr("adapters.fence.choice.landlock_version", lambda: 0)
     assert available() == "none"
     assert choose("auto") is Unfenced
     assert choose("off") is Unfenced

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.processes import run
+from adapters.processes.program import run
 from adapters.project.escapes import Inspection, inspect
 from adapters.project.python_escapes import packages
 from domain.session.validation import ValidationStep

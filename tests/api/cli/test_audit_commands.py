@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from adapters.proof.faults import LogFault, NamedRedaction, Verification
+from adapters.proof.verdict import LogFault, NamedRedaction, Verification
 from adapters.store.sqlite.connection import FORMAT
 from api.cli import audit
 from api.node.settings import Settings

@@ -42,8 +42,8 @@ def test_the_way_to_a_whole_fence_depends_on_what_is_missing(
     program: str | None, advice: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in a container that has bubblewrap, and a profile that allows it no namespaces."""
-    monkeypatch.setattr("adapters.fence.bubblewrap_works", lambda: False)
-    monkeypatch.setattr("adapters.fence.landlock_version", lambda: 6)
+    monkeypatch.setattr("adapters.fence.choice.bubblewrap_works", lambda: False)
+    monkeypatch.setattr("adapters.fence.choice.landlock_version", lambda: 6)
     monkeypatch.setattr("shutil.which", lambda _: program)
     finding = health.fence("auto")
     assert (finding.mark, advice in finding.advice) == ("warn", True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.store import open_store
+from adapters.store.location import open_store
 from api.cli.options import HERE
 from api.node.access import Keys, keys_in
 from api.node.owner import account, keys_file

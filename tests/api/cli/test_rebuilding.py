@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.store import Store
+from adapters.store.port import Store
 from adapters.store.sqlite.views import SqliteViews
 from api.cli import rebuilding
 from projections.catalogue import dump

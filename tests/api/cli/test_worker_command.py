@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from adapters.store import open_store
+from adapters.store.location import open_store
 from api.cli.progress import summary
 from api.cli.session import details
 from tests.api.cli.conftest import Hansard

@@ -8,7 +8,8 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
-from adapters.store.port import Broken, SealedLog, StoreError
+from adapters.store.errors import Broken, StoreError
+from adapters.store.port import SealedLog
 from adapters.store.rows import size_of
 from domain.values.sentences import Sentence
 

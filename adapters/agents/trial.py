@@ -5,14 +5,16 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from adapters.agents.acp import AcpSettings
-from adapters.agents.command import CommandSettings
+from adapters.agents.acp.settings import AcpSettings
+from adapters.agents.command.settings import CommandSettings
 from adapters.agents.port import Limits, Reply, Turn
-from adapters.agents.presets import preset
-from adapters.agents.prompts.context import Exchange
+from adapters.agents.presets.catalogue import preset
+from adapters.agents.prompts.conversation import Exchange
 from adapters.agents.team import Member, build
-from adapters.fence import Grant, Sandbox, choose
-from adapters.processes import clean_environment, run
+from adapters.fence.choice import Sandbox, choose
+from adapters.fence.port import Grant
+from adapters.processes.environment import clean_environment
+from adapters.processes.program import run
 from domain.values.base import Usage, Value
 
 QUESTION = "This is a test of the connection. Do not use any tool. Answer with the single word READY."

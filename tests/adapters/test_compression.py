@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.store.sql import packing
-from adapters.store.sql.packing import DICTIONARY, MARK, SHORT, pack, plain, unpack
+from adapters.store.sql import compression
+from adapters.store.sql.compression import DICTIONARY, MARK, SHORT, pack, plain, unpack
 from adapters.store.sqlite.connection import FORMAT
 from tests.adapters.audited import copied, exported, harmed, opened, rows, verified, written
 
@@ -46,7 +46,7 @@ def test_what_cannot_be_unpacked_stays_as_it_is() -> None:
 
 def test_a_row_cannot_unpack_to_more_than_any_state(monkeypatch: pytest.MonkeyPatch) -> None:
     packed = pack(b"7" * 5_000)
-    monkeypatch.setattr(packing, "_MOST", 4_999)
+    monkeypatch.setattr(compression, "_MOST", 4_999)
     assert unpack(packed) == packed
 
 

@@ -12,11 +12,12 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Final, NamedTuple, TypeVar
 
-from adapters.fence import FEED, SCOPED, UNFENCED, Fence
+from adapters.fence.landlock import SCOPED
+from adapters.fence.port import FEED, UNFENCED, Fence
 from adapters.processes.environment import marked
+from adapters.processes.input import Input
 from adapters.processes.launch import restrict
 from adapters.processes.limits import NO_LIMITS, SystemLimits, launched, packed
-from adapters.processes.output import Input
 from adapters.processes.sweep import leaders, spawning
 from domain.values.sentences import Sentence, sentence_of
 

@@ -5,80 +5,16 @@ Packs of workspaces lie in parts: each is one short statement, however large the
 """
 
 import secrets
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import psycopg
 
-from adapters.store.port import NODE_SECONDS, Node, StoreError
+from adapters.store.errors import StoreError
+from adapters.store.port import NODE_SECONDS
 from adapters.store.postgres.connection import Connections, PostgresConnection
-from adapters.store.shared import ShareForm, StoredState, WorkspaceKeeper
-
-NOW: Final = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
-_FORGOTTEN_MS: Final = 86_400_000
-
-
-def attend(connection: PostgresConnection, name: str, role: str) -> None:
-    connection.execute(
-        f"INSERT INTO nodes VALUES (?, ?, {NOW}) ON CONFLICT (name) DO UPDATE SET last_seen = excluded.last_seen",
-        (name, role),
-    )
-    connection.execute(f"DELETE FROM nodes WHERE last_seen < {NOW} - ?", [_FORGOTTEN_MS])
-
-
-def leave(connection: PostgresConnection, name: str) -> None:
-    connection.execute("DELETE FROM nodes WHERE name = ?", [name])
-
-
-def live(connection: PostgresConnection) -> list[Node]:
-    rows = connection.execute(
-        f"SELECT name, role, last_seen FROM nodes WHERE last_seen > {NOW} - ? ORDER BY role, name",
-        [round(NODE_SECONDS * 1000)],
-    )
-    return [Node(*row) for row in rows]
-
-
-# -- news of what others write -----------------------------------------------------------------------------------------
-
-
-CHANNEL: Final = "hansard"
-_LOOK_SECONDS: Final = 0.5
-_PAUSE: Final = 1.0
-
-
-class Listening:
-    """Calls `woken` in a separate thread, until `stop`."""
-
-    def __init__(self, url: str, woken: Callable[[], None]) -> None:
-        self._connections, self._woken = Connections(url, size=1), woken
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="listening", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stopped.set()
-        self._thread.join()
-        self._connections.close()
-
-    def _run(self) -> None:
-        while not self._stopped.is_set():
-            try:
-                self._listen()
-            except StoreError:
-                self._stopped.wait(_PAUSE)
-
-    def _listen(self) -> None:
-        with self._connections.lent() as connection:
-            connection.execute(f"LISTEN {CHANNEL}")
-            self._woken()  # something may have been written before
-            while not self._stopped.is_set():
-                for _ in connection.raw.notifies(timeout=_LOOK_SECONDS, stop_after=1):
-                    self._woken()
-
-
-# -- workspaces --------------------------------------------------------------------------------------------------------
-
+from adapters.store.postgres.presence import NOW
+from adapters.store.shares import ShareForm, StoredState, WorkspaceKeeper
 
 SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS places (

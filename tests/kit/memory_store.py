@@ -11,14 +11,17 @@ from typing import Any
 from eventsourcing.persistence import Notification, StoredEvent
 
 from adapters.clock import Clock
-from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, EventRecorder, Redaction, StreamHeads
-from adapters.store.mapper import decode_all, outline_all
-from adapters.store.memory_turns import MemoryTurn, MemoryTurns, TurnTable, apply
-from adapters.store.port import PAGE, Conflict, StoredReceipt, StoreError
+from adapters.store.append import NO_ATTACHMENTS, Attachments, EventRecorder, Redaction
+from adapters.store.blanks import blanked
+from adapters.store.errors import Conflict, StoreError
+from adapters.store.heads import AppendBatch, StreamHeads
+from adapters.store.mapper import decode_all
+from adapters.store.outline import outline_all
+from adapters.store.port import PAGE, StoredReceipt
 from adapters.store.rows import Row
-from adapters.store.texts import blanked
 from domain.session.history import REDACTED
 from domain.session.record import Omitted, Recorded, kind_of
+from tests.kit.memory_turns import MemoryTurn, MemoryTurns, TurnTable, apply
 
 
 @dataclass(slots=True, weakref_slot=True)

@@ -6,23 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from adapters.store.port import Conflict, Fenced
-from adapters.store.turns import (
-    COUNTED,
-    FIRST,
-    LAST,
-    STEP,
-    Lease,
-    NewTurn,
-    OpenTurn,
-    TurnAgain,
-    TurnChange,
-    TurnEnd,
-    TurnPage,
-    TurnPlace,
-    TurnState,
-    TurnStatus,
-)
+from adapters.store.errors import Conflict, Fenced
+from adapters.store.turn_changes import COUNTED, STEP, NewTurn, TurnAgain, TurnChange, TurnEnd, TurnState
+from adapters.store.turns import FIRST, LAST, Lease, OpenTurn, TurnPage, TurnPlace, TurnStatus
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from adapters.processes import clean_environment, run
+from adapters.processes.environment import clean_environment
+from adapters.processes.program import run
 from adapters.proof.checkpoints import GrowingHead, sign
 from domain.session.record import Recorded
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    from adapters.store import Log
+    from adapters.store.port import Log
 
 SECONDS: Final = 60.0
 """How long the command may take."""

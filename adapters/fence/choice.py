@@ -1,0 +1,58 @@
+"""The fence around everything that runs: validation commands, set-up and agents.
+
+`bwrap` where bubblewrap works, otherwise `landlock` where the kernel supports it, otherwise `none`. What a level cannot
+prevent is listed in `gaps`, which is recorded with the turn.
+"""
+
+from collections.abc import Callable
+from typing import Literal
+
+from adapters.fence.bubblewrap import Bubblewrap, bubblewrap_works
+from adapters.fence.landlock import Landlock, landlock_version
+from adapters.fence.port import Fence, Gap, Grant, Level, Unfenced
+from domain.values.base import HansardError
+
+Sandbox = Literal["auto", "required", "off"]
+
+
+class NoFence(HansardError):
+    """`sandbox = "required"`, and this machine has neither bubblewrap nor Landlock."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            'sandbox = "required", but neither bubblewrap nor Landlock works here. Install bubblewrap, or set '
+            'sandbox = "auto" to run without a fence.'
+        )
+
+
+def available() -> Level:
+    """The strongest level that works on this machine."""
+    if bubblewrap_works():
+        return "bwrap"
+    return "landlock" if landlock_version() > 0 else "none"
+
+
+def fenced_by(sandbox: Sandbox) -> str:
+    """What fences programs under this setting, as a text for people."""
+    level: Level = "none" if sandbox == "off" else available()
+    match level:
+        case "bwrap":
+            return "bubblewrap: validation commands and agents see their workspace, not your files or this log"
+        case "landlock":
+            return "Landlock: limits files, but not processes or all sockets; with bubblewrap the fence would be whole"
+        case "none":
+            return "none: agents and validation commands may do whatever this account may do"
+
+
+def gaps_of(sandbox: Sandbox) -> tuple[Gap, ...]:
+    """The gaps for validation commands, which have no network, under this setting."""
+    return choose(sandbox)(Grant()).gaps
+
+
+def choose(sandbox: Sandbox) -> Callable[[Grant], Fence]:
+    """How programs under this setting are fenced. Raises `NoFence`."""
+    level: Level = "none" if sandbox == "off" else available()
+    if level == "none" and sandbox == "required":
+        raise NoFence
+    fences: dict[Level, Callable[[Grant], Fence]] = {"bwrap": Bubblewrap, "landlock": Landlock, "none": Unfenced}
+    return fences[level]

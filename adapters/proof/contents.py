@@ -1,0 +1,180 @@
+"""What the events say: each must load and follow the rules, and the lease table must know the same turns."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
+from typing import Final, NamedTuple
+
+from adapters.proof.faults import misplaced
+from adapters.proof.verdict import Verification
+from adapters.store.errors import DamagedEvent
+from adapters.store.mapper import decode
+from adapters.store.rows import Row, Rows
+from domain.kinds import fold
+from domain.session.history import ForkedWait, SessionForked
+from domain.session.record import Recorded, kind_of
+from domain.session.state import Session
+from domain.session.turns import Settled, TurnAttemptFailed, TurnCancelled, TurnRequested, TurnRetried
+from domain.values.base import milliseconds
+from domain.values.sentences import Sentence
+
+_OPEN: Final = ("queued", "running", "held")
+_SETTLED: Final = ("done", "cancelled")
+
+
+class TurnRow(NamedTuple):
+    """A row of the lease table, in the order of `Rows.turns`."""
+
+    turn_id: str
+    stream: str
+    version: int
+    work: str
+    agent: str
+    role: str
+    state: str
+    attempt: int | None
+    worker: str | None
+    lease_until: int | None
+    deadline: int | None
+    requested_at: int
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What the log says of a turn. `agents` were asked one after another; an imported turn stays with the first."""
+
+    version: int
+    work: str
+    agents: list[str]
+    role: str
+    at: int
+    deadline: int | None
+    settled: Settled | None = None
+
+
+@dataclass(slots=True)
+class _SeenRows:
+    """What is kept of the sessions that were read."""
+
+    streams: set[str] = field(default_factory=set)
+    rows: int = 0
+
+
+def check_contents(rows: Rows, verdict: Verification) -> None:
+    """Every event, and the whole lease table."""
+    seen_rows = _SeenRows()
+    for stream, events in groupby(rows.by_stream(), key=itemgetter(1)):
+        if verdict.full:
+            return
+        session, turns = _read(rows, verdict, events)
+        _check_turns(rows, verdict, stream, session, turns, seen_rows)
+    _check_strangers(rows, verdict, seen_rows)
+
+
+def _read(rows: Rows, verdict: Verification, events: Iterator[Row]) -> tuple[Session | None, dict[str, _Turn]]:
+    """One session and its turns."""
+    session: Session | None = None
+    turns: dict[str, _Turn] = {}
+    before: Recorded | None = None
+    for row in events:
+        try:
+            recorded = decode(row.stored(), row.position)
+            session = fold(kind_of(row.stream), [(recorded.event, recorded.metadata)], session)
+            _follow(turns, recorded)
+        except Exception as error:  # whatever the rules raise for an event, it is a fault of the log and not of ours
+            why = error.why if isinstance(error, DamagedEvent) else f"{type(error).__name__}: {error}"
+            verdict.blame(row.position, Sentence("fault_event_unreadable", name=row.topic, id=row.stream, detail=why))
+            continue
+        for position, problem in misplaced(rows, before, recorded):
+            verdict.blame(position, problem)
+        before = recorded
+    return session, turns
+
+
+def _follow(turns: dict[str, _Turn], recorded: Recorded) -> None:
+    match recorded.event:
+        case TurnRequested() as event:
+            due = _instant(event.deadline)
+            turns[event.turn_id] = _Turn(recorded.version, event.work, [event.agent], event.role, recorded.at, due)
+        case TurnAttemptFailed() as event:
+            _asked_again(turns, event.turn_id, event.fallback_agent, event.deadline)
+        case TurnRetried() as event:
+            _asked_again(turns, event.turn_id, event.agent, event.deadline)
+        case SessionForked(wait=ForkedWait(turn_id=str() as turn_id, deadline=deadline)):
+            _asked_again(turns, turn_id, None, deadline)
+        case Settled() as event if event.turn_id in turns:
+            turns[event.turn_id].settled = event
+        case _:
+            return
+
+
+def _asked_again(turns: dict[str, _Turn], turn_id: str, agent: str | None, deadline: str | None) -> None:
+    """Perhaps another agent is asked from now on, and until another time."""
+    if turn_id in turns:
+        turn = turns[turn_id]
+        turn.settled, turn.deadline = None, _instant(deadline)
+        if agent is not None:
+            turn.agents.append(agent)
+
+
+def _instant(text: str | None) -> int | None:
+    return None if text is None else milliseconds(text)
+
+
+def _check_turns(
+    rows: Rows,
+    verdict: Verification,
+    stream: str,
+    session: Session | None,
+    turns: dict[str, _Turn],
+    seen_rows: _SeenRows,
+) -> None:
+    """The lease table must wait for the same turns as the log, and remember the others as they were."""
+    seen_rows.streams.add(stream)
+    outstanding = session.outstanding.keys() & turns.keys() if session else set()
+    missing = set(outstanding)
+    for fields in rows.turns(stream):
+        row = TurnRow(*fields)
+        seen_rows.rows += 1
+        turn = turns.get(row.turn_id)
+        is_open = row.turn_id in outstanding
+        missing.discard(row.turn_id)
+        if turn is None or (row.state in _OPEN) != is_open:
+            _blame_openness(verdict, row.turn_id, in_log=is_open)
+        elif not _fits(row, stream, turn):
+            verdict.blame(None, Sentence("fault_turn_differs", turn=row.turn_id))
+    for turn_id in sorted(missing):
+        _blame_openness(verdict, turn_id, in_log=True)
+
+
+def _blame_openness(verdict: Verification, turn_id: str, *, in_log: bool) -> None:
+    verdict.blame(None, Sentence("fault_open_in_log" if in_log else "fault_open_in_table", turn=turn_id))
+
+
+def _fits(row: TurnRow, stream: str, turn: _Turn) -> bool:
+    """Whether a row says what the log says. Who holds it until when is a lease and no fact; imported turns have no
+    deadline and count no attempts. Damage can leave a column without a value."""
+    stored = (row.stream, row.version, row.work, row.role, row.requested_at)
+    if stored != (stream, turn.version, turn.work, turn.role, turn.at):
+        return False
+    if row.deadline not in (None, turn.deadline) or row.agent not in (turn.agents[0], turn.agents[-1]):
+        return False
+    if row.attempt is None or row.attempt < 0:
+        return False
+    if row.state in _OPEN:
+        return True
+    cancelled = isinstance(turn.settled, TurnCancelled)
+    if row.state not in _SETTLED or (row.state == "cancelled" and not cancelled):
+        return False
+    attempt = turn.settled.attempt if turn.settled and not cancelled else 0
+    return attempt == 0 or row.attempt in (0, attempt)
+
+
+def _check_strangers(rows: Rows, verdict: Verification, seen_rows: _SeenRows) -> None:
+    """Turns of sessions that do not exist."""
+    if rows.turn_count() == seen_rows.rows:
+        return
+    for turn_id, *_ in rows.turns():
+        if turn_id.rpartition(".")[0] not in seen_rows.streams:
+            _blame_openness(verdict, turn_id, in_log=False)

@@ -1,0 +1,49 @@
+"""What is stored next to the record: receipts of commands, and keys."""
+
+import re
+from typing import Final
+
+from adapters.proof.verdict import Verification
+from adapters.store.keys import CHECK, LOGIN, REVOKED, StoredKey, revocation_check
+from adapters.store.port import StoredReceipt
+from adapters.store.rows import Rows
+from domain.values.sentences import Sentence
+
+_DIGEST: Final = re.compile("[0-9a-f]{64}")
+
+
+def check_receipts(rows: Rows, verdict: Verification) -> None:
+    """Each receipt must match its digest, except those of versions that wrote none."""
+    for *values, digest in rows.receipts():
+        if digest is not None and StoredReceipt(*values).digest != digest:
+            verdict.blame(None, Sentence("fault_receipt_changed", key=values[0]))
+
+
+def check_keys(rows: Rows, verdict: Verification) -> None:
+    """Who owns a key cannot be checked, but an invalid digest was not written by us, and each key must match its
+    check, except those of versions that wrote none."""
+    checks = _checks(rows, verdict)
+    for name, digest, scope, expires in rows.api_keys():
+        check = checks.pop(name, None)
+        if not (isinstance(digest, str) and _DIGEST.fullmatch(digest)):
+            verdict.blame(None, Sentence("fault_key_digest", name=name))
+        elif not (isinstance(scope, str) and scope) or not isinstance(expires, int | None):
+            verdict.blame(None, Sentence("fault_key_scope", name=name))
+        elif check is not None and check != StoredKey(name, digest, scope, expires).check:
+            verdict.blame(None, Sentence("fault_key_changed", name=name))
+    for name in checks:
+        verdict.blame(None, Sentence("fault_key_missing", name=name))
+
+
+def _checks(rows: Rows, verdict: Verification) -> dict[str, bytes]:
+    """The `check` of each key, by name. Keys that were revoked must be known as before."""
+    checks: dict[str, bytes] = {}
+    for name, value in rows.secrets():
+        if name.startswith(CHECK):
+            checks[name.removeprefix(CHECK)] = value
+        elif name.startswith(REVOKED):
+            if value not in (b"", revocation_check(name)):
+                verdict.blame(None, Sentence("fault_revocation_changed", name=name.removeprefix(REVOKED)))
+        elif name != LOGIN:
+            verdict.blame(None, Sentence("fault_secret", name=name))
+    return checks

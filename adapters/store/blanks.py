@@ -1,0 +1,35 @@
+"""Events without a text that was taken out of the log."""
+
+from hashlib import sha256
+from typing import Any
+
+import orjson
+
+from domain.session.history import REDACTED
+from domain.values.base import INLINE_BYTES
+
+
+def blanked(state: bytes, digest: str) -> bytes:
+    """The state of an event without the text, whether it quotes the beginning or has the whole text as a value; the
+    same bytes if it does neither."""
+    event = orjson.loads(state)
+    return orjson.dumps(event) if _blank(event, digest) else state
+
+
+def _blank(value: Any, digest: str) -> bool:
+    """Whether something was blanked, in place."""
+    if not isinstance(value, dict | list):
+        return False
+    if isinstance(value, dict) and value.get("digest") == digest and value.get("head", REDACTED) != REDACTED:
+        value["head"] = REDACTED
+        return True
+    parts = list(value.items() if isinstance(value, dict) else enumerate(value))
+    whole = [place for place, part in parts if isinstance(part, str) and _is_text(part, digest)]
+    for place in whole:
+        value[place] = REDACTED
+    return sum(_blank(part, digest) for _, part in parts) > 0 or bool(whole)
+
+
+def _is_text(words: str, digest: str) -> bool:
+    """Whether it is the text of this digest: requests are recorded in full, however long they are."""
+    return len(words) > INLINE_BYTES // 4 and sha256(words.encode()).hexdigest() == digest
