@@ -8,7 +8,7 @@ from pathlib import Path
 
 from adapters.files import beginning
 from adapters.project.found_tests import Tests, tests_of
-from adapters.project.python_project import python_needs
+from adapters.project.python_project import python_needs, script_needs
 from adapters.project.tables import json_object
 
 
@@ -34,7 +34,7 @@ def discover(checkout: Path) -> Discovery:
     """Read what the repository's files say about its set-up and tests. Runs nothing."""
     found = tests_of(checkout)
     needs = Discovery(tests=sum(each.tests for each in found), test_files=sum(len(each.files) for each in found))
-    for look in (_python, _node, _go, _cargo, _java, _make):
+    for look in (_python, _node, _go, _cargo, _java, _make, _scripts):
         look(checkout, needs, found)
     if (checkout / ".env").is_file():
         needs.copy.append(".env")
@@ -123,6 +123,12 @@ def _make(checkout: Path, needs: Discovery, found: Tests) -> None:
     lines = beginning(checkout / "Makefile").splitlines()
     if any(line.startswith("test:") for line in lines):
         needs.commands.append("make test")
+
+
+def _scripts(checkout: Path, needs: Discovery, found: Tests) -> None:
+    if not needs.commands:
+        scripts = script_needs(checkout, found.python)
+        needs.add(setup=scripts.setup, commands=scripts.commands)
 
 
 def _toml_list(key: str, values: list[str], why: str) -> list[str]:

@@ -32,15 +32,12 @@ class PythonNeeds(NamedTuple):
 
 
 def python_needs(checkout: Path, tests: FoundTests) -> PythonNeeds:
-    """The needs of a Python project, or of Python tests without a project; none where there is neither."""
+    """The needs of a Python project; none where there is no project."""
     project = toml(checkout / "pyproject.toml")
     is_project = "project" in project or any((checkout / name).is_file() for name in ("setup.py", "setup.cfg"))
-    is_python = is_project or bool(project) or (checkout / "requirements.txt").is_file()
-    if not is_python and not tests:
+    if not is_project and not project and not (checkout / "requirements.txt").is_file():
         return PythonNeeds()
     runner = _runner(checkout, project, tests)
-    if not is_python and runner is not None and "unittest" in runner:
-        return PythonNeeds(commands=(f"python3 {runner}",))  # plain scripts need no environment
     commands = (f"{_PYTHON} {runner}",) if runner else ()
     if (checkout / "uv.lock").is_file() and shutil.which("uv"):
         return PythonNeeds(("uv sync --all-extras",), commands)
@@ -49,9 +46,18 @@ def python_needs(checkout: Path, tests: FoundTests) -> PythonNeeds:
     # In one call: a second one may replace the project by a version from the registry that another package asks for.
     wanted = _installed(checkout, project, is_project=is_project, with_pytest=bool(runner and "pytest" in runner))
     install = " ".join(wanted)
-    return PythonNeeds(
-        ("python3 -m venv .venv", *([f"{_PYTHON} -m pip install {install}"] if install else [])), commands
-    )
+    setup = ("python3 -m venv .venv", *([f"{_PYTHON} -m pip install {install}"] if install else []))
+    return PythonNeeds(setup, commands)
+
+
+def script_needs(checkout: Path, tests: FoundTests) -> PythonNeeds:
+    """The needs of Python tests without a project around them; none where there are no tests."""
+    runner = _runner(checkout, {}, tests) if tests else None
+    if runner is None:
+        return PythonNeeds()
+    if "pytest" not in runner:
+        return PythonNeeds(commands=(f"python3 {runner}",))
+    return PythonNeeds(("python3 -m venv .venv", f"{_PYTHON} -m pip install pytest"), (f"{_PYTHON} {runner}",))
 
 
 def _runner(checkout: Path, project: Mapping[str, object], tests: FoundTests) -> str | None:

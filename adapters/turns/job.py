@@ -15,6 +15,7 @@ from domain.session.attempts import Outstanding
 from domain.session.record import Recorded
 from domain.session.state import Session
 from domain.session.turns import TurnRequested
+from domain.session.workspace import ReviewedLines
 from domain.values.base import Unknown, milliseconds
 from domain.values.sentences import Sentence
 
@@ -30,10 +31,11 @@ _UNPREPARED: Final = Preparation()
 
 
 class RenderedPrompt(NamedTuple):
-    """A prompt, and the template if it consists of that and the request alone."""
+    """A prompt, the template if it consists of that and the request alone, and how much it shows of the changes."""
 
     text: str
     template: prompts.Prompt | None = None
+    reviewed: ReviewedLines | None = None
 
 
 @dataclass(frozen=True)

@@ -163,7 +163,7 @@ class TurnRunner:
     def prepared(self, job: Job) -> Prepared:
         """Everything that an agent needs that is asked elsewhere. Raises HansardError if it cannot be asked."""
         self._bring(job)
-        changes = changes_of(job, self._workspaces) if judged_place(job.request) else ""
+        changes = changes_of(job, self._workspaces).text if judged_place(job.request) else ""
         context = material(
             job.request, whole=partial(whole, self._store), changes=changes, before=self._asking.said_before(job)
         )

@@ -20,6 +20,8 @@ from domain.values.sentences import Sentence
 PATCH_BYTES: Final = 4_194_304
 """A patch is cut here, at the end of a line, with a last line that says so."""
 
+_ASKED: Final = 500
+"""As many paths are looked up at once."""
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _PATTERN: Final = re.compile(r"^#|[\\*?\[\] ]")
 """Characters with a special meaning in a line of an exclude file, or of the files that come first."""
@@ -126,6 +128,22 @@ class Repository:
             return head.decode(errors="replace")
         lines = head[: head.rfind(b"\n") + 1]
         return lines.decode(errors="replace") + f"[cut here: {len(lines)} of {size} bytes]\n"
+
+    def texts(self, state: str, paths: Sequence[str], *, longest: int) -> dict[str, str]:
+        """The texts of those of these paths that are files of the state, up to `longest` bytes each."""
+        if not paths:
+            return {}
+        with self.knowing(state):
+            rows = self.run("ls-tree", "-z", "-l", "--full-tree", _commit(state), "--", *paths[:_ASKED])
+            blobs = dict(_blobs(rows, longest))
+            output = self.run("cat-file", "--batch", stdin="".join(f"{blob}\n" for blob in blobs.values()).encode())
+        texts, at = {}, 0
+        for path in blobs:
+            head = output.index(b"\n", at)
+            size = int(output[at:head].split()[2])
+            texts[path] = output[head + 1 : head + 1 + size].decode(errors="replace")
+            at = head + size + 2
+        return texts
 
     @contextmanager
     def index(self, name: str) -> "Iterator[Index]":
@@ -253,6 +271,15 @@ class Index:
 
     def _run(self, *args: str, tree: Path | None = None, stdin: bytes = b"") -> bytes:
         return self.repository.run(*args, tree=tree, index=self.path, stdin=stdin)
+
+
+def _blobs(rows: bytes, longest: int) -> Iterator[tuple[str, str]]:
+    """The path and the object of each file up to that size, from `ls-tree -z -l`."""
+    for row in filter(None, rows.split(b"\0")):
+        about, _, path = row.partition(b"\t")
+        _, kind, blob, size = about.split()
+        if kind == b"blob" and int(size) <= longest:
+            yield path.decode(errors="replace"), blob.decode()
 
 
 def _anchored(path: str) -> str:

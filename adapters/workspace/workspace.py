@@ -148,6 +148,10 @@ class Workspace:
         """All files that differ, with their lines; a renamed file is one."""
         return changed_files(self._git, before, after)
 
+    def texts(self, state: str, paths: Sequence[str], *, longest: int) -> dict[str, str]:
+        """The texts of those of these paths, from the top of the repository, that are files of the state."""
+        return self._git.texts(state, paths, longest=longest)
+
     def changed_files(self, before: str, after: str) -> tuple[str, ...]:
         """The paths that differ, sorted; a renamed file is both."""
         return self._git.changed_files(before, after)

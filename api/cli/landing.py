@@ -11,6 +11,7 @@ from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed, worded
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Json, Where
+from api.cli.result_notes import result_notes
 from api.cli.terminal import put, put_json, say, visible_name
 
 _WHY: Final = {
@@ -46,6 +47,8 @@ async def land(
     sent_back: list[Json] = []
     async with connected(where, "work") as api:
         for session_id in [await resolve(api, name) for name in sessions]:
+            for note in result_notes((await api.session(session_id))["session"]):
+                say(f"{session_id}  {note}")
             outcome = await _landed(api, session_id, onto)
             (landed if "commit" in outcome else sent_back).append(outcome)
             put_line = say if json else put

@@ -34,6 +34,7 @@ from api.cli.repository import (
     uncommitted,
     undone,
 )
+from api.cli.result_notes import result_notes
 from api.cli.session import reason_of
 from api.cli.terminal import counted, paint, put, put_document, put_json, say, visible, visible_name
 
@@ -72,8 +73,10 @@ def _put_files(files: Sequence[Json]) -> None:
     width = max((9, *map(cell_len, shown)))
     for status, file in zip(shown, files, strict=True):
         lines = sentence("binary") if file["added"] is None else f"+{file['added']} -{file['removed']}"
-        unnamed = "" if file["named"] else f"  ({sentence('not named')})"
-        put(f"{set_cell_size(status, width)} {lines:>12}  {visible_name(file['path'])}{unnamed}")
+        notes = [sentence("not named")] if not file["named"] else []
+        notes += [sentence("decides the validation")] if file.get("decides") else []
+        why = f"  ({', '.join(notes)})" if notes else ""
+        put(f"{set_cell_size(status, width)} {lines:>12}  {visible_name(file['path'])}{why}")
 
 
 async def apply(session: Id, /, *, where: Where = HERE) -> int:
@@ -162,6 +165,8 @@ def _note_status(result: Result) -> None:
         words = f"{recorded('status', status)} ({reason})" if reason else recorded("status", status)
         note = "Session {id}: {status}. Its changes may not have passed validation or review."
         say(sentence(note, id=result.session["id"], status=words))
+    for each in result_notes(result.session):
+        say(each)
     if branch := moved_branch(result):
         moved = (
             "{branch} was changed after the session. These are the session's own changes;"

@@ -79,9 +79,14 @@ def changed(session: Json) -> Pairs:
         ("base", f"{base['branch'] or sentence('detached')} ({base['commit'][:10]})" if result["repository"] else ""),
         ("branch", result["branch"] or ""),
         ("no branch", _without_branch(result, str(session["id"]))),
-        ("changed", "\n".join(_file(file) for file in result["files"][:_FILES])),
+        ("changed", "\n".join(_file(file) for file in sorted(result["files"], key=_deciding_first)[:_FILES])),
         ("out of scope", ", ".join(map(visible_name, result["outside"][:_FILES]))),
     ]
+
+
+def _deciding_first(file: Json) -> bool:
+    """The sorting key that puts files that decide the validation before the others, tests aside."""
+    return file.get("decides") != "settings"
 
 
 def _without_branch(result: Json, session_id: str) -> str:
@@ -96,6 +101,7 @@ def _file(file: Json) -> str:
         sentence("binary") if file["added"] is None else f"+{file['added']} -{file['removed']}",
         *([] if file["status"] == "modified" else [recorded("file", file["status"])]),
         *([] if file["named"] else [sentence("not named")]),
+        *([sentence("decides the validation")] if file.get("decides") else []),
     ]
     return f"{visible_name(file['path'])} ({', '.join(words)})"
 

@@ -52,12 +52,6 @@ def decides(path: str, commands: Sequence[str], *, read_by_them: Iterable[str] =
     )
 
 
-def scripts_of(commands: Sequence[str], paths: Iterable[str]) -> tuple[str, ...]:
-    """The paths that the commands name."""
-    ends = _ends(tuple(commands))
-    return tuple(path for path in paths if f"/{path}".endswith(ends))
-
-
 def sourced_in(script: str, text: str) -> tuple[str, ...]:
     """The paths, from the top, that a script may source, include or run: words of it that look like paths. `script`
     is the script's own path; paths beside it count as well."""

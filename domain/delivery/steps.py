@@ -99,11 +99,13 @@ def delivered(delivery: Delivery) -> str:
     """The summary of a success: the iteration, what was validated, the result of the review, and the branch."""
     if delivery.base is None:  # in old logs
         return "success"
+    reviewed = delivery.reviewed
     score = "" if delivery.score is None else f" (score {delivery.score})"
     parts = [
         f"Success on iteration {delivery.iteration}.",
         f"Validated by {', '.join(step.command for step in delivery.steps)}." if delivery.steps else "",
         f"Review approved{score}.",
+        f"Review saw {reviewed.percent} % of the changes." if reviewed and reviewed.shown < reviewed.of else "",
         f"Branch {delivery.branch}." if delivery.branch else "",
     ]
     return " ".join(filter(None, parts))

@@ -235,6 +235,7 @@ def settle(now: Now[S], command: RecordTurn) -> TurnAnswered | TurnFailed:
         fields |= {"agent_session": command.agent_session, "resumed": command.resumed}
         fields |= {"new_conversation": command.new_conversation, "files": command.files}
         fields |= {"patch": command.patch, "tree": command.tree, "changes": command.changes}
+        fields |= {"reviewed": command.reviewed}
     return TurnAnswered(slot=command.slot, **fields)
 
 

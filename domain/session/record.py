@@ -213,6 +213,7 @@ def _reply(event: TurnAnswered | TurnFailed | TurnAttemptFailed, session: Sessio
         base=session.tree,
         tree=event.tree,
         changes=event.changes,
+        reviewed=event.reviewed,
         slot=event.slot,
         **fields,
     )

@@ -30,7 +30,7 @@ from domain.session.turns import (
     is_agent_turn,
     weakest,
 )
-from domain.session.workspace import ResultPublished, WorkspaceChanges, WorkspacePrepared
+from domain.session.workspace import ResultPublished, ReviewedLines, WorkspaceChanges, WorkspacePrepared
 from domain.values.base import DomainEvent, Refused, Text, counted, milliseconds, without
 from domain.values.budget import Spent
 from domain.values.sentences import Sentence
@@ -84,6 +84,8 @@ class Session:
     slot: int = 0
     base: WorkspacePrepared | None = None
     changes: WorkspaceChanges | None = None
+    reviewed: ReviewedLines | None = None
+    """How much of the changes the last judgement of the work was shown."""
     branch: str | None = None
     branch_problem: Sentence | str | None = None
     """Why there is no branch although the result was handed over."""
@@ -176,6 +178,7 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
                 state.agent_sessions = without(state.agent_sessions, name) | {name: event.agent_session}
             state.tree = event.tree or state.tree
             state.changes = event.changes or state.changes
+            state.reviewed = event.reviewed or state.reviewed
             state.slot = event.slot
             state.spent = state.spent.after(event.usage, by_agent=is_agent_turn(event))
         case TurnAttemptFailed():

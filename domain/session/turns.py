@@ -10,8 +10,8 @@ from pydantic import Field
 
 from domain.session import approvals
 from domain.session.attempts import Failure, Work
-from domain.session.workspace import WorkspaceChanges, WorkspacePrepared
-from domain.values.base import Command, Count, DomainEvent, Text, Usage, Value
+from domain.session.workspace import ReviewedLines, WorkspaceChanges, WorkspacePrepared
+from domain.values.base import Command, Count, DomainEvent, Text, Usage, Value, absent
 from domain.values.sentences import Sentence
 
 # The part of an attempt's activity that is kept: the tools that it used, and what it printed.
@@ -121,6 +121,9 @@ class TurnAnswered(Settled):
     )
     fence: FenceLevel | None = Field(default=None, description="the sandbox it ran in; null if nothing ran here")
     fence_gaps: tuple[str, ...] = Field(default=(), description="what that sandbox does not restrict")
+    reviewed: ReviewedLines | None = Field(
+        default=None, exclude_if=absent, description="how much of the changes its prompt showed, if it judged them"
+    )
 
 
 class TurnFailed(Settled):
@@ -239,6 +242,7 @@ class RecordReply(RecordTurn):
     tree: str | None = None
     activity: ActivitySummary | None = Field(default=None, description="what the attempt did, where anything is known")
     changes: WorkspaceChanges | None = None
+    reviewed: ReviewedLines | None = None
 
 
 class RecordPackage(RecordTurn):

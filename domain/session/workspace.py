@@ -32,6 +32,20 @@ class WorkspaceChanges(Value):
     more_files: Count = Field(default=0, description="how many changed files are left out")
 
 
+class ReviewedLines(Value):
+    """How much of the changes a reviewer or a judge was shown, in added and removed lines, and which files decide what
+    the validation checks."""
+
+    shown: Count
+    of: Count
+    deciding: tuple[str, ...] = Field(default=(), description="at most 300 changed paths, tests among them")
+
+    @property
+    def percent(self) -> int:
+        """Rounded down, so that less than everything is never 100."""
+        return 100 if self.shown >= self.of else self.shown * 100 // self.of
+
+
 class WorkspacePrepared(DomainEvent):
     """The workspace was made. `dirty`: the repository had uncommitted changes, which are not part of the base."""
 
@@ -128,9 +142,14 @@ def is_test(path: str) -> bool:
     return _TEST.fullmatch(path) is not None
 
 
+def is_code(path: str) -> bool:
+    """Whether the path is one of code: not of a test, and not of documents or data."""
+    return not is_test(path) and not _NO_CODE.fullmatch(path)
+
+
 def changed_tests(paths: Iterable[str]) -> tuple[str, ...]:
     """The tests among the changed paths, if code was changed as well; otherwise none."""
     unique = tuple(dict.fromkeys(paths))
     tests = tuple(path for path in unique if is_test(path))
-    code = any(not is_test(path) and not _NO_CODE.fullmatch(path) for path in unique)
+    code = any(map(is_code, unique))
     return tests if code else ()

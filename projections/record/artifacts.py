@@ -6,17 +6,17 @@ The texts of artifacts stay in their events and are read from there.
 import posixpath
 from bisect import bisect_right
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from domain.delivery.events import ArtifactCreated
 from domain.session.record import Recorded
 from domain.session.state import Session
-from domain.session.workspace import EVERYTHING, PathScope, touched
+from domain.session.workspace import EVERYTHING, PathScope, is_test, touched
 from domain.values.base import Text, iso
 from domain.values.sentences import coded
 from projections.engine.ports import Histories
 from projections.views.record import ArtifactItem
-from projections.views.session import LandedView, ResultBase, ResultFile, ResultView
+from projections.views.session import LandedView, ResultBase, ResultFile, ResultView, ReviewedView
 
 
 class Artifact(NamedTuple):
@@ -78,6 +78,8 @@ def result_of(session: Session, planned: Collection[str], scope: PathScope = EVE
     base, changes = session.base, session.changes
     if base is None or changes is None or not changes.files:
         return None
+    reviewed = session.reviewed
+    deciding = frozenset(reviewed.deciding if reviewed else ())
     folder = _below(session.workspace, base.repository)
     names = tuple(posixpath.normpath(posixpath.join(folder, path)) for path in planned)
     return ResultView(
@@ -88,10 +90,20 @@ def result_of(session: Session, planned: Collection[str], scope: PathScope = EVE
         branch_problem_sentence=coded(session.branch_problem),
         head=changes.head,
         commits=changes.commits,
-        files=tuple(ResultFile(**dict(file), named=_is_named(file.path, names)) for file in changes.files),
+        files=tuple(
+            ResultFile(**dict(file), named=_is_named(file.path, names), decides=_decides(file.path, deciding))
+            for file in changes.files
+        ),
+        reviewed=ReviewedView(shown=reviewed.shown, of=reviewed.of) if reviewed else None,
         landed=LandedView(branch=session.landed.onto, commit=session.landed.commit) if session.landed else None,
         outside=scope.outside_of(touched(changes)),
     )
+
+
+def _decides(path: str, deciding: Collection[str]) -> Literal["settings", "test"] | None:
+    if path not in deciding:
+        return None
+    return "test" if is_test(path) else "settings"
 
 
 def _below(workspace: str | None, repository: str | None) -> str:

@@ -89,7 +89,12 @@ def _delivered(view: Mapping[str, Any], say: Words) -> str:
     commands = ", ".join(step if isinstance(step, str) else " ".join(step) for step in steps)
     branch = (view.get("result") or {}).get("branch")
     values = {"n": view.get("iteration"), "commands": commands, "branch": branch}
-    return say.fill("outcome.delivered" if branch else "outcome.delivered_only", values)
+    summary = say.fill("outcome.delivered" if branch else "outcome.delivered_only", values)
+    reviewed = (view.get("result") or {}).get("reviewed")
+    if not reviewed or reviewed["shown"] >= reviewed["of"]:
+        return summary
+    percent = reviewed["shown"] * 100 // reviewed["of"]
+    return say.fill("outcome.reviewed", {"summary": summary, "percent": percent})
 
 
 def is_phrase(recorded: str) -> bool:

@@ -105,11 +105,23 @@ class ResultFile(View):
     removed: int | None
     renamed_from: str | None = Field(default=None, exclude_if=absent, description="the old path of a renamed file")
     named: bool = Field(description="whether the request or the plan named it")
+    decides: Literal["settings", "test"] | None = Field(
+        default=None,
+        exclude_if=absent,
+        description="`test` for a test, `settings` for another file that decides what the validation checks",
+    )
 
 
 class LandedView(View):
     branch: str
     commit: str
+
+
+class ReviewedView(View):
+    """How much of the changes the last review was shown, in added and removed lines."""
+
+    shown: int
+    of: int
 
 
 class ResultView(View):
@@ -124,6 +136,11 @@ class ResultView(View):
     commits: tuple[str, ...] = Field(description="oldest first")
     files: tuple[ResultFile, ...]
     outside: tuple[str, ...] = Field(default=(), description="changed files that the scope does not allow")
+    reviewed: ReviewedView | None = Field(
+        default=None,
+        exclude_if=absent,
+        description="how much of the changes the last reviewer or judge was shown, if that is known",
+    )
     landed: LandedView | None = Field(default=None, exclude_if=absent, description="where `land` merged it")
 
 

@@ -1,5 +1,7 @@
 """What a reviewer or a judge reads first: all changed files, and whether validation still means anything."""
 
+import json
+
 import pytest
 
 from adapters.turns.question.shown_changes import LISTED, JudgedFiles
@@ -22,15 +24,14 @@ def test_tests_settings_and_what_the_commands_name_decide_what_validation_checks
     files = JudgedFiles.of(
         changed("shop.py", path), ["sh ./check.sh --fast", "python -m unittest", "python -m suite.all"]
     )
-    assert [file.path for file in files.deciding] == [path]
-    assert [file.path for file in files.others] == ["shop.py"]
+    assert [file.path for file in (*files.deciding, *files.tests)] == [path]
+    assert [file.path for file in files.code] == ["shop.py"]
 
 
 @pytest.mark.parametrize("path", ["shop.py", "docs/guide.md", "src/config.py", "contest.py", "latest/a.js", "sh.md"])
 def test_other_files_do_not(path: str) -> None:
-    assert JudgedFiles.of(
-        changed(path), ["sh ./check.sh", "make -C . test", "python -m unittest discover -s src"]
-    ).others
+    files = JudgedFiles.of(changed(path), ["sh ./check.sh", "make -C . test", "python -m unittest discover -s src"])
+    assert [file.path for file in (*files.code, *files.others)] == [path]
 
 
 def test_a_file_that_was_a_test_decides_too() -> None:
@@ -38,7 +39,7 @@ def test_a_file_that_was_a_test_decides_too() -> None:
     assert (
         JudgedFiles.of([moved], [])
         .listing()
-        .endswith("- old.txt (renamed from tests/test_shop.py, +0 -0) [validation]")
+        .endswith('- "old.txt" (renamed from "tests/test_shop.py", +0 -0) [validation]')
     )
 
 
@@ -49,9 +50,9 @@ def test_the_listing_says_what_decides_and_counts_what_it_leaves_out() -> None:
     assert listing[0] == "All files that differ from the start, with the lines added and removed."
     assert "if one was weakened, a passing validation proves nothing" in listing[1]
     assert listing[3:6] == [
-        "- tox.ini (modified, +1 -2) [validation]",
-        "- logo.png (added, binary: not in the diff)",
-        "- a/0000.py (modified, +1 -2)",
+        '- "tox.ini" (modified, +1 -2) [validation]',
+        '- "a/0000.py" (modified, +1 -2)',
+        '- "a/0001.py" (modified, +1 -2)',
     ]
     assert listing[-1] == "- and 1,002 more"
     assert len(listing) == 3 + LISTED + 1
@@ -61,5 +62,36 @@ def test_a_listing_without_such_files_has_no_warning() -> None:
     assert "[validation]" not in JudgedFiles.of(changed("shop.py"), []).listing()
 
 
-def test_a_name_is_one_line() -> None:
-    assert JudgedFiles.of(changed("a\n- b.py (added, +1 -0)"), []).listing().count("\n") == 2
+def test_what_decides_comes_first_then_code_tests_and_the_rest() -> None:
+    paths = ("docs/a.md", "tests/test_a.py", "src/z.py", "conftest.py", "data.json", "lib/checks.sh", "src/a.py")
+    files = JudgedFiles.of(changed(*paths), ["sh check.sh"], read=["lib/checks.sh"])
+    assert [file.path for file in files.in_order] == [
+        *("conftest.py", "lib/checks.sh"),
+        *("src/z.py", "src/a.py"),
+        *("tests/test_a.py",),
+        *("docs/a.md", "data.json"),
+    ]
+
+
+def test_what_takes_the_place_of_a_folder_decides() -> None:
+    link = ChangedFile(path="checks", status="added", added=1, removed=0)
+    gone = ChangedFile(path="checks/a.sh", status="deleted", added=0, removed=3)
+    assert [file.path for file in JudgedFiles.of([link, gone], []).deciding] == ["checks"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a\n- b.py (added, +1 -0)",
+        "a.py (modified, +1 -0) [validation]",
+        'a" (added)',
+        "a\u202eyp.b",
+        "a\u200bb",
+        "a\x1b[2K",
+    ],
+)
+def test_a_name_ends_where_its_quotes_end(name: str) -> None:
+    line = JudgedFiles.of(changed(name), []).listing().splitlines()[-1]
+    shown = line.removeprefix("- ").removesuffix(" (modified, +1 -2)")
+    assert json.loads(shown) == name
+    assert all(character.isprintable() for character in line)

@@ -25,7 +25,7 @@ from adapters.turns.job import Job, RenderedPrompt
 from adapters.turns.live import Live, RunningAttempt
 from adapters.turns.question.permissions import Questions
 from adapters.turns.question.prompt import judged_place, prompt_of, recorded_prompt
-from adapters.turns.question.shown_changes import changes_of
+from adapters.turns.question.shown_changes import NO_CHANGES, changes_of
 from adapters.turns.result.changes import NOTHING, keep, text
 from adapters.turns.result.secrets import secrets_of
 from adapters.workspace import Workspaces
@@ -128,12 +128,12 @@ class Asking:
 
     def prompt(self, job: Job) -> RenderedPrompt:
         """The agent's prompt. If its last answer was unreadable, the prompt names the problem."""
-        changes = changes_of(job, self._workspaces) if judged_place(job.request) else ""
+        changes = changes_of(job, self._workspaces) if judged_place(job.request) else NO_CHANGES
         language = prompts.checked(self._team.language or "en")
         read, before = partial(content_of, job.session, whole=self._whole), self.said_before(job)
         whole = prompt_of(job.request, job.session, language=language, whole=read, changes=changes, before=before)
         problem = in_language(job.turn.tries.problem, language)
-        return RenderedPrompt(f"{again(problem, language)}\n\n{whole.text}") if problem else whole
+        return RenderedPrompt(f"{again(problem, language)}\n\n{whole.text}", None, whole.reviewed) if problem else whole
 
     def said_before(self, job: Job) -> str:
         """The earlier messages of the conversation."""
@@ -227,7 +227,7 @@ class Asking:
         blobs = list(transcript)
         lease = job.lease
         if reply.prompt:
-            rendered = RenderedPrompt(reply.prompt)
+            rendered = RenderedPrompt(reply.prompt, None, rendered.reviewed)
         prompt = recorded_prompt(rendered, session_id=lease.session_id, version=lease.version, blobs=blobs)
         return RecordReply(
             turn_id=lease.turn_id,
@@ -245,6 +245,7 @@ class Asking:
             base=job.session.tree,
             tree=changes.tree,
             changes=changes.since_base,
+            reviewed=rendered.reviewed,
             slot=job.slot,
             failure=failure,
             activity=activity,

@@ -8,6 +8,7 @@ from typing import Final
 from adapters.agents.prompts import catalogue as prompts
 from adapters.agents.prompts import context, phases
 from adapters.turns.job import RenderedPrompt
+from adapters.turns.question.shown_changes import NO_CHANGES, ShownChanges
 from domain.discussion.findings import closed_rounds
 from domain.orchestration.assignment import assignments
 from domain.orchestration.state import Orchestration
@@ -36,17 +37,24 @@ def with_changes(words: str, changes: str) -> str:
 
 
 def prompt_of(
-    request: TurnRequested, session: Session, *, language: str, whole: Whole, changes: str = "", before: str = ""
+    request: TurnRequested,
+    session: Session,
+    *,
+    language: str,
+    whole: Whole,
+    changes: ShownChanges = NO_CHANGES,
+    before: str = "",
 ) -> RenderedPrompt:
     """The exact prompt. `changes` says what has changed so far, for those who judge it; `before` contains the earlier
     messages of the conversation."""
     name, _, strategy = request.prompt.partition("@")[0].partition(".")
     chosen = prompts.prompt(name, strategy=strategy or None, language=language)
     rounds = {place: each for place, text in request.context.items() if (each := closed_rounds(session, text))}
-    words = material(request, whole=whole, changes=changes, before=before, besides=rounds)
+    words = material(request, whole=whole, changes=changes.text, before=before, besides=rounds)
     spelled = _spelled_out(words, prompts.checked(language)) | _of_run(words, session, prompts.checked(language))
-    plain = not (changes or before or spelled)
-    return RenderedPrompt(prompts.render(chosen, {**words, **spelled, **rounds}), chosen if plain else None)
+    plain = not (changes.text or before or spelled)
+    text = prompts.render(chosen, {**words, **spelled, **rounds})
+    return RenderedPrompt(text, chosen if plain else None, changes.reviewed)
 
 
 def recorded_prompt(rendered: RenderedPrompt, *, session_id: str, version: int, blobs: list[Blob]) -> Text:

@@ -1,20 +1,22 @@
 """What a reviewer or a judge reads about the changes: a list of all files, and the diff.
 
-A prompt has room for a part of a large diff only. Files that decide what validation checks come first in both: a
-weakened test or check is what a judge must not miss.
+A prompt has room for a part of a large diff only. Files that decide what the validation checks come first in both,
+because a weakened check is what a judge must not miss; then code, tests, and the rest. How much was shown is recorded.
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import unicodedata
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, Self
 
 from adapters.turns.folder import workspace_of
 from adapters.turns.job import Job
-from adapters.workspace import Workspaces
+from adapters.workspace import Workspace, Workspaces
+from domain.checks.deciding_files import decides, sourced_in
 from domain.delivery.state import Delivery
 from domain.session.state import Session
-from domain.session.workspace import ChangedFile, is_test
+from domain.session.workspace import ChangedFile, ReviewedLines, is_code, is_test
 from domain.values.base import HansardError
 
 DIFF_CHARACTERS: Final = 100_000
@@ -28,72 +30,129 @@ _WARNING: Final = (
     f"Those marked {_MARK} are tests, or decide what the validation runs. Check that each of them still verifies what "
     "it did: if one was weakened, a passing validation proves nothing."
 )
-_SETTINGS: Final = re.compile(
-    r"(?:.*/)?(?:(?:GNU)?[Mm]akefile|.*\.mk|[Jj]ustfile|[Tt]askfile\.ya?ml|Rakefile|CMakeLists\.txt|Jenkinsfile|Dockerfile"
-    r"|package\.json|pyproject\.toml|\.?pytest\.ini|tox\.ini|setup\.(?:cfg|py)|noxfile\.py|\.coveragerc"
-    r"|(?:site|user)customize\.py|.*\.pth|Cargo\.toml|go\.mod|pom\.xml|build\.gradle(?:\.kts)?|hansard\.toml"
-    r"|[^/]*\.config\.[^/]*|tsconfig[^/]*\.json|\.[^/]*rc(?:\.[^/]*)?|\.gitattributes"
-    r"|\.gitlab-ci\.ya?ml|\.travis\.ya?ml|azure-pipelines\.ya?ml|\.pre-commit-config\.ya?ml)"
-    r"|(?:.*/)?\.(?:github|circleci|buildkite)/.*"
+_PARTIAL: Final = (
+    "You see {percent} % of the changed lines: {shown:,} of {of:,}. Read the rest in the folder before you approve."
 )
-_WORD: Final = re.compile(r"[^\s=:;&|()<>'\"`$]+")
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_HIDDEN: Final = ("Cc", "Cf", "Co", "Cn", "Zl", "Zp")
+"""Categories of characters that a reader does not see, or that change the direction of what follows."""
 
 
-def changes_of(job: Job, workspaces: Workspaces) -> str:
+class ShownChanges(NamedTuple):
+    """What is read of the changes, and how much of them that is; None where the workspace is on another machine."""
+
+    text: str = ""
+    reviewed: ReviewedLines | None = None
+
+
+NO_CHANGES: Final = ShownChanges()
+
+
+def changes_of(job: Job, workspaces: Workspaces) -> ShownChanges:
     """Everything that the session has changed so far; empty if its workspace is not on this machine."""
     session = job.session
     if session.base is None or session.changes is None:
-        return ""
+        return NO_CHANGES
     base, head = session.base.base_commit, session.changes.head
+    commands = _commands(session)
     try:
         workspace = workspace_of(job, workspaces)
-        files = JudgedFiles.of(workspace.files(base, head), _commands(session))
-        patch = workspace.patch(base, head, [path for file in files.deciding for path in _paths(file)])
+        changed = workspace.files(base, head)
+        files = JudgedFiles.of(changed, commands, _read_by(commands, workspace, head, changed))
+        patch = workspace.patch(base, head, [path for file in files.in_order for path in _paths(file)])
     except HansardError:
-        return ""
-    return f"{files.listing()}\n\nAll changes so far, as a diff:\n\n{_cut(patch)}" if patch else ""
+        return NO_CHANGES
+    if not patch:
+        return NO_CHANGES
+    diff = _cut(patch)
+    reviewed = ReviewedLines(
+        shown=_changed_lines(diff),
+        of=max(files.lines, _changed_lines(patch)),
+        deciding=tuple(file.path for file in (*files.deciding, *files.tests))[:LISTED],
+    )
+    words = _PARTIAL.format(percent=reviewed.percent, shown=reviewed.shown, of=reviewed.of)
+    partial = [words] if reviewed.shown < reviewed.of else []
+    text = "\n\n".join([files.listing(), *partial, f"All changes so far, as a diff:\n\n{diff}"])
+    return ShownChanges(text, reviewed)
 
 
 def _commands(session: Session) -> tuple[str, ...]:
     return tuple(step.command for step in session.steps) if isinstance(session, Delivery) else ()
 
 
+_SCRIPTS: Final = ("Makefile", "GNUmakefile", "makefile", "justfile", "package.json", "tox.ini", "noxfile.py")
+"""Files at the top that commands run without naming them."""
+_DEPTH: Final = 3
+"""How far scripts are followed that run other scripts."""
+_LONGEST_SCRIPT: Final = 200_000
+"""Bytes."""
+
+
+def _read_by(commands: Sequence[str], workspace: Workspace, head: str, changed: Sequence[ChangedFile]) -> set[str]:
+    """The changed paths that the scripts of the commands read, as far as their words name them."""
+    paths = {path for file in changed for path in _paths(file)}
+    read: set[str] = set()
+    seen: set[str] = set()
+    named = {*_SCRIPTS, *(word.removeprefix("./") for command in commands for word in command.split())}
+    if workspace.prefix:
+        named |= {f"{workspace.prefix}/{name}" for name in named}
+    for _ in range(_DEPTH):
+        texts = workspace.texts(head, sorted(name for name in named - seen if name), longest=_LONGEST_SCRIPT)
+        seen |= named
+        named = {name for script, text in texts.items() for name in sourced_in(script, text)}
+        read |= {path for path in paths if path in named or any(path.startswith(f"{name}/") for name in named)}
+        if named <= seen:
+            break
+    return read
+
+
 class JudgedFiles(NamedTuple):
-    """The changed files; after a change of a `deciding` one, a passing validation could mean something else: a test, a
-    setting of the tools, or a file that a command names."""
+    """The changed files in the order in which they are read. After a change of a `deciding` one, a passing validation
+    could mean something else: a setting of the tools, or a file that a command names or reads."""
 
     deciding: tuple[ChangedFile, ...]
+    code: tuple[ChangedFile, ...]
+    tests: tuple[ChangedFile, ...]
     others: tuple[ChangedFile, ...]
 
     @classmethod
-    def of(cls, files: Sequence[ChangedFile], commands: Iterable[str]) -> Self:
-        ends = tuple(_ends(commands))
-        deciding = {file.path for file in files if any(_decides(path, ends) for path in _paths(file))}
-        return cls(
-            tuple(file for file in files if file.path in deciding),
-            tuple(file for file in files if file.path not in deciding),
-        )
+    def of(cls, files: Sequence[ChangedFile], commands: Sequence[str], read: Iterable[str] = ()) -> Self:
+        """The files by what they are for; `read` are those that the scripts of the commands read."""
+        replaced, reads = _replaced_folders(files), frozenset(read)
+        groups: tuple[list[ChangedFile], ...] = ([], [], [], [])
+        for file in files:
+            paths = _paths(file)
+            if file.path in replaced or any(decides(path, commands, read_by_them=reads) for path in paths):
+                groups[0].append(file)
+            elif any(map(is_test, paths)):
+                groups[2].append(file)
+            else:
+                has_code = file.added is not None and any(map(is_code, paths))  # a binary file has no lines to read
+                groups[1 if has_code else 3].append(file)
+        return cls(*map(tuple, groups))
+
+    @property
+    def in_order(self) -> tuple[ChangedFile, ...]:
+        return (*self.deciding, *self.code, *self.tests, *self.others)
+
+    @property
+    def lines(self) -> int:
+        """How many lines were added and removed; binary files have none."""
+        return sum((file.added or 0) + (file.removed or 0) for file in self.in_order)
 
     def listing(self) -> str:
         """All files with their lines."""
-        lines = [*(f"{_line(file)} {_MARK}" for file in self.deciding), *map(_line, self.others)]
+        marked = {file.path for file in (*self.deciding, *self.tests)}
+        lines = [f"{_line(file)} {_MARK}" if file.path in marked else _line(file) for file in self.in_order]
         more = [f"- and {len(lines) - LISTED:,} more"] if len(lines) > LISTED else []
-        warning = [_WARNING] if self.deciding else []
+        warning = [_WARNING] if marked else []
         return "\n".join([_HEAD, *warning, "", *lines[:LISTED], *more])
 
 
-def _decides(path: str, ends: tuple[str, ...]) -> bool:
-    return is_test(path) or _SETTINGS.fullmatch(path) is not None or f"/{path}".endswith(ends)
-
-
-def _ends(commands: Iterable[str]) -> Iterator[str]:
-    """The ends of the paths that the commands may name, as paths or as modules of Python. A file with the name of a
-    tool, such as `unittest.py`, may run in its place."""
-    for command in commands:
-        for word in _WORD.findall(command):
-            name = word.removeprefix("./").strip("/")
-            yield from (f"/{name}", f"/{name.replace('.', '/')}.py") if name.strip(".") else ()
+def _replaced_folders(files: Sequence[ChangedFile]) -> frozenset[str]:
+    """Paths that take the place of a folder, such as a link that leads to other tests."""
+    gone = {path for file in files for path in ([file.path] if file.status == "deleted" else [file.renamed_from or ""])}
+    folders = {path[:at] for path in gone for at, sign in enumerate(path) if sign == "/"}
+    return frozenset(file.path for file in files if file.status != "deleted" and file.path in folders)
 
 
 def _paths(file: ChangedFile) -> tuple[str, ...]:
@@ -108,9 +167,32 @@ def _line(file: ChangedFile) -> str:
 
 
 def _shown(path: str) -> str:
-    """One line, whatever the name contains."""
+    """The name in quotes and in one line, whatever it contains: what follows it is ours."""
     name = path if len(path) <= _LONGEST else f"…{path[-_LONGEST:]}"
-    return json.dumps(name, ensure_ascii=False) if _CONTROL.search(name) else name
+    return "".join(map(_visible, json.dumps(name, ensure_ascii=False)))
+
+
+def _visible(character: str) -> str:
+    if unicodedata.category(character) not in _HIDDEN:
+        return character
+    number = ord(character)
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
+_HUNK: Final = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+
+
+def _changed_lines(patch: str) -> int:
+    """How many added and removed lines a diff shows."""
+    count = old = new = 0
+    for line in patch.splitlines():
+        if old > 0 or new > 0:
+            sign = line[:1]
+            old, new = old - (sign in ("-", " ")), new - (sign in ("+", " "))
+            count += sign in ("+", "-")
+        elif hunk := _HUNK.match(line):
+            old, new = int(hunk[1] or 1), int(hunk[2] or 1)
+    return count
 
 
 def _cut(patch: str) -> str:

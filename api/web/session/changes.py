@@ -182,6 +182,7 @@ def _marks(result: Mapping[str, Any], failing: Sequence[str]) -> dict[str, tuple
     for file in result.get("files") or ():
         path = file["path"]
         properties = {
+            "decides": file.get("decides") is not None,
             "unnamed": not file["named"],
             "outside": path in outside,
             "fails": any(path in line for line in failing),

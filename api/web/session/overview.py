@@ -16,6 +16,7 @@ from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
 from domain.orchestration.state import Orchestration
 from domain.session.attempts import Unready
+from domain.session.state import Session
 from domain.values.base import iso
 from domain.values.sentences import Sentence
 from projections.record.status import outcome
@@ -157,7 +158,14 @@ def _handed_over(context: PanelContext) -> dict[str, Any] | None:
         "added": sum(file["added"] or 0 for file in files),
         "removed": sum(file["removed"] or 0 for file in files),
         "outside": len(result.get("outside") or ()),
+        "reviewed": _seen_in_part(context.session),
     }
+
+
+def _seen_in_part(session: Session) -> int | None:
+    """How many percent of the changed lines the last reviewer saw; None if all, or if that is not known."""
+    reviewed = session.reviewed
+    return reviewed.percent if reviewed is not None and reviewed.shown < reviewed.of else None
 
 
 def _gauges(session: object) -> list[dict[str, Any]]:
