@@ -32,10 +32,10 @@ class Discovery:
 
 def discover(checkout: Path) -> Discovery:
     """Read what the repository's files say about its set-up and tests. Runs nothing."""
-    found = tests_of(checkout)
-    needs = Discovery(tests=sum(each.tests for each in found), test_files=sum(len(each.files) for each in found))
+    tests = tests_of(checkout)
+    needs = Discovery(tests=sum(each.tests for each in tests), test_files=sum(len(each.files) for each in tests))
     for look in (_python, _node, _go, _cargo, _java, _make, _scripts):
-        look(checkout, needs, found)
+        look(checkout, needs, tests)
     if (checkout / ".env").is_file():
         needs.copy.append(".env")
     return needs
@@ -56,13 +56,13 @@ def project_file(needs: Discovery, *, team: bool = False) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _python(checkout: Path, needs: Discovery, found: Tests) -> None:
-    python = python_needs(checkout, found.python)
+def _python(checkout: Path, needs: Discovery, tests: Tests) -> None:
+    python = python_needs(checkout, tests.python)
     needs.add(setup=python.setup, commands=python.commands)
     needs.env.update(python.env)
 
 
-def _node(checkout: Path, needs: Discovery, found: Tests) -> None:
+def _node(checkout: Path, needs: Discovery, tests: Tests) -> None:
     package = json_object(checkout / "package.json")
     if not package:
         return
@@ -72,7 +72,7 @@ def _node(checkout: Path, needs: Discovery, found: Tests) -> None:
     table = package.get("scripts")
     scripts = {name: str(script) for name, script in table.items()} if isinstance(table, dict) else {}
     scripts = {name: script for name, script in scripts.items() if "no test specified" not in script}
-    if "test" not in scripts and "node:test" in found.javascript.text:
+    if "test" not in scripts and "node:test" in tests.javascript.text:
         needs.add(commands=["node --test"])
     started = " && ".join(scripts.get(name, "") for name in ("pretest", "test", "posttest"))
     for name in ("lint", "typecheck"):
@@ -97,17 +97,17 @@ _LOCKS = {
 }
 
 
-def _go(checkout: Path, needs: Discovery, found: Tests) -> None:
+def _go(checkout: Path, needs: Discovery, tests: Tests) -> None:
     if (checkout / "go.mod").is_file():
         needs.commands += ["go vet ./...", "go test ./..."]
 
 
-def _cargo(checkout: Path, needs: Discovery, found: Tests) -> None:
+def _cargo(checkout: Path, needs: Discovery, tests: Tests) -> None:
     if (checkout / "Cargo.toml").is_file():
         needs.commands.append("cargo test")
 
 
-def _java(checkout: Path, needs: Discovery, found: Tests) -> None:
+def _java(checkout: Path, needs: Discovery, tests: Tests) -> None:
     wrapped = {"pom.xml": ("mvnw", "mvn", "-q test"), "build.gradle": ("gradlew", "gradle", "test")}
     wrapped["build.gradle.kts"] = wrapped["build.gradle"]
     for name, (wrapper, program, arguments) in wrapped.items():
@@ -117,7 +117,7 @@ def _java(checkout: Path, needs: Discovery, found: Tests) -> None:
             return
 
 
-def _make(checkout: Path, needs: Discovery, found: Tests) -> None:
+def _make(checkout: Path, needs: Discovery, tests: Tests) -> None:
     if needs.commands:
         return
     lines = beginning(checkout / "Makefile").splitlines()
@@ -125,9 +125,9 @@ def _make(checkout: Path, needs: Discovery, found: Tests) -> None:
         needs.commands.append("make test")
 
 
-def _scripts(checkout: Path, needs: Discovery, found: Tests) -> None:
+def _scripts(checkout: Path, needs: Discovery, tests: Tests) -> None:
     if not needs.commands:
-        scripts = script_needs(checkout, found.python)
+        scripts = script_needs(checkout, tests.python)
         needs.add(setup=scripts.setup, commands=scripts.commands)
 
 

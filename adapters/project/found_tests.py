@@ -47,21 +47,21 @@ class Tests(NamedTuple):
 
 def tests_of(checkout: Path) -> Tests:
     """All tests below the folder, but not those of installed packages or in hidden folders."""
-    found: dict[str, list[PurePath]] = {"py": [], "js": [], "go": [], "rs": []}
+    paths: dict[str, list[PurePath]] = {"py": [], "js": [], "go": [], "rs": []}
     for path in _files(checkout):
         if _PYTHON.fullmatch(path.name):
-            found["py"].append(path)
+            paths["py"].append(path)
         elif _JAVASCRIPT.fullmatch(path.name) or (path.suffix in _JS and _JS_FOLDERS & set(path.parts[:-1])):
-            found["js"].append(path)
+            paths["js"].append(path)
         elif path.name.endswith("_test.go"):
-            found["go"].append(path)
+            paths["go"].append(path)
         elif path.suffix == ".rs":
-            found["rs"].append(path)
+            paths["rs"].append(path)
     return Tests(
-        _python(checkout, found["py"]),
-        _counted(checkout, found["js"], _JS_TEST),
-        _counted(checkout, found["go"], _GO_TEST),
-        _counted(checkout, found["rs"], _RUST_TEST),
+        _python(checkout, paths["py"]),
+        _counted(checkout, paths["js"], _JS_TEST),
+        _counted(checkout, paths["go"], _GO_TEST),
+        _counted(checkout, paths["rs"], _RUST_TEST),
     )
 
 

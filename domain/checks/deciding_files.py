@@ -56,14 +56,14 @@ def sourced_in(script: str, text: str) -> tuple[str, ...]:
     """The paths, from the top, that a script may source, include or run: words of it that look like paths. `script`
     is the script's own path; paths beside it count as well."""
     folder = script.rpartition("/")[0]
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for word in _WORD.findall(text[:_READ]):
         name = word.strip("./{},@").removeprefix("./")
         if "/" in name or "." in name:
-            found[name] = None
+            names[name] = None
             if folder:
-                found[f"{folder}/{name}"] = None
-    return tuple(found)
+                names[f"{folder}/{name}"] = None
+    return tuple(names)
 
 
 _READ: Final = 200_000

@@ -37,11 +37,11 @@ class RunnerCount(Value):
 
 def counts_in(output: str) -> tuple[RunnerCount, ...]:
     """The counts of each known runner that the output names, in the order of their first lines."""
-    found: dict[str, RunnerCount] = {}
+    by_runner: dict[str, RunnerCount] = {}
     for count in _counts(output):
-        earlier = found.get(count.runner)
-        found[count.runner] = count if earlier is None else earlier.plus(count)
-    return tuple(found.values())
+        earlier = by_runner.get(count.runner)
+        by_runner[count.runner] = count if earlier is None else earlier.plus(count)
+    return tuple(by_runner.values())
 
 
 def none_ran(counts: Iterable[RunnerCount]) -> bool:

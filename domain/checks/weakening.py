@@ -54,7 +54,7 @@ def weakenings(
 ) -> tuple[Weakening, ...]:
     """All weakenings of a work: first of its tests as a whole, then of each file, in the order given. `before` and
     `after` are the counts of the runners in the baseline and now."""
-    return (*_fewer(before, after), *(found for source in sources for found in _of(source, commands)))
+    return (*_fewer(before, after), *(each for source in sources for each in _of(source, commands)))
 
 
 def _fewer(before: Sequence[RunnerCount], after: Sequence[RunnerCount]) -> Iterator[Weakening]:
@@ -63,9 +63,9 @@ def _fewer(before: Sequence[RunnerCount], after: Sequence[RunnerCount]) -> Itera
         later = now.get(count.runner) or RunnerCount(runner=count.runner, ran=0)
         if count.ran is not None and later.ran is not None and later.ran < count.ran:
             yield Weakening(what="tests", before=count.ran, after=later.ran)
-        kept, passed_over = (each.skipped + each.expected_failures for each in (count, later))
-        if passed_over > kept:
-            yield Weakening(what="skipped", before=kept, after=passed_over)
+        then, now_skipped = (each.skipped + each.expected_failures for each in (count, later))
+        if now_skipped > then:
+            yield Weakening(what="skipped", before=then, after=now_skipped)
 
 
 def _of(source: ChangedSource, commands: Sequence[str]) -> Iterator[Weakening]:

@@ -204,10 +204,29 @@ def test_a_reviewer_reads_first_what_decides_whether_validation_means_anything(
     answers = only(events(server.client, session["id"]), "turn.answered")
     turns = [answer["turnId"] for answer in answers if answer["role"] == "reviewer"]
     prompts = [server.client.get(f"/api/sessions/{session['id']}/turns/{turn}").json()["prompt"] for turn in turns]
-    assert "- Makefile (added, +2 -0) [validation]\n- test_shop.py (added, +0 -0) [validation]\n" in prompts[0]
-    assert "[validation]\n- AAA.txt (added, +9,000 -0)\n" in prompts[1]
+    assert '- "Makefile" (added, +2 -0) [validation]\n' in prompts[0]
+    assert '[validation]\n- "AAA.txt" (added, +9,000 -0)\n' in prompts[1]
     assert prompts[1].index("+\t@true") < prompts[1].index("+x = 1234567890")
     assert "[cut here: " in prompts[1]
+    reviewed = session["result"]["reviewed"]
+    assert 0 < reviewed["shown"] < reviewed["of"]
+    percent = reviewed["shown"] * 100 // reviewed["of"]
+    assert f"You see {percent} % of the changed lines" in prompts[1]
+    assert f"Review saw {percent} % of the changes." in session["finalSummary"]
+    assert {file["path"]: file.get("decides") for file in session["result"]["files"]} == {
+        "AAA.txt": None,
+        "Makefile": "settings",
+        "shop.py": None,
+        "test_shop.py": "test",
+    }
+
+
+def test_a_review_that_saw_everything_needs_no_words(server: Server, repository: Path) -> None:
+    body = delivery({"dev": [{"text": "Done.", "files": {"shop.py": FIXED}}]}) | here(repository)
+    session = ended(server.client, start(server.client, body))
+    reviewed = session["result"]["reviewed"]
+    assert reviewed["shown"] == reviewed["of"] > 0
+    assert "Review saw" not in session["finalSummary"]
 
 
 def test_a_judge_reads_the_diff(server: Server, repository: Path) -> None:

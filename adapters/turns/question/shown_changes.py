@@ -96,13 +96,18 @@ def _read_by(commands: Sequence[str], workspace: Workspace, head: str, changed: 
     if workspace.prefix:
         named |= {f"{workspace.prefix}/{name}" for name in named}
     for _ in range(_DEPTH):
-        texts = workspace.texts(head, sorted(name for name in named - seen if name), longest=_LONGEST_SCRIPT)
+        texts = workspace.texts(head, sorted(filter(_is_below, named - seen)), longest=_LONGEST_SCRIPT)
         seen |= named
         named = {name for script, text in texts.items() for name in sourced_in(script, text)}
         read |= {path for path in paths if path in named or any(path.startswith(f"{name}/") for name in named)}
         if named <= seen:
             break
     return read
+
+
+def _is_below(name: str) -> bool:
+    """Whether a word can be a path from the top."""
+    return name not in ("", ".") and not name.startswith(("/", ":", "-")) and ".." not in name.split("/")
 
 
 class JudgedFiles(NamedTuple):
