@@ -1,4 +1,7 @@
-"""An agent that speaks ACP, for tests: `acp_program.py ORDERS` takes the steps of each prompt from a file of JSON."""
+"""An agent that speaks ACP, for tests: `acp_program.py ORDERS` takes the steps of each prompt from a file of JSON.
+
+It speaks plain JSON-RPC: the library of the protocol takes a second to import, and every test starts a program.
+"""
 
 import asyncio
 import contextlib
@@ -6,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +19,64 @@ if "child" in ORDERS:  # before anything that takes time
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     Path(ORDERS["child"]).write_text(f"{os.getpid()} {child.pid}\n")
 
-from acp import RequestError, stdio_streams  # noqa: E402
-from acp.connection import Connection  # noqa: E402
-
 SEEN = Path(sys.argv[1]).with_name("seen.jsonl")
 """What the client asked and answered, a line each."""
 KEPT = Path(os.environ["HOME"], "sessions.json")
+
+
+class RequestError(Exception):
+    """What a request is answered with instead of a result."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.answer = {"code": code, "message": message} | ({} if data is None else {"data": data})
+        self.code = code
+
+
+class Connection:
+    """JSON-RPC on standard input and output, a message a line."""
+
+    def __init__(self, handle: Callable[[str, Any], Awaitable[Json | None]]) -> None:
+        self._handle = handle
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def main_loop(self) -> None:
+        reader = asyncio.StreamReader(limit=1 << 26)
+        await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        while line := await reader.readline():
+            message = json.loads(line)
+            if "method" not in message:
+                self._answered(message)
+                continue
+            task = asyncio.create_task(self._asked(message))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def send_request(self, method: str, params: Json) -> Any:
+        number = len(self._waiting)
+        self._waiting[number] = asyncio.get_running_loop().create_future()
+        send(id=number, method=method, params=params)
+        return await self._waiting[number]
+
+    def _answered(self, message: Json) -> None:
+        waiting = self._waiting[message["id"]]
+        if error := message.get("error"):
+            waiting.set_exception(RequestError(error["code"], error["message"], error.get("data")))
+        else:
+            waiting.set_result(message.get("result"))
+
+    async def _asked(self, message: Json) -> None:
+        try:
+            answer: Json = {"result": await self._handle(message["method"], message.get("params"))}
+        except RequestError as error:
+            answer = {"error": error.answer}
+        if "id" in message:
+            send(id=message["id"], **answer)
+
+
+def send(**message: Any) -> None:
+    put(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
 
 
 class Program:
@@ -33,7 +89,7 @@ class Program:
         with SEEN.open("a") as file:
             file.write(json.dumps({what: value}) + "\n")
 
-    async def handle(self, method: str, params: Any, is_notification: bool) -> Json | None:
+    async def handle(self, method: str, params: Any) -> Json | None:
         self.note(method, params)
         if error := ORDERS.get("errors", {}).get(method):
             raise RequestError(*error)
@@ -45,7 +101,7 @@ class Program:
             case "session/new":
                 return {"sessionId": self.keep(), **ORDERS.get("session", {})}
             case "session/load" | "session/resume":
-                return await self.resume(method, params["sessionId"])
+                return self.resume(method, params["sessionId"])
             case "session/prompt":
                 return await self.prompt(params["sessionId"])
             case "session/cancel":
@@ -58,15 +114,15 @@ class Program:
         KEPT.write_text(json.dumps([name]))
         return name
 
-    async def resume(self, method: str, session: str) -> Json:
+    def resume(self, method: str, session: str) -> Json:
         if session not in kept():
-            raise RequestError.resource_not_found(session)
+            raise RequestError(-32002, "Resource not found", {"uri": session})
         if method == "session/load":
-            await self.tell(session, {"sessionUpdate": "agent_message_chunk", "content": text("from the past")})
+            self.tell(session, {"sessionUpdate": "agent_message_chunk", "content": text("from the past")})
         return {}
 
-    async def tell(self, session: str, update: Json) -> None:
-        await self.connection.send_notification("session/update", {"sessionId": session, "update": update})
+    def tell(self, session: str, update: Json) -> None:
+        send(method="session/update", params={"sessionId": session, "update": update})
 
     async def prompt(self, session: str) -> Json:
         answer: Json = {"stopReason": "end_turn"}
@@ -74,11 +130,11 @@ class Program:
             [(what, value)] = step.items()
             match what:
                 case "say":
-                    await self.tell(session, {"sessionUpdate": "agent_message_chunk", "content": text(value)})
+                    self.tell(session, {"sessionUpdate": "agent_message_chunk", "content": text(value)})
                 case "update":
-                    await self.tell(session, value)
+                    self.tell(session, value)
                 case "aside":
-                    await self.tell("ses-other", {"sessionUpdate": "agent_message_chunk", "content": text(value)})
+                    self.tell("ses-other", {"sessionUpdate": "agent_message_chunk", "content": text(value)})
                 case "ask":
                     await self.ask(session, value)
                 case "call":
@@ -116,11 +172,9 @@ def text(words: str) -> Json:
 
 
 def put(data: bytes) -> None:
-    """Past the connection, which does not wait where a pipe is full."""
-    os.set_blocking(1, True)
+    """Write all of it; waits where the pipe is full."""
     while data:
         data = data[os.write(1, data) :]
-    os.set_blocking(1, False)
 
 
 def act(what: str, value: Any) -> None:
@@ -139,9 +193,8 @@ def act(what: str, value: Any) -> None:
 
 
 async def main() -> None:
-    reader, writer = await stdio_streams()
     program = Program()
-    program.connection = Connection(program.handle, writer, reader, listening=False)
+    program.connection = Connection(program.handle)
     await program.connection.main_loop()
 
 

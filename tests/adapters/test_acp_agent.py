@@ -1,4 +1,4 @@
-"""The ACP adapter against an agent that is written with the same library: the turn, permissions, resuming, failing."""
+"""The ACP adapter against an agent that speaks plain JSON-RPC: the turn, permissions, resuming, failing."""
 
 import asyncio
 import json
