@@ -5,8 +5,6 @@ import os
 import secrets
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +17,7 @@ from starlette.testclient import TestClient
 from api.app import create_app
 from api.node.settings import Settings
 from api.system import System
+from tests.kit.programs import Program, started
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 20.0
@@ -57,7 +56,7 @@ class Server:
         self.url = f"http://{self.host}:{self.port}"
         self.log = folder / "server.log"
         self._settings = _open(settings)
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Program | None = None
         self.client = httpx.Client(base_url=self.url, timeout=PATIENCE)
 
     @property
@@ -70,8 +69,8 @@ class Server:
         assert self._process is None, "one life after the other"
         began = time.monotonic()
         with self.log.open("ab") as log:
-            command = [*self._within, sys.executable, "-m", "api", "serve", "--port", str(self.port), *self._words]
-            self._process = subprocess.Popen(command, cwd=ROOT, env=self._environment(), stdout=log, stderr=log)
+            words = ("serve", "--port", str(self.port), *self._words)
+            self._process = started(words, env=self._environment(), output=log, within=self._within)
         until(self._ready, what="/readyz", seconds=patience, pause=0.005)
         return time.monotonic() - began
 

@@ -8,8 +8,6 @@ import hashlib
 import os
 import random
 import signal
-import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -26,9 +24,10 @@ from adapters.store.errors import StoreError
 from adapters.store.location import open_store, reading
 from adapters.store.port import Store
 from domain.session.turns import Settled
-from tests.api.server import ROOT, Json, Server, delivery, until
+from tests.api.server import Json, Server, delivery, until
 from tests.kit.namespaces import Machine, Network, network
 from tests.kit.postgres import USER, Cluster, require
+from tests.kit.programs import Program, started
 
 READERS: Final = 8
 ENDED: Final = ("success", "failed", "cancelled", "exhausted")
@@ -58,7 +57,7 @@ class WorkerNode:
         self._env, self._log = kept | ours | {"HANSARD_POLL_SECONDS": "0.1"}, folder / "worker.log"
         self._within = within
         folder.mkdir(parents=True)
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Program | None = None
 
     @property
     def pid(self) -> int:
@@ -67,8 +66,7 @@ class WorkerNode:
 
     def start(self, _: float = 0.0) -> None:
         with self._log.open("ab") as log:
-            command = [*self._within, sys.executable, "-m", "api", "worker"]
-            self._process = subprocess.Popen(command, cwd=ROOT, env=self._env, stdout=log, stderr=log)
+            self._process = started(("worker",), env=self._env, output=log, within=self._within)
 
     def kill(self) -> None:
         if self._process is not None:

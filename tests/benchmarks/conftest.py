@@ -7,6 +7,13 @@ import pytest
 
 from api.cli.serve import ALLOCATIONS
 from tests.benchmarks.measuring import Tell
+from tests.kit.programs import fresh
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _started_as_by_users() -> Iterator[None]:
+    with fresh():
+        yield
 
 
 @pytest.fixture(autouse=True)

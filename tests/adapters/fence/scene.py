@@ -19,6 +19,7 @@ from typing import Any, Final
 from tests.adapters.fence.attacks import SECRET
 from tests.adapters.workspace.given import git, write
 from tests.api.server import ROOT, Server, delivery, ended, start, until
+from tests.kit.programs import NEW_PYTHON
 
 ATTACKS: Final = Path(__file__).with_name("attacks.py")
 KEYCTL: Final = {"x86_64": (248, 250), "aarch64": (217, 219)}
@@ -60,7 +61,7 @@ class Scene:
         self.home, self.checkout, self.runtime = folder / "account", folder / "checkout", folder / "runtime"
         self._furnish()
         self.sockets = self._sockets()
-        self.server = Server(self.servers, auth="key", **settings)
+        self.server = Server(self.servers, within=NEW_PYTHON, auth="key", **settings)
         self._stack.callback(self.server.leave)
         self.server.start()
         self._key = (self.server.data / "keys" / "owner.key").read_text().strip()

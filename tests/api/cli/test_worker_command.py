@@ -30,6 +30,7 @@ from tests.api.server import (
     start,
     until,
 )
+from tests.kit import programs
 
 BUSY = {"dev": [{"text": "Done.", "files": {"src/login.py": "x = 1\n"}, "delayMs": 50}]}
 SILENT = {"planner": [{"text": "late", "delayMs": 600_000}]}
@@ -42,8 +43,8 @@ class Idle(Server):
 
     def start(self) -> float:
         with self.log.open("ab") as log:
-            command = [sys.executable, "-m", "api", "serve", "--port", str(self.port), "--no-work"]
-            self._process = subprocess.Popen(command, cwd=ROOT, env=self._environment(), stdout=log, stderr=log)
+            words = ("serve", "--port", str(self.port), "--no-work")
+            self._process = programs.started(words, env=self._environment(), output=log)
         until(self._ready, what="/readyz", pause=0.005)
         return 0.0
 

@@ -1,0 +1,87 @@
+"""A process that has imported the product once and forks at each order: what it becomes is `python -m api WORDS`, with
+its own process id, environment, folder and streams, but without the second that Python needs for the imports.
+
+    python -m tests.kit.warm DESCRIPTOR     takes orders from this socket until it closes
+
+What is about the start itself, about another language or about the settings of Python starts a new Python: see
+`tests/kit/programs.py`.
+"""
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import runpy
+import selectors
+import socket
+import sys
+import threading
+import time
+from typing import Any
+
+MODULES = ("api.system", "api.app", "api.cli.main", "api.cli.serve", "api.worker", "uvloop", "httptools")
+Json = dict[str, Any]
+
+
+def forked(control: socket.socket) -> Json | None:
+    """Fork at each order, and tell its sender the id and later the exit code. Returns the order in the new process,
+    and None in this one at its end."""
+    with selectors.DefaultSelector() as waiting:
+        waiting.register(control, selectors.EVENT_READ)
+        while True:
+            for key, _ in waiting.select():
+                if key.fileobj is control:
+                    data, descriptors, _, _ = socket.recv_fds(control, 1 << 20, 4)
+                    if not data:
+                        return None
+                    pid = os.fork()
+                    if pid == 0:
+                        _take(descriptors)
+                        return json.loads(data)  # type: ignore[no-any-return]  # JSON
+                    told = socket.socket(fileno=descriptors[0])
+                    for descriptor in descriptors[1:]:
+                        os.close(descriptor)
+                    told.sendall(str(pid).encode())
+                    waiting.register(os.pidfd_open(pid), selectors.EVENT_READ, (pid, told))
+                else:
+                    pid, told = key.data
+                    waiting.unregister(key.fd)
+                    os.close(key.fd)
+                    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+                    with contextlib.suppress(BrokenPipeError), told:  # nobody waits for it any more
+                        told.sendall(str(status).encode())
+
+
+def _take(descriptors: list[int]) -> None:
+    """Make them this process's standard streams, and close everything else."""
+    for number, descriptor in enumerate(descriptors[1:]):
+        os.dup2(descriptor, number)
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+
+
+def become(order: Json) -> None:
+    """Run the program as the order says."""
+    os.chdir(order["folder"])
+    os.environ.clear()
+    os.environ.update(order["environment"])
+    time.tzset()
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        setattr(sys, name, open(number, mode, encoding=getattr(sys, name).encoding, closefd=False))  # noqa: SIM115 - a number
+    sys.argv = ["api", *order["words"]]
+    runpy.run_module("api", run_name="__main__", alter_sys=True)
+
+
+def main() -> None:
+    for name in MODULES:
+        importlib.import_module(name)
+    assert threading.active_count() == 1, "a fork has one thread"
+    gc.collect()
+    gc.freeze()
+    order = forked(socket.socket(fileno=int(sys.argv[1])))
+    if order is not None:
+        become(order)
+
+
+if __name__ == "__main__":
+    main()
