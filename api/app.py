@@ -5,11 +5,15 @@ from typing import Final
 from starlette.applications import Starlette
 
 from api import openapi
-from api.http.application import PathHandler, application, routes
+from api.actions.catalogue import ACTIONS
+from api.actions.conversation import receive_message
+from api.actions.start import start_session
+from api.http.application import Endpoint, application, readable, routes
+from api.http.pipeline import ActionHandler
 from api.node.settings import Settings
 from api.openapi import Document, reference
 from api.reader import READS
-from api.routes import commands, health, policies, reports, turns
+from api.routes import health, policies, reports, turns
 from api.routes.policies import lab
 from api.system import System
 from api.web import (
@@ -28,66 +32,54 @@ from api.web import form_commands as forms
 from api.web.session import details
 from api.web.session import routes as session
 
-COMMANDS: Final[tuple[PathHandler, ...]] = (
-    ("/api/sessions", commands.start_session),
-    ("/api/sessions/{id}/cancel", commands.cancel_session),
-    ("/api/sessions/{id}/retry", commands.retry_turn),
-    ("/api/sessions/{id}/permission", commands.answer_permission),
-    ("/api/sessions/{id}/budget", commands.extend_budget),
-    ("/api/sessions/{id}/decision", commands.decide),
-    ("/api/sessions/{id}/scope", commands.decide_scope),
-    ("/api/sessions/{id}/land", commands.land_session),
-    ("/api/sessions/{id}/fork", commands.fork_session),
-    ("/api/sessions/{id}/continue", commands.continue_session),
-    ("/api/sessions/{id}/reset", commands.reset_session),
-    ("/api/trust", commands.trust_project),
-    ("/api/redact", commands.redact_text),
-    ("/api/message", commands.receive_message),
-    ("/api/orchestrate/continue", commands.continue_latest),
-    ("/api/orchestrate/reset", commands.reset_latest),
-    ("/api/turns/claim", turns.claim_turn),
-    ("/api/turns/{turn}/heartbeat", turns.heartbeat_turn),
-    ("/api/turns/{turn}/result", turns.record_result),
-    *((policy.path, handler) for policy, handler in policies.HANDLERS),
-    ("/api/policies/lab", lab.policy_lab),
+COMMANDS: Final[tuple[Endpoint, ...]] = (
+    *(Endpoint(action.path, ActionHandler(action), action.scope) for action in ACTIONS),
+    Endpoint("/api/turns/claim", turns.claim_turn, "turns"),
+    Endpoint("/api/turns/{turn}/heartbeat", turns.heartbeat_turn, "turns"),
+    Endpoint("/api/turns/{turn}/result", turns.record_result, "turns"),
+    *readable(*((policy.path, handler) for policy, handler in policies.HANDLERS)),
+    *readable(("/api/policies/lab", lab.policy_lab)),
 )
-VIEWS: Final[tuple[PathHandler, ...]] = (
+VIEWS: Final[tuple[Endpoint, ...]] = (
     *READS,
-    ("/api/reports/{name}", reports.show_report),
-    ("/healthz", health.alive),
-    ("/readyz", health.ready),
-    ("/metrics", health.metrics),
-    ("/openapi.json", openapi.show_openapi),
-    ("/docs", reference.show_reference),
-    ("/assets/{name}", assets.show_asset),
+    *readable(("/api/reports/{name}", reports.show_report)),
+    Endpoint("/healthz", health.alive, None),
+    Endpoint("/readyz", health.ready, None),
+    *readable(
+        ("/metrics", health.metrics),
+        ("/openapi.json", openapi.show_openapi),
+        ("/docs", reference.show_reference),
+    ),
+    Endpoint("/assets/{name}", assets.show_asset, None),
 )
-PAGES: Final[tuple[PathHandler, ...]] = (
-    ("/", home_page.home),
-    ("/start", start_panel.show),
-    ("/decisions", inbox_page.decisions),
-    ("/reports", reports_page.show),
-    ("/compare", compare_page.show),
-    ("/lab", lab_page.show),
-    ("/chat", chat_page.show),
-    ("/chat/{origin:path}", chat_page.show),
-    ("/sessions/{id}", session.show),
-    ("/sessions/{id}/turns/{turn}", session.show),
-    ("/sessions/{id}/at", session.show_at),
-    ("/sessions/{id}/rows", session.show_rows),
-    ("/sessions/{id}/raw", session.show_raw),
-    ("/sessions/{id}/log", details.show_log),
-    ("/sessions/{id}/why", details.show_why),
-    ("/sessions/{id}/event", details.show_event),
-    ("/login", login_page.show),
+PAGES: Final[tuple[Endpoint, ...]] = (
+    *readable(
+        ("/", home_page.home),
+        ("/start", start_panel.show),
+        ("/decisions", inbox_page.decisions),
+        ("/reports", reports_page.show),
+        ("/compare", compare_page.show),
+        ("/lab", lab_page.show),
+        ("/chat", chat_page.show),
+        ("/chat/{origin:path}", chat_page.show),
+        ("/sessions/{id}", session.show),
+        ("/sessions/{id}/turns/{turn}", session.show),
+        ("/sessions/{id}/at", session.show_at),
+        ("/sessions/{id}/rows", session.show_rows),
+        ("/sessions/{id}/raw", session.show_raw),
+        ("/sessions/{id}/log", details.show_log),
+        ("/sessions/{id}/why", details.show_why),
+        ("/sessions/{id}/event", details.show_event),
+    ),
+    Endpoint("/login", login_page.show, None),
 )
-FORMS: Final[tuple[PathHandler, ...]] = (
-    ("/", forms.start),
-    ("/decisions", forms.answer),
-    ("/sessions/{id}", forms.command),
-    ("/chat", chat_page.say_something),
-    ("/chat/{origin:path}", chat_page.say_something),
-    ("/login", login_page.sign_in),
-    ("/logout", login_page.sign_out),
+FORMS: Final[tuple[Endpoint, ...]] = (
+    Endpoint("/", forms.start, start_session.scope),
+    *readable(("/decisions", forms.answer), ("/sessions/{id}", forms.command)),  # what they name has a scope
+    Endpoint("/chat", chat_page.say_something, receive_message.scope),
+    Endpoint("/chat/{origin:path}", chat_page.say_something, receive_message.scope),
+    Endpoint("/login", login_page.sign_in, None),
+    Endpoint("/logout", login_page.sign_out, None),
 )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters.writer.writer import CommandEnvelope
-from api.actions import starting
+from api.actions import start_commands
 from api.actions.bodies import DeliveryStart
 from api.node.owner import actor
 from api.system import System
@@ -135,10 +135,10 @@ def _make(folder: Path) -> Path:
 
 async def run_example(inside: System) -> str:
     """Start the example in its own repository. Returns the id of its session."""
-    session_id = starting.new_id("delivery")
+    session_id = start_commands.new_id("delivery")
     folder = await make_repository(inside.settings.node_dir / "examples" / session_id / "shop")
     body = DeliveryStart.model_validate(start_request(folder))
-    command = starting.delivery(body, inside.team, inside.settings)
+    command = start_commands.delivery(body, inside.team, inside.settings)
     order = CommandEnvelope(session_id=session_id, command=command, actor=actor(), command_id=session_id, starts=True)
     await inside.writer.do(order)
     return session_id

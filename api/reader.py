@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.http import problems
-from api.http.application import PathHandler, application, routes
+from api.http.application import Endpoint, application, readable, routes
 from api.node.settings import Settings
 from api.routes import results, session_turns, views
 from api.system import System
@@ -20,7 +20,7 @@ async def _show_report(request: Request) -> Response:
     return await show_report(request)
 
 
-READS: Final[tuple[PathHandler, ...]] = (
+READS: Final[tuple[Endpoint, ...]] = readable(
     ("/api/sessions", views.list_sessions),
     ("/api/sessions/{id}", views.show_session),
     ("/api/sessions/{id}/events", views.list_events),
@@ -49,7 +49,7 @@ def reader(settings: Settings, *, actor: str) -> Starlette:
     """The read-only application. Raises HansardError if it cannot start."""
     return application(
         System(settings, actor=actor, has_team=False),
-        routes((*READS, ("/api/reports/{name}", _show_report)), ()),
+        routes((*READS, *readable(("/api/reports/{name}", _show_report))), ()),
         work=False,
         notify=False,
         on_error=problems.on_error,

@@ -1,6 +1,7 @@
-"""The request bodies: closed models, names in camelCase (contract §2)."""
+"""The bodies of start requests, and what all bodies have in common: closed models, names in camelCase (contract §2)."""
 
-from typing import Annotated, Any, ClassVar, Final, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
 
 from pydantic import (
     AfterValidator,
@@ -19,7 +20,10 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from api.node.settings import MOST_ROUNDS
+from domain.values.base import Invalid
 from domain.values.budget import Iterations, Minutes
+from domain.values.json import JSON
+from domain.values.sentences import Sentence
 
 Words = Annotated[str, Field(min_length=1, max_length=65_536, pattern=r"\S")]
 Short = Annotated[str, Field(max_length=200)]
@@ -214,3 +218,25 @@ class DebateStart(Discussed):
 
     kind: Literal["debate"] = "debate"
     plan: Annotated[str, Field(min_length=1, max_length=500_000, pattern=r"\S")]
+
+
+AnyStart = DeliveryStart | OrchestrationStart | ReviewStart | DebateStart
+
+
+class BodyByKind(NamedTuple):
+    """Several bodies, of which `kind` selects one: the first if it is left out. `name` is that of all of them."""
+
+    name: str
+    models: tuple[type[AnyStart], ...]
+
+    def of(self, fields: Mapping[str, JSON]) -> type[AnyStart]:
+        """Returns the model of a body with these fields. Raises Invalid for an unknown kind."""
+        models = {model.model_fields["kind"].default: model for model in self.models}
+        kind = fields.get("kind", next(iter(models)))
+        model = models.get(kind) if isinstance(kind, str) else None
+        if model is None:
+            raise Invalid({"/kind": Sentence("not_one_of", choices=list(models))})
+        return model
+
+
+START: Final = BodyByKind("Start", (DeliveryStart, OrchestrationStart, ReviewStart, DebateStart))

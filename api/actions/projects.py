@@ -2,30 +2,14 @@
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
-
-from pydantic import Field
 
 from adapters.files import checkout_of, is_bare
 from adapters.project import NAME, BadProject, Project, Trust, load, parse
 from adapters.workspace import Room, WorkspaceError, check, committed, confine
-from api.http.problems import Problem
 from api.node.settings import Settings
 from domain.delivery.validation import Preparation
-from domain.values.base import Invalid
+from domain.values.base import Forbidden, Invalid
 from domain.values.sentences import Sentence, sentence_of
-from projections.views.base import View
-
-
-class TrustedSettings(View):
-    """What is trusted of a checkout's `hansard.toml` from now on."""
-
-    workspace: str = Field(description="the top of the checkout")
-    digest: str | None = Field(description="digest of these settings; null if there is nothing to trust")
-    setup: tuple[str, ...]
-    env: dict[str, str]
-    network: Literal["none", "all"]
-    team: str | None
 
 
 def root_of(folder: Path) -> Path:
@@ -61,14 +45,14 @@ def _committed(repository: Path) -> Project:
 
 
 def trusted_project(folder: str | None, settings: Settings) -> Project:
-    """The settings with which a session starts. Raises Invalid; Problem 403 for untrusted settings."""
+    """The settings with which a session starts. Raises Invalid; Forbidden for untrusted settings."""
     if folder is None:
         return Project()
     project, root = read_project(Path(folder)), root_of(Path(folder))
     if not trust_of(settings).covers(root, project):
         keys = ", ".join(key for key, value in project.risky.items() if value)
         detail = f"{root / NAME} has settings that you have to trust before they take effect: {keys}."
-        raise Problem(403, f"{detail} Read them, then run: hansard trust {root}")
+        raise Forbidden(f"{detail} Read them, then run: hansard trust {root}")
     return project
 
 
@@ -89,23 +73,6 @@ def preparation_of(project: Project) -> Preparation:
         link=workspace.link,
         env=workspace.env,
         network=project.validation.network,
-    )
-
-
-def grant(folder: Path, settings: Settings, *, by: str) -> TrustedSettings:
-    """Trust the settings of a checkout as they are now, and return them. Raises Invalid, OSError."""
-    if not folder.is_dir():
-        raise Invalid({"/workspace": Sentence("folder_missing")})
-    project, root = read_project(folder), root_of(folder)
-    trust_of(settings).grant(root, project, by=by)
-    workspace = project.workspace
-    return TrustedSettings(
-        workspace=str(root),
-        digest=project.digest,
-        setup=tuple(step.command for step in project.setup_steps()),
-        env=dict(workspace.env),
-        network=project.validation.network,
-        team=project.delivery.team,
     )
 
 

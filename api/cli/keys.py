@@ -18,8 +18,9 @@ from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson
 from api.cli.terminal import put, put_json, say, visible
-from api.node.access import DEFAULT, KNOWN_AFTER, Key, Scope, key_of, keys_in, seconds_of, stored
+from api.node.access import DEFAULT, KNOWN_AFTER, Key, key_of, keys_in, seconds_of, stored
 from api.node.owner import account, owner_file, owners_key, take_over
+from api.node.scopes import Scope
 
 if TYPE_CHECKING:
     from adapters.store.keys import Vault

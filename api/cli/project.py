@@ -76,7 +76,8 @@ def init(
     from adapters.project import NAME
     from adapters.project.discovery import discover, project_file
     from adapters.project.team_file import agents, team_file
-    from api.actions.projects import grant, root_of
+    from api.actions.projects import root_of
+    from api.actions.trust import grant
 
     root = root_of(path.resolve())
     needs, programs = discover(root), agents(os.environ)

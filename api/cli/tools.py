@@ -1,17 +1,20 @@
-"""The tools that `hansard mcp` offers to agents: each is a request of the API, with the scope that it needs."""
+"""The tools that `hansard mcp` offers to agents: actions as they are declared, and what agents read."""
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
-from pydantic import Field, StrictInt
+from pydantic import Field, StrictInt, create_model
+from pydantic.alias_generators import to_pascal
 
-from api.actions import bodies, command_bodies
+from api.actions import bodies
+from api.actions.catalogue import ACTIONS
+from api.actions.declaration import Action, Tool
 from api.cli import exits
 from api.cli.client import Api, path_of, resolve
 from api.cli.options import Json
-from api.node.access import Scope
+from api.node.scopes import Scope
 
 LONGEST_PATCH: Final = 200_000
 """Characters of a patch; the rest can be read turn by turn."""
@@ -48,38 +51,6 @@ class ShowTurns(NamedSession):
     limit: Annotated[StrictInt, Field(ge=1, le=200)] = Field(default=50, description="default: 50")
 
 
-class ResetArguments(NamedSession):
-    reason: bodies.Reason = ""
-
-
-class ForkArguments(NamedSession, command_bodies.Fork):
-    """A new session from here on."""
-
-
-class ScopeArguments(NamedSession, command_bodies.ScopeAnswer):
-    """Whether changes outside the scope may stay."""
-
-
-class DecideArguments(NamedSession, command_bodies.Decision):
-    """A decision on a review or debate, or for the session that waits for it."""
-
-
-class CancelArguments(NamedSession, command_bodies.Cancel):
-    """Cancel a session."""
-
-
-class RetryArguments(NamedSession, command_bodies.Retry):
-    """Retry a turn."""
-
-
-class BudgetArguments(NamedSession, command_bodies.Extend):
-    """More budget."""
-
-
-class PermissionArguments(NamedSession, command_bodies.AnswerPermission):
-    """The answer to an agent."""
-
-
 class AgentTool(NamedTuple):
     """A tool: what it is called and does, what it takes, and what carries it out."""
 
@@ -90,19 +61,32 @@ class AgentTool(NamedTuple):
     call: Callable[[Api, Json], Awaitable[Json]]
 
 
-def _starting(kind: str) -> Callable[[Api, Json], Awaitable[Json]]:
-    async def start(api: Api, arguments: Json) -> Json:
-        return await api.post("/api/sessions", arguments | {"kind": kind})
+def _of_action(action: Action[Any]) -> tuple[AgentTool, ...]:
+    """Returns the tools of an action, as it declares them."""
+    return tuple(
+        AgentTool(tool.name, tool.description, action.scope, _arguments(action, tool), _sending(action, tool))
+        for tool in action.tools
+    )
 
-    return start
+
+def _arguments(action: Action[Any], tool: Tool) -> type[bodies.Body]:
+    """Returns the body of the action, with the session that it is about."""
+    body = action.model({"kind": tool.kind})
+    if not action.is_of_session:
+        return body
+    return create_model(f"{to_pascal(tool.name)}Arguments", __base__=(NamedSession, body))
 
 
-def _commanding(action: str) -> Callable[[Api, Json], Awaitable[Json]]:
-    async def command(api: Api, arguments: Json) -> Json:
+def _sending(action: Action[Any], tool: Tool) -> Callable[[Api, Json], Awaitable[Json]]:
+    async def send(api: Api, arguments: Json) -> Json:
+        if tool.kind:
+            arguments |= {"kind": tool.kind}
+        if not action.is_of_session:
+            return await api.post(action.path, arguments)
         session_id = await resolve(api, str(arguments.pop("session")))
-        return await api.post(f"{path_of(session_id)}/{action}", arguments)
+        return await api.post(f"{path_of(session_id)}/{action.verb}", arguments)
 
-    return command
+    return send
 
 
 def _reading(part: str = "") -> Callable[[Api, Json], Awaitable[Json]]:
@@ -137,10 +121,6 @@ async def _turns(api: Api, arguments: Json) -> Json:
     return {"items": items, "nextCursor": more}
 
 
-async def _message(api: Api, arguments: Json) -> Json:
-    return await api.post("/api/message", arguments)
-
-
 async def _wait(api: Api, arguments: Json) -> Json:
     """Until nothing runs: it has ended, or waits for a person. `rests` is false where the time was over first."""
     session_id = await resolve(api, str(arguments["session"]))
@@ -162,29 +142,7 @@ async def _waits_below(api: Api, session: Json) -> bool:
 
 
 TOOLS: Final = (
-    AgentTool(
-        "start_delivery",
-        "Have the team deliver a task in a workspace: plan, code, validate, review. Returns the session; then `wait`.",
-        "operate",
-        bodies.DeliveryStart,
-        _starting("delivery"),
-    ),
-    AgentTool(
-        "start_orchestration",
-        "Give the team a request; it answers directly, or plans and works in rounds.",
-        "operate",
-        bodies.OrchestrationStart,
-        _starting("orchestration"),
-    ),
-    AgentTool("start_review", "Have a text reviewed.", "operate", bodies.ReviewStart, _starting("review")),
-    AgentTool("start_debate", "Have a plan debated.", "operate", bodies.DebateStart, _starting("debate")),
-    AgentTool(
-        "message",
-        "Say something to the team in a conversation (`origin`): a new request, or words to continue or reset.",
-        "operate",
-        command_bodies.Message,
-        _message,
-    ),
+    *(tool for action in ACTIONS for tool in _of_action(action)),
     AgentTool("list_sessions", "List sessions, newest first.", "read", ListSessions, _list),
     AgentTool(
         "show_session",
@@ -209,45 +167,6 @@ TOOLS: Final = (
         "read",
         WaitArguments,
         _wait,
-    ),
-    AgentTool("cancel", "Cancel a session. Its record stays.", "operate", CancelArguments, _commanding("cancel")),
-    AgentTool("retry", "Retry the waiting or failed turn.", "operate", RetryArguments, _commanding("retry")),
-    AgentTool(
-        "continue",
-        "Continue a session that stopped at a checkpoint or after its last round, or a fork that is held.",
-        "operate",
-        NamedSession,
-        _commanding("continue"),
-    ),
-    AgentTool("reset", "End an orchestration for good.", "operate", ResetArguments, _commanding("reset")),
-    AgentTool(
-        "fork",
-        "Start a new session from an earlier version of this one, optionally with one thing that is different.",
-        "operate",
-        ForkArguments,
-        _commanding("fork"),
-    ),
-    AgentTool("add_budget", "Give a session more budget or rounds.", "decide", BudgetArguments, _commanding("budget")),
-    AgentTool(
-        "decide",
-        "Decide a review (apply_fix, skip) or a debate (revise, accept). `seen`: of the item in the inbox.",
-        "decide",
-        DecideArguments,
-        _commanding("decision"),
-    ),
-    AgentTool(
-        "answer_permission",
-        "Allow or deny what an agent asks for.",
-        "decide",
-        PermissionArguments,
-        _commanding("permission"),
-    ),
-    AgentTool(
-        "answer_scope",
-        "Allow or deny changes outside the scope of the repository (`scopeRequest` of the session).",
-        "decide",
-        ScopeArguments,
-        _commanding("scope"),
     ),
 )
 

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -11,11 +11,13 @@ from starlette.middleware.gzip import GZipResponder, IdentityResponder
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Send
+from starlette.types import Scope as Connection
 
 from api.http.guards import Guard, UnknownHost, careful, check_scope, with_headers
 from api.http.problems import problem
 from api.http.requests import weights_of
+from api.node.scopes import Scope
 from api.system import System
 from domain.values.base import HansardError
 
@@ -23,8 +25,16 @@ if TYPE_CHECKING:
     from api.node.session_answers import AnswerKeeper
 
 Handler = Callable[[Request], Awaitable[Response]]
-PathHandler = tuple[str, Handler]
-"""A path in Starlette's notation, and its handler."""
+
+
+class Endpoint(NamedTuple):
+    """A path in Starlette's notation, its handler, and the scope that it requires; None is open to everyone."""
+
+    path: str
+    handler: Handler
+    scope: Scope | None
+
+
 OnError = Callable[[Request, Exception], Awaitable[Response]]
 _PACKED: Final = 1_000
 """Answers from this size on are compressed, if the client accepts that."""
@@ -33,28 +43,33 @@ _PACKED: Final = 1_000
 class _Methods:
     """One path with a handler for each method, so that a 405 names all of them in `Allow`."""
 
-    def __init__(self, path: str, get: Handler | None, post: Handler | None) -> None:
-        self._path, self._get, self._post = path, get, post
+    def __init__(self, get: Endpoint | None, post: Endpoint | None) -> None:
+        self._get, self._post = get, post
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Connection, receive: Receive, send: Send) -> None:
         """As an ASGI application, for callers that use a route directly."""
         response = await self.answer(Request(scope, receive, send), scope["method"])
         await response(scope, receive, send)
 
     async def answer(self, request: Request, method: str) -> Response:
-        handler = self._post if method == "POST" else self._get
-        assert handler is not None, "the route names the methods"
-        check_scope(request, method, self._path)
-        return await handler(request)
+        endpoint = self._post if method == "POST" else self._get
+        assert endpoint is not None, "the route names the methods"
+        check_scope(request, endpoint.scope)
+        return await endpoint.handler(request)
 
 
-def routes(gets: Iterable[PathHandler], posts: Iterable[PathHandler]) -> list[Route]:
+def readable(*places: tuple[str, Handler]) -> tuple[Endpoint, ...]:
+    """Returns the endpoints of paths for whose handlers the scope `read` is enough."""
+    return tuple(Endpoint(path, handler, "read") for path, handler in places)
+
+
+def routes(gets: Iterable[Endpoint], posts: Iterable[Endpoint]) -> list[Route]:
     """A route for each path, with HEAD if there is GET. Those of commands come first, because each is tried in turn."""
-    get, post = dict(gets), dict(posts)
+    get, post = ({endpoint.path: endpoint for endpoint in endpoints} for endpoints in (gets, posts))
     return [
         Route(
             path,
-            _Methods(path, get.get(path), post.get(path)),
+            _Methods(get.get(path), post.get(path)),
             methods=[*(["GET"] if path in get else []), *(["POST"] if path in post else [])],
         )
         for path in dict.fromkeys((*post, *get))
@@ -71,7 +86,7 @@ class _Application(Starlette):
     def build_middleware_stack(self) -> ASGIApp:
         return self._serve
 
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _serve(self, scope: Connection, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self.router(scope, receive, send)
         broken: Exception | None = None
@@ -93,7 +108,7 @@ class _Application(Starlette):
         if broken is not None:
             raise broken
 
-    def _endpoint(self, scope: Scope) -> _Methods:
+    def _endpoint(self, scope: Connection) -> _Methods:
         """The handler of the path. Raises HTTPException if there is none, or none for this method."""
         scope["router"] = self.router
         for route in self.router.routes:
@@ -109,7 +124,7 @@ class _Application(Starlette):
         raise HTTPException(404)
 
 
-async def _send(response: Response, scope: Scope, receive: Receive, send: Send) -> None:
+async def _send(response: Response, scope: Connection, receive: Receive, send: Send) -> None:
     """The answer with our headers, compressed if it is long; never a stream of events."""
     if type(response).__call__ is not Response.__call__:
         await _packed(response, scope)(scope, receive, with_headers(send))
@@ -118,7 +133,7 @@ async def _send(response: Response, scope: Scope, receive: Receive, send: Send) 
     await (response if len(response.body) < _PACKED else _packed(response, scope))(scope, receive, send)
 
 
-def _packed(response: Response, scope: Scope) -> ASGIApp:
+def _packed(response: Response, scope: Connection) -> ASGIApp:
     """The answer, compressed if the client accepts that. Starlette's own middleware would not see a weight of 0."""
     if weights_of(Request(scope), "accept-encoding").get("gzip", 0.0) == 0:
         return IdentityResponder(response, _PACKED)

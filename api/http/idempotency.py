@@ -7,10 +7,8 @@ receipt is only looked up after an error, so that a successful command costs no 
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import wraps
-from typing import Final
-from uuid import uuid4
+from typing import Any, Final
 from weakref import WeakValueDictionary
 
 import orjson
@@ -20,25 +18,10 @@ from starlette.responses import Response
 from adapters.store.errors import Conflict
 from adapters.store.port import Store, StoredReceipt, Write
 from adapters.writer.answers import KeyReused, fingerprint, first_answer, same
-from adapters.writer.writer import CommandAnswer, CommandEnvelope
+from api.actions.call import Call
 from api.http.problems import of, problem
-from api.http.requests import (
-    answer_headers,
-    header,
-    idempotency_key,
-    raw_body,
-    read_object,
-    system,
-    traceparent,
-    version_of,
-)
-from api.node.access import Scope
-from api.system import System
-from domain.kinds import KINDS
-from domain.session.record import kind_of
-from domain.values.base import Command, HansardError, Unknown
-from domain.values.json import JSON
-from domain.values.sentences import Sentence
+from api.http.requests import answer_headers, idempotency_key, raw_body, system, traceparent
+from domain.values.base import HansardError
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -52,72 +35,22 @@ _ANSWERING: Final[WeakValueDictionary[tuple[asyncio.AbstractEventLoop, str], asy
 """A lock for each key in progress, by event loop; removed with the last request for it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ApiCall:
-    """An incoming POST, from a program or a page's form: who sends what to which path, with which key."""
-
-    system: System
-    actor: str
-    path: str
-    raw: bytes
-    key: str | None = None
-    if_match: str | None = None
-    session: str = ""
-    """The session that the path names."""
-    trace: str = ""
-    """The caller's `traceparent`."""
-    scope: Scope | None = None
-    """What the caller's key may do; everything if no key is required."""
-
-    @property
-    def fields(self) -> dict[str, JSON]:
-        """The body. Raises Malformed or Problem if it is not a JSON object."""
-        return read_object(self.raw)
-
-    @property
-    def version(self) -> int | None:
-        """The version that the command is bound to. Raises Problem if it is not a version."""
-        return version_of(self.if_match)
-
-    @property
-    def owned_key(self) -> str | None:
-        """Each sender has separate keys."""
-        return None if self.key is None else f"{self.actor} {self.key}"
-
-    @property
-    def fingerprint(self) -> str:
-        """What identifies the request, together with its key."""
-        return fingerprint(b"POST", self.path.encode(), self.raw)
-
-    @property
-    def session_id(self) -> str:
-        """The session in the path. Raises Unknown if it is not a session: channels take no commands from outside."""
-        if kind_of(self.session) not in KINDS:
-            raise Unknown(Sentence("session_not_found", id=self.session))
-        return self.session
-
-    def receipt(self) -> StoredReceipt | None:
-        """The earlier answer under the key."""
-        return None if self.owned_key is None else self.system.store.receipt(self.owned_key)
-
-
-async def call_of(request: Request) -> ApiCall:
-    """The call of a request. Raises Problem for an invalid body or key."""
-    raw = await raw_body(request)
-    return ApiCall(
+async def call_of(request: Request) -> Call[bytes]:
+    """Returns the call of a request, with its body as it was sent. Raises Problem for an invalid body or key."""
+    raw, key = await raw_body(request), idempotency_key(request)
+    return Call(
         system=system(request),
         actor=request.state.actor,
-        path=request.scope["path"],
-        raw=raw,
-        key=idempotency_key(request),
-        if_match=header(request, "if-match"),
-        session=request.path_params.get("id", ""),
-        trace=traceparent(request),
         scope=request.state.scope,
+        body=raw,
+        session=request.path_params.get("id", ""),
+        key=key,
+        fingerprint="" if key is None else fingerprint(b"POST", request.scope["path"].encode(), raw),
+        trace=traceparent(request),
     )
 
 
-async def refusal(call: ApiCall, error: HansardError) -> Response:
+async def refusal(call: Call[Any], error: HansardError) -> Response:
     """The answer to a call that never reached the writer, kept under its key. Raises the error if it is only
     temporary."""
     if call.key is None or isinstance(error, KeyReused) or of(error).status not in LASTING:
@@ -166,7 +99,7 @@ async def _outcome(handler: Handler, request: Request) -> Response:
         return problem(of(error))
 
 
-async def _first(call: ApiCall, answer: Response, *, whole: bool = False) -> Response:
+async def _first(call: Call[Any], answer: Response, *, whole: bool = False) -> Response:
     """Keep the answer; if the key already has one, that one counts."""
     assert call.owned_key is not None, "only answers under a key are kept"
     body = bytes(answer.body)
@@ -212,67 +145,3 @@ def _again(receipt: StoredReceipt) -> Response:
 def _marked(answer: Response) -> Response:
     answer.headers["Idempotency-Replayed"] = "true"
     return answer
-
-
-# -- running an action: its command goes to the writer, and the answer follows the commit ------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Intent:
-    """A command for a session. `starts`: the session is new; `ok`: the answer also contains `{"ok": true}`."""
-
-    session_id: str
-    command: Command
-    starts: bool = False
-    status: int = 200
-    tagged: bool = True
-    ok: bool = False
-
-
-Action = Callable[[ApiCall], Awaitable[Intent]]
-
-
-async def perform(call: ApiCall, action: Action) -> Response:
-    """Run it, only once per key. Raises HansardError for refusals that are not kept."""
-    try:
-        intent = await action(call)
-        envelope = _envelope(call, intent)
-    except HansardError as error:
-        return await refusal(call, await _unless_unknown(call, error))
-    return _response(await call.system.writer.do(envelope), intent)
-
-
-async def _unless_unknown(call: ApiCall, error: HansardError) -> HansardError:
-    """What to say first: that there is no such session, whatever else is wrong with the request."""
-    if not call.session or of(error).status != 422:
-        return error
-    version = await asyncio.to_thread(call.system.store.version, call.session)
-    return error if version else Unknown(Sentence("session_not_found", id=call.session))
-
-
-def _envelope(call: ApiCall, intent: Intent) -> CommandEnvelope:
-    """The command with the call's key, bound to the version of the session that the call names."""
-    return CommandEnvelope(
-        session_id=intent.session_id,
-        command=intent.command,
-        actor=call.actor,
-        command_id=call.key or str(uuid4()),
-        starts=intent.starts,
-        status=intent.status,
-        expected=call.version if intent.session_id == (call.session or intent.session_id) else None,
-        key=call.owned_key,
-        fingerprint="" if call.key is None else call.fingerprint,
-        trace=call.trace,
-    )
-
-
-def _response(answer: CommandAnswer, intent: Intent) -> Response:
-    """202 with Location for a new session, 200 for other commands; the body is the receipt, byte for byte."""
-    if intent.ok:
-        answer = answer._replace(body=orjson.dumps({"ok": True, **orjson.loads(answer.body)}))
-    headers = answer_headers(ETag=f'"{answer.version}"') if intent.tagged else answer_headers()
-    if answer.status == 202:
-        headers["Location"] = f"/api/sessions/{answer.session_id}"
-    if answer.replayed:
-        headers["Idempotency-Replayed"] = "true"
-    return Response(answer.body, status_code=answer.status, headers=headers, media_type="application/json")

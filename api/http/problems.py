@@ -14,6 +14,8 @@ from starlette.responses import Response
 from adapters.store.errors import Broken, Conflict, Fenced, StoreError
 from adapters.writer.answers import Repeated
 from adapters.writer.writer import Busy, KeyReused
+from api.actions.refusals import EmptyMessage
+from api.node.scopes import ScopeNeeded
 from domain.values.base import Forbidden, HansardError, Invalid, Refused, Stale, Unknown
 from domain.values.json import Malformed
 from domain.values.sentences import Sentence, of_pydantic, sentence_of, wire
@@ -129,6 +131,10 @@ def _of(error: Exception) -> Problem:
     match error:
         case Invalid():
             return of_fields(status, error.errors)
+        case EmptyMessage():
+            return Problem(status, sentence, action="rejected", reason="empty")
+        case ScopeNeeded():
+            return Problem(status, sentence, scope=error.scope)
         case Forbidden():
             return Problem(status, sentence)
         case Refused():

@@ -14,15 +14,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Final
 
 from adapters.store.errors import StoreError
 from adapters.store.keys import LOGIN, StoredKey, Vault
 from api.node.recent import remember
+from api.node.scopes import SCOPES, Scope
 from domain.values.sentences import Sentence
 
-Scope = Literal["read", "operate", "decide", "admin", "turns"]
-SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
 DEFAULT: Final[Scope] = "operate"
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
 _UNITS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}

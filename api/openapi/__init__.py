@@ -9,7 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.http.application import PathHandler
+from api.http.application import Endpoint
 from api.http.requests import unless_known
 
 __all__ = ["Document", "show_openapi"]
@@ -18,7 +18,7 @@ __all__ = ["Document", "show_openapi"]
 class Document:
     """The description of one application, made at first use and kept."""
 
-    def __init__(self, commands: Sequence[PathHandler], views: Sequence[PathHandler]) -> None:
+    def __init__(self, commands: Sequence[Endpoint], views: Sequence[Endpoint]) -> None:
         self._commands, self._views = commands, views
 
     @cached_property

@@ -7,13 +7,16 @@ from typing import Any, NamedTuple
 
 from pydantic.alias_generators import to_camel
 
+from api.actions.answers import Done, MessageAnswer, Receipt
+from api.actions.bodies import BodyByKind
+from api.actions.declaration import Action
+from api.http.application import Endpoint
+from api.http.pipeline import ActionHandler
 from api.http.problems import TITLES
-from api.openapi import components
-from api.openapi.components import COMPOSED, PLACE, PROBLEMS, Wanted, composed, schemas, used
+from api.openapi.components import COMPOSED, PLACE, Wanted, composed, schemas, used
 from api.openapi.operations import OPERATIONS, TAGS
 from api.openapi.parameters import (
     ANY_OBJECT,
-    EXAMPLES,
     HTML,
     JSON,
     NAME,
@@ -23,14 +26,14 @@ from api.openapi.parameters import (
     in_path,
     query,
 )
+from api.openapi.problems import PROBLEMS, ProblemDetails
 
-Route = tuple[str, Callable[..., Any]]
 STREAM = {
     "type": "string",
     "description": "Server-sent events: `id` is the position, `data` an Event as JSON. Comments keep the "
     "connection alive; `event: end` marks the end of a session with which nothing is left to do.",
 }
-RECEIPTS = (components.Receipt, components.Done)
+RECEIPTS = (Receipt, Done)
 INTRODUCTION = """\
 The official record of what a team of coding agents does.
 
@@ -43,7 +46,7 @@ field is the same as leaving it out. JSON is read strictly: no name twice in an 
 Every GET also accepts HEAD: same status and headers, no body. Paths have no trailing slash."""
 
 
-class Endpoint(NamedTuple):
+class Described(NamedTuple):
     """One path and method, and its description."""
 
     method: str
@@ -65,7 +68,7 @@ class Endpoint(NamedTuple):
         return self.method == "post" and (self.of_session or 412 in self.about.refuses)
 
 
-def build(commands: Sequence[Route], views: Sequence[Route]) -> dict[str, Any]:
+def build(commands: Sequence[Endpoint], views: Sequence[Endpoint]) -> dict[str, Any]:
     """The document for these endpoints: POST and GET, each a path and its handler."""
     endpoints = [*_endpoints("get", views), *_endpoints("post", commands)]
     references, components = schemas(_models(endpoints))
@@ -99,11 +102,13 @@ def build(commands: Sequence[Route], views: Sequence[Route]) -> dict[str, Any]:
     }
 
 
-def _endpoints(method: str, routes: Iterable[Route]) -> list[Endpoint]:
-    return [Endpoint(method, path, handler, _about(method, path, handler)) for path, handler in dict(routes).items()]
+def _endpoints(method: str, endpoints: Iterable[Endpoint]) -> list[Described]:
+    return [Described(method, path, handler, _about(method, path, handler)) for path, handler, _ in endpoints]
 
 
 def _about(method: str, path: str, handler: Callable[..., Any]) -> Operation:
+    if isinstance(handler, ActionHandler):
+        return _declared(handler.action)
     operation = OPERATIONS.get(handler.__name__)
     if operation is not None:
         return operation
@@ -119,23 +124,37 @@ def _about(method: str, path: str, handler: Callable[..., Any]) -> Operation:
     )
 
 
-def _models(endpoints: Iterable[Endpoint]) -> list[Wanted]:
+def _declared(action: Action[Any]) -> Operation:
+    """Returns the description of an action."""
+    return Operation(
+        tag=action.tag,
+        summary=action.summary,
+        description=action.description,
+        body=action.body.name if isinstance(action.body, BodyByKind) else action.body,
+        example=action.example,
+        answer=action.answer,
+        status=action.status,
+        refuses=action.refuses,
+    )
+
+
+def _models(endpoints: Iterable[Described]) -> list[Wanted]:
     taken: list[Wanted] = [
         (endpoint.about.body, "validation") for endpoint in endpoints if isinstance(endpoint.about.body, type)
     ]
     bodies: list[Wanted] = [
         (endpoint.about.answer, "serialization") for endpoint in endpoints if isinstance(endpoint.about.answer, type)
     ]
-    return [*taken, *bodies, *COMPOSED, (components.ProblemDetails, "serialization")]
+    return [*taken, *bodies, *COMPOSED, (ProblemDetails, "serialization")]
 
 
-def _tags(endpoints: Iterable[Endpoint]) -> list[dict[str, str]]:
+def _tags(endpoints: Iterable[Described]) -> list[dict[str, str]]:
     used = dict.fromkeys(endpoint.about.tag for endpoint in endpoints)
     ordered = [*(tag for tag in TAGS if tag in used), *sorted(tag for tag in used if tag not in TAGS)]
     return [{"name": tag, "description": TAGS.get(tag, tag)} for tag in ordered]
 
 
-def _operation(endpoint: Endpoint, references: dict[Wanted, dict[str, Any]]) -> dict[str, Any]:
+def _operation(endpoint: Described, references: dict[Wanted, dict[str, Any]]) -> dict[str, Any]:
     about = endpoint.about
     operation: dict[str, Any] = {"operationId": to_camel(endpoint.name), "tags": [about.tag], "summary": about.summary}
     if about.description:
@@ -144,7 +163,7 @@ def _operation(endpoint: Endpoint, references: dict[Wanted, dict[str, Any]]) -> 
         operation["parameters"] = parameters
     if about.body is not None:
         body = _reference(about.body, "validation", references)
-        example = {"example": EXAMPLES[endpoint.name]} if endpoint.name in EXAMPLES else {}
+        example = {} if about.example is None else {"example": about.example}
         operation["requestBody"] = {"required": True, "content": {JSON: {"schema": body, **example}}}
     operation["responses"] = _responses(endpoint, references)
     if about.open:
@@ -160,7 +179,7 @@ def _reference(model: Any, mode: Any, references: dict[Wanted, dict[str, Any]]) 
     return dict(references[(model, mode)])
 
 
-def _parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
+def _parameters(endpoint: Described) -> list[dict[str, Any]]:
     names: tuple[str, ...] = getattr(endpoint.handler, "parameters", ())
     parameters = [*in_path(endpoint.path), *(query(endpoint.name, name) for name in names)]
     if endpoint.method == "post":
@@ -176,11 +195,11 @@ def _parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
     return parameters
 
 
-def _waits(endpoint: Endpoint) -> bool:
+def _waits(endpoint: Described) -> bool:
     return hasattr(endpoint.handler, "parameters")
 
 
-def _responses(endpoint: Endpoint, references: dict[Wanted, dict[str, Any]]) -> dict[str, Any]:
+def _responses(endpoint: Described, references: dict[Wanted, dict[str, Any]]) -> dict[str, Any]:
     about = endpoint.about
     content: dict[str, Any] = {about.media: {"schema": _answer(about, references)}}
     if about.other:
@@ -213,15 +232,15 @@ def _goodness(about: Operation) -> str:
     return "OK."
 
 
-def _headers(endpoint: Endpoint) -> tuple[str, ...]:
+def _headers(endpoint: Described) -> tuple[str, ...]:
     receipt = endpoint.about.answer in RECEIPTS
     tag = ("ETag",) if endpoint.about.tagged or receipt else ()
     location = ("Location",) if endpoint.about.status == 202 else ()
-    replayed = ("Idempotency-Replayed",) if receipt or endpoint.about.answer is components.MessageAnswer else ()
+    replayed = ("Idempotency-Replayed",) if receipt or endpoint.about.answer is MessageAnswer else ()
     return (*tag, *location, *replayed)
 
 
-def _refusals(endpoint: Endpoint) -> list[int]:
+def _refusals(endpoint: Described) -> list[int]:
     """The problems an endpoint can answer with."""
     codes = {*endpoint.about.refuses, 421, 500} | (set() if endpoint.about.open else {401})
     if endpoint.method == "post":

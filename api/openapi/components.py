@@ -1,22 +1,18 @@
 """Components of the description: what is made of several models, the start requests, the views and the events of every
-kind; and the answers that the writer and the guard make as bytes, as models: receipts and problems. Tests check real
-answers against them (contract §2 and §3)."""
+kind."""
 
 import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from typing import Any, Literal, TypeVar, get_origin
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue, models_json_schema
 from pydantic_core import core_schema
 
-from api.actions.bodies import Start
+from api.actions.bodies import START
 from domain.kinds import TOPICS
-from domain.triage import Suggestion
-from domain.values.base import Value
 from projections.views.record import Envelope
 from projections.views.session import SessionView
 
@@ -98,16 +94,13 @@ def _below(model: type[M]) -> list[type[M]]:
     return [subclass for direct in model.__subclasses__() for subclass in (direct, *_below(direct))]
 
 
-STARTS: tuple[type[Start], ...] = tuple(body for body in _below(Start) if "kind" in body.model_fields)
-"""A body for each kind of session that can be started."""
-
 SESSIONS: tuple[type[SessionView], ...] = tuple(
     view for view in _below(SessionView) if get_origin(view.model_fields["kind"].annotation) is Literal
 )
 """A view for each kind of session."""
 
 COMPOSED: tuple[Wanted, ...] = (
-    *((body, "validation") for body in STARTS),
+    *((body, "validation") for body in START.models),
     *((view, "serialization") for view in SESSIONS),
     *((event, "serialization") for event in TOPICS.values()),
     (Envelope, "serialization"),
@@ -123,117 +116,13 @@ def composed(references: dict[Wanted, dict[str, Any]], components: dict[str, Any
     events = {f"Event.{topic}": _event(topic, components.pop(ref.removeprefix(PLACE))) for topic, ref in data.items()}
     return {
         **events,
-        "Start": _one_of([references[(body, "validation")] for body in STARTS]),
+        "Start": _one_of([references[(body, "validation")] for body in START.models]),
         "Session": _one_of([references[(view, "serialization")] for view in SESSIONS]),
         "SessionAnswer": _session_answer(),
         "Event": _one_of([{"$ref": PLACE + name} for name in events])
         | {"discriminator": {"propertyName": "type", "mapping": {topic: PLACE + f"Event.{topic}" for topic in TOPICS}}},
         "EventPage": _page("Event"),
     }
-
-
-# What each kind of problem means and what to do about it: for the OpenAPI document and the reference page.
-PROBLEMS = MappingProxyType(
-    {
-        400: "The request cannot be parsed: invalid JSON (UTF-8, no duplicate keys, NaN, NUL or lone surrogates, at "
-        "most 64 levels) or a malformed header. Correct it; retrying will not help.",
-        401: "This server requires an API key. Send `Authorization: Bearer …` with a key from its key file.",
-        403: "The key does not have the scope that `scope` names (`hansard key new NAME --scope …`), or the request "
-        "comes from a page of another origin.",
-        404: "The session, version, artifact or address does not exist. Check the id.",
-        405: "This address does not support the method. `Allow` lists the methods it supports.",
-        406: "The server cannot answer in a format that the request accepts.",
-        408: "The request did not arrive within `HANSARD_RECEIVE_SECONDS` (30). Nothing was done and the connection is "
-        "closed. Send it again.",
-        409: "The session does not allow this action in its current state. `detail` names the state, `allowed` lists "
-        "the actions that are possible now.",
-        412: "`If-Match` names an outdated version of the session; nothing was done. Read the session again and decide "
-        "with what you see. `currentVersion` is its version now.",
-        413: "The body is too large. Send less, or raise `HANSARD_MAX_BODY_BYTES`.",
-        415: "Send the body with `Content-Type: application/json`.",
-        421: "The `Host` header names another server. Use this server's own name, or add yours to "
-        "`HANSARD_ALLOWED_HOSTS`.",
-        422: "The request is well-formed but invalid. `errors` names each field by its JSON Pointer and says what is "
-        "wrong with it. Also: an `Idempotency-Key` that was used with another body.",
-        429: "Too many requests. Wait for `Retry-After` seconds.",
-        431: "The request has more than 100 headers, or its head more than 65,536 bytes. Nothing was done and the "
-        "connection is closed. Send less.",
-        500: "An internal error, or the log is damaged or read-only; `detail` says which. A command with an "
-        "`Idempotency-Key` is safe to send again.",
-        503: "Temporarily unavailable: the store does not respond, too many commands are waiting, or the views have "
-        "not reached the position in `Read-After`. Wait for `Retry-After` seconds and send the same request again.",
-    }
-)
-
-
-def _absent(value: object) -> bool:
-    return value is None
-
-
-class Fault(Value):
-    """One thing that is wrong with a request."""
-
-    pointer: str = Field(description="JSON Pointer into the body, or / and the name of a query parameter")
-    detail: str
-    code: str | None = Field(default=None, exclude_if=_absent, description="stable code of the detail")
-    params: dict[str, object] | None = Field(default=None, exclude_if=_absent, description="the values in the detail")
-
-
-class ProblemDetails(Value):
-    """RFC 9457. Never repeats what was sent."""
-
-    type: str = Field(description="documentation of this kind of problem")
-    title: str
-    status: int
-    detail: str
-    code: str | None = Field(
-        default=None, exclude_if=_absent, description="stable code of the detail; `invalid` if `errors` says more"
-    )
-    params: dict[str, object] | None = Field(default=None, exclude_if=_absent, description="the values in the detail")
-    errors: tuple[Fault, ...] | None = Field(default=None, exclude_if=_absent)
-    allowed: tuple[str, ...] | None = Field(default=None, exclude_if=_absent, description="409: the allowed actions")
-    current_version: int | None = Field(default=None, exclude_if=_absent, description="412: the session's version")
-    reason: str | None = Field(
-        default=None,
-        exclude_if=_absent,
-        description="409 for a claimed turn: settled, cancelled, waiting, elsewhere, deadline or timeout",
-    )
-
-
-class Receipt(Value):
-    """The answer to every command: the new version and the position in the log."""
-
-    session_id: str
-    kind: str
-    version: int
-    position: int = Field(description="for `Read-After`")
-
-
-class MessageAnswer(Value):
-    """What became of a message."""
-
-    action: Literal["started", "queued", "rejected", "unclear"]
-    kind: str
-    position: int
-    session_id: str | None = Field(default=None, exclude_if=_absent)
-    version: int = Field(description="version of the session it started or continued; 0 if none or queued")
-    reason: str | None = Field(default=None, exclude_if=_absent)
-    continued: bool | None = Field(default=None, exclude_if=_absent)
-    reset: bool | None = Field(default=None, exclude_if=_absent)
-    queued: bool | None = Field(default=None, exclude_if=_absent)
-    pending: int | None = Field(default=None, exclude_if=_absent, description="number of queued messages with this one")
-    suggestions: tuple[Suggestion, ...] | None = Field(
-        default=None, exclude_if=_absent, description="possible meanings of an unclear message, best first"
-    )
-
-
-class Done(Receipt):
-    """The result of a continue or reset."""
-
-    ok: Literal[True]
-    action: Literal["started"]
-    continued: bool | None = Field(default=None, exclude_if=_absent)
-    reset: bool | None = Field(default=None, exclude_if=_absent)
 
 
 def _plain(names: Iterable[str]) -> dict[str, str]:

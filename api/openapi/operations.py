@@ -1,11 +1,9 @@
-"""The description of each endpoint, by the name of its handler; path, parameters and models say the rest."""
+"""The description of each endpoint that is no action, by the name of its handler; path, parameters and models say the
+rest."""
 
 from functools import partial
 
-from api.actions import command_bodies
-from api.actions.changing import RedactionAnswer
-from api.actions.projects import TrustedSettings
-from api.openapi import components
+from api.actions.answers import Receipt
 from api.openapi.parameters import ANY_OBJECT, CSV, HTML, MARKDOWN, PLAIN, Operation
 from api.routes import turns as turn_bodies
 from api.routes.health import Alive, Readiness
@@ -14,112 +12,17 @@ from api.routes.turns import HeldTurn, TurnOffer
 from projections import reports
 from projections.views import past, record, sessions
 
-_command = partial(Operation, "Sessions", answer=components.Receipt)
-_to_the_latest = partial(
-    Operation, "Messages", body=command_bodies.Origin, answer=components.Done, refuses=(409, 412, 503)
-)
 _events = partial(Operation, answer="EventPage", stream=True)
 
 OPERATIONS: dict[str, Operation] = {
-    "start_session": _command(
-        summary="Start a session",
-        description="`kind` selects the kind; `Location` is the new session. There is no version yet, so `If-"
-        "Match` with one is 412.",
-        body="Start",
-        status=202,
-        refuses=(409, 412, 503),
-    ),
-    "cancel_session": _command("End a session", body=command_bodies.Cancel),
-    "retry_turn": _command(
-        summary="Retry a turn",
-        description="A turn that waits for its next attempt is retried now; a failed turn is retried once more. "
-        "Everything before it is kept.",
-        body=command_bodies.Retry,
-        status=202,
-    ),
-    "answer_permission": _command(
-        summary="Allow or deny what an agent asks for",
-        description="An agent waits for permission to use a tool; `requestId` is that of `turn.permission_requested`. "
-        "Only the first answer counts; others are rejected.",
-        body=command_bodies.AnswerPermission,
-    ),
-    "trust_project": Operation(
-        tag="Sessions",
-        summary="Trust the settings of a repository",
-        description="The set-up, environment, network and team in its `hansard.toml` take effect from now on. "
-        "Changes need to be trusted again.",
-        body=command_bodies.TrustProject,
-        answer=TrustedSettings,
-    ),
-    "redact_text": Operation(
-        tag="Sessions",
-        summary="Remove a long text from the log",
-        description="For a secret that has leaked into a prompt, a reply or a transcript. The text and its beginning "
-        "in the events that quote it are replaced for good; each session that mentions it records "
-        "`session.text_redacted`, and `verify` names it. Copies elsewhere are not touched. On PostgreSQL, the commits "
-        "of these sessions are removed from the database if the sessions have ended; `shared` names the others.",
-        body=command_bodies.Redact,
-        answer=RedactionAnswer,
-        refuses=(404, 503),
-    ),
-    "extend_budget": _command(
-        summary="Add budget to a session",
-        description="Recorded as a person's command. A delivery that ran out of budget continues.",
-        body=command_bodies.Extend,
-    ),
-    "decide": _command(
-        summary="Decide a review or a debate",
-        description="The id of the review or debate, or of the session that waits for it; `version` is of the "
-        "review or debate. Its view lists the `choices`. Only the first decision counts; others are "
-        "rejected.",
-        body=command_bodies.Decision,
-    ),
-    "decide_scope": _command(
-        summary="Allow or deny changes outside the scope",
-        description='For deliveries in a repository with `[scope] outside = "ask"`. Allowed paths may be changed '
-        "from then on; the developer has to undo changes to denied paths in another iteration. The wait"
-        " uses no budget.",
-        body=command_bodies.ScopeAnswer,
-    ),
-    "land_session": _command(
-        summary="Merge the result into a branch",
-        description="Merged with the current branch and validated; the branch moves only if that passes. The "
-        "result is the event `session.landed` or `session.sent_back`.",
-        body=command_bodies.Land,
-        status=202,
-    ),
-    "fork_session": _command(
-        summary="Start a new session from a version of this one",
-        description="The history up to `atVersion` (to the end of the decision that it is part of) is shared; the "
-        "source is unchanged. Recorded answers are reused, free, until the histories diverge; then the"
-        " agents are asked, or with `stop` the fork is held until it is continued.",
-        body=command_bodies.Fork,
-        status=202,
-    ),
-    "continue_session": _command(
-        summary="Continue an orchestration or a held fork",
-        description="From a checkpoint or when out of rounds, with a new round limit; the planner is asked again "
-        "only if there is no valid plan. A held fork continues with the agents.",
-        body=command_bodies.Empty,
-    ),
-    "reset_session": _command("End an orchestration", body=command_bodies.Cancel),
-    "receive_message": Operation(
-        tag="Messages",
-        summary="Send a message to the team",
-        description="A request starts an orchestration or is queued; a phrase for continue or reset does that.",
-        body=command_bodies.Message,
-        answer=components.MessageAnswer,
-        refuses=(412, 503),
-    ),
     "show_channel": Operation("Messages", "The active run of an origin, and its queue", answer=sessions.ChannelView),
-    "continue_latest": _to_the_latest("Continue the latest orchestration of an origin"),
-    "reset_latest": _to_the_latest("End the latest orchestration of an origin"),
     "claim_turn": Operation(
         tag="Turns",
         summary="Claim the oldest turn that waits for an external agent",
         description="Waits up to `waitSeconds`, limited by the server (30 s by default). The turn is leased to the"
         " claiming API key; when the lease expires, the next claim gets it.",
         body=turn_bodies.TurnClaim,
+        example={"roles": ["dev", "reviewer"], "waitSeconds": 20},
         answer=TurnOffer,
         nothing="No turn is waiting.",
         refuses=(503,),
@@ -129,6 +32,7 @@ OPERATIONS: dict[str, Operation] = {
         summary="Renew the lease of a claimed turn",
         description="409 means the turn is lost, and `reason` says why; its result is no longer needed.",
         body=turn_bodies.TurnHeartbeat,
+        example={"attempt": 1},
         answer=HeldTurn,
         refuses=(404, 409, 503),
     ),
@@ -139,7 +43,14 @@ OPERATIONS: dict[str, Operation] = {
         " nothing. Send `text`, or `failure` if there is no usable answer. `files` are written into "
         "the workspace of a turn that may write, all or, where one is not allowed, none.",
         body=turn_bodies.TurnResult,
-        answer=components.Receipt,
+        example={
+            "text": "The endpoint is there, and tested.",
+            "files": {"src/app.py": "…"},
+            "usage": {"inputTokens": 1200, "cachedTokens": 800, "outputTokens": 300, "costMicros": 4500},
+            "agentSession": "thread-17",
+            "attempt": 1,
+        },
+        answer=Receipt,
         refuses=(404, 409, 412, 503),
     ),
     "list_sessions": Operation("Sessions", "Sessions, newest first", answer=sessions.SessionPage),
@@ -267,6 +178,11 @@ OPERATIONS: dict[str, Operation] = {
         "recorded to compare). `overruled` says whether the person who decided chose otherwise than "
         "the last judgement before that stop suggests.",
         body=lab.LabBody,
+        example={
+            "profiles": ["seed", "shipped-v3", {"agreement": 0.6, "stability": 0.7}],
+            "query": {"kind": "review", "from": "2026-01-01"},
+            "limit": 100,
+        },
         answer=lab.LabAnswer,
         refuses=(404, 503),
     ),
@@ -278,7 +194,11 @@ OPERATIONS: dict[str, Operation] = {
     "show_asset": Operation("Reference", "A static file of the pages", media="text/css", tagged=True, refuses=(404,)),
 } | {
     f"policy_{policy.name}": Operation(
-        tag="Policies", summary=policy.summary, body=policy.asked, answer=policy.answered
+        tag="Policies",
+        summary=policy.summary,
+        body=policy.asked,
+        example=policy.example,
+        answer=policy.answered,
     )
     for policy in POLICIES
 }

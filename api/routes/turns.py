@@ -14,10 +14,11 @@ from adapters.turns.external.turns import Offer, ResultKey
 from adapters.workspace import WorkspaceError, confine
 from adapters.writer.writer import CommandAnswer
 from api.actions.bodies import Body
+from api.actions.call import Call
 from api.http.guards import check_key
-from api.http.idempotency import ApiCall, call_of, once, refusal
+from api.http.idempotency import call_of, once, refusal
 from api.http.problems import Problem
-from api.http.requests import answer_headers, raw_body, read, read_object, system
+from api.http.requests import answer_headers, header, raw_body, read, read_object, system, version_of
 from domain.session.attempts import Failure, OldCode, Retryable
 from domain.session.turns import Access
 from domain.values.base import HansardError, Invalid, Refused, Stale, Usage, iso
@@ -208,10 +209,11 @@ async def record_result(request: Request) -> Response:
     return Response(answer.body, headers=headers, media_type="application/json")
 
 
-async def _recorded(request: Request, call: ApiCall) -> CommandAnswer:
-    body = read(TurnResult, call.fields)
+async def _recorded(request: Request, call: Call[bytes]) -> CommandAnswer:
+    body = read(TurnResult, read_object(call.body))
     reply = _reply(body, most=call.system.team.limits.output_bytes)
-    key = ResultKey(key=call.owned_key, fingerprint="" if call.key is None else call.fingerprint, expected=call.version)
+    expected = version_of(header(request, "if-match"))
+    key = ResultKey(key=call.owned_key, fingerprint=call.fingerprint, expected=expected)
     desk = call.system.external_turns()
     return await desk.result(_worker(request), request.path_params["turn"], body.attempt, reply, key)
 

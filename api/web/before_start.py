@@ -16,7 +16,7 @@ from adapters.project import Project
 from adapters.workspace import WorkspaceError
 from adapters.workspace.checkout import StartPoint, is_committed, start_point
 from api.actions.projects import read_project, root_of, trust_of, within_roots, workspace_of
-from api.actions.starting import TALKERS, steps_of
+from api.actions.start_commands import TALKERS, steps_of
 from api.system import System
 from api.web.model import money
 from api.web.plain_text import cut

@@ -6,23 +6,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
-from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from api import actions
+from api.actions.control import cancel_session
+from api.actions.conversation import continue_latest, receive_message, reset_latest
+from api.actions.declaration import Action
 from api.http.guards import check_scope
-from api.http.idempotency import Action
 from api.http.problems import of_field
 from api.http.requests import caught_up, only, system
 from api.system import System
 from api.web import model
 from api.web.form_commands import KEY
+from api.web.form_data import fields
 from api.web.model import doing
 from api.web.plain_text import cut
 from api.web.rendering import explicit, language_of, linker, page, render
-from api.web.sent_forms import FormOutcome, fields, hand_over, key_of, placed, told_of
+from api.web.sent_forms import FormOutcome, hand_over, key_of, placed, told_of
 from api.web.session.context import SENTENCE, tame
 from domain.channel import Channel, channel_id
 from domain.orchestration.state import Orchestration
@@ -89,10 +90,7 @@ async def shown(request: Request, sent: ChatSent) -> Response:
 
 
 FIELDS: Final = ("origin", "prompt", "workspace", "triage")
-MEANT: Final[dict[str, tuple[str, Action]]] = {
-    "continue": ("/api/orchestrate/continue", actions.continue_latest),
-    "reset": ("/api/orchestrate/reset", actions.reset_latest),
-}
+MEANT: Final[dict[str, Action[Any]]] = {action.verb: action for action in (continue_latest, reset_latest)}
 """What a message may have been meant to be, according to the form."""
 
 
@@ -225,13 +223,12 @@ async def _carried_out(request: Request, form: dict[str, str], origin: str) -> F
     meant, key = form.get("meant", ""), form["key"]
     if meant == "cancel":
         name = form.get("session", "")
-        path = f"/api/sessions/{quote(name, safe='')}/cancel"
-        check_scope(request, "POST", "/api/sessions/{id}/cancel")
-        return await hand_over(request, actions.cancel, path, {}, key=key_of(key, path), session=name)
-    path, action = MEANT.get(meant, ("/api/message", actions.message))
-    check_scope(request, "POST", path)
+        check_scope(request, cancel_session.scope)
+        return await hand_over(request, cancel_session, {}, key=key_of(key, meant, name), session=name)
+    action = MEANT.get(meant, receive_message)
+    check_scope(request, action.scope)
     body = {"origin": origin} if meant in MEANT else _body(form, origin)
-    return await hand_over(request, action, path, body, key=key_of(key, path, body))
+    return await hand_over(request, action, body, key=key_of(key, action.path, body))
 
 
 def _body(form: dict[str, str], origin: str) -> dict[str, str]:

@@ -6,21 +6,22 @@ import asyncio
 import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
-from urllib.parse import quote
 
 import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api import actions
-from api.actions import changing
+from api.actions.catalogue import ACTIONS
+from api.actions.declaration import Action, FormOf
+from api.actions.start import start_session
 from api.http.guards import check_scope
-from api.http.idempotency import Action
 from api.http.problems import of_field
 from api.http.requests import NUMBER, answer_headers, only, system
 from api.web import home_page, inbox_page
+from api.web.form_body import body_of, command_body, places
+from api.web.form_data import fields
 from api.web.rendering import explicit, language_of, linker, scripted
-from api.web.sent_forms import FormOutcome, Sent, body_of, fields, hand_over, key_of, micros, number, placed, told_of
+from api.web.sent_forms import FormOutcome, Sent, hand_over, key_of, placed, told_of
 from api.web.session import routes
 from api.web.session.context import badge_of
 from api.web.start_form import FORMS, forms
@@ -36,53 +37,15 @@ ENVELOPE: Final = frozenset({"key", "verb", "session", "version", "state", "real
 """Fields that say which command it is and what its sender saw."""
 
 
-class FormCommand(NamedTuple):
-    """A command of a session's page. `again`: it also applies to newer versions of a busy session, as long as its state
-    is the one seen; `ends`: needs confirmation; `bound`: to the version seen."""
-
-    action: Action
-    fields: tuple[str, ...]
-    again: bool = False
-    ends: bool = False
-    bound: bool = True
-
-
-SUBSTITUTES: Final = (
-    "substitute.answer.text",
-    "substitute.decision",
-    "substitute.profile",
-    "substitute.budget.addRounds",
-    "substitute.budget.addIterations",
-)
-"""What a fork may change, by the place in its body."""
-VERBS: Final = {
-    "decision": FormCommand(actions.decide, ("decision", "rationale", "seen")),
-    "permission": FormCommand(actions.permit, ("requestId", "decision", "remember"), bound=False),
-    "scope": FormCommand(changing.scope, ("requestId", "decision")),
-    "continue": FormCommand(actions.continue_, ()),
-    "budget": FormCommand(
-        actions.extend,
-        ("addIterations", "addMinutes", "addTokens", "addCost", "addCostMicros", "addRounds", "reason"),
-        again=True,
-    ),
-    "reset": FormCommand(actions.reset, ("reason",), again=True, ends=True),
-    "cancel": FormCommand(actions.cancel, ("reason",), again=True, ends=True),
-    "retry": FormCommand(actions.retry, ("reason",), again=True),
-    "fork": FormCommand(actions.fork, ("atVersion", "mode", *SUBSTITUTES), bound=False),
-}
-IN_BODY: Final = {"addCost": "addCostMicros"}
-"""Fields that people fill in another unit than programs."""
-SWITCHES: Final = frozenset({"remember"})
-NUMBERS: Final = frozenset(
-    {"addIterations", "addMinutes", "addTokens", "addCostMicros", "addRounds", "atVersion", *SUBSTITUTES[-2:]}
-)
+VERBS: Final = {action.verb: (action, action.form) for action in ACTIONS if action.form is not None}
+"""The actions that forms name, and how they do."""
 
 
 class Asked(NamedTuple):
     """A command from a form: for which session, and the version and state that its sender saw."""
 
-    name: str
-    verb: FormCommand
+    action: Action[Any]
+    form: FormOf
     session: str
     values: dict[str, str]
     key: str
@@ -91,10 +54,12 @@ class Asked(NamedTuple):
     really: bool
 
     @property
+    def name(self) -> str:
+        return self.action.verb
+
+    @property
     def body(self) -> dict[str, Any]:
-        """An empty field counts as missing."""
-        typed = {name: self.values[name].strip() for name in self.verb.fields if name in self.values}
-        return nested({IN_BODY.get(name, name): _value(name, text) for name, text in typed.items() if text})
+        return command_body(self.form, self.action.model({}), self.values)
 
 
 async def start(request: Request) -> Response:
@@ -109,8 +74,7 @@ async def start(request: Request) -> Response:
     body, errors = body_of(FORMS[kind], form, say)
     status, words = 422, say.of("form", "not_started")
     if not errors:
-        path = "/api/sessions"
-        outcome = await hand_over(request, actions.start, path, body, key=key_of(key, path, body))
+        outcome = await hand_over(request, start_session, body, key=key_of(key, start_session.path, body))
         if outcome.done:
             return _to(request, "sessions", outcome.answer["sessionId"])
         errors, elsewhere = placed(outcome.answer, names)
@@ -142,40 +106,23 @@ async def answer(request: Request) -> Response:
     return _to(request, "decisions", **{name: request.query_params.get(name) for name in ("cursor", "needs")})
 
 
-def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """`a.b` is the field `b` of `a`."""
-    body: dict[str, Any] = {}
-    for name, value in flat.items():
-        *above, last = name.split(".")
-        place = body
-        for part in above:
-            place = place.setdefault(part, {})
-        place[last] = value
-    return body
-
-
-def _value(name: str, text: str) -> Any:
-    if name == "addCost":
-        return micros(text)
-    return number(text) if name in NUMBERS else True if name in SWITCHES else text
-
-
 # -- reading -----------------------------------------------------------------------------------------------------------
 def _command_of(form: dict[str, str], here: str) -> Asked:
     """Raises Problem 400 for anything that our forms do not send."""
     name, session = form.get("verb", ""), form.get("session") or here
-    verb = VERBS.get(name)
-    if verb is None:
+    if name not in VERBS:
         raise of_field("verb", Sentence("not_one_of", choices=list(VERBS)), status=400)
-    _check_fields(form, {*verb.fields, *ENVELOPE})
+    action, way = VERBS[name]
+    names = places(way, action.model({}))
+    _check_fields(form, {*names, *ENVELOPE})
     state, version = form.get("state", ""), form.get("version", "")
     if max(len(session), len(state)) > LONGEST or not session:
         raise of_field("session", Sentence("not_a_session_id"), status=400)
-    if verb.bound != bool(NUMBER.fullmatch(version)):
+    if way.bound != bool(NUMBER.fullmatch(version)):
         raise of_field("version", Sentence("version_not_shown"), status=400)
-    values = {name: value for name, value in form.items() if name in verb.fields}
-    seen = int(version) if verb.bound else None
-    return Asked(name, verb, session, values, _key(form), seen, state, form.get("really") == "yes")
+    values = {name: value for name, value in form.items() if name in names}
+    seen = int(version) if way.bound else None
+    return Asked(action, way, session, values, _key(form), seen, state, form.get("really") == "yes")
 
 
 def _key(form: dict[str, str]) -> str:
@@ -193,17 +140,17 @@ def _check_fields(form: dict[str, str], names: set[str]) -> None:
 # -- carrying out ------------------------------------------------------------------------------------------------------
 async def _carried_out(request: Request, command: Asked) -> FormOutcome | Sent:
     """Reports success, or what was wrong."""
-    check_scope(request, "POST", f"/api/sessions/{{id}}/{command.name}")
+    check_scope(request, command.action.scope)
     say = language_of(request)
-    if command.verb.ends and not command.really:
+    if command.form.ends and not command.really:
         errors, outcome = {"really": say("form.really")}, FormOutcome(422, {}, False)
         words = say("form.marked")
     else:
         outcome = await _knocked(request, command)
         if outcome.done:
             return outcome
-        errors, elsewhere = placed(outcome.answer, command.verb.fields)
-        for field, name in IN_BODY.items():
+        errors, elsewhere = placed(outcome.answer, places(command.form, command.action.model({})))
+        for field, name in command.form.units.items():
             if field in command.values and name in errors:
                 errors[field] = errors.pop(name)
         words = told_of(say, outcome, elsewhere, say("form.marked"))
@@ -215,18 +162,16 @@ async def _knocked(request: Request, command: Asked) -> FormOutcome:
     """Bound to the version seen. A command that only ends or extends is bound to the newest version if the state is
     still the one that was seen: on a busy session, the version alone means little. Each try has a separate key, because
     the writer remembers refusals, too."""
-    path, version = f"/api/sessions/{quote(command.session, safe='')}/{command.name}", command.version
     for attempt in range(TRIES):
-        newest = await asyncio.to_thread(_as_seen, request, command) if command.verb.again and command.state else None
-        key = key_of(command.key, path, command.body, command.version, attempt)
+        newest = await asyncio.to_thread(_as_seen, request, command) if command.form.again and command.state else None
+        key = key_of(command.key, command.name, command.session, command.body, command.version, attempt)
         outcome = await hand_over(
             request,
-            command.verb.action,
-            path,
+            command.action,
             command.body,
             key=key,
             session=command.session,
-            version=newest or version,
+            version=newest or command.version,
         )
         if outcome.status != 412 or (newest is None and not outcome.replayed):
             break

@@ -10,7 +10,7 @@ from typing import Any, Final, get_args
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.actions.changing import fix_task
+from api.actions.fixes import fix_task
 from api.http.problems import of_field
 from api.http.requests import only, system
 from api.node.session_answers import marked_list

@@ -1,30 +1,29 @@
-"""A form performs the same actions as the API, through the JSON that it represents: one parser, one rule, one answer. A
-refused form keeps what was typed and what was wrong with it, for the page that is shown again."""
+"""A form performs the same actions as the API: one body, one rule, one answer. A refused form keeps what was typed and
+what was wrong with it, for the page that is shown again."""
 
 import asyncio
 import hashlib
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any, Final, NamedTuple
-from urllib.parse import parse_qsl
 
 import orjson
 from starlette.requests import Request
 
-from api.http.idempotency import Action, ApiCall, perform
+from adapters.writer.answers import fingerprint
+from api.actions.call import Call
+from api.actions.declaration import Action
+from api.http.pipeline import filled, perform
 from api.http.problems import Problem, of, problem
-from api.http.requests import CHARSET, received, system
+from api.http.requests import system
 from api.system import System
 from api.web.model import owner
 from api.web.rendering import language_of
-from api.web.sentences import in_words, told_in
-from api.web.start_form import Field, Form
+from api.web.sentences import told_in
 from domain.discussion.state import Discussion
 from domain.values.base import HansardError
-from domain.values.json import Malformed, decode
-from domain.values.sentences import Sentence, sentence_of
+from domain.values.json import checked
+from domain.values.sentences import Sentence
 from domain.values.words import Words
 
 
@@ -47,30 +46,29 @@ def key_of(key: str, *parts: object) -> str:
 
 async def hand_over(
     request: Request,
-    action: Action,
-    path: str,
-    body: Mapping[str, Any],
+    action: Action[Any],
+    body: dict[str, Any],
     *,
     key: str,
     session: str = "",
     version: int | None = None,
 ) -> FormOutcome:
-    """Perform an action for the sender of the form, like the API at this path."""
+    """Perform an action for the sender of the form."""
     inside, raw = system(request), orjson.dumps(body)
-    call = ApiCall(
+    call = Call(
         system=inside,
         actor=request.state.actor,
-        path=path,
-        raw=raw,
-        key=key,
-        if_match=None if version is None else f'"{version}"',
-        session=session,
         scope=request.state.scope,
+        body=None,
+        session=session,
+        version=version,
+        key=key,
+        fingerprint=fingerprint(b"FORM", action.path.encode(), raw),
     )
     try:
         if len(raw) > inside.settings.max_body_bytes:
             raise Problem(413, Sentence("too_large", what="body", number=inside.settings.max_body_bytes))
-        answer = await perform(call, action)
+        answer = await perform(action, call, lambda: filled(action, call, checked(body)))
     except HansardError as error:
         answer = problem(of(error))
     replayed = answer.headers.get("idempotency-replayed") == "true"
@@ -79,95 +77,6 @@ async def hand_over(
     if answer.status_code == 412 and session:
         wire["meanwhile"] = await asyncio.to_thread(_meanwhile, inside, session, say)
     return FormOutcome(answer.status_code, wire, replayed)
-
-
-# Parses a browser's form data as strictly as JSON, or refuses all of it.
-TYPE: Final = "application/x-www-form-urlencoded"
-MOST: Final = 64
-"""Maximum number of fields in a form."""
-SPELT: Final = 3
-"""How many bytes one byte may take here: `%ED%95%9C` takes as much space as three bytes of JSON."""
-
-_BROKEN = re.compile("%(?![0-9A-Fa-f]{2})")
-
-
-async def fields(request: Request) -> dict[str, str]:
-    """The fields by name, each once, with `\\n` between lines.
-
-    Raises Problem: 413 above `max_body_bytes` (percent-encoded), 415 for anything but such a form, 408 for one that
-    ends too early, 400 for one that no browser would send.
-    """
-    _check_type(request)
-    return parsed(await received(request, SPELT * system(request).settings.max_body_bytes, "form"))
-
-
-def parsed(raw: bytes) -> dict[str, str]:
-    """Raises Problem 400 if it is not percent-encoded UTF-8, or repeats a field."""
-    try:
-        text = raw.decode("ascii")
-        if _BROKEN.search(text):
-            raise ValueError("a percent sign that encodes nothing")
-        pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), errors="strict", max_num_fields=MOST)
-    except ValueError:
-        raise Problem(400, Sentence("form_unreadable", number=MOST)) from None
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        raise Problem(400, Sentence("form_field_twice"))
-    return {name: value.replace("\r\n", "\n") for name, value in values.items()}
-
-
-# The contents of the form that starts a session, as the body of the request; the page's script does the same.
-_NUMBER: Final = re.compile("-?[0-9]{1,16}")
-_DOLLARS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,6})?")
-
-
-def body_of(form: Form, values: Mapping[str, str], say: Words) -> tuple[dict[str, Any], dict[str, str]]:
-    """The body, and unreadable values by field. Fields that depend on a switch are only sent while it is on."""
-    body: dict[str, Any] = {"kind": form.kind}
-    errors: dict[str, str] = {}
-    for each in (*form.fields, *form.more):
-        try:
-            value = read(each, values.get(each.name, ""))
-        except Malformed as error:
-            errors[each.name] = in_words(say, sentence_of(error))
-            continue
-        name, _, inner = each.name.partition(".")
-        if value is None:
-            continue
-        if not inner:
-            body[name] = value
-        elif name in body:
-            body[name][inner] = value
-    return body, errors
-
-
-def read(field: Field, typed: str) -> Any:
-    """None for an empty field. An invalid number is passed on, and the endpoint reports it."""
-    typed = typed.strip()
-    if not typed:
-        return None
-    match field.reads:
-        case "switch":
-            return {"enabled": True}
-        case "number":
-            return number(typed)
-        case "lines":
-            return _lines(typed)
-        case "people":
-            return [_person(line) for line in _lines(typed)]
-        case "json":
-            return decode(typed)
-        case _:
-            return typed
-
-
-def number(typed: str) -> int | str:
-    return int(typed) if _NUMBER.fullmatch(typed) else typed
-
-
-def micros(dollars: str) -> int | str:
-    """`2.50` in millionths. An amount that is none is passed on, too."""
-    return round(Decimal(dollars) * 1_000_000) if _DOLLARS.fullmatch(dollars) else dollars
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,24 +143,6 @@ def _meanwhile(inside: System, session_id: str, say: Words) -> str:
         return ""
     who, choice = owner(decision.actor) or decision.actor, say.of("choice", decision.choice)
     return say.fill("decided_meanwhile", {"who": who, "choice": choice})
-
-
-def _check_type(request: Request) -> None:
-    media, _, parameters = request.headers.get("content-type", "").partition(";")
-    charset = CHARSET.search(parameters)
-    if media.strip().lower() != TYPE or (charset is not None and charset[1].lower() not in ("utf-8", "utf8")):
-        raise Problem(415, Sentence("send_form_utf8"))
-    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
-        raise Problem(415, Sentence("form_compressed"))
-
-
-def _lines(typed: str) -> list[str]:
-    return [line for line in map(str.strip, typed.split("\n")) if line]
-
-
-def _person(line: str) -> dict[str, str]:
-    name, colon, role = line.rpartition(":")
-    return {"name": name.strip(), "role": role.strip()} if colon else {"name": line}
 
 
 def _place(pointer: str, names: Collection[str]) -> tuple[str, list[str]]:

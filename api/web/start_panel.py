@@ -12,9 +12,11 @@ from starlette.responses import Response
 
 from adapters.files import checkout_of
 from api.actions.projects import within_roots
+from api.actions.start import start_session
 from api.http.guards import check_scope
-from api.http.problems import Problem, of_field
+from api.http.problems import of_field
 from api.http.requests import answer_headers, only, system
+from api.node.scopes import ScopeNeeded
 from api.node.settings import Settings
 from api.web.before_start import Before, before
 from api.web.rendering import explicit, fragment, language_of
@@ -55,8 +57,8 @@ def _json(body: Mapping[str, Any]) -> Response:
 def known_before(request: Request, filled: Filled) -> Before | None:
     """None for those who may not start sessions: they learn nothing about folders. Blocks: call it in a thread."""
     try:
-        check_scope(request, "POST", "/")
-    except Problem:
+        check_scope(request, start_session.scope)
+    except ScopeNeeded:
         return None
     is_admin = getattr(request.state, "scope", "") == "admin"
     return before(system(request), filled.form.kind, filled.values, is_admin=is_admin)

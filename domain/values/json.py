@@ -192,6 +192,14 @@ def decode(raw: bytes | str, *, max_depth: int = MAX_DEPTH) -> JSON:
     return value
 
 
+def checked(value: dict[str, JSON]) -> dict[str, JSON]:
+    """Returns a value that was made here, such as from a form, if `decode` would take its strings and integers.
+    Raises Malformed."""
+    _check_strings(value, "")
+    _check_integers(value)
+    return value
+
+
 def _text(raw: bytes | str) -> str:
     text = raw if isinstance(raw, str) else _utf8(raw)
     if text.startswith("\ufeff"):
@@ -268,6 +276,20 @@ def _check_strings(value: JSON, pointer: str) -> None:
             for key, item in value.items():
                 _check_string(key, pointer)
                 _check_strings(item, f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}")
+
+
+def _check_integers(value: JSON) -> None:
+    match value:
+        case bool():
+            return
+        case int():
+            _exact(str(value))
+        case list():
+            for item in value:
+                _check_integers(item)
+        case dict():
+            for item in value.values():
+                _check_integers(item)
 
 
 def _check_string(words: str, pointer: str) -> None:

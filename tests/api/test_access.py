@@ -45,7 +45,7 @@ def test_without_a_key_nothing_is_shown(client: TestClient, path: str) -> None:
     assert (answer.status_code != 401) == open_to_all
 
 
-@pytest.mark.parametrize("path", [path for path, _ in (*COMMANDS, *FORMS) if path != "/login"])
+@pytest.mark.parametrize("path", [path for path, *_ in (*COMMANDS, *FORMS) if path != "/login"])
 def test_without_a_key_nothing_is_done(client: TestClient, path: str) -> None:
     answer = client.post(re.sub(r"\{\w+\}", "x", path), json={})
     assert answer.status_code == 401

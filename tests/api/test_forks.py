@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 from starlette.testclient import TestClient
 
-from api.actions.forks import whole
+from api.actions.fork import whole
 from domain.replay import first_difference
 from domain.session.record import Recorded
 from tests.api import talks

@@ -18,7 +18,7 @@ from api.node.settings import Settings
 from tests.api.pulling import beat, begin, claim, endpoint, lost, result, team
 from tests.api.server import delivery, inside, serving, start, system, until
 
-POSTS = [path for path, _ in COMMANDS]
+POSTS = [path for path, *_ in COMMANDS]
 
 
 @contextmanager

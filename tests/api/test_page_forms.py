@@ -10,8 +10,8 @@ import httpx2 as httpx
 import pytest
 from starlette.testclient import TestClient
 
+from api.web.form_data import parsed
 from api.web.presets import PRESETS
-from api.web.sent_forms import parsed
 from api.web.start_form import FORMS
 from tests.api.scenes import (
     asking,

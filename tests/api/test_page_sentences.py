@@ -11,7 +11,11 @@ from pydantic import BaseModel, ValidationError
 from starlette.testclient import TestClient
 
 from adapters.agents.scripted import Scenario
-from api.actions import bodies, command_bodies
+from api.actions import bodies
+from api.actions.budget import Extend
+from api.actions.control import Cancel, Empty
+from api.actions.decision import Decision
+from api.actions.fork import Fork
 from api.http.problems import document, invalid, of
 from api.web.sentences import in_words, told_in, words
 from domain.convergence import named
@@ -44,7 +48,7 @@ JUNK: tuple[Any, ...] = (
 )
 BODIES = (
     *(bodies.DeliveryStart, bodies.OrchestrationStart, bodies.ReviewStart, bodies.DebateStart),
-    *(command_bodies.Decision, command_bodies.Empty, command_bodies.Extend, command_bodies.Cancel, command_bodies.Fork),
+    *(Decision, Empty, Extend, Cancel, Fork),
 )
 
 

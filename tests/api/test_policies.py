@@ -9,7 +9,6 @@ from starlette.testclient import TestClient
 
 from api.app import create_app
 from api.node.settings import Settings
-from api.openapi.parameters import EXAMPLES
 from api.routes.policies import INLINE_BYTES, POLICIES
 
 AT = "2026-01-01T00:00:00.000Z"
@@ -459,7 +458,7 @@ def test_there_are_the_twelve_policies_of_the_contract() -> None:
 def test_every_policy_answers_its_example_in_its_own_shape_and_always_the_same(client: TestClient, name: str) -> None:
     policy = next(policy for policy in POLICIES if policy.name == name)
     headers = {"Idempotency-Key": f"once-{name}"}
-    first, second = (client.post(policy.path, json=EXAMPLES[f"policy_{name}"], headers=headers) for _ in range(2))
+    first, second = (client.post(policy.path, json=policy.example, headers=headers) for _ in range(2))
     assert first.status_code == 200, first.text
     assert first.content == second.content
     policy.answered.model_validate_json(first.content)
@@ -467,7 +466,7 @@ def test_every_policy_answers_its_example_in_its_own_shape_and_always_the_same(c
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_policy_refuses_unknown_fields_and_non_objects(client: TestClient, name: str) -> None:
-    body = EXAMPLES[f"policy_{name}"]
+    body = next(policy.example for policy in POLICIES if policy.name == name)
     assert refused(client, name, {**body, "mood": 1}) == {"/mood": "unknown field"}
     assert refused(client, name, [body]) == {"": "should be an object"}
     assert client.get(f"/api/policies/{name}").status_code == 405

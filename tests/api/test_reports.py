@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from api.openapi.parameters import EXAMPLES
+from api.openapi.operations import OPERATIONS
 from api.routes.policies.lab import LabAnswer
 from api.routes.reports import as_csv
 from domain.kinds import KINDS
@@ -204,7 +204,9 @@ def test_the_lab_takes_sessions_or_a_query(client: TestClient) -> None:
     assert lab(client, profiles=["seed"], query={"to": "2020-01-01"})["items"] == []
     few = lab(client, profiles=["seed"], limit=1)
     assert (len(few["items"]), few["leftOut"]) == (1, 1)
-    lab(client, **EXAMPLES["policy_lab"])
+    example = OPERATIONS["policy_lab"].example
+    assert example is not None
+    lab(client, **example)
 
 
 @pytest.mark.parametrize(

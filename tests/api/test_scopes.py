@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from api.app import COMMANDS, FORMS, PAGES, VIEWS
-from api.node.access import SCOPES
+from api.node.scopes import SCOPES
 from tests.adapters.workspace.given import git
 from tests.api.orchestrating import orchestration
 from tests.api.seen import BROWSER
@@ -21,7 +21,7 @@ from tests.kit.replies import plan, review, subtask, verdicts
 OPEN: Final = frozenset({"/healthz", "/readyz", "/login", "/logout", "/assets/{name}"})
 OPERATE: Final = ("cancel", "retry", "fork", "continue", "reset", "message", "sessions")
 DECIDE: Final = ("decision", "permission", "scope", "land", "budget", "trust")
-ROUTES: Final = [("GET", path) for path, _ in (*VIEWS, *PAGES)] + [("POST", path) for path, _ in (*COMMANDS, *FORMS)]
+ROUTES: Final = [("GET", path) for path, *_ in (*VIEWS, *PAGES)] + [("POST", path) for path, *_ in (*COMMANDS, *FORMS)]
 ALLOWED: Final = {
     "read": {"read"},
     "operate": {"read", "operate"},

@@ -47,11 +47,11 @@ def command(*words: str) -> str:
     ("statement", "spared"),
     [
         ("import api.app", CLIENT + TOOLS + SERVER),
-        ("import api.reader", PAGE + RULES + CLIENT + TOOLS + SERVER + ("api.routes.commands", "api.actions.bodies")),
+        ("import api.reader", PAGE + RULES + CLIENT + TOOLS + SERVER + ("api.actions.catalogue", "api.actions.bodies")),
         ("import api.cli.serve", ("httpx2", "starlette", "domain.kinds", "statemachine")),
         (command("--help"), (*CLIENT, "pydantic", "domain", "starlette", "asyncio", "adapters", "projections")),
         (command("list", "--help"), ("starlette", "httpx2", "adapters", "projections", "domain.kinds")),
-        (command("list", "--json"), PAGE + RULES + TOOLS + SERVER + ("api.routes.commands",)),
+        (command("list", "--json"), PAGE + RULES + TOOLS + SERVER + ("api.actions.catalogue",)),
     ],
     ids=["the application", "the reader", "serve", "--help", "list --help", "list --json"],
 )
@@ -91,7 +91,7 @@ def test_commands_about_the_past_need_no_application(reading: tuple[str, ...], t
     stage.store.close()
     result = imported(command(*reading, "--database", str(stage.store.path)), tmp_path)
     assert [
-        name for name in ("api.app", "api.routes.commands", "api.openapi.building", *SERVER) if name in result
+        name for name in ("api.app", "api.actions.catalogue", "api.openapi.building", *SERVER) if name in result
     ] == []
 
 

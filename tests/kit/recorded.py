@@ -5,6 +5,7 @@ keys and times of the run itself are replaced, so that two runs of the same code
 same bytes.
 """
 
+import contextlib
 import json
 import re
 import sys
@@ -53,9 +54,10 @@ _CHANGING: Final = (
     (re.compile(r"\b(delivery|orchestration|review|debate)-[0-9a-z]{10}\b"), r"\1-NEW"),
     (re.compile(r"20(2[6-9]|[3-9]\d)-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00)?"), "TIME"),
     (re.compile(r'(key\\?"( value)?[=:]\s?\\?")[0-9a-f]{32}'), r"\1KEY"),
+    (re.compile(r'data-build=\\"[0-9a-f]{12}'), "data-build"),
     (re.compile(r'data-hash=\\"[0-9a-f]{12}'), "data-hash"),
     (re.compile(r'elapsedMs\\":\s?\d{9,}'), "elapsedMs"),
-    (re.compile(r"(data-clock>)[0-9:]+"), r"\1CLOCK"),
+    (re.compile(r"(data-clock>)[0-9:]+|\b\d{2,3}:\d\d:\d\d\b"), "CLOCK"),
     (re.compile(r'"at":\s?1[6-9]\d{11}'), '"at":TIME'),
     (re.compile(r"/tmp/recorded-[a-z0-9_]+"), "FOLDER"),
     (re.compile(r'"hash":\s?"[0-9a-f]{64}"'), "HASH"),
@@ -101,10 +103,10 @@ class Recorder:
 def record(out: TextIO) -> None:
     """Everything, in one order."""
     print(Document(COMMANDS, VIEWS).content.decode(), file=out)
-    for tool in TOOLS:
+    for tool in sorted(TOOLS, key=lambda tool: tool.name):
         print(json.dumps([tool.name, tool.description, tool.scope, schema_of(tool)]), file=out)
     for name in LOGS:
-        with tempfile.TemporaryDirectory(prefix="recorded-") as folder:
+        with tempfile.TemporaryDirectory(prefix="recorded-") as folder, contextlib.chdir(folder):
             _record_log(Path(folder), name, out)
 
 
@@ -130,7 +132,7 @@ def _record_log(folder: Path, name: str, out: TextIO) -> None:
 
 def _gets(names: list[str], lengths: dict[str, int]) -> Iterator[str]:
     ids = {"turn": "t1", "artifact": "a1", "name": "summary", "a": names[0], "b": names[-1], "origin:path": "chat"}
-    for path, _ in (*VIEWS, *PAGES):
+    for path, *_ in (*VIEWS, *PAGES):
         if path in ("/metrics", "/readyz", "/docs", "/openapi.json", "/assets/{name}"):
             continue
         for each in [*names[:6], "delivery-none"] if "{id}" in path else names[:1]:

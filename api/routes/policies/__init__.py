@@ -4,7 +4,7 @@ Stateless: the same body always gives the same answer, as long as the rules stay
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -136,6 +136,7 @@ class Policy(Generic[B, A]):
     asked: type[B]
     answered: type[A]
     rule: Callable[[B], A]
+    example: Mapping[str, Any]
 
     @property
     def path(self) -> str:
@@ -152,29 +153,136 @@ class Policy(Generic[B, A]):
 
 
 # `Any` because each has a body and an answer of its own.
-# fmt: off
 POLICIES: tuple[Policy[Any, Any], ...] = (
-    Policy("triage", "Is this message worth a plan and a team?", bodies.TriageBody, Triage, judge_triage),
-    Policy("intent", "Does this message only ask to continue or to reset?",
-           bodies.IntentBody, bodies.IntentAnswer, judge_intent),
-    Policy("phases", "Which phases does each agent of a plan go through?",
-           bodies.PhasesBody, bodies.PhasesAnswer, plan_phases),
-    Policy("match", "Which employee does a plan mean by a name?", bodies.MatchBody, bodies.MatchAnswer, match),
-    Policy("parallel", "Which agents of a plan may work at the same time?",
-           bodies.ParallelBody, bodies.ParallelAnswer, parallel),
-    Policy("convergence", "Has a discussion converged, and what comes next?",
-           bodies.ConvergenceBody, Metrics, convergence),
-    Policy("agreement", "How much agreement does a text express?",
-           bodies.AgreementBody, bodies.AgreementAnswer, agreement),
-    Policy("similarity", "How many of their words do two texts share?",
-           bodies.SimilarityBody, bodies.SimilarityAnswer, similarity),
-    Policy("budget", "May another iteration begin?", bodies.BudgetBody, bodies.BudgetAnswer, budget),
-    Policy("validation", "Which commands validate an iteration?",
-           bodies.ValidationBody, bodies.ValidationAnswer, plan_validation),
-    Policy("parse", "What does an agent's reply say?", bodies.ParseBody, bodies.ParseAnswer, parse),
-    Policy("prompt", "What is in an agent's prompt?", bodies.PromptBody, bodies.PromptAnswer, prompt),
+    Policy(
+        "triage",
+        "Is this message worth a plan and a team?",
+        bodies.TriageBody,
+        Triage,
+        judge_triage,
+        {"text": "API 엔드포인트 만들어줘. 그리고 테스트도 작성해줘"},
+    ),
+    Policy(
+        "intent",
+        "Does this message only ask to continue or to reset?",
+        bodies.IntentBody,
+        bodies.IntentAnswer,
+        judge_intent,
+        {"text": "이어서 해줘"},
+    ),
+    Policy(
+        "phases",
+        "Which phases does each agent of a plan go through?",
+        bodies.PhasesBody,
+        bodies.PhasesAnswer,
+        plan_phases,
+        {
+            "subtasks": [
+                {
+                    "agent": "Backend",
+                    "role": "backend",
+                    "task": "Add the endpoint",
+                    "start_phase": 3,
+                    "checkpoint": True,
+                },
+                {"agent": "Docs", "role": "docs", "task": "Describe it", "start_phase": 3, "end_phase": 3},
+            ]
+        },
+    ),
+    Policy(
+        "match",
+        "Which employee does a plan mean by a name?",
+        bodies.MatchBody,
+        bodies.MatchAnswer,
+        match,
+        {"agent": "backend", "employees": ["Frontend", "Backend", "Docs"]},
+    ),
+    Policy(
+        "parallel",
+        "Which agents of a plan may work at the same time?",
+        bodies.ParallelBody,
+        bodies.ParallelAnswer,
+        parallel,
+        {
+            "agents": [
+                {"agent": "Backend", "parallel": True, "affectedFiles": ["src/api.py"]},
+                {"agent": "Docs", "parallel": True, "affectedFiles": ["docs/api.md"]},
+            ]
+        },
+    ),
+    Policy(
+        "convergence",
+        "Has a discussion converged, and what comes next?",
+        bodies.ConvergenceBody,
+        Metrics,
+        convergence,
+        {
+            "rounds": [
+                {"round": 1, "role": "critique", "content": "The endpoint leaks its errors. This is incorrect."},
+                {"round": 2, "role": "rebuttal", "content": "I agree, the errors are now problems."},
+                {"round": 3, "role": "critique", "content": "I accept the errors as problems, this is correct now."},
+            ],
+            "profile": "seed",
+        },
+    ),
+    Policy(
+        "agreement",
+        "How much agreement does a text express?",
+        bodies.AgreementBody,
+        bodies.AgreementAnswer,
+        agreement,
+        {"text": "A valid point, and I agree; however, the limit is a flaw."},
+    ),
+    Policy(
+        "similarity",
+        "How many of their words do two texts share?",
+        bodies.SimilarityBody,
+        bodies.SimilarityAnswer,
+        similarity,
+        {"a": "the limit is too low", "b": "the limit is fine", "profile": "seed"},
+    ),
+    Policy(
+        "budget",
+        "May another iteration begin?",
+        bodies.BudgetBody,
+        bodies.BudgetAnswer,
+        budget,
+        {
+            "maxIterations": 6,
+            "maxMinutes": 45,
+            "startedAt": "2026-01-01T09:00:00.000Z",
+            "iteration": 3,
+            "now": "2026-01-01T09:20:00.000Z",
+        },
+    ),
+    Policy(
+        "validation",
+        "Which commands validate an iteration?",
+        bodies.ValidationBody,
+        bodies.ValidationAnswer,
+        plan_validation,
+        {"validationCommands": ["ruff check .", "mypy", "python -m pytest"]},
+    ),
+    Policy(
+        "parse",
+        "What does an agent's reply say?",
+        bodies.ParseBody,
+        bodies.ParseAnswer,
+        parse,
+        {
+            "kind": "verdicts",
+            "text": '{"verdicts": [{"agent": "Backend", "pass": true, "feedback": ""}], "allDone": false}',
+        },
+    ),
+    Policy(
+        "prompt",
+        "What is in an agent's prompt?",
+        bodies.PromptBody,
+        bodies.PromptAnswer,
+        prompt,
+        {"name": "critique", "strategy": "red-team", "language": "en"},
+    ),
 )
-# fmt: on
 
 
 def _handler(policy: Policy[Any, Any]) -> Callable[[Request], Awaitable[Response]]:

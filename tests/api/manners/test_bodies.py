@@ -9,9 +9,10 @@ import pytest
 from pydantic import ValidationError
 from starlette.testclient import TestClient
 
+from api.actions.bodies import START as STARTING
 from api.actions.bodies import Body
+from api.actions.catalogue import ACTIONS
 from api.http.problems import PATTERNS
-from api.openapi.components import STARTS
 from api.openapi.operations import OPERATIONS
 from api.routes.policies.bodies import TriageBody
 from tests.api.manners.parts import SECRET, START, key, pointers, posted, problem
@@ -154,8 +155,8 @@ def test_every_pattern_of_a_body_has_a_sentence() -> None:
         own = {node["pattern"]} if isinstance(node, dict) and isinstance(node.get("pattern"), str) else set()
         return own.union(*map(patterns, below))
 
-    bodies = [about.body for about in OPERATIONS.values() if isinstance(about.body, type)]
-    used = set().union(*(patterns(body.model_json_schema()) for body in (*STARTS, *bodies)))
+    bodies = [about.body for about in (*OPERATIONS.values(), *ACTIONS) if isinstance(about.body, type)]
+    used = set().union(*(patterns(body.model_json_schema()) for body in (*STARTING.models, *bodies)))
     assert used == set(PATTERNS)
 
 
@@ -289,7 +290,7 @@ def test_every_text_that_json_can_say_comes_back_as_it_was(client: TestClient) -
 def _fields(body: type[Body]) -> tuple[set[str], set[str]]:
     """Those that may be left out, and those that are needed; in one of these null has a meaning (contract §5)."""
     fields = {field.alias or name: field.is_required() for name, field in body.model_fields.items()}
-    if body in STARTS:
+    if body in STARTING.models:
         del fields["kind"]
     needed = {name for name, required in fields.items() if required and (body, name) != (TriageBody, "text")}
     return {name for name, required in fields.items() if not required}, needed

@@ -1,9 +1,18 @@
-"""From a fork request to its command: what is substituted is decided as the session would have decided it then."""
+"""A fork: a new session from a version of another. What is substituted is decided as the session would have decided it
+then."""
 
+import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from api.actions.command_bodies import Fork, Substitute
+from pydantic import Field, StrictInt
+
+from api.actions.answers import Receipt
+from api.actions.bodies import Body, Short
+from api.actions.budget import MoreBudget
+from api.actions.call import Call, Intent
+from api.actions.declaration import FormOf, Tool, action
+from api.actions.start_commands import new_id
 from domain.convergence import named
 from domain.delivery.commands import ExtendBudget
 from domain.discussion.state import Discussion
@@ -11,13 +20,90 @@ from domain.orchestration.commands import AddRounds
 from domain.session.children import CloseChild, Decide
 from domain.session.forking import HELD
 from domain.session.history import ForkSession, Release
-from domain.session.record import Recorded, mark
+from domain.session.record import Recorded, kind_of, mark
 from domain.session.state import Session
 from domain.session.turns import RecordReply, TurnCancelled, TurnRequested
-from domain.values.base import Command, Invalid, Refused, Text
+from domain.values.base import Command, Invalid, Refused, Stale, Text, Unknown
 from domain.values.sentences import Sentence
 
 Read = Callable[[str], Session | None]
+
+
+class Answer(Body):
+    """What an agent would have said instead."""
+
+    text: Annotated[str, Field(max_length=1_000_000)]
+    turn_id: Short | None = Field(default=None, description="which waiting turn; may be left out when only one waits")
+
+
+class Substitute(Body):
+    """What is different in the fork: one of these."""
+
+    decision: Literal["apply_fix", "skip", "revise", "accept"] | None = None
+    answer: Answer | None = None
+    budget: MoreBudget | None = None
+    profile: Short | dict[str, Any] | None = None
+
+
+class Fork(Body):
+    """A new session whose history up to `atVersion` is the source's."""
+
+    at_version: Annotated[StrictInt, Field(ge=1, le=2**53)]
+    substitute: Substitute | None = None
+    mode: Literal["live", "stop"] = Field(default="live", description="what happens where no recorded answer fits")
+
+
+@action(
+    "/api/sessions/{id}/fork",
+    scope="operate",
+    body=Fork,
+    answer=Receipt,
+    summary="Start a new session from a version of this one",
+    description="The history up to `atVersion` (to the end of the decision that it is part of) is shared; the "
+    "source is unchanged. Recorded answers are reused, free, until the histories diverge; then the"
+    " agents are asked, or with `stop` the fork is held until it is continued.",
+    example={"atVersion": 11, "substitute": {"budget": {"addIterations": 2}}, "mode": "live"},
+    status=202,
+    form=FormOf(
+        (
+            "atVersion",
+            "mode",
+            "substitute.answer.text",
+            "substitute.decision",
+            "substitute.profile",
+            "substitute.budget.addRounds",
+            "substitute.budget.addIterations",
+        ),
+        bound=False,
+    ),
+    tools=(
+        Tool(
+            "fork",
+            "Start a new session from an earlier version of this one, optionally with one thing that is different.",
+        ),
+    ),
+)
+async def fork_session(call: Call[Fork]) -> Intent:
+    """Continue differently from a version of a session; the source does not change."""
+    fork_id = new_id(kind_of(call.session))
+    command = await asyncio.to_thread(_fork, call, fork_id)
+    return Intent(fork_id, command, starts=True, status=202)
+
+
+def _fork(call: Call[Fork], fork_id: str) -> Command:
+    """A fork copies all events of a command: a version between them means the version after them."""
+    system, source_id = call.system, call.session
+    now = system.sessions.get(source_id)
+    if now is None:
+        raise Unknown(Sentence("session_not_found", id=source_id))
+    if call.version is not None and call.version != now.version and call.receipt() is None:
+        raise Stale(expected=call.version, actual=now.version)
+    at = whole(system.store.history(source_id), call.body.at_version)
+    if at is None:
+        raise Unknown(Sentence("version_not_found", number=call.body.at_version, id=source_id))
+    source = system.sessions.get(source_id, at)
+    assert source is not None, "the version has just been seen"
+    return fork_command(call.body, at, source, fork_id, system.sessions.get, actor=call.actor)
 
 
 def whole(history: list[Recorded], version: int) -> int | None:

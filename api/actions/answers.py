@@ -1,0 +1,53 @@
+"""The answers to commands, as models of what the writer answers as bytes. Tests check real answers against them."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from domain.triage import Suggestion
+from domain.values.base import Value
+
+
+def absent(value: object) -> bool:
+    """Returns whether a field is left out of the answer."""
+    return value is None
+
+
+class Recorded(Value):
+    """What the writer answers, and keeps with the events."""
+
+
+class Receipt(Recorded):
+    """The answer to every command: the new version and the position in the log."""
+
+    session_id: str
+    kind: str
+    version: int
+    position: int = Field(description="for `Read-After`")
+
+
+class MessageAnswer(Recorded):
+    """What became of a message."""
+
+    action: Literal["started", "queued", "rejected", "unclear"]
+    kind: str
+    position: int
+    session_id: str | None = Field(default=None, exclude_if=absent)
+    version: int = Field(description="version of the session it started or continued; 0 if none or queued")
+    reason: str | None = Field(default=None, exclude_if=absent)
+    continued: bool | None = Field(default=None, exclude_if=absent)
+    reset: bool | None = Field(default=None, exclude_if=absent)
+    queued: bool | None = Field(default=None, exclude_if=absent)
+    pending: int | None = Field(default=None, exclude_if=absent, description="number of queued messages with this one")
+    suggestions: tuple[Suggestion, ...] | None = Field(
+        default=None, exclude_if=absent, description="possible meanings of an unclear message, best first"
+    )
+
+
+class Done(Receipt):
+    """The result of a continue or reset."""
+
+    ok: Literal[True]
+    action: Literal["started"]
+    continued: bool | None = Field(default=None, exclude_if=absent)
+    reset: bool | None = Field(default=None, exclude_if=absent)

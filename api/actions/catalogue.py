@@ -1,0 +1,34 @@
+"""Every action, in the order of the reference."""
+
+from typing import Any, Final
+
+from api.actions.budget import extend_budget
+from api.actions.control import cancel_session, continue_session, reset_session, retry_turn
+from api.actions.conversation import continue_latest, receive_message, reset_latest
+from api.actions.decision import decide
+from api.actions.declaration import Action
+from api.actions.fork import fork_session
+from api.actions.landing import land_session
+from api.actions.permission import answer_permission, decide_scope
+from api.actions.redaction import redact_text
+from api.actions.start import start_session
+from api.actions.trust import trust_project
+
+ACTIONS: Final[tuple[Action[Any], ...]] = (
+    start_session,
+    cancel_session,
+    retry_turn,
+    answer_permission,
+    extend_budget,
+    decide,
+    decide_scope,
+    land_session,
+    fork_session,
+    continue_session,
+    reset_session,
+    trust_project,
+    redact_text,
+    receive_message,
+    continue_latest,
+    reset_latest,
+)

@@ -1,0 +1,119 @@
+"""The declaration of an action: the one place for its path, scope, body, answer and texts. Routes, the description of
+the API, forms and the tools for agents are read from it."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from api.actions.answers import Recorded
+from api.actions.bodies import Body, BodyByKind
+from api.actions.call import Call, Intent
+from api.node.scopes import Scope
+from domain.values.base import Value
+from domain.values.json import JSON
+from projections.views.base import View
+
+B = TypeVar("B", bound=Body)
+Perform = Callable[[Call[B]], Awaitable[Intent | View]]
+
+
+class FormOf(NamedTuple):
+    """How pages ask for an action of a session.
+
+    `fields` are places in the body, all of them if none are named; `units` are fields that people fill in another unit
+    than programs, with the field of the body. `again`: it also applies to newer versions of a busy session, as long as
+    its state is the one seen; `ends`: needs confirmation; `bound`: to the version seen.
+    """
+
+    fields: tuple[str, ...] = ()
+    units: Mapping[str, str] = MappingProxyType({})
+    again: bool = False
+    ends: bool = False
+    bound: bool = True
+
+
+class Tool(NamedTuple):
+    """How agents call an action. `kind`: of the sessions that it starts."""
+
+    name: str
+    description: str
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Action(Generic[B]):
+    """Something that a person or a program can do. `refuses` are statuses beyond the usual."""
+
+    path: str
+    scope: Scope
+    body: type[B] | BodyByKind
+    answer: type[Value]
+    summary: str
+    example: Mapping[str, Any]
+    perform: Perform[B]
+    description: str = ""
+    status: int = 200
+    refuses: tuple[int, ...] = ()
+    tag: str = "Sessions"
+    form: FormOf | None = None
+    tools: tuple[Tool, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.perform.__name__
+
+    @property
+    def verb(self) -> str:
+        """The last part of the path: what forms and commands call it."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def is_of_session(self) -> bool:
+        return "{id}" in self.path
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the writer carries it out, and keeps its answer with its events."""
+        return issubclass(self.answer, Recorded)
+
+    def model(self, fields: Mapping[str, JSON]) -> type[Body]:
+        """Returns the model of a body with these fields. Raises Invalid for an unknown kind."""
+        return self.body.of(fields) if isinstance(self.body, BodyByKind) else self.body
+
+
+def action(
+    path: str,
+    *,
+    scope: Scope,
+    body: type[B] | BodyByKind,
+    answer: type[Value],
+    summary: str,
+    example: Mapping[str, Any],
+    description: str = "",
+    status: int = 200,
+    refuses: tuple[int, ...] = (),
+    tag: str = "Sessions",
+    form: FormOf | None = None,
+    tools: tuple[Tool, ...] = (),
+) -> Callable[[Perform[B]], Action[B]]:
+    """Declares the function below as what is done at this path."""
+
+    def declared(perform: Perform[B]) -> Action[B]:
+        return Action(
+            path=path,
+            scope=scope,
+            body=body,
+            answer=answer,
+            summary=summary,
+            example=example,
+            perform=perform,
+            description=description,
+            status=status,
+            refuses=refuses,
+            tag=tag,
+            form=form,
+            tools=tools,
+        )
+
+    return declared

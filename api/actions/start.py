@@ -1,0 +1,88 @@
+"""Starting a session of any kind."""
+
+import asyncio
+from functools import partial
+
+from api.actions import start_commands
+from api.actions.answers import Receipt
+from api.actions.bodies import (
+    START,
+    AnyStart,
+    DebateStart,
+    DeliveryStart,
+    OrchestrationStart,
+    ReviewStart,
+)
+from api.actions.call import Call, Intent
+from api.actions.declaration import Tool, action
+from api.actions.fixes import fix_task, steps_to_pass_again
+from api.actions.rights import may_name_workspace
+from api.system import System
+from domain.delivery.commands import StartDelivery
+from domain.discussion.commands import StartDiscussion
+from domain.orchestration.commands import StartOrchestration
+from domain.values.base import Command
+
+
+@action(
+    "/api/sessions",
+    scope="operate",
+    body=START,
+    answer=Receipt,
+    summary="Start a session",
+    description="`kind` selects the kind; `Location` is the new session. There is no version yet, so `If-"
+    "Match` with one is 412.",
+    example={
+        "kind": "delivery",
+        "task": "Add a /health endpoint and a test for it",
+        "filePaths": ["src/app.py", "tests/test_health.py"],
+        "validationCommands": ["python -m unittest"],
+        "maxIterations": 3,
+        "maxMinutes": 15,
+        "labels": ["demo"],
+    },
+    status=202,
+    refuses=(409, 412, 503),
+    tools=(
+        Tool(
+            "start_delivery",
+            "Have the team deliver a task in a workspace: plan, code, validate, review. Returns the session; then "
+            "`wait`.",
+            kind="delivery",
+        ),
+        Tool(
+            "start_orchestration",
+            "Give the team a request; it answers directly, or plans and works in rounds.",
+            kind="orchestration",
+        ),
+        Tool("start_review", "Have a text reviewed.", kind="review"),
+        Tool("start_debate", "Have a plan debated.", kind="debate"),
+    ),
+)
+async def start_session(call: Call[AnyStart]) -> Intent:
+    """Start a session of any kind."""
+    may_name_workspace(call, call.body.workspace)
+    made = partial(_command, call.body, call.system, call.actor)
+    looks_at_folders = call.body.workspace is not None  # the disk may be slow
+    command = await asyncio.to_thread(made) if looks_at_folders else made()
+    return Intent(start_commands.new_id(call.body.kind), command, starts=True, status=202)
+
+
+def _command(body: AnyStart, system: System, author: str) -> Command:
+    match body:
+        case DeliveryStart():
+            return _delivery(body, system, author)
+        case OrchestrationStart():
+            opening, blobs = start_commands.orchestration(body, system.team, system.settings, author=author)
+            return StartOrchestration(opening=opening, blobs=blobs)
+        case ReviewStart() | DebateStart():
+            topic, blobs = start_commands.discussion(body, system.team, system.settings, author=author)
+            return StartDiscussion(topic=topic, blobs=blobs)
+
+
+def _delivery(body: DeliveryStart, system: System, author: str) -> StartDelivery:
+    fixed = None if body.fixes is None else system.sessions.get(body.fixes)
+    if body.fixes is not None and body.task is None:
+        body = body.model_copy(update={"task": fix_task(fixed)})
+    earlier = steps_to_pass_again(fixed)
+    return start_commands.delivery(body, system.team, system.settings, author=author, earlier=earlier)
