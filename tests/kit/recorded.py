@@ -55,6 +55,8 @@ _CHANGING: Final = (
     (re.compile(r"20(2[6-9]|[3-9]\d)-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00)?"), "TIME"),
     (re.compile(r'(key\\?"( value)?[=:]\s?\\?")[0-9a-f]{32}'), r"\1KEY"),
     (re.compile(r'data-build=\\"[0-9a-f]{12}'), "data-build"),
+    (re.compile(r'data-(elapsed|as-of)=\\"\d{9,}'), "data-time"),
+    (re.compile(r"\bform-[0-9a-f]{64}\b"), "form-KEY"),
     (re.compile(r'data-hash=\\"[0-9a-f]{12}'), "data-hash"),
     (re.compile(r'elapsedMs\\":\s?\d{9,}'), "elapsedMs"),
     (re.compile(r"(data-clock>)[0-9:]+|\b\d{2,3}:\d\d:\d\d\b"), "CLOCK"),
