@@ -1,4 +1,4 @@
-"""Count the product files that a command, and the first opening of a session's page, pass: `python -m tests.kit.figures`
+"""Count the product files that a command and the first opening of a session's page pass; `python -m tests.kit.figures`
 prints them. Calls are traced in every thread; folding the log afterwards does not count."""
 
 import sys
@@ -75,4 +75,4 @@ def files_of_page(folder: Path) -> list[str]:
 if __name__ == "__main__":
     for count in (files_of_cancel, files_of_page):
         with tempfile.TemporaryDirectory() as place:
-            print(len(result := count(Path(place))), count.__name__, *result, sep="\n  ")
+            sys.stdout.write("\n  ".join([f"{len(result := count(Path(place)))} {count.__name__}", *result, "\n"]))
