@@ -2,10 +2,11 @@
 
 from collections.abc import Set
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
+from domain.delivery.chart import checked_phases
 from domain.session.validation import commands
 from domain.values.base import Invalid, Value
 from domain.values.budget import Iterations, Minutes
@@ -15,7 +16,7 @@ _LIMITS: Final = frozenset({"max_iterations", "max_attempts"})
 """Two names of the same limit."""
 _PLAIN: Final = frozenset(
     {"title", "origin", "labels", "file_paths", "baseline", "max_minutes", "max_tokens", "max_cost_micros"}
-    | {"no_progress_limit"}
+    | {"no_progress_limit", "phases"}
 )
 
 
@@ -84,6 +85,7 @@ class Defaults(TomlTable):
     test_command: Command | None = None
     validation_commands: tuple[Command, ...] = ()
     baseline: bool | None = None
+    phases: Annotated[tuple[str, ...], AfterValidator(checked_phases)] | None = None
 
     max_iterations: Iterations | None = None
     max_minutes: Minutes | None = None
@@ -94,6 +96,12 @@ class Defaults(TomlTable):
     retry: RetryDefaults = NO_RETRY
     review: ReviewDefaults | None = None
     team: str | None = None
+
+    @model_validator(mode="after")
+    def _reviewed(self) -> Self:
+        if self.phases is not None and "review" not in self.phases and self.review is not None and self.review.enabled:
+            raise ValueError(Sentence("review_without_phase"))
+        return self
 
     @property
     def commands(self) -> tuple[Command, ...]:

@@ -97,6 +97,12 @@ _LOCKS = {
 }
 
 
+def uses_pnpm(folder: Path) -> bool:
+    """Whether the folder is a project of pnpm: by its lock file, or by the `packageManager` of its package.json."""
+    manager = json_object(folder / "package.json").get("packageManager")
+    return (folder / "pnpm-lock.yaml").is_file() or str(manager).partition("@")[0] == "pnpm"
+
+
 def _go(checkout: Path, needs: Discovery, tests: Tests) -> None:
     if (checkout / "go.mod").is_file():
         needs.commands += ["go vet ./...", "go test ./..."]

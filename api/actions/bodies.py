@@ -13,6 +13,7 @@ from pydantic import (
     StrictInt,
     StrictStr,
     ValidationInfo,
+    WithJsonSchema,
     model_validator,
 )
 from pydantic.alias_generators import to_camel
@@ -20,6 +21,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from api.node.settings import MOST_ROUNDS
+from domain.delivery.chart import PHASES, checked_phases
 from domain.values.base import Invalid
 from domain.values.budget import Iterations, Minutes
 from domain.values.json import JSON
@@ -124,6 +126,17 @@ class Start(Body):
 CommandWords = Words | Annotated[list[str], Field(min_length=1, max_length=1_000)]
 
 
+def _phases(names: list[str]) -> list[str]:
+    return list(checked_phases(names))
+
+
+Phases = Annotated[
+    list[str],
+    AfterValidator(_phases),
+    WithJsonSchema({"type": "array", "items": {"type": "string", "enum": list(PHASES)}, "uniqueItems": True}),
+]
+
+
 FIXES: Final = (
     "a review decided with apply_fix, whose findings are the task, or a delivery that was sent back: it is done again,"
     " with the same validation unless another is given"
@@ -155,6 +168,11 @@ class DeliveryStart(Start):
     baseline: StrictBool | None = Field(
         default=None,
         description="run the validation once before the first agent; default: as hansard.toml says, else yes",
+    )
+    phases: Phases | None = Field(
+        default=None,
+        description="the phases it goes through, in this order, with implementation and validation; what is left out is"
+        " skipped; default: as hansard.toml says, else all",
     )
 
 

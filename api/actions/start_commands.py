@@ -12,11 +12,12 @@ from adapters.agents.team import Team
 from adapters.files import checkout_of
 from adapters.project import Project
 from adapters.project.defaults import NO_RETRY, RetryDefaults, ReviewDefaults
+from adapters.project.discovery import uses_pnpm
 from api.actions.bodies import Conversation, DebateStart, DeliveryStart, Discussed, ReviewStart, Start, WishBody
 from api.actions.projects import confined_paths, preparation_of, trusted_project, workspace_of
 from api.node.settings import Settings
 from domain.convergence import named
-from domain.delivery.chart import ROLES
+from domain.delivery.chart import PHASES, ROLES, checked_phases
 from domain.delivery.commands import StartDelivery
 from domain.delivery.validation import is_allowed, only, prefixes
 from domain.discussion.strategies import CHOICES, PASSING, REJECTING, strategy_of
@@ -62,6 +63,7 @@ def delivery(
     folder = workspace_of(body.workspace, settings)
     project = trusted_project(None if folder is None else str(folder), settings)
     body = body.model_copy(update=project.delivery.beside(body.model_fields_set))
+    phases = checked_phases(body.phases or PHASES)
     shared, blobs = _shared(body, team, settings, *ROLES.values(), folder=folder, author=author)
     limits = BudgetLimits(
         max_iterations=effective_iterations(body.max_iterations, body.max_attempts),
@@ -77,7 +79,8 @@ def delivery(
         steps=steps_of(body.test_command, body.validation_commands, shared["workspace"], settings, project, earlier),
         limits=limits,
         max_attempts=body.max_attempts,
-        review=_wish(body.review or _wish_of(project.delivery.review), "review", team, settings, "/review"),
+        review=_wish(_review_of(body, project), "review", team, settings, "/review"),
+        phases=phases,
         retry=retry_policy(body, team, settings, project.delivery.retry),
         no_progress_limit=_progress_limit(team, settings) if body.no_progress_limit is None else body.no_progress_limit,
         baseline=project.validation.baseline if body.baseline is None else body.baseline,
@@ -86,6 +89,15 @@ def delivery(
         blobs=blobs,
         **shared,
     )
+
+
+def _review_of(body: DeliveryStart, project: Project) -> WishBody | None:
+    """The review that a person decides: of the request, else of the repository, unless the request leaves the phase
+    out. Raises Invalid for a review without its phase."""
+    reviewed = body.phases is None or "review" in body.phases
+    if body.review is not None and body.review.enabled and not reviewed:
+        raise Invalid({"/review": Sentence("review_without_phase")})
+    return body.review or (_wish_of(project.delivery.review) if reviewed else None)
 
 
 def _progress_limit(team: Team, settings: Settings) -> int:
@@ -231,14 +243,13 @@ def steps_of(
     project: Project,
     earlier: Sequence[ValidationStep] = (),
 ) -> tuple[ValidationStep, ...]:
-    """The validation commands: of the request, else of the earlier work, else of the project. pnpm's own two belong to
-    projects of pnpm: without a package.json they are left out. Raises Invalid if there are none, or one is not
-    allowed."""
+    """The validation commands: of the request, else of the earlier work, else of the project. A test command has pnpm's
+    own two before it in projects of pnpm only. Raises Invalid if there are none, or one is not allowed."""
     own = test_command is not None or bool(validation_commands)
     steps = commands(test_command, validation_commands) if own else tuple(earlier) or project.validation_steps()
     if not steps:
         raise Invalid({"/validationCommands": Sentence("no_validation_command")})
-    if own and not validation_commands and not (workspace and Path(workspace, "package.json").is_file()):
+    if own and not validation_commands and not (workspace and uses_pnpm(Path(workspace))):
         steps = tuple(step for step in steps if step.command not in DEFAULT_COMMANDS)
     allowed = prefixes(settings.commands_allowed)
     refused = {

@@ -27,6 +27,7 @@ from api.cli.options import (
 from api.cli.start import PLAIN, AsEnd, StartOptions, start
 from api.cli.terminal import say
 from api.cli.watch import follow_to_end
+from domain.delivery.chart import QUICK
 
 LIMITS = Group("Limits", sort_key=10)
 
@@ -47,6 +48,8 @@ async def run(
     max_cost_micros: Annotated[int | None, Parameter(group=LIMITS)] = None,
     review: ReviewOption = False,
     no_baseline: bool = False,
+    quick: bool = False,
+    phases: str | None = None,
     options: StartOptions = PLAIN,
     json: AsEnd = False,
     where: Where = HERE,
@@ -92,6 +95,11 @@ async def run(
         Have the approved work reviewed again, then decide: --review or --review=red-team.
     no_baseline
         Do not run the validation commands before the first agent starts.
+    quick
+        The short way for a small task: implementation, validation, review, packaging, without a plan.
+    phases
+        The phases it goes through, comma-separated: a selection of planning, architecture, design, implementation,
+        validation, review, packaging in this order, with implementation and validation.
     """
     has_task = fix is None or task is not None or task_file is not None
     body: Json = {
@@ -107,9 +115,16 @@ async def run(
         "maxCostMicros": micros(max_cost, max_cost_micros, option="--max-cost"),
         "review": discussion_option(review),
         "baseline": False if no_baseline else None,
+        "phases": _phases(quick, phases),
         "origin": "cli",
     }
     return await start(where, team, options, body, json=json)
+
+
+def _phases(quick: bool, phases: str | None) -> list[str] | None:
+    if quick and phases is not None:
+        raise Failed(sentence("Give --quick or --phases, not both."), code=exits.USAGE)
+    return list(QUICK) if quick else None if phases is None else [name.strip() for name in phases.split(",")]
 
 
 async def example(*, database: Annotated[Path | None, Parameter(group=WHERE)] = None, json: AsJson = False) -> int:

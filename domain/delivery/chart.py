@@ -1,6 +1,6 @@
 """Which step of a delivery may follow which (S4 §6): the chart, its table, the phases."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
 from statemachine import State
@@ -8,6 +8,7 @@ from statemachine.transition_list import TransitionList
 
 from domain.session.attempts import Work
 from domain.session.chart import Chart, ChartTable
+from domain.values.sentences import Sentence
 
 Phase = Literal["planning", "architecture", "design", "implementation", "validation", "review", "packaging"]
 PHASES: tuple[Phase, ...] = get_args(Phase)
@@ -20,6 +21,10 @@ ROLES: dict[Phase, str] = {
     "review": "reviewer",
     "packaging": "supervisor",
 }
+NEEDED: tuple[Phase, ...] = ("implementation", "validation")
+"""The phases that no delivery goes without."""
+QUICK: tuple[Phase, ...] = (*NEEDED, "review", "packaging")
+"""The short way: the work without a plan, an architecture and a design."""
 PhaseStatus = Literal["pending", "running", "completed", "failed", "skipped"]
 Status = Literal["pending", "running", "success", "failed", "cancelled"]
 
@@ -47,9 +52,9 @@ def _retried(failed: State, phases: Iterable[State]) -> TransitionList:
 class DeliveryChart(Chart):
     """preparing → planning → architecture → design → (implementation → validation → review)* → packaging → success.
 
-    Without a baseline it begins with planning. Changes outside the scope may wait for a person in `awaiting_scope`. A
-    delivery that ran out of budget stays in `exhausted` until a person extends it (K-46). A delivery whose turn failed
-    stays in `failed`; a person may retry that turn.
+    Without a baseline it begins with planning. Phases that the delivery goes without are passed. Changes outside the
+    scope may wait for a person in `awaiting_scope`. A delivery that ran out of budget stays in `exhausted` until a
+    person extends it (K-46). A delivery whose turn failed stays in `failed`; a person may retry that turn.
     """
 
     preparing = State(initial=True)
@@ -95,6 +100,20 @@ class DeliveryChart(Chart):
 TABLE = ChartTable(DeliveryChart)
 
 
+def checked_phases(names: Sequence[str]) -> tuple[Phase, ...]:
+    """The phases of these names. Raises ValueError for one that is unknown, twice, out of order or missing."""
+    for name in names:
+        if name not in PHASES:
+            raise ValueError(Sentence("phase_unknown", name=name[:100], choices=list(PHASES)))
+    phases = tuple(phase for phase in PHASES if phase in names)
+    if phases != tuple(names):
+        raise ValueError(Sentence("phases_out_of_order", choices=list(PHASES)))
+    for phase in NEEDED:
+        if phase not in phases:
+            raise ValueError(Sentence("phase_missing", name=phase, choices=list(PHASES)))
+    return phases
+
+
 def status(state: str) -> Status:
     """The seed's word for a state of the chart (S4 §3.1)."""
     match state:
@@ -124,6 +143,8 @@ MATERIAL: dict[str, Phase] = {
     "changes": "implementation",
 }
 """The artifacts that later prompts quote, by the name of their placeholder."""
+MADE_BY: dict[str, Phase] = {**MATERIAL, "goals": "planning"}
+"""The phase that makes what a placeholder quotes. A prompt has no place for what no phase makes."""
 _WORK_PLACES = (
     *("task", "files", "iteration", "max_iterations", "goals", "plan", "architecture", "design"),
     *("feedback", "validation", "history"),

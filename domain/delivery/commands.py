@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from domain.delivery.chart import PHASES, Phase
 from domain.delivery.events import (
     ArtifactCreated,
     BaselineRecorded,
@@ -59,6 +60,7 @@ class StartDelivery(StartCommand):
     scope: PathScope = EVERYTHING
     fixes: str = ""
     decisions: DecisionPolicy | None = None
+    phases: tuple[Phase, ...] = PHASES
 
 
 class RecordBaseline(RecordTurn):

@@ -27,13 +27,16 @@ from domain.delivery.steps import (
     answered,
     artifact,
     attempt,
+    begin,
     complete,
     enter,
     exhaust,
     finish,
+    proceed,
     repeated,
     send_back,
     skip,
+    skipped,
     succeed,
 )
 from domain.delivery.validation import failing, new_failures, unready
@@ -97,15 +100,21 @@ def allowed_actions(delivery: Delivery) -> tuple[str, ...]:
 
 
 def start(now: Now[Delivery], command: StartDelivery) -> Events:
-    """Begin with the baseline, or with planning at once (S4 §4, contract-2 §9)."""
+    """Begin with the baseline, or with the first phase at once (S4 §4, contract-2 §9). What the delivery goes without
+    is skipped."""
     fields = {name: getattr(command, name) for name in StartDelivery.model_fields if name != "blobs"}
     left = command.limits.max_iterations
     by = "" if command.baseline else "complete"
-    yield now.begin(DeliveryStarted, by=by, message="Session started.", remaining_iterations=left, **fields)
+    without = [phase for phase in PHASES if phase not in command.phases]
+    yield now.begin(
+        DeliveryStarted, by=by, passing=without, message="Session started.", remaining_iterations=left, **fields
+    )
+    for phase in without:
+        yield skipped(now, phase)
     if command.baseline:
         yield ask(now, role="setup", work="prepare", phase="preparing")
     else:
-        yield from enter(now)
+        yield from begin(now)
 
 
 def cancel(now: Now[Delivery], command: CancelDelivery) -> Events:
@@ -212,7 +221,7 @@ def record_baseline(now: Now[Delivery], command: RecordBaseline) -> Events:
         yield BaselineRecorded(message="Baseline recorded.", **fields)
     match event:
         case TurnAnswered():
-            yield from enter(now, by="complete")
+            yield from proceed(now)
         case TurnFailed(failure=failure):
             yield from skip(now, "pending")
             code = failure.code if command.failure is None else "turn_failed"

@@ -4,7 +4,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from domain.delivery.chart import Phase
+from domain.delivery.chart import PHASES, Phase
 from domain.delivery.validation import BaselineCommand, Escape, Preparation, SetupCommand
 from domain.session.approvals import TeamPolicy
 from domain.session.attempts import ONCE, RetryPolicy
@@ -71,6 +71,7 @@ class DeliveryStarted(DeliveryTransition):
     fixes: str = Field(default="", description="the review whose findings it fixes")
     scope: PathScope = Field(default=EVERYTHING, description="the paths it may change")
     decisions: TeamPolicy = None
+    phases: tuple[Phase, ...] = Field(default=PHASES, description="the phases it goes through, in order")
 
 
 class BaselineRecorded(DeliveryEvent):

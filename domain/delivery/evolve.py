@@ -111,6 +111,8 @@ def _begin(event: DeliveryStarted, metadata: EventMetadata) -> Delivery:
         no_progress_limit=event.no_progress_limit,
         preparation=event.preparation,
         scope=event.scope,
+        way=event.phases,
+        phase=event.phases[0],
         budget=Budget(limits=event.limits, started_at=metadata.at),
     )
 
@@ -198,7 +200,7 @@ def _scope(state: Delivery, event: ScopeRequested | ScopeDecided | ScopeExceeded
 
 def _retried(state: Delivery, event: DeliveryRetried) -> None:
     state.budget = state.budget._replace(paused=event.paused)
-    state.phases = {phase: "pending" if mark == "skipped" else mark for phase, mark in state.phases.items()}
+    _pending(state)
     _mark(state, event, "running")
     state.stopped_at = state.final_summary = state.code = None
 
@@ -206,6 +208,13 @@ def _retried(state: Delivery, event: DeliveryRetried) -> None:
 def _mark(state: Delivery, event: DeliveryEvent, mark: PhaseStatus) -> None:
     if event.phase is not None:
         state.phases = state.phases | {event.phase: mark}
+
+
+def _pending(state: Delivery) -> None:
+    """Phases that were skipped when it stopped are pending again; those that it goes without are not."""
+    for phase in state.way:
+        if state.phases[phase] == "skipped":
+            state.phases = state.phases | {phase: "pending"}
 
 
 def _sent_back(state: Delivery, event: SentBack) -> None:
@@ -218,5 +227,5 @@ def _extended(state: Delivery, event: BudgetExtended) -> None:
     if state.resume is None:
         return
     state.stuck, state.verdict = (0, 0), (0, "")
-    state.phases = {phase: "pending" if mark == "skipped" else mark for phase, mark in state.phases.items()}
+    _pending(state)
     state.resume = state.stopped_at = state.exhausted_by = state.final_summary = state.code = None

@@ -11,7 +11,7 @@ from domain.delivery.events import (
     ReviewHeld,
 )
 from domain.delivery.state import Delivery
-from domain.delivery.steps import about, answered, artifact, enter, next_iteration, repeated, send_back
+from domain.delivery.steps import about, answered, artifact, next_iteration, proceed, repeated, send_back
 from domain.delivery.validation import blocking
 from domain.replies.delivery import ReviewArtifact, review_artifact
 from domain.session.attempts import Failure
@@ -52,7 +52,7 @@ def review(now: Now[Delivery], command: RecordReply) -> Events:
         non_blocking=len(answer.non_blocking_issues),
         **fields,
     )
-    yield from (hold(now, now.state.review) if now.state.review else enter(now, by="complete"))
+    yield from (hold(now, now.state.review) if now.state.review else proceed(now))
 
 
 def _report(now: Now[Delivery], review: ReviewArtifact) -> str:
@@ -97,7 +97,7 @@ def close_review(now: Now[Delivery], command: CloseChild) -> Events:
     if now.state.ended:
         return
     if command.choice != "apply_fix":
-        return (yield from enter(now, by="complete"))
+        return (yield from proceed(now))
     yield FixRequested(
         message=f"Review asks for a fix at iteration {now.state.iteration}.",
         child_id=command.child_id,

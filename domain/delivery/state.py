@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from domain.delivery.chart import MATERIAL, PHASES, PLACES, Phase, PhaseStatus, Status, status
+from domain.delivery.chart import MADE_BY, MATERIAL, PHASES, PLACES, Phase, PhaseStatus, Status, status
 from domain.delivery.validation import BaselineCommand, Preparation, red
 from domain.session.children import ReviewSettings
 from domain.session.state import Session
@@ -43,6 +43,8 @@ class Delivery(Session):
     repository: bool
     review: ReviewSettings | None = None
     budget: Budget
+    way: tuple[Phase, ...] = PHASES
+    """The phases that it goes through."""
     phase: Phase = "planning"
     phases: dict[Phase, PhaseStatus] = field(default_factory=lambda: dict.fromkeys(PHASES, "pending"))
     iteration: int = 0
@@ -96,6 +98,11 @@ class Delivery(Session):
         if self.failed_turn is not None and name == f"failed_{self.failed_turn.phase}":
             return True
         return self.resume is not None and name == f"resumes_{self.resume.phase}"
+
+    @property
+    def passing(self) -> frozenset[str]:
+        """The phases that it goes without."""
+        return frozenset(PHASES).difference(self.way)
 
     @property
     def next_artifact(self) -> str:
@@ -154,8 +161,9 @@ class Delivery(Session):
 
 
 def context(delivery: Delivery, phase: Phase) -> dict[str, str | Text]:
-    """The values of the placeholders in the phase's prompt; empty for a phase without an agent."""
-    places = PLACES.get(phase, ())
+    """The values of the placeholders in the phase's prompt; empty for a phase without an agent. What a phase would have
+    made that the delivery goes without has no place in it."""
+    places = tuple(name for name in PLACES.get(phase, ()) if MADE_BY.get(name, phase) in (*delivery.way, phase))
     words = {
         "task": delivery.task,
         "files": _bullets(delivery.file_paths),

@@ -30,11 +30,27 @@ BUDGET_EXHAUSTED = "failed_budget_exhausted"
 
 
 def complete(now: Now[Delivery], phase: Phase) -> Events:
-    """Complete a phase. The first iteration begins after the design."""
+    """Complete a phase, and begin the next one."""
     now.next("complete")
     yield PhaseCompleted(message=f"Phase {phase} completed.", **about(now, phase))
-    if phase == "design":
+    yield from proceed(now)
+
+
+def begin(now: Now[Delivery]) -> Events:
+    """Begin the phase that the delivery starts in: the first iteration, if it goes without the phases before it."""
+    if now.state.state == "implementation":
+        yield attempt(now, 1)
+    yield from enter(now)
+
+
+def proceed(now: Now[Delivery]) -> Events:
+    """Go on to the next phase; with the first implementation, the first iteration begins. Without packaging, a delivery
+    succeeds after its last phase."""
+    following = now.next("complete")
+    if following == "implementation":
         return (yield from _iterate(now, 1, by="complete"))
+    if following == "success":
+        return (yield from finish(now, "success", delivered(now.state), by="complete"))
     yield from enter(now, by="complete")
 
 
@@ -98,13 +114,13 @@ def succeed(now: Now[Delivery], message: str, problem: str | None = None) -> Eve
 def delivered(delivery: Delivery) -> str:
     """The summary of a success: the iteration, what was validated, the result of the review, and the branch."""
     if delivery.base is None:  # in old logs
-        return "success"
+        return "success" if "review" in delivery.way else "Success. Not reviewed."
     reviewed = delivery.reviewed
     score = "" if delivery.score is None else f" (score {delivery.score})"
     parts = [
         f"Success on iteration {delivery.iteration}.",
         f"Validated by {', '.join(step.command for step in delivery.steps)}." if delivery.steps else "",
-        f"Review approved{score}.",
+        f"Review approved{score}." if "review" in delivery.way else "Not reviewed.",
         f"Review saw {reviewed.percent} % of the changes." if reviewed and reviewed.shown < reviewed.of else "",
         f"Branch {delivery.branch}." if delivery.branch else "",
     ]
@@ -152,7 +168,11 @@ def skip(now: Now[Delivery], *marks: PhaseStatus) -> Events:
     """Skip the phases with these marks."""
     for phase in PHASES:
         if now.state.phases[phase] in marks:
-            yield PhaseSkipped(message=f"Phase {phase} skipped.", **about(now, phase, role="supervisor"))
+            yield skipped(now, phase)
+
+
+def skipped(now: Now[Delivery], phase: Phase) -> PhaseSkipped:
+    return PhaseSkipped(message=f"Phase {phase} skipped.", **about(now, phase, role="supervisor"))
 
 
 def finish(

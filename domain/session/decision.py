@@ -4,7 +4,7 @@ A kind's `decide` is a generator. Between two events it reads `now.state`, which
 state that a transition leads to, in `Now.move`; no rule names a state itself.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -100,17 +100,24 @@ class Now(Generic[S]):
         """An event that names the state which another event of the same command led to."""
         return event(state=self.state.state, **fields)
 
-    def begin(self, event: type[E], *, by: str = "", **fields: Any) -> E:
-        """The first event: in the chart's first state, or where `by` leads from there."""
+    def begin(self, event: type[E], *, by: str = "", passing: Collection[str] = (), **fields: Any) -> E:
+        """The first event: in the chart's first state, or where `by` leads from there, past the states of
+        `passing`."""
         chart = self._chart()
-        first = chart.initial
-        state = chart.next(first, by, lambda _: False, sentence=f"Nothing begins by {by!r}.") if by else first
+        state = chart.initial
+        if by:
+            state = chart.next(state, by, lambda _: False, sentence=f"Nothing begins by {by!r}.")
+        while state in passing:
+            state = chart.next(state, by, lambda _: False, sentence=f"Nothing goes on by {by!r}.")
         return event(state=state, **fields)
 
     def next(self, by: str, *, refusal: str = "not_allowed_in_state", **around: Sentence | None) -> str:
-        """The state that a step of the chart leads to. Refused with the code `refusal` if it leads nowhere."""
-        state = self.state
-        target = self._chart().target(state.state, by, state.guard)
+        """The state that a step of the chart leads to, past those that the session leaves out. Refused with the code
+        `refusal` if it leads nowhere."""
+        state, chart = self.state, self._chart()
+        target = chart.target(state.state, by, state.guard)
+        while target is not None and target in state.passing:
+            target = chart.target(target, by, state.guard)
         if target is None:
             params = {"action": by} if refusal == "not_allowed_in_state" else {}
             raise self.refusal(refusal, **params, **around)

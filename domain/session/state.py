@@ -134,6 +134,11 @@ class Session:
         """Whether a guard of the kind's chart holds. False for charts without guards."""
         return False
 
+    @property
+    def passing(self) -> frozenset[str]:
+        """The states of the chart that the session leaves out: a step that leads to one leads past it."""
+        return frozenset()
+
     def receipt(self) -> dict[str, object]:
         """The fields that a kind adds to the answer of a command, after id, kind, version and position."""
         return {}

@@ -88,7 +88,9 @@ def _delivered(view: Mapping[str, Any], say: Words) -> str:
     steps = [step["command"] for step in view.get("validationCommands") or ()]
     commands = ", ".join(step if isinstance(step, str) else " ".join(step) for step in steps)
     branch = (view.get("result") or {}).get("branch")
-    values = {"n": view.get("iteration"), "commands": commands, "branch": branch}
+    mark = (view.get("phaseStatuses") or {}).get("review")
+    review = say("outcome.not_reviewed" if mark == "skipped" else "outcome.approved")
+    values = {"n": view.get("iteration"), "commands": commands, "branch": branch, "review": review}
     summary = say.fill("outcome.delivered" if branch else "outcome.delivered_only", values)
     reviewed = (view.get("result") or {}).get("reviewed")
     if not reviewed or reviewed["shown"] >= reviewed["of"]:

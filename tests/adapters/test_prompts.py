@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 from importlib.resources import files
+from itertools import combinations
 from time import perf_counter
 from typing import Any
 
@@ -497,3 +498,26 @@ def test_each_mode_begins_with_its_heading() -> None:
     assert work_mode("parallel").splitlines()[0] == "## Parallel Execution Mode ⚡"
     assert work_mode("sequential").splitlines()[0] == "## Sequential Execution Rules"
     assert first_agent("ko") == "(첫 번째 에이전트입니다)"
+
+
+# -- a delivery that goes without some phases (contract-3 §17) -----------------------------------------------------
+
+
+LEFT_OUT = [
+    frozenset(each)
+    for number in range(5)
+    for each in combinations(("planning", "architecture", "design", "review"), number)
+]
+MAKERS = {"planning": ("plan", "goals"), "architecture": ("architecture",), "design": ("design",)}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", ["delivery_plan", "architecture", "design", "implementation", "review_artifact"])
+@pytest.mark.parametrize("without", LEFT_OUT, ids=lambda each: "-".join(sorted(each)) or "none")
+def test_a_prompt_asks_for_nothing_that_no_phase_makes(name: str, without: frozenset[str], language: str) -> None:
+    short = prompt(name, language=language, without=without)
+    missing = {place for phase in without for place in MAKERS.get(phase, ())}
+    assert "task" in short.places and not short.places & missing
+    assert not re.search(r"\{\{[#^/]", short.text) and "\n\n\n" not in short.text
+    whole = prompt(name, language=language)
+    assert whole.version == short.version and (whole.places - short.places) <= missing

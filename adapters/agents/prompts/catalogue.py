@@ -2,7 +2,9 @@
 
 A file is `NAME[.STRATEGY].LANGUAGE.md`: a front matter block with the `version`, then the text with placeholders like
 `{{task}}`. Texts of users and other agents are in `<material name="…">` blocks, which they cannot close. Headings are
-those of the designs (S1, S2; behaviour §1.7–1.9, §2.6). Once released, a changed text gets the next version number.
+those of the designs (S1, S2; behaviour §1.7–1.9, §2.6). `{{#review}}…{{/review}}` is left out of the prompts of a
+delivery without that phase, `{{^review}}…{{/review}}` of those with it.
+Once released, a changed text gets the next version number.
 """
 
 import re
@@ -38,6 +40,7 @@ _ALIKE: Final[Mapping[str, tuple[str, ...]]] = {
     "debate_synthesis": ("debate", "perspectives"),
 }
 
+_PASSAGE: Final = re.compile(r"\{\{([#^])([a-z]+)\}\}((?:(?!\{\{[#^/]).)*+)\{\{/\2\}\}", re.DOTALL)
 _FRONT: Final = re.compile(r"---\nversion: ([1-9][0-9]*)\n---\n\n")
 
 
@@ -67,11 +70,14 @@ def strategies(name: str) -> tuple[str, ...]:
     return _STRATEGIES.get(name, ())
 
 
-def prompt(name: str, *, strategy: str | None = None, language: str = "en") -> Prompt:
-    """The prompt of that name; without a strategy, the default one. Invalid at /name, /strategy or /language."""
+def prompt(
+    name: str, *, strategy: str | None = None, language: str = "en", without: frozenset[str] = frozenset()
+) -> Prompt:
+    """The prompt of that name, for a session `without` these phases; without a strategy, the default one. Invalid at
+    /name, /strategy or /language."""
     if name not in _NAMES:
         raise Invalid({"/name": Sentence("prompt_not_found", names=list(_NAMES))})
-    return _load(name, _chosen(name, strategy), checked(language))
+    return _load(name, _chosen(name, strategy), checked(language), without)
 
 
 def checked(language: str) -> Language:
@@ -105,12 +111,23 @@ def _chosen(name: str, strategy: str | None) -> str | None:
     return strategy if own else None
 
 
+def _fitted(text: str, without: frozenset[str]) -> str:
+    """The text with the passages for these phases left out and those for their absence kept, the innermost first."""
+
+    def passage(match: re.Match[str]) -> str:
+        sign, phase, words = match.groups()
+        return words if (phase in without) == (sign == "^") else ""
+
+    fitted = _PASSAGE.sub(passage, text)
+    return text if fitted == text else _fitted(fitted, without)
+
+
 @cache
-def _load(name: str, strategy: str | None, language: Language) -> Prompt:
+def _load(name: str, strategy: str | None, language: Language, without: frozenset[str]) -> Prompt:
     file = ".".join(part for part in (name, strategy, language, "md") if part)
     source = files("adapters.agents.prompts").joinpath(file).read_text(encoding="utf-8").replace("\r\n", "\n")
     front = _FRONT.match(source)
     if front is None:
         raise ValueError(f"{file} does not begin with its version")
-    text = source[front.end() :]
+    text = _fitted(source[front.end() :], without)
     return Prompt(name=name, strategy=strategy, language=language, version=int(front[1]), text=text)

@@ -48,7 +48,8 @@ def prompt_of(
     """The exact prompt. `changes` says what has changed so far, for those who judge it; `before` contains the earlier
     messages of the conversation."""
     name, _, strategy = request.prompt.partition("@")[0].partition(".")
-    chosen = prompts.prompt(name, strategy=strategy or None, language=language)
+    without = session.passing
+    chosen = prompts.prompt(name, strategy=strategy or None, language=language, without=without)
     rounds = {place: each for place, text in request.context.items() if (each := closed_rounds(session, text))}
     words = material(request, whole=whole, changes=changes.text, before=before, besides=rounds)
     spelled = _spelled_out(words, prompts.checked(language)) | _of_run(words, session, prompts.checked(language))

@@ -6,7 +6,7 @@ in which all agents work. What returns to its own state is named, not drawn.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
@@ -25,7 +25,7 @@ TRAIL, LONG = 12, 14
 def diagram(context: PanelContext) -> dict[str, Any]:
     steps = context.past(context.trail.steps)
     return {
-        "drawn": lambda say: draw(DIAGRAMS[context.session.kind], steps, say),
+        "drawn": lambda say: draw(DIAGRAMS[context.session.kind], steps, say, context.session.passing),
         "trail": visited(steps)[-TRAIL:],
         "longer": len(visited(steps)) > TRAIL,
     }
@@ -63,11 +63,12 @@ class Diagram:
         return drawn | {(state, event, state) for state, event in self.loops}
 
 
-def draw(chart: Diagram, steps: Sequence[Step], say: Words) -> Markup:
+def draw(chart: Diagram, steps: Sequence[Step], say: Words, passing: Collection[str] = ()) -> Markup:
+    """`passing` are the states that the session leaves out."""
     stays = [step.state for step in visited(steps)]
     current = stays[-1] if stays else ""
     visits = Counter(stays)
-    taken = Counter(pairwise(stays))
+    taken = Counter(step for pair in pairwise(stays) for step in pairwise(_through(chart, *pair, passing)))
     last = (stays[-2], stays[-1]) if len(stays) > 1 else None
     title = f"{say('session_diagram')}: {say.of('session_state', current)}"
     return svg.svg(
@@ -75,11 +76,27 @@ def draw(chart: Diagram, steps: Sequence[Step], say: Words) -> Markup:
         _arrows(),
         svg.element("rect", class_="zone", rx=10, **dict(zip(("x", "y", "width", "height"), chart.zone, strict=True))),
         *(_way(way, taken, last, current, say) for way in _in_order(chart, last)),
-        *(_state(name, place, visits[name], name == current, say) for name, place in chart.places.items()),
+        *(
+            _state(name, place, visits[name], name == current, say, passed=name in passing)
+            for name, place in chart.places.items()
+        ),
         width=WIDTH,
         height=chart.height,
         class_="diagram",
     )
+
+
+def _through(chart: Diagram, source: str, target: str, passing: Collection[str]) -> list[str]:
+    """The states on the way from one stay to the next, those that the session leaves out among them."""
+    states = [source]
+    while states[-1] == source or states[-1] in passing:
+        way = next((way for way in chart.ways if way.event == "complete" and states[-1] in way.sources), None)
+        if way is None:
+            break
+        states.append(way.target)
+        if way.target == target:
+            return states
+    return [source, target]
 
 
 WORKING: Final = ("planning", "architecture", "design", "implementation", "validation", "review", "packaging")
@@ -269,10 +286,12 @@ def _way(way: Way, taken: Counter[tuple[str, str]], last: tuple[str, str] | None
     return line + svg.text(words, *way.at, class_=f"name is-{kind}")
 
 
-def _state(name: str, place: tuple[int, int], visits: int, current: bool, say: Words) -> Markup:
+def _state(
+    name: str, place: tuple[int, int], visits: int, current: bool, say: Words, *, passed: bool = False
+) -> Markup:
     x, y = place
     width, height = BOX
-    kind = f"is-current tone-{name}" if current else "is-visited" if visits else "is-open"
+    kind = f"is-current tone-{name}" if current else "is-visited" if visits else "is-passed" if passed else "is-open"
     words = say.of("session_state", name)
     parts = [
         svg.element("rect", x=x, y=y, width=width, height=height, rx=7, class_="box"),

@@ -88,6 +88,8 @@ def _delivered(session: Delivery) -> Lead:
     """The iteration, what was validated, and the result of the review."""
     commands = ", ".join(cut(short_command(step.command), COMMAND) for step in session.steps)
     values = {"n": session.iteration, "commands": commands, "score": session.score}
+    if "review" not in session.way:
+        return Lead("head_lead.success", values, then="head_lead.unreviewed")
     then = "checked" if commands else "approved"
     return Lead("head_lead.success", values, then=f"head_lead.{then}{'' if session.score is None else '_score'}")
 
