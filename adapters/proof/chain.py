@@ -1,11 +1,9 @@
 """The hash chain of one session."""
 
-import hashlib
 from dataclasses import dataclass
 
-from adapters.store.mapper import decode
+from adapters.proof.redactions import ChangedEvents, redaction_in
 from adapters.store.port import Log
-from domain.session.history import TextRedacted
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,20 +20,17 @@ class ChainCheck:
 
 
 def check_chain(store: Log, session_id: str) -> ChainCheck:
-    """Removing a text changes the events that the removal names; those do not count as broken."""
+    """Check the chain of a session. Events that a redaction excuses do not count as broken."""
     previous, expected = b"", 1
-    changed: dict[int, str] = {}
     missing: list[int] = []
     with store.rows.frozen() as rows:
+        changed = ChangedEvents(rows.known_texts)
         for row in rows.events([session_id]):
             if row.version != expected:
                 missing.append(expected)
             if row.chained(previous) != row.hash:
-                changed[row.version] = hashlib.sha256(row.state).hexdigest()
-            if row.topic == TextRedacted.TOPIC:
-                event = decode(row.stored(), row.position).event
-                for named in event.events if isinstance(event, TextRedacted) else ():
-                    if changed.get(named.version) == named.hash:
-                        del changed[named.version]
+                changed.add(row)
+            if (event := redaction_in(row)) is not None:
+                changed.drop(session_id, event)
             previous, expected = row.hash, row.version + 1
-    return ChainCheck(expected - 1, previous.hex(), min((*missing, *changed), default=None))
+    return ChainCheck(expected - 1, previous.hex(), min((*missing, *changed.versions()), default=None))

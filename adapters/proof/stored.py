@@ -4,15 +4,15 @@ Nothing is decoded but the removals of texts. Memory grows with the number of se
 """
 
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence, Set
 from hashlib import sha256
 from typing import Final
 
 from adapters.proof.mentions import mentioned
 from adapters.proof.merkle import Tree
-from adapters.proof.verdict import NamedRedaction, Verification
-from adapters.store.errors import DamagedEvent, StoreError
-from adapters.store.mapper import decode
+from adapters.proof.redactions import ChangedEvents
+from adapters.proof.verdict import Verification
+from adapters.store.errors import StoreError
 from adapters.store.port import PAGE
 from adapters.store.rows import Row, Rows, chained
 from domain.session.history import REDACTED, TextRedacted
@@ -25,9 +25,13 @@ _PENDING: Final = 10_000
 """Digests that are looked up together."""
 
 
-def check_events(rows: Rows, verdict: Verification) -> None:
-    """Positions, versions and hashes, and that each text that an event refers to exists."""
-    tree, heads, changed = Tree(), dict[str, tuple[int, bytes]](), dict[tuple[str, int], tuple[int, str]]()
+def check_events(rows: Rows, verdict: Verification, *, covered: int = 0, allowed: Set[str] = frozenset()) -> None:
+    """Check positions, versions and hashes, and that each text that an event refers to exists.
+
+    Up to the position `covered` a checkpoint says what the hashes were: a redaction excuses a change there only if its
+    digest is one of `allowed`.
+    """
+    tree, heads, changed = Tree(), dict[str, tuple[int, bytes]](), ChangedEvents(rows.known_texts)
     texts = _Texts(rows, verdict)
     expected = 1
     for page in _readable(rows, verdict):
@@ -42,16 +46,15 @@ def check_events(rows: Rows, verdict: Verification) -> None:
             if version != last + 1:
                 verdict.blame(position, Sentence("fault_version", number=version, id=stream, last=last))
             if chained(previous, stream, version, topic, state) != digest:
-                changed[stream, version] = (position, sha256(state).hexdigest())
+                changed.add(row)
             heads[stream] = (version, digest)
             if _NAMED in state or _TEMPLATE in state:
                 texts.follow(position, state)
             if topic == TextRedacted.TOPIC:
-                _follow_redaction(verdict, row, changed)
+                changed.excuse(row, verdict, covered, allowed)
     texts.look_up()
     verdict.head, verdict.sessions, verdict.root = expected - 1, len(heads), tree.root().hex()
-    for (stream, version), (position, _) in changed.items():
-        verdict.blame(position, Sentence("fault_event_changed", id=stream, number=version))
+    changed.blame(verdict)
     newest = rows.last_given()
     if newest != verdict.head:
         verdict.blame(verdict.head + 1, Sentence("fault_end_missing", number=newest, last=verdict.head))
@@ -91,22 +94,6 @@ def _singly(rows: Rows, verdict: Verification, after: int) -> Generator[Sequence
         yield (row,)
         after = row.position
     return after
-
-
-def _follow_redaction(verdict: Verification, row: Row, changed: dict[tuple[str, int], tuple[int, str]]) -> None:
-    """The events that it names may have changed, but only into exactly what it says."""
-    try:
-        recorded = decode(row.stored(), row.position)
-    except DamagedEvent:
-        return  # reported where all events are read
-    if not isinstance(event := recorded.event, TextRedacted):
-        return
-    about = (recorded.session_id, recorded.position, recorded.causation.actor, event.reason)
-    verdict.redacted.append(NamedRedaction(event.digest, *about))
-    for each in event.events:
-        _, now = changed.get((recorded.session_id, each.version), (0, ""))
-        if now == each.hash:
-            del changed[recorded.session_id, each.version]
 
 
 class _Texts:

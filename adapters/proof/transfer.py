@@ -14,8 +14,10 @@ from typing import Any
 
 import orjson
 
+from adapters.proof.checkpoints import SignedHead
 from adapters.proof.mentions import mentioned
 from adapters.proof.merkle import Tree
+from adapters.proof.redactions import ChangedEvents
 from adapters.store.errors import Conflict, DamagedEvent, StoreError
 from adapters.store.mapper import decode
 from adapters.store.port import Log, Store
@@ -123,12 +125,13 @@ class _Import:
     def __init__(self) -> None:
         self.rows: list[Row] = []
         self.texts: dict[str, str] = {}
+        self.unprovable: list[int] = []
+        """The lines of changed events that a redaction excuses."""
         self._sessions: dict[str, Session | None] = {}
         self._heads: dict[str, tuple[int, bytes]] = {}
         self._newest_text = ""
         self._blank: set[str] = set()
-        self._changed: dict[tuple[str, int], tuple[int, str]] = {}
-        """Line and SHA-256 of the events with a wrong hash, until a redaction names them."""
+        self._changed = ChangedEvents(lambda digests: self.texts.keys() & digests)
         self._summing = _Summing()
         self._ended = False
 
@@ -182,7 +185,7 @@ class _Import:
             raise NotImported(_line(number, "import_version_gap", version=version, id=stream, last=before))
         row = Row(number, stream, version, line["type"], line["state"].encode(), bytes.fromhex(_hex(number, line)))
         if row.chained(previous) != row.hash:
-            self._changed[stream, version] = (number, hashlib.sha256(row.state).hexdigest())
+            self._changed.add(row)
         self._fold(number, row)
         self._heads[stream] = (version, row.hash)
         self.rows.append(row)
@@ -199,16 +202,14 @@ class _Import:
             raise NotImported(_line(number, "import_event_unreadable", name=row.topic[:80], detail=why)) from None
         if isinstance(recorded.event, TextRedacted):
             self._blank.discard(recorded.event.digest)
-            for each in recorded.event.events:
-                if self._changed.get((row.stream, each.version), (0, ""))[1] == each.hash:
-                    del self._changed[row.stream, each.version]
+            self.unprovable += self._changed.drop(row.stream, recorded.event)
         turn = recorded.event.turn_id if isinstance(recorded.event, TurnRequested | Settled) else None
         if turn is not None and not turn.startswith(f"{row.stream}."):
             raise NotImported(_line(number, "import_turn_elsewhere", name=turn[:80], id=row.stream))
 
     def _finish(self, number: int, raw: bytes) -> None:
         """The file must end as its lines say, and contain exactly the texts that its events refer to."""
-        for changed, _ in self._changed.values():
+        if (changed := self._changed.first()) is not None:
             raise NotImported(_line(changed, "import_event_changed"))
         if self._blank:
             raise NotImported(Sentence("import_text_blank", digest=min(self._blank)))
@@ -234,13 +235,26 @@ def _hex(number: int, line: dict[str, Any]) -> str:
     return str(line["hash"])
 
 
-def take_in(store: Store, lines: Iterable[bytes]) -> tuple[int, int]:
-    """Import a file. Returns how many sessions and events it contained. Raises NotImported, and then nothing has
-    changed."""
+def _check(imports: _Import, checkpoint: SignedHead) -> None:
+    """Raise NotImported if the file does not begin with what was signed."""
+    signed = imports.rows[: checkpoint.size]
+    tree = Tree()
+    tree.extend([row.hash for row in signed])
+    if len(signed) < checkpoint.size or tree.root() != checkpoint.root:
+        raise NotImported(Sentence("import_not_signed", number=checkpoint.size))
+    if changed := {row.position for row in signed} & set(imports.unprovable):
+        raise NotImported(_line(min(changed), "import_event_changed"))
+
+
+def take_in(store: Store, lines: Iterable[bytes], checkpoint: SignedHead | None = None) -> tuple[int, int]:
+    """Import a file, which must begin with what the checkpoint covers. Returns how many sessions and events it
+    contained. Raises NotImported, and then nothing has changed."""
     imports = _Import()
     for number, raw in enumerate(lines, start=1):
         imports.read(number, raw)
     imports.finish()
+    if checkpoint is not None:
+        _check(imports, checkpoint)
     existing = {row.stream for row in imports.rows if row.version == 1 and store.version(row.stream)}
     if existing:
         names = sorted(filter(_is_session, existing))[:5] or [Sentence("messages_of_a_conversation")]

@@ -30,6 +30,19 @@ class NamedRedaction:
     position: int
     actor: str
     reason: str
+    newer: bool = False
+    """Whether it was recorded after the checkpoint that the log was compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnprovableEvent:
+    """An event whose hash does not fit and which has a blanked quote of a redacted text: whether more of it was changed
+    cannot be proved."""
+
+    session_id: str
+    version: int
+    position: int
+    digest: str
 
 
 @dataclass(slots=True)
@@ -42,6 +55,7 @@ class Verification:
     root: str = ""
     unchecked: str | None = None
     redacted: list[NamedRedaction] = field(default_factory=list)
+    unprovable: list[UnprovableEvent] = field(default_factory=list)
     faults: list[LogFault] = field(default_factory=list)
 
     @property

@@ -5,7 +5,7 @@ the rules; the lease table must know the same turns. It goes session by session,
 log.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from functools import partial
 
 from adapters.proof.contents import check_contents
@@ -19,11 +19,18 @@ from domain.values.base import HansardError
 from domain.values.sentences import sentence_of
 
 
-def verify(store: Log, views: Callable[[], str | None] | None = None) -> Verification:
-    """Everything that can be checked with the log alone. `views` reports what is wrong with the views, if given; it
-    raises Unchecked if it cannot check them."""
+def verify(
+    store: Log,
+    views: Callable[[], str | None] | None = None,
+    *,
+    covered: int = 0,
+    allowed: Set[str] = frozenset(),
+) -> Verification:
+    """Check everything that can be checked with the log alone. `views` reports what is wrong with the views, if given;
+    it raises Unchecked if it cannot check them. `covered`: how many events a checkpoint covers; of them only quotes of
+    the `allowed` texts may have been redacted."""
     verdict = Verification()
-    _guarded(verdict, lambda: _log(store, verdict))
+    _guarded(verdict, lambda: _log(store, verdict, covered, allowed))
     if views is not None and verdict.sound:
         _guarded(verdict, lambda: _views(verdict, views))
     return verdict
@@ -37,16 +44,17 @@ def verify_stored(store: Log) -> Verification:
     return verdict
 
 
-def _log(store: Log, verdict: Verification) -> None:
-    """The log at one moment, because other processes may be writing."""
+def _log(store: Log, verdict: Verification, covered: int, allowed: Set[str]) -> None:
+    """Check the log at one moment, because other processes may be writing."""
     with store.rows.frozen() as rows:
         _guarded(verdict, partial(_integrity, rows, verdict))
-        _stored(rows, verdict)
+        _stored(rows, verdict, covered, allowed)
         _guarded(verdict, partial(check_contents, rows, verdict))
 
 
-def _stored(rows: Rows, verdict: Verification) -> None:
-    for step in (check_events, check_texts, check_receipts, check_keys):
+def _stored(rows: Rows, verdict: Verification, covered: int = 0, allowed: Set[str] = frozenset()) -> None:
+    _guarded(verdict, partial(check_events, rows, verdict, covered=covered, allowed=allowed))
+    for step in (check_texts, check_receipts, check_keys):
         _guarded(verdict, partial(step, rows, verdict))
 
 

@@ -68,11 +68,14 @@ async def redact_text(call: Call[Redact]) -> RedactionAnswer:
 
 
 async def redact(system: System, digest: str, *, reason: str, actor: str) -> RedactionAnswer:
-    """Remove the text, and record that in every session that mentions it. Raises Unknown if there is no such text."""
+    """Remove the text, and record that in every session that mentions it. Raises Unknown if there is no
+    such text, or no event names it."""
     text = await asyncio.to_thread(system.store.text, digest)
     if text is None or text == REDACTED:
         raise Unknown(Sentence("text_gone", digest=digest))
     quoting = await asyncio.to_thread(_quoting, system, digest, text)
+    if not quoting:
+        raise Unknown(Sentence("text_unnamed", digest=digest))
     for stream, events in quoting.items():
         command = RedactText(digest=digest, reason=reason, events=events)
         await system.writer.do(CommandEnvelope(stream, command, actor, command_id=str(uuid4())))

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 from cyclopts.types import PositiveInt
 
 from api.cli import exits
+from api.cli.checkpoint_file import opened_checkpoint, public_key_of, read_words
 from api.cli.client import require_log
 from api.cli.exits import Failed
 from api.cli.labels import sentence
@@ -17,11 +18,7 @@ from api.cli.terminal import counted, put, put_json, say, visible
 from domain.values.sentences import sentence_of
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    from adapters.proof.checkpoints import SignedHead
     from adapters.proof.verdict import Verification
-    from api.node.settings import Settings
 
 AsJson = Annotated[bool, Parameter(help="JSON to stdout.")]
 
@@ -31,6 +28,7 @@ def verify(
     checkpoint: Path | None = None,
     public_key: str | None = None,
     proof: Path | None = None,
+    redacted: Annotated[list[str], Parameter(negative="")] | None = None,
     json: AsJson = False,
     database: Database = None,
 ) -> int:
@@ -46,6 +44,8 @@ def verify(
         The key that signed it, from `hansard checkpoint --public-key`; default: this log's key.
     proof
         A proof of one event from `hansard prove`; checking it needs only the public key, not the log.
+    redacted
+        With --checkpoint: the digest of a text that you know to be redacted since. Repeat it for more.
     """
     from adapters.proof.checkpoints import holds
     from adapters.proof.verdict import LogFault, Verification
@@ -58,10 +58,15 @@ def verify(
     if proof is not None:
         return _check_proof(proof, public_key)
     settings = settings_of(database)
-    signed = None if checkpoint is None else _opened(checkpoint, public_key, settings)
+    signed = None if checkpoint is None else opened_checkpoint(checkpoint, public_key, settings)
     try:
         with open_log(settings) as store:
-            verdict = verify_log(store, lambda: difference(store, settings.views_path, settings.database))
+            verdict = verify_log(
+                store,
+                lambda: difference(store, settings.views_path, settings.database),
+                covered=0 if signed is None else signed.size,
+                allowed=frozenset(redacted or ()),
+            )
             problem = None if signed is None else holds(store, signed)
             if problem is not None:
                 verdict.blame(None, problem)
@@ -76,52 +81,14 @@ def verify(
     return _tell(verdict, settings.log_name, json=json)
 
 
-def _opened(path: Path, key: str | None, settings: "Settings") -> "SignedHead":
-    """What the checkpoint says. Raises Failed for a file that is none, or one that this key did not sign: neither says
-    anything about the log."""
-    from adapters.proof import checkpoints
-
-    note, public = _read(path), _public_key(key or _own_public_key(settings))
-    try:
-        return checkpoints.opened(note, public)
-    except checkpoints.NotProved as error:
-        is_none = getattr(sentence_of(error), "code", "") == "not_a_checkpoint"
-        raise Failed(f"{path}: {exits.words_of(error)}", code=exits.USAGE if is_none else exits.NOT_VERIFIED) from None
-
-
-def _public_key(text: str) -> "Ed25519PublicKey":
-    from adapters.proof import checkpoints
-
-    try:
-        return checkpoints.public_key(text)
-    except checkpoints.NotProved as error:
-        raise Failed(exits.words_of(error), code=exits.USAGE) from None
-
-
-def _own_public_key(settings: "Settings") -> str:
-    from adapters.proof import checkpoints
-
-    try:
-        return checkpoints.public_text(checkpoints.known_key(settings.signing_key))
-    except checkpoints.NotProved as error:
-        raise Failed(exits.words_of(error), code=exits.USAGE) from None
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        problem = sentence("{path} cannot be read: {strerror}.", path=path, strerror=exits.reason_of(error))
-        raise Failed(problem, code=exits.USAGE) from None
-    except UnicodeDecodeError:
-        raise Failed(sentence("{path} cannot be read: it is not UTF-8.", path=path), code=exits.USAGE) from None
-
-
 def _tell(verdict: "Verification", name: str, *, json: bool) -> int:
     faults = [{"position": fault.position, "problem": fault.problem} for fault in verdict.faults]
     if json:
         figures = {"events": verdict.events, "sessions": verdict.sessions, "head": verdict.head, "root": verdict.root}
-        figures |= {"redacted": [dataclasses.asdict(text) for text in verdict.redacted]}
+        figures |= {
+            "redacted": [dataclasses.asdict(text) for text in verdict.redacted],
+            "unprovable": [dataclasses.asdict(event) for event in verdict.unprovable],
+        }
         details = {"firstBad": verdict.first_bad, "faults": faults, "viewsUnchecked": verdict.unchecked}
         put_json({"sound": verdict.sound, **figures, **details})
     else:
@@ -137,9 +104,22 @@ def _tell(verdict: "Verification", name: str, *, json: bool) -> int:
                 reason=text.reason,
             )
             put(visible(redacted))
+            if text.newer:
+                newer = "position {position}: this redaction is newer than the checkpoint"
+                put(sentence(newer, position=text.position))
+        for event in verdict.unprovable:
+            unprovable = sentence(
+                "position {position}: {session} version {version} is redacted, not provable",
+                position=event.position,
+                session=event.session_id,
+                version=event.version,
+            )
+            put(visible(unprovable))
         if verdict.unchecked is not None:
             say(sentence("The views could not be checked: {unchecked}", unchecked=verdict.unchecked))
         summary = "{log} is complete and unchanged: {events} of {streams}, root {root}…"
+        if verdict.unprovable:
+            summary = "{log} is complete and unchanged but for what was redacted: {events} of {streams}, root {root}…"
         if not verdict.sound:
             summary = "{log} is damaged or was changed: {events} of {streams}, root {root}…"
         events, streams = counted(verdict.events, "event"), counted(verdict.sessions, "stream")
@@ -161,7 +141,7 @@ def _check_proof(path: Path, key: str | None) -> int:
 
     if key is None:
         raise Failed(sentence("Give --public-key to check a proof."), code=exits.USAGE)
-    proof, public = _read(path), _public_key(key)
+    proof, public = read_words(path), public_key_of(key)
     try:
         checkpoint = check_proof(decode(proof), public)
     except (checkpoints.NotProved, Malformed) as error:

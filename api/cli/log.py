@@ -18,6 +18,7 @@ from api.cli.options import HERE, WHERE, AsJson, Where
 from api.cli.terminal import counted, put_json, say
 
 if TYPE_CHECKING:
+    from adapters.proof.checkpoints import SignedHead
     from adapters.store.port import Log
     from api.node.settings import Settings
 
@@ -79,16 +80,32 @@ def import_sessions(
     file: Annotated[Path, Parameter(allow_leading_hyphen=True, help="A file written by `export`; - reads stdin.")],
     /,
     *,
+    checkpoint: Path | None = None,
+    public_key: str | None = None,
     database: Database = None,
 ) -> int:
     """Import sessions from a file written by `export`; - reads stdin. All or nothing.
 
+    An export carries no signature. With a checkpoint that its log signed, nothing is imported unless the file begins
+    with the events that the checkpoint covers.
+
     Imported sessions do not run on their own; you can read, replay, fork and cancel them. If you make one run again
     (by a fork, more budget or `continue`), it uses the validation commands from the file: check them first.
+
+    Parameters
+    ----------
+    checkpoint
+        A signed checkpoint of the log that the file comes from.
+    public_key
+        The key that signed it, from `hansard checkpoint --public-key`; default: this log's key.
     """
+    from api.cli.checkpoint_file import opened_checkpoint
+
+    settings = settings_of(database)
+    signed = None if checkpoint is None else opened_checkpoint(checkpoint, public_key, settings)
     try:
         with _lines(file) as lines:
-            return _taken_in(lines, settings_of(database))
+            return _taken_in(lines, settings, signed)
     except OSError as error:
         problem = sentence("{file} cannot be read: {strerror}.", file=file, strerror=exits.reason_of(error))
         raise Failed(problem, code=exits.USAGE) from None
@@ -98,14 +115,14 @@ def _lines(file: Path) -> AbstractContextManager[Iterable[bytes]]:
     return nullcontext(sys.stdin.buffer) if str(file) == "-" else file.open("rb")
 
 
-def _taken_in(lines: Iterable[bytes], settings: "Settings") -> int:
+def _taken_in(lines: Iterable[bytes], settings: "Settings", signed: "SignedHead | None") -> int:
     from adapters.proof.transfer import AlreadyThere, NotImported
     from adapters.proof.transfer import take_in as carry_in
     from adapters.store.location import open_store
 
     with closing(open_store(settings.database)) as store:
         try:
-            sessions, events = carry_in(store, lines)
+            sessions, events = carry_in(store, lines, signed)
         except NotImported as error:
             code = exits.REFUSED if isinstance(error, AlreadyThere) else exits.NOT_VERIFIED
             raise Failed(sentence("Nothing was imported. {error}", error=exits.words_of(error)), code=code) from None
@@ -114,6 +131,13 @@ def _taken_in(lines: Iterable[bytes], settings: "Settings") -> int:
             "Imported {events} of {sessions}.", events=counted(events, "event"), sessions=counted(sessions, "session")
         )
     )
+    if signed is None:
+        say(
+            sentence(
+                "An export carries no signature: whether its log was changed before cannot be seen in it."
+                " A checkpoint of that log shows it (--checkpoint)."
+            )
+        )
     return exits.OK
 
 

@@ -1,0 +1,56 @@
+"""Reads what proofs consist of: files, signed checkpoints and public keys."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from api.cli import exits
+from api.cli.exits import Failed
+from api.cli.labels import sentence
+from domain.values.sentences import sentence_of
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    from adapters.proof.checkpoints import SignedHead
+    from api.node.settings import Settings
+
+
+def opened_checkpoint(path: Path, key: str | None, settings: "Settings") -> "SignedHead":
+    """What the checkpoint says. Raises Failed for a file that is none, or one that this key did not sign: neither says
+    anything about the log."""
+    from adapters.proof import checkpoints
+
+    note, public = read_words(path), public_key_of(key or _own_public_key(settings))
+    try:
+        return checkpoints.opened(note, public)
+    except checkpoints.NotProved as error:
+        is_none = getattr(sentence_of(error), "code", "") == "not_a_checkpoint"
+        raise Failed(f"{path}: {exits.words_of(error)}", code=exits.USAGE if is_none else exits.NOT_VERIFIED) from None
+
+
+def public_key_of(text: str) -> "Ed25519PublicKey":
+    from adapters.proof import checkpoints
+
+    try:
+        return checkpoints.public_key(text)
+    except checkpoints.NotProved as error:
+        raise Failed(exits.words_of(error), code=exits.USAGE) from None
+
+
+def _own_public_key(settings: "Settings") -> str:
+    from adapters.proof import checkpoints
+
+    try:
+        return checkpoints.public_text(checkpoints.known_key(settings.signing_key))
+    except checkpoints.NotProved as error:
+        raise Failed(exits.words_of(error), code=exits.USAGE) from None
+
+
+def read_words(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        problem = sentence("{path} cannot be read: {strerror}.", path=path, strerror=exits.reason_of(error))
+        raise Failed(problem, code=exits.USAGE) from None
+    except UnicodeDecodeError:
+        raise Failed(sentence("{path} cannot be read: it is not UTF-8.", path=path), code=exits.USAGE) from None
