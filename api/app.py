@@ -13,7 +13,7 @@ from api.http.pipeline import ActionHandler
 from api.node.settings import Settings
 from api.openapi import Document, reference
 from api.reader import READS
-from api.routes import health, policies, reports, turns
+from api.routes import health, metrics, policies, reports, turns
 from api.routes.policies import lab
 from api.system import System
 from api.web import (
@@ -29,7 +29,7 @@ from api.web import (
     start_panel,
 )
 from api.web import form_commands as forms
-from api.web.session import details
+from api.web.session import event, log, why
 from api.web.session import routes as session
 
 COMMANDS: Final[tuple[Endpoint, ...]] = (
@@ -46,7 +46,7 @@ VIEWS: Final[tuple[Endpoint, ...]] = (
     Endpoint("/healthz", health.alive, None),
     Endpoint("/readyz", health.ready, None),
     *readable(
-        ("/metrics", health.metrics),
+        ("/metrics", metrics.metrics),
         ("/openapi.json", openapi.show_openapi),
         ("/docs", reference.show_reference),
     ),
@@ -67,9 +67,9 @@ PAGES: Final[tuple[Endpoint, ...]] = (
         ("/sessions/{id}/at", session.show_at),
         ("/sessions/{id}/rows", session.show_rows),
         ("/sessions/{id}/raw", session.show_raw),
-        ("/sessions/{id}/log", details.show_log),
-        ("/sessions/{id}/why", details.show_why),
-        ("/sessions/{id}/event", details.show_event),
+        ("/sessions/{id}/log", log.show_log),
+        ("/sessions/{id}/why", why.show_why),
+        ("/sessions/{id}/event", event.show_event),
     ),
     Endpoint("/login", login_page.show, None),
 )

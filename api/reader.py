@@ -9,7 +9,7 @@ from starlette.responses import Response
 from api.http import problems
 from api.http.application import Endpoint, application, readable, routes
 from api.node.settings import Settings
-from api.routes import results, session_turns, views
+from api.routes import blame, conversations, results, session_turns, views
 from api.system import System
 
 
@@ -36,9 +36,9 @@ READS: Final[tuple[Endpoint, ...]] = readable(
     ("/api/sessions/{id}/explain", views.show_explanation),
     ("/api/sessions/{id}/replay", views.show_replay),
     ("/api/sessions/{a}/diff/{b}", views.show_diff),
-    ("/api/conversations", results.list_conversations),
-    ("/api/conversations/{origin:path}", results.show_conversation),
-    ("/api/blame", results.show_blame),
+    ("/api/conversations", conversations.list_conversations),
+    ("/api/conversations/{origin:path}", conversations.show_conversation),
+    ("/api/blame", blame.show_blame),
     ("/api/decisions", views.list_decisions),
     ("/api/events", views.list_log),
     ("/api/message", views.show_channel),

@@ -14,7 +14,8 @@ from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as Connection
 
-from api.http.guards import Guard, UnknownHost, careful, check_scope, with_headers
+from api.http.guards import Guard, UnknownHost, check_scope
+from api.http.headers import careful, with_headers
 from api.http.problems import problem
 from api.http.requests import weights_of
 from api.node.scopes import Scope

@@ -1,4 +1,4 @@
-"""Checks requests by host, key and origin, and adds the common headers to responses."""
+"""Checks requests by host, key and origin."""
 
 import asyncio
 import re
@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from starlette.requests import Request, cookie_parser
-from starlette.types import Message, Receive, Send
+from starlette.types import Message, Receive
 from starlette.types import Scope as Connection
 
 from api.http.problems import Problem
@@ -42,24 +42,12 @@ OPEN: Final = frozenset({"/healthz", "/readyz", "/login"})
 ASSETS: Final = "/assets/"
 """Styles and scripts are the same for everyone, and the sign-in page needs some of them."""
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-HEADERS: Final = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
-        "trusted-types hansard"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",  # with no-referrer, browsers would send `Origin: null` for our own forms, too
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
 _HOST: Final = re.compile(r"(\[[^\]]*\]|[^:\[\]]+)(?::[0-9]*)?")
 """A name or an address, and a port (RFC 9110 §7.2). Nothing else may follow: clients disagree on what it means."""
 _CHECK_SECONDS: Final = 0.5
 """How often the key of an open stream, or of a waiting claim, is checked."""
 _WAITS: Final = "/api/turns/claim"
 CHALLENGE: Final = {"WWW-Authenticate": "Bearer"}
-_RAW: Final = tuple((name.lower().encode(), value.encode()) for name, value in HEADERS.items())
 
 
 class UnknownHost(Problem):
@@ -177,20 +165,3 @@ def _place(origin: str) -> tuple[str, str] | None:
         return urlsplit(origin)[:2]
     except ValueError:
         return None
-
-
-def careful(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """The headers of an answer, with those that every answer has."""
-    names = {name for name, _ in headers}
-    return headers + [header for header in _RAW if header[0] not in names]
-
-
-def with_headers(send: Send) -> Send:
-    """The same for an answer that sends itself."""
-
-    async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            message["headers"] = careful(list(message.get("headers", ())))
-        await send(message)
-
-    return sending

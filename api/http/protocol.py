@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
-from api.http.guards import HEADERS
+from api.http.headers import HEADERS
 from api.http.problems import Problem, problem
 from api.http.streams import WIRE
 from domain.values.sentences import Sentence

@@ -23,7 +23,7 @@ class Document:
 
     @cached_property
     def schema(self) -> dict[str, Any]:
-        from api.openapi.building import build
+        from api.openapi.description import build
 
         return build(self._commands, self._views)
 

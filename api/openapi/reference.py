@@ -14,8 +14,8 @@ from starlette.responses import Response
 from api.http.problems import TITLES
 from api.http.requests import unless_known
 from api.openapi import Document
-from api.openapi.components import PLACE
 from api.openapi.problems import PROBLEMS
+from api.openapi.schemas import PLACE
 
 WEB = Path(__file__).parents[1] / "web"
 Schema = Mapping[str, Any]

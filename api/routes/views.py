@@ -14,7 +14,7 @@ from api.http.problems import of_field
 from api.http.requests import MOST, answer_headers, caught_up, has_it_already, limit, number, only, read_after, system
 from api.http.streams import begin_after, stream_log, stream_session, wants_stream
 from api.node.session_answers import allowed, marked, marked_list, owned
-from api.routes.handing_over import check_branch, read_with_branch
+from api.routes.branch_wait import check_branch, read_with_branch
 from api.routes.spans import span
 from domain.channel import Channel, channel_id
 from domain.kinds import KINDS, STATUSES, TOPICS, allowed_actions

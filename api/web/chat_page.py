@@ -20,11 +20,11 @@ from api.system import System
 from api.web import model
 from api.web.form_commands import KEY
 from api.web.form_data import fields
-from api.web.model import doing
 from api.web.plain_text import cut
 from api.web.rendering import explicit, language_of, linker, page, render
 from api.web.sent_forms import FormOutcome, hand_over, key_of, placed, told_of
 from api.web.session.context import SENTENCE, tame
+from api.web.step import doing
 from domain.channel import Channel, channel_id
 from domain.orchestration.state import Orchestration
 from domain.values.base import Unknown

@@ -16,13 +16,14 @@ from api.http.requests import only, system
 from api.node.session_answers import marked_list
 from api.routes.spans import span
 from api.web.asking import ask_of
-from api.web.model import BADGES, REASON, answering, approval_for, badge, doing, money, owner, reason_of
+from api.web.model import BADGES, REASON, answering, approval_for, badge, money, owner, reason_of
 from api.web.plain_text import cut, short_command
 from api.web.presets import PRESETS
 from api.web.rendering import language_of, page, render
 from api.web.sent_forms import NOTHING
 from api.web.start_form import FORMS, NAMES, Filled, forms
 from api.web.start_panel import known_before, known_folders
+from api.web.step import doing
 from domain.delivery.chart import Status
 from domain.kinds import KINDS
 from domain.session.record import kind_of

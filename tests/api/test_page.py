@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from api.app import create_app
-from api.http.guards import HEADERS
+from api.http.headers import HEADERS
 from api.node.settings import Settings
 from api.web.assets import SCRIPT, SHEET
 from api.web.session.history import ROWS

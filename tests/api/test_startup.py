@@ -19,7 +19,7 @@ from tests.projections.stage import Stage
 ROOT = Path(__file__).parents[2]
 
 PAGE = ("jinja2", "markdown_it", "nh3", "api.web", "api.openapi.reference")
-RULES = ("api.routes.policies", "api.openapi.building", "api.routes.reports")
+RULES = ("api.routes.policies", "api.openapi.description", "api.routes.reports")
 CLIENT = ("httpx2", "cyclopts", "rich")
 TOOLS = ("cryptography", "hypothesis", "prometheus_client", "adapters.proof")
 SERVER = ("uvicorn", "adapters.turns.lease.worker", "projections.record.mirror")
@@ -91,7 +91,7 @@ def test_commands_about_the_past_need_no_application(reading: tuple[str, ...], t
     stage.store.close()
     result = imported(command(*reading, "--database", str(stage.store.path)), tmp_path)
     assert [
-        name for name in ("api.app", "api.actions.catalogue", "api.openapi.building", *SERVER) if name in result
+        name for name in ("api.app", "api.actions.catalogue", "api.openapi.description", *SERVER) if name in result
     ] == []
 
 

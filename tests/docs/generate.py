@@ -5,7 +5,7 @@ from inspect import get_annotations
 from pathlib import Path
 from typing import Any
 
-from api.openapi.components import RULES
+from api.openapi.schemas import RULES
 from domain.kinds import TOPICS
 from domain.session.chart import Chart, ChartTable
 from domain.values.base import DomainEvent

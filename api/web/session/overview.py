@@ -8,8 +8,9 @@ from api.web import svg
 from api.web.model import clock, money, owner
 from api.web.plain_text import cut, in_line
 from api.web.session.context import LONG, SENTENCE, PanelContext
+from api.web.session.failure import CauseShown, cause_of
 from api.web.session.leading import Lead, lead
-from api.web.session.status import CauseShown, asked_by, cause_of, decision
+from api.web.session.status import asked_by, decision
 from api.web.session.turns import live
 from api.web.session.waits import wait_of
 from domain.delivery.state import Delivery

@@ -13,7 +13,19 @@ from typing import Any, Final, NamedTuple, TypeVar
 from api.node.session_answers import marked
 from api.system import System
 from api.web.rendering import fragment
-from api.web.session import agents, changes, diagram, discussion, gantt, overview, status, turns, work
+from api.web.session import (
+    agents,
+    artifacts,
+    changes,
+    diagram,
+    discussion,
+    failure,
+    gantt,
+    overview,
+    status,
+    turns,
+    work,
+)
 from api.web.session.context import PanelContext
 from domain.session.state import Session
 from domain.values.words import Language, Words
@@ -52,10 +64,10 @@ Panels = Mapping[str, Made]
 PANELS: Final = (
     *(Panel("head", overview.head, tab=tab) for tab in TABS),
     Panel("overview", overview.overview),
-    Panel("failure", status.failure),
+    Panel("failure", failure.failure),
     Panel("gantt", gantt.gantt),
     Panel("decision", status.decision),
-    Panel("next", status.next_steps, ("delivery",)),
+    Panel("next", failure.next_steps, ("delivery",)),
     Panel("discussion", discussion.discussion, TALKS),
     Panel("matrix", agents.matrix, ("orchestration",)),
     Panel("reviews", work.reviews, ("delivery",)),
@@ -65,7 +77,7 @@ PANELS: Final = (
     Panel("inputs", work.inputs),
     Panel("turns", turns.turns, tab="turns"),
     Panel("changes", changes.changes, tab="changes"),
-    Panel("artifacts", work.artifacts, ("delivery",), tab="changes"),
+    Panel("artifacts", artifacts.artifacts, ("delivery",), tab="changes"),
     Panel("decision", status.decision, tab="discussion"),
     Panel("discussion", discussion.discussion, TALKS, tab="discussion"),
     Panel("reviews", work.reviews, ("delivery",), tab="discussion"),

@@ -10,23 +10,14 @@ from adapters.store.texts import whole
 from api.http.problems import Problem
 from api.http.requests import system
 from api.system import System
-from api.web.asking import FILES, in_lines, outside
-from api.web.rendering import explicit, fragment, language_of
-from api.web.sent_forms import NOTHING, Sent
-from api.web.session import status
-from api.web.session.context import ICONS, badge_of
+from api.web.rendering import language_of
 from api.web.session.listing import LISTED
 from api.web.session.panels import Gallery
-from domain.delivery.state import Delivery
-from domain.discussion.events import suggested
-from domain.discussion.state import Discussion
-from domain.kinds import KINDS, allowed_actions
+from domain.kinds import KINDS
 from domain.session.record import kind_of
 from domain.session.state import Session
 from domain.values.base import Text, Unknown
-from domain.values.budget import dollars
 from domain.values.sentences import Sentence
-from domain.values.words import Words
 
 T = TypeVar("T")
 
@@ -70,9 +61,6 @@ def gallery(request: Request) -> Gallery:
     return cache.get("gallery") or cache.setdefault("gallery", Gallery(system(request)))
 
 
-# The whole of what somebody said in an event.
-
-
 def words_of(inside: System, now: Session, at: int, field: str | None) -> str:
     """The first text of an event, or the one of that name. Raises Unknown."""
     stretch = inside.store.history(now.id, after=at - 1, upto=at)
@@ -85,62 +73,3 @@ def words_of(inside: System, now: Session, at: int, field: str | None) -> str:
     if text is None:
         raise Unknown(Sentence("text_not_found", number=at, id=now.id))
     return whole(inside.store, text)
-
-
-# What a person may do with a session now: its forms, and those of the discussions that it waits for.
-
-
-def act(request: Request, inside: System, now: Session, say: Words, *, key: str = "", sent: Sent = NOTHING) -> str:
-    """With a `key` the forms can be sent as they are; the page's script needs none. `sent` is the one refused."""
-    actor = getattr(request.state, "actor", "")
-    children = [inside.sessions.get(name) for name in now.open_children]
-    waiting = [child for child in children if isinstance(child, Discussion) and child.choices]
-    return fragment(
-        say,
-        explicit(request),
-        "session_act.html",
-        id=now.id,
-        kind=now.kind,
-        version=now.version,
-        state=badge_of(now),
-        verbs=allowed_actions(now),
-        spent=now.exhausted_by if isinstance(now, Delivery) else None,
-        scope=now.scope_request if isinstance(now, Delivery) else None,
-        outside=outside(now),
-        files=FILES,
-        in_lines=in_lines,
-        questions=tuple(now.questions.values()),
-        choices=now.choices if isinstance(now, Discussion) else (),
-        suggested=suggested(now.feedback) if isinstance(now, Discussion) else None,
-        approval=status.approval(now, actor),
-        seen=now.seen if isinstance(now, Discussion) else "",
-        alone=now.parent is None,
-        each=_iteration_cost(inside, now),
-        fixable=_fixable(now),
-        waiting=[status.question_of(child, actor) for child in waiting],
-        icons_of=ICONS,
-        pausing=now.waits,
-        key=key,
-        sent=sent,
-    ).strip()
-
-
-def _iteration_cost(inside: System, now: Session) -> str:
-    """What an iteration of the delivery that a decision is about has cost so far; "" where nothing was reported."""
-    delivery = inside.sessions.get(now.parent) if now.parent else now
-    if not isinstance(delivery, Delivery) or not delivery.iteration:
-        return ""
-    cost = delivery.budget.spent.cost_micros
-    return dollars(cost // delivery.iteration) if cost else ""
-
-
-def _fixable(now: Session) -> bool:
-    """Whether a delivery can apply what it found: a review of its own that was decided so, or work that was sent
-    back."""
-    match now:
-        case Discussion(kind="review", parent=None, decision=made):
-            return made is not None and made.choice == "apply_fix"
-        case Delivery():
-            return now.sent_back is not None
-        case _:
-            return False

@@ -18,12 +18,13 @@ from api.system import System
 from api.web.model import ICONS, badge, clock
 from api.web.rendering import KEY, explicit, fragment, language_of, needs, page, render
 from api.web.sent_forms import NOTHING, Sent
+from api.web.session.act import act
 from api.web.session.context import badge_of
+from api.web.session.failure import cause_of
 from api.web.session.history import Wanted, around, following, newest, strip
 from api.web.session.listing import listed_of, one_row, remembering, rows_of, wanted_of, window_of
 from api.web.session.panels import TABS, Panels, Selection
-from api.web.session.reading import act, as_of, gallery, reading, words_of
-from api.web.session.status import cause_of
+from api.web.session.reading import as_of, gallery, reading, words_of
 from domain.discussion.state import Discussion
 from domain.kinds import allowed_actions
 from domain.session.state import Session

@@ -13,7 +13,7 @@ from api.actions.declaration import Action
 from api.http.application import Endpoint
 from api.http.pipeline import ActionHandler
 from api.http.problems import TITLES
-from api.openapi.components import COMPOSED, PLACE, Wanted, composed, schemas, used
+from api.openapi.components import COMPOSED, composed
 from api.openapi.operations import OPERATIONS, TAGS
 from api.openapi.parameters import (
     ANY_OBJECT,
@@ -27,6 +27,7 @@ from api.openapi.parameters import (
     query,
 )
 from api.openapi.problems import PROBLEMS, ProblemDetails
+from api.openapi.schemas import PLACE, Wanted, schemas, used
 
 STREAM = {
     "type": "string",

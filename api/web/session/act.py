@@ -1,0 +1,73 @@
+"""What a person may do with a session now: its forms, and those of the discussions that it waits for."""
+
+from starlette.requests import Request
+
+from api.system import System
+from api.web.asking import FILES, in_lines, outside
+from api.web.rendering import explicit, fragment
+from api.web.sent_forms import NOTHING, Sent
+from api.web.session import status
+from api.web.session.context import ICONS, badge_of
+from domain.delivery.state import Delivery
+from domain.discussion.events import suggested
+from domain.discussion.state import Discussion
+from domain.kinds import allowed_actions
+from domain.session.state import Session
+from domain.values.budget import dollars
+from domain.values.words import Words
+
+
+def act(request: Request, inside: System, now: Session, say: Words, *, key: str = "", sent: Sent = NOTHING) -> str:
+    """With a `key` the forms can be sent as they are; the page's script needs none. `sent` is the one refused."""
+    actor = getattr(request.state, "actor", "")
+    children = [inside.sessions.get(name) for name in now.open_children]
+    waiting = [child for child in children if isinstance(child, Discussion) and child.choices]
+    return fragment(
+        say,
+        explicit(request),
+        "session_act.html",
+        id=now.id,
+        kind=now.kind,
+        version=now.version,
+        state=badge_of(now),
+        verbs=allowed_actions(now),
+        spent=now.exhausted_by if isinstance(now, Delivery) else None,
+        scope=now.scope_request if isinstance(now, Delivery) else None,
+        outside=outside(now),
+        files=FILES,
+        in_lines=in_lines,
+        questions=tuple(now.questions.values()),
+        choices=now.choices if isinstance(now, Discussion) else (),
+        suggested=suggested(now.feedback) if isinstance(now, Discussion) else None,
+        approval=status.approval(now, actor),
+        seen=now.seen if isinstance(now, Discussion) else "",
+        alone=now.parent is None,
+        each=_iteration_cost(inside, now),
+        fixable=_fixable(now),
+        waiting=[status.question_of(child, actor) for child in waiting],
+        icons_of=ICONS,
+        pausing=now.waits,
+        key=key,
+        sent=sent,
+    ).strip()
+
+
+def _iteration_cost(inside: System, now: Session) -> str:
+    """What an iteration of the delivery that a decision is about has cost so far; "" where nothing was reported."""
+    delivery = inside.sessions.get(now.parent) if now.parent else now
+    if not isinstance(delivery, Delivery) or not delivery.iteration:
+        return ""
+    cost = delivery.budget.spent.cost_micros
+    return dollars(cost // delivery.iteration) if cost else ""
+
+
+def _fixable(now: Session) -> bool:
+    """Whether a delivery can apply what it found: a review of its own that was decided so, or work that was sent
+    back."""
+    match now:
+        case Discussion(kind="review", parent=None, decision=made):
+            return made is not None and made.choice == "apply_fix"
+        case Delivery():
+            return now.sent_back is not None
+        case _:
+            return False

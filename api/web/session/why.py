@@ -1,0 +1,109 @@
+"""Why a session is in its state: a chain of commands, and what each of them led to."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from api.http.requests import number, only
+from api.node.session_answers import allowed
+from api.system import System
+from api.web.plain_text import cut
+from api.web.rendering import language_of, page, render
+from api.web.sentences import in_words
+from api.web.session.context import SENTENCE, badge_of
+from api.web.session.history import MESSAGE
+from api.web.session.reading import as_of, reading
+from domain.delivery.commands import CancelDelivery, DecideScope, ExtendBudget
+from domain.discussion.commands import CancelDiscussion
+from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration
+from domain.orchestration.state import Orchestration
+from domain.session.actions import refusal
+from domain.session.children import NO_DECISION
+from domain.session.state import Session
+from domain.session.turns import RetryTurn
+from domain.values.sentences import sentence_of
+from domain.values.words import Words
+from projections.record.describe import describe, person
+from projections.record.explain import CAUSES, explain
+from projections.record.session import view
+
+_DISCUSSED: Final = (("decision", NO_DECISION), ("retry", RetryTurn.REFUSAL), ("cancel", CancelDiscussion.REFUSAL))
+_ACTIONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+    "delivery": (
+        ("decision", NO_DECISION),
+        ("scope", DecideScope.REFUSAL),
+        ("extend", ExtendBudget.REFUSAL),
+        ("retry", RetryTurn.REFUSAL),
+        ("cancel", CancelDelivery.REFUSAL),
+    ),
+    "orchestration": (
+        ("decision", NO_DECISION),
+        ("continue", ContinueOrchestration.REFUSAL),
+        ("extend", AddRounds.REFUSAL),
+        ("retry", RetryTurn.REFUSAL),
+        ("reset", ResetOrchestration.REFUSAL),
+    ),
+    "review": _DISCUSSED,
+    "debate": _DISCUSSED,
+}
+"""What each kind of session takes from a person, with how it is refused."""
+LINKS: Final = 200
+"""Commands of the chain that are shown, the last ones."""
+
+
+async def show_why(request: Request) -> Response:
+    """GET /sessions/{id}/why: the chain of causes, now or as of the event `?at=`"""
+    only(request, "at", "lang", "check")
+    say, at = language_of(request), number(request, "at", least=1)
+    checks = request.query_params.get("check") == "1"
+
+    def build(inside: System, now: Session, _: int) -> str:
+        from adapters.proof.chain import check_chain
+
+        then = as_of(inside, now, at)
+        it = {"id": then.id, "title": view(then).title or then.id, "badge": badge_of(then), "version": then.version}
+        checked = check_chain(inside.store, now.id) if checks else None
+        possible = () if at else _possible(inside, now, say)
+        chain = _chain(inside, then, say)
+        return render(request, say, "session_why.html", it=it, at=at, checked=checked, possible=possible, **chain)
+
+    return page(await reading(request, build, shared=not checks))
+
+
+def _possible(inside: System, session: Session, say: Words) -> list[tuple[str, str]]:
+    """What a person may do now, and why not what the kind of session takes besides: an action, and the reason."""
+    can = allowed(session, inside.sessions.get)
+    return [(action, "" if action in can else _reason(session, code, say)) for action, code in _ACTIONS[session.kind]]
+
+
+def _reason(session: Session, code: str, say: Words) -> str:
+    return in_words(say, sentence_of(refusal(session, code, ("none",))))
+
+
+def _chain(inside: System, session: Session, say: Words) -> dict[str, Any]:
+    history = inside.store.history(session.id, upto=session.version)
+    explanation = explain(history, session)
+    events = {recorded.version: recorded.event for recorded in history}
+    agents = [agent.agent for agent in session.agents] if isinstance(session, Orchestration) else []
+    links = []
+    for link in explanation.chain[-LINKS:]:
+        decisive = [event for event in link.events if event.state or "pass" in event.inputs or event.type in CAUSES]
+        for event in decisive or link.events[:1]:
+            data = events[event.version].model_dump(mode="json", by_alias=True)
+            links.append(
+                {
+                    "version": event.version,
+                    "at": link.timestamp,
+                    "who": cut(person(link.actor, say.language), 80),
+                    "words": cut(describe(event.type, data, say.language, agents=agents), MESSAGE),
+                    "state": event.state or "",
+                    "cause": event.type in CAUSES,
+                }
+            )
+    cause = explanation.cause
+    return {
+        "links": links,
+        "cause": cause and {"version": cause.version, "lines": [cut(line, SENTENCE) for line in cause.lines[:20]]},
+    }
