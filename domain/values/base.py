@@ -161,7 +161,54 @@ class StartCommand(Command):
 
 
 class HansardError(Exception):
-    """What went wrong, in one sentence; a `Sentence` also has a code. `replayed`: the same answer as before."""
+    """What went wrong, in one sentence; a `Sentence` also has a code. `replayed`: the same answer as before.
+
+    The tree of errors; `api.http.problems` gives each its HTTP status:
+
+    HansardError
+    ├── Invalid                what was sent does not fit: which field, and why
+    ├── Malformed              not JSON by our rules
+    │   └── EmptyMessage
+    ├── Unknown                no such thing
+    ├── Stale                  the session is newer than the version that the caller saw
+    ├── Refused                the session does not allow this now
+    │   ├── Forbidden          others may do this, but not the caller
+    │   │   └── ScopeNeeded
+    │   ├── LeaseLost          a worker no longer holds its turn
+    │   └── Moved              the workspace changed while the turn ran
+    ├── Problem                an error of HTTP itself
+    │   └── UnknownHost
+    ├── Busy                   the writer has too many commands waiting
+    ├── KeyReused              an idempotency key came with another request
+    ├── Repeated               the first answer under a key was an error, and is given again
+    ├── StoreError             the store does not answer now
+    │   ├── Broken             it will not answer until a person repairs it
+    │   │   ├── DamagedEvent
+    │   │   ├── NotEmpty       the target of a migration
+    │   │   └── ViewsBroken
+    │   ├── Conflict           another process has stored a version first
+    │   ├── Fenced             the attempt does not hold the turn
+    │   ├── Moving             the source of a migration was written to
+    │   ├── Unconfirmed        the database did not say whether it committed
+    │   └── ViewsUnavailable
+    │       └── ViewsBroken
+    ├── WorkspaceError         git or the folder of a session
+    │   ├── CheckoutInTheWay
+    │   ├── DoesNotFit
+    │   ├── MergeConflict
+    │   ├── NoBranch
+    │   └── TooLarge
+    ├── Unreadable             what an agent says is not what was asked for
+    ├── Misreadable            a program could mistake a value for an option
+    ├── Rejected               an agent cannot take a turn
+    ├── BadProject, BadSecret, BadTeam       files of settings that cannot be used
+    ├── NoFence                programs cannot be fenced as the settings ask
+    ├── NotImported            an export cannot be taken in
+    │   └── AlreadyThere
+    ├── NotProved              a proof does not hold
+    ├── Unchecked              something outside the log could not be checked
+    └── Unfit                  a file cannot be read as expected
+    """
 
     replayed: bool = False
 
