@@ -19,7 +19,7 @@ def drawn() -> set[tuple[str, str]]:
         if not mark:
             continue
         depth = (len(branch.strip(" ").rstrip("─├└")) + 3) // 4 + 1 if "│" in branch else 1
-        names = [name for name in _NAME.findall(re.split(r"\s{2,}", rest)[0])]
+        names = _NAME.findall(re.split(r"\s{2,}", rest)[0])
         edges |= {(name, above[depth - 1]) for name in names}
         above[depth:] = names[-1:]
     return edges
