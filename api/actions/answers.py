@@ -13,11 +13,11 @@ def absent(value: object) -> bool:
     return value is None
 
 
-class Recorded(Value):
+class WriterAnswer(Value):
     """What the writer answers, and keeps with the events."""
 
 
-class Receipt(Recorded):
+class Receipt(WriterAnswer):
     """The answer to every command: the new version and the position in the log."""
 
     session_id: str
@@ -26,7 +26,7 @@ class Receipt(Recorded):
     position: int = Field(description="for `Read-After`")
 
 
-class MessageAnswer(Recorded):
+class MessageAnswer(WriterAnswer):
     """What became of a message."""
 
     action: Literal["started", "queued", "rejected", "unclear"]

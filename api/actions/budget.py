@@ -8,7 +8,7 @@ from pydantic.alias_generators import to_camel
 
 from api.actions.answers import Receipt
 from api.actions.bodies import Body, Reason
-from api.actions.call import Call, Intent
+from api.actions.call import ActionCall, Intent
 from api.actions.declaration import FormOf, Tool, action
 from domain.delivery.commands import ExtendBudget
 from domain.orchestration.commands import AddRounds
@@ -45,7 +45,7 @@ class Extend(MoreBudget):
     form=FormOf(units={"addCost": "addCostMicros"}, again=True),
     tools=(Tool("add_budget", "Give a session more budget or rounds."),),
 )
-async def extend_budget(call: Call[Extend]) -> Intent:
+async def extend_budget(call: ActionCall[Extend]) -> Intent:
     """Give a session more budget, or more rounds."""
     return Intent(call.session, _extension(kind_of(call.session), call.body))
 

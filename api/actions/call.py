@@ -12,7 +12,7 @@ B = TypeVar("B")
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Generic[B]):
+class ActionCall(Generic[B]):
     """Who wants what done, whichever way it came in: through HTTP, a form or from this process."""
 
     system: System

@@ -4,7 +4,7 @@ import asyncio
 
 from api.actions.answers import Receipt
 from api.actions.bodies import Body, Reason
-from api.actions.call import Call, Intent
+from api.actions.call import ActionCall, Intent
 from api.actions.declaration import FormOf, Tool, action
 from api.actions.fork import release
 from api.actions.rights import may_permit
@@ -44,13 +44,13 @@ class Retry(Body):
     form=FormOf(again=True, ends=True),
     tools=(Tool("cancel", "Cancel a session. Its record stays."),),
 )
-async def cancel_session(call: Call[Cancel]) -> Intent:
+async def cancel_session(call: ActionCall[Cancel]) -> Intent:
     """Cancel a session of any kind."""
     await asyncio.to_thread(_may_cancel, call)
     return Intent(call.session, KINDS[kind_of(call.session)].cancel(call.body.reason))
 
 
-def _may_cancel(call: Call[Cancel]) -> None:
+def _may_cancel(call: ActionCall[Cancel]) -> None:
     """Raises ScopeNeeded: the end of a review or debate that a session waits for decides for that session."""
     session = call.system.sessions.get(call.session)
     if isinstance(session, Discussion) and session.parent is not None and not session.ended:
@@ -70,7 +70,7 @@ def _may_cancel(call: Call[Cancel]) -> None:
     form=FormOf(again=True),
     tools=(Tool("retry", "Retry the waiting or failed turn."),),
 )
-async def retry_turn(call: Call[Retry]) -> Intent:
+async def retry_turn(call: ActionCall[Retry]) -> Intent:
     """Ask a turn again that waits for its next attempt, or whose last attempt has failed."""
     return Intent(call.session, RetryTurn(reason=call.body.reason), status=202)
 
@@ -92,12 +92,12 @@ async def retry_turn(call: Call[Retry]) -> Intent:
         ),
     ),
 )
-async def continue_session(call: Call[Empty]) -> Intent:
+async def continue_session(call: ActionCall[Empty]) -> Intent:
     """Continue an orchestration that has paused, or release a held fork."""
     return Intent(call.session, await asyncio.to_thread(_continuation, call))
 
 
-def _continuation(call: Call[Empty]) -> Command:
+def _continuation(call: ActionCall[Empty]) -> Command:
     session = call.system.sessions.get(call.session)
     if session is not None and session.held:
         return release(call.system.store.history(call.session))
@@ -117,12 +117,12 @@ def _continuation(call: Call[Empty]) -> Command:
     form=FormOf(again=True, ends=True),
     tools=(Tool("reset", "End an orchestration for good."),),
 )
-async def reset_session(call: Call[Cancel]) -> Intent:
+async def reset_session(call: ActionCall[Cancel]) -> Intent:
     """End an orchestration for good."""
     return Intent(call.session, await asyncio.to_thread(_reset, call))
 
 
-def _reset(call: Call[Cancel]) -> Command:
+def _reset(call: ActionCall[Cancel]) -> Command:
     command = ResetOrchestration(reason=call.body.reason)
     if kind_of(call.session) != "orchestration":
         _check_allowed(call, call.system.sessions.get(call.session), command)
@@ -130,7 +130,9 @@ def _reset(call: Call[Cancel]) -> Command:
 
 
 def _check_allowed(
-    call: Call[Empty] | Call[Cancel], session: Session | None, command: ContinueOrchestration | ResetOrchestration
+    call: ActionCall[Empty] | ActionCall[Cancel],
+    session: Session | None,
+    command: ContinueOrchestration | ResetOrchestration,
 ) -> None:
     """Raises Refused for what a parent does not allow now; only here it is known whether its discussion can be
     decided."""

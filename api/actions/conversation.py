@@ -10,7 +10,7 @@ from adapters.agents.scripted import Scenario
 from api.actions import start_commands
 from api.actions.answers import Done, MessageAnswer
 from api.actions.bodies import Body, Conversation, Folder, Reason, Short
-from api.actions.call import Call, Intent
+from api.actions.call import ActionCall, Intent
 from api.actions.declaration import Tool, action
 from api.actions.projects import workspace_of
 from api.actions.refusals import EmptyMessage
@@ -54,7 +54,7 @@ class Origin(Body):
         ),
     ),
 )
-async def receive_message(call: Call[Message]) -> Intent:
+async def receive_message(call: ActionCall[Message]) -> Intent:
     """A message to the team: it starts something, is queued, or is refused."""
     body, system = call.body, call.system
     if not body.prompt.strip():
@@ -80,7 +80,7 @@ async def receive_message(call: Call[Message]) -> Intent:
     refuses=(409, 412, 503),
     tag="Messages",
 )
-async def continue_latest(call: Call[Origin]) -> Intent:
+async def continue_latest(call: ActionCall[Origin]) -> Intent:
     """Continue the latest orchestration of an origin."""
     await _check(call)
     await asyncio.to_thread(may_permit_latest, call, channel_id(call.body.origin))
@@ -97,13 +97,13 @@ async def continue_latest(call: Call[Origin]) -> Intent:
     refuses=(409, 412, 503),
     tag="Messages",
 )
-async def reset_latest(call: Call[Origin]) -> Intent:
+async def reset_latest(call: ActionCall[Origin]) -> Intent:
     """End the latest orchestration of an origin."""
     await _check(call)
     return Intent(channel_id(call.body.origin), ResetLatest(reason=call.body.reason), starts=True, ok=True)
 
 
-async def _check(call: Call[Origin]) -> None:
+async def _check(call: ActionCall[Origin]) -> None:
     """Checks a workspace and a scenario without using them: the run has its own."""
     body = call.body
     may_name_workspace(call, body.workspace)

@@ -7,7 +7,7 @@ from pydantic import Field, StrictInt
 
 from api.actions.answers import Receipt
 from api.actions.bodies import Body, Digest, Reason
-from api.actions.call import Call, Intent
+from api.actions.call import ActionCall, Intent
 from api.actions.declaration import FormOf, Tool, action
 from api.node.session_answers import waiting_child
 from domain.discussion.state import Discussion
@@ -47,7 +47,7 @@ class Decision(Body):
         ),
     ),
 )
-async def decide(call: Call[Decision]) -> Intent:
+async def decide(call: ActionCall[Decision]) -> Intent:
     """Decide a review or debate, named directly or through the parent that waits for it."""
     body = call.body
     session_id = await asyncio.to_thread(_decided, call)
@@ -57,7 +57,7 @@ async def decide(call: Call[Decision]) -> Intent:
     return Intent(session_id, command)
 
 
-def _decided(call: Call[Decision]) -> str:
+def _decided(call: ActionCall[Decision]) -> str:
     """Returns the session that decides or refuses: the only child that waits for a decision, otherwise the session
     itself.
 

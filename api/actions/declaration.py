@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from api.actions.answers import Recorded
+from api.actions.answers import WriterAnswer
 from api.actions.bodies import Body, BodyByKind
-from api.actions.call import Call, Intent
+from api.actions.call import ActionCall, Intent
 from api.node.scopes import Scope
 from domain.values.base import Value
 from domain.values.json import JSON
 from projections.views.base import View
 
 B = TypeVar("B", bound=Body)
-Perform = Callable[[Call[B]], Awaitable[Intent | View]]
+Perform = Callable[[ActionCall[B]], Awaitable[Intent | View]]
 
 
 class FormOf(NamedTuple):
@@ -75,7 +75,7 @@ class Action(Generic[B]):
     @property
     def is_recorded(self) -> bool:
         """Whether the writer carries it out, and keeps its answer with its events."""
-        return issubclass(self.answer, Recorded)
+        return issubclass(self.answer, WriterAnswer)
 
     def model(self, fields: Mapping[str, JSON]) -> type[Body]:
         """Returns the model of a body with these fields. Raises Invalid for an unknown kind."""

@@ -10,7 +10,7 @@ from pydantic import Field, StrictInt
 from api.actions.answers import Receipt
 from api.actions.bodies import Body, Short
 from api.actions.budget import MoreBudget
-from api.actions.call import Call, Intent
+from api.actions.call import ActionCall, Intent
 from api.actions.declaration import FormOf, Tool, action
 from api.actions.start_commands import new_id
 from domain.convergence import named
@@ -83,14 +83,14 @@ class Fork(Body):
         ),
     ),
 )
-async def fork_session(call: Call[Fork]) -> Intent:
+async def fork_session(call: ActionCall[Fork]) -> Intent:
     """Continue differently from a version of a session; the source does not change."""
     fork_id = new_id(kind_of(call.session))
     command = await asyncio.to_thread(_fork, call, fork_id)
     return Intent(fork_id, command, starts=True, status=202)
 
 
-def _fork(call: Call[Fork], fork_id: str) -> Command:
+def _fork(call: ActionCall[Fork], fork_id: str) -> Command:
     """A fork copies all events of a command: a version between them means the version after them."""
     system, source_id = call.system, call.session
     now = system.sessions.get(source_id)

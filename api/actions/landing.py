@@ -10,7 +10,7 @@ from adapters.workspace import WorkspaceError, Workspaces
 from adapters.workspace.branch import NoBranch, commit_of_branch
 from api.actions.answers import Receipt
 from api.actions.bodies import Body
-from api.actions.call import Call, Intent
+from api.actions.call import ActionCall, Intent
 from api.actions.declaration import action
 from api.actions.projects import read_project
 from api.system import System
@@ -43,12 +43,12 @@ class Land(Body):
     example={"onto": "main"},
     status=202,
 )
-async def land_session(call: Call[Land]) -> Intent:
+async def land_session(call: ActionCall[Land]) -> Intent:
     """Merge the result of a finished session into a branch, if its validation passes there."""
     return Intent(call.session, await asyncio.to_thread(_landing, call), status=202)
 
 
-def _landing(call: Call[Land]) -> Command:
+def _landing(call: ActionCall[Land]) -> Command:
     """A delivery's own commands must pass; for an orchestration, those of the repository."""
     session = call.system.sessions.get(call.session)
     onto = call.body.onto or (session.base.base_branch if session and session.base else None)

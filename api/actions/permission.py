@@ -6,7 +6,7 @@ from pydantic import Field, StrictBool
 
 from api.actions.answers import Receipt
 from api.actions.bodies import Body, Short
-from api.actions.call import Call, Intent
+from api.actions.call import ActionCall, Intent
 from api.actions.declaration import FormOf, Tool, action
 from domain.delivery.commands import DecideScope
 from domain.session.approvals import DecidePermission
@@ -41,7 +41,7 @@ class ScopeAnswer(Body):
     form=FormOf(bound=False),
     tools=(Tool("answer_permission", "Allow or deny what an agent asks for."),),
 )
-async def answer_permission(call: Call[AnswerPermission]) -> Intent:
+async def answer_permission(call: ActionCall[AnswerPermission]) -> Intent:
     """Answer an agent that waits for permission to use a tool."""
     return Intent(call.session, DecidePermission(**call.body.model_dump(), by=call.actor))
 
@@ -64,7 +64,7 @@ async def answer_permission(call: Call[AnswerPermission]) -> Intent:
         ),
     ),
 )
-async def decide_scope(call: Call[ScopeAnswer]) -> Intent:
+async def decide_scope(call: ActionCall[ScopeAnswer]) -> Intent:
     """Allow or deny changes outside the scope of a delivery."""
     command = DecideScope(request_id=call.body.request_id, decision=call.body.decision, actor=call.actor)
     return Intent(call.session, command)

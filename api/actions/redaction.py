@@ -14,7 +14,7 @@ from adapters.store.blanks import blanked
 from adapters.turns.folder import ENDED
 from adapters.writer.writer import CommandEnvelope
 from api.actions.bodies import Body, Digest
-from api.actions.call import Call
+from api.actions.call import ActionCall
 from api.actions.declaration import action
 from api.system import System
 from domain.session.history import REDACTED, RedactedEvent, RedactText
@@ -62,7 +62,7 @@ class Redact(Body):
     example={"digest": "0" * 64, "reason": "A token was printed."},
     refuses=(404, 503),
 )
-async def redact_text(call: Call[Redact]) -> RedactionAnswer:
+async def redact_text(call: ActionCall[Redact]) -> RedactionAnswer:
     """Remove a text for good."""
     return await redact(call.system, call.body.digest, reason=call.body.reason, actor=call.actor)
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from api.actions.call import Call
+from api.actions.call import ActionCall
 from api.node.scopes import ScopeNeeded, require
 from domain.channel.state import Channel
 from domain.orchestration.endings import asks
@@ -11,13 +11,13 @@ from domain.session.state import Session
 from domain.values.sentences import Sentence
 
 
-def may_name_workspace(call: Call[Any], folder: str | None) -> None:
+def may_name_workspace(call: ActionCall[Any], folder: str | None) -> None:
     """Raises ScopeNeeded: only keys with the scope `admin` may name any folder of this machine."""
     if folder is not None and call.scope != "admin" and not call.system.settings.root_folders:
         raise ScopeNeeded("admin", Sentence("roots_needed"))
 
 
-def may_permit(call: Call[Any], run: Session | None) -> None:
+def may_permit(call: ActionCall[Any], run: Session | None) -> None:
     """Raises ScopeNeeded or Forbidden: to continue a run that waits because of changes outside its scope is to permit
     them."""
     if isinstance(run, Orchestration) and run.state == "checkpoint" and asks(run):
@@ -26,7 +26,7 @@ def may_permit(call: Call[Any], run: Session | None) -> None:
             run.decisions.check_listed(call.actor)
 
 
-def may_permit_latest(call: Call[Any], channel: str) -> None:
+def may_permit_latest(call: ActionCall[Any], channel: str) -> None:
     """Like `may_permit`, for the run of a channel."""
     conversation = call.system.writer.load(channel)
     name = conversation.current[0] if isinstance(conversation, Channel) else None

@@ -13,7 +13,7 @@ from api.actions.bodies import (
     OrchestrationStart,
     ReviewStart,
 )
-from api.actions.call import Call, Intent
+from api.actions.call import ActionCall, Intent
 from api.actions.declaration import Tool, action
 from api.actions.fixes import fix_task, steps_to_pass_again
 from api.actions.rights import may_name_workspace
@@ -59,7 +59,7 @@ from domain.values.base import Command
         Tool("start_debate", "Have a plan debated.", kind="debate"),
     ),
 )
-async def start_session(call: Call[AnyStart]) -> Intent:
+async def start_session(call: ActionCall[AnyStart]) -> Intent:
     """Start a session of any kind."""
     may_name_workspace(call, call.body.workspace)
     made = partial(_command, call.body, call.system, call.actor)

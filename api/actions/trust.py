@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from api.actions.bodies import Body
-from api.actions.call import Call
+from api.actions.call import ActionCall
 from api.actions.declaration import action
 from api.actions.projects import read_project, root_of, trust_of, within_roots
 from api.actions.rights import may_name_workspace
@@ -46,7 +46,7 @@ class TrustedSettings(View):
     "Changes need to be trusted again.",
     example={"workspace": "/home/ann/shop"},
 )
-async def trust_project(call: Call[TrustProject]) -> TrustedSettings:
+async def trust_project(call: ActionCall[TrustProject]) -> TrustedSettings:
     """Trust the settings of a checkout as they are now."""
     folder, settings = Path(call.body.workspace), call.system.settings
     may_name_workspace(call, call.body.workspace)

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from adapters.store.errors import Conflict
 from adapters.store.port import Store, StoredReceipt, Write
 from adapters.writer.answers import KeyReused, fingerprint, first_answer, same
-from api.actions.call import Call
+from api.actions.call import ActionCall
 from api.http.problems import of, problem
 from api.http.requests import answer_headers, idempotency_key, raw_body, system, traceparent
 from domain.values.base import HansardError
@@ -35,10 +35,10 @@ _ANSWERING: Final[WeakValueDictionary[tuple[asyncio.AbstractEventLoop, str], asy
 """A lock for each key in progress, by event loop; removed with the last request for it."""
 
 
-async def call_of(request: Request) -> Call[bytes]:
+async def call_of(request: Request) -> ActionCall[bytes]:
     """Returns the call of a request, with its body as it was sent. Raises Problem for an invalid body or key."""
     raw, key = await raw_body(request), idempotency_key(request)
-    return Call(
+    return ActionCall(
         system=system(request),
         actor=request.state.actor,
         scope=request.state.scope,
@@ -50,7 +50,7 @@ async def call_of(request: Request) -> Call[bytes]:
     )
 
 
-async def refusal(call: Call[Any], error: HansardError) -> Response:
+async def refusal(call: ActionCall[Any], error: HansardError) -> Response:
     """The answer to a call that never reached the writer, kept under its key. Raises the error if it is only
     temporary."""
     if call.key is None or isinstance(error, KeyReused) or of(error).status not in LASTING:
@@ -99,7 +99,7 @@ async def _outcome(handler: Handler, request: Request) -> Response:
         return problem(of(error))
 
 
-async def _first(call: Call[Any], answer: Response, *, whole: bool = False) -> Response:
+async def _first(call: ActionCall[Any], answer: Response, *, whole: bool = False) -> Response:
     """Keep the answer; if the key already has one, that one counts."""
     assert call.owned_key is not None, "only answers under a key are kept"
     body = bytes(answer.body)

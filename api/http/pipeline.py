@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from adapters.writer.writer import CommandAnswer, CommandEnvelope
-from api.actions.call import Call, Intent
+from api.actions.call import ActionCall, Intent
 from api.actions.declaration import Action
 from api.http.idempotency import call_of, refusal, remember_answers
 from api.http.problems import of
@@ -24,7 +24,7 @@ from domain.values.json import JSON
 from domain.values.sentences import Sentence
 from projections.views.base import View
 
-Fill = Callable[[], Call[Any]]
+Fill = Callable[[], ActionCall[Any]]
 """Makes the call with its body, or raises what is wrong with it."""
 
 
@@ -47,7 +47,7 @@ class ActionHandler:
         call, tag = await call_of(request), header(request, "if-match")
         return await perform(self.action, call, lambda: self._filled(call, tag))
 
-    def _filled(self, call: Call[bytes], tag: str | None) -> Call[Any]:
+    def _filled(self, call: ActionCall[bytes], tag: str | None) -> ActionCall[Any]:
         return replace(filled(self.action, call, read_object(call.body)), version=version_of(tag))
 
     async def _answered(self, request: Request) -> Response:
@@ -57,7 +57,7 @@ class ActionHandler:
         return Response(answer.json_bytes(), media_type="application/json", headers=answer_headers())
 
 
-def filled(action: Action[Any], call: Call[Any], fields: Mapping[str, JSON]) -> Call[Any]:
+def filled(action: Action[Any], call: ActionCall[Any], fields: Mapping[str, JSON]) -> ActionCall[Any]:
     """Returns the call with these fields as its body. Raises Invalid or Problem for what does not fit, and Unknown if
     it is about something other than a session: channels take no commands from outside."""
     body = read(action.model(fields), fields)
@@ -66,7 +66,7 @@ def filled(action: Action[Any], call: Call[Any], fields: Mapping[str, JSON]) -> 
     return replace(call, body=body)
 
 
-async def perform(action: Action[Any], call: Call[Any], fill: Fill) -> Response:
+async def perform(action: Action[Any], call: ActionCall[Any], fill: Fill) -> Response:
     """Perform the action, only once per key. Raises HansardError for refusals that are not kept."""
     try:
         ready = fill()
@@ -77,7 +77,7 @@ async def perform(action: Action[Any], call: Call[Any], fill: Fill) -> Response:
     return _response(await call.system.writer.do(_envelope(ready, intent)), intent)
 
 
-async def _unless_unknown(call: Call[Any], error: HansardError) -> HansardError:
+async def _unless_unknown(call: ActionCall[Any], error: HansardError) -> HansardError:
     """Returns what to say first: that there is no such session, whatever else is wrong with the request."""
     if not call.session or of(error).status != 422:
         return error
@@ -85,7 +85,7 @@ async def _unless_unknown(call: Call[Any], error: HansardError) -> HansardError:
     return error if version else Unknown(Sentence("session_not_found", id=call.session))
 
 
-def _envelope(call: Call[Any], intent: Intent) -> CommandEnvelope:
+def _envelope(call: ActionCall[Any], intent: Intent) -> CommandEnvelope:
     """Returns the command with the call's key, bound to the version of the session that the call names."""
     return CommandEnvelope(
         session_id=intent.session_id,

@@ -14,7 +14,7 @@ from adapters.turns.external.turns import Offer, ResultKey
 from adapters.workspace import WorkspaceError, confine
 from adapters.writer.writer import CommandAnswer
 from api.actions.bodies import Body
-from api.actions.call import Call
+from api.actions.call import ActionCall
 from api.http.guards import check_key
 from api.http.idempotency import call_of, once, refusal
 from api.http.problems import Problem
@@ -209,7 +209,7 @@ async def record_result(request: Request) -> Response:
     return Response(answer.body, headers=headers, media_type="application/json")
 
 
-async def _recorded(request: Request, call: Call[bytes]) -> CommandAnswer:
+async def _recorded(request: Request, call: ActionCall[bytes]) -> CommandAnswer:
     body = read(TurnResult, read_object(call.body))
     reply = _reply(body, most=call.system.team.limits.output_bytes)
     expected = version_of(header(request, "if-match"))

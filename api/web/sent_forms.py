@@ -11,7 +11,7 @@ import orjson
 from starlette.requests import Request
 
 from adapters.writer.answers import fingerprint
-from api.actions.call import Call
+from api.actions.call import ActionCall
 from api.actions.declaration import Action
 from api.http.pipeline import filled, perform
 from api.http.problems import Problem, of, problem
@@ -55,7 +55,7 @@ async def hand_over(
 ) -> FormOutcome:
     """Perform an action for the sender of the form."""
     inside, raw = system(request), orjson.dumps(body)
-    call = Call(
+    call = ActionCall(
         system=inside,
         actor=request.state.actor,
         scope=request.state.scope,
