@@ -20,6 +20,7 @@ from pydantic_core import ErrorDetails
 
 from adapters.files import Unfit, content, private_folder
 from adapters.project.defaults import Command, Defaults, Inside, TomlTable
+from domain.delivery.validation import MOST_REPEATS, REPEAT_SECONDS, REPEATS
 from domain.session.validation import ValidationStep, commands
 from domain.session.workspace import EVERYTHING, PathScope
 from domain.values.base import HansardError
@@ -54,6 +55,9 @@ class Validation(TomlTable):
     commands: tuple[Command, ...] = ()
     baseline: bool = True
     network: Literal["none", "all"] = "none"
+    clean_room: bool = True
+    repeat: Annotated[int, Field(ge=0, le=MOST_REPEATS)] = REPEATS
+    repeat_seconds: Annotated[float, Field(ge=0, le=86_400)] = REPEAT_SECONDS
 
 
 class Project(TomlTable):
@@ -84,16 +88,17 @@ class Project(TomlTable):
     @property
     def risky(self) -> dict[str, object]:
         """What needs trust, by its key; false values need none."""
-        return {
+        risky: dict[str, object] = {
             "setup": self.workspace.setup,
             "env": self.workspace.env,
             "network": self.validation.network if self.validation.network == "all" else None,
             "team": (self.delivery.team, self._team) if self.delivery.team else None,
         }
+        return risky if self.validation.clean_room else risky | {"clean_room": "off"}
 
     @property
     def digest(self) -> str | None:
-        """Digest of set-up, environment, network and team; None if there is nothing to trust."""
+        """Digest of everything that needs trust; None if there is nothing to trust."""
         if not any(self.risky.values()):
             return None
         return hashlib.sha256(orjson.dumps(self.risky, option=orjson.OPT_SORT_KEYS)).hexdigest()
@@ -103,7 +108,7 @@ class Project(TomlTable):
         return self.model_copy(
             update={
                 "workspace": self.workspace.model_copy(update={"setup": (), "env": {}}),
-                "validation": self.validation.model_copy(update={"network": "none"}),
+                "validation": self.validation.model_copy(update={"network": "none", "clean_room": True}),
                 "delivery": self.delivery.model_copy(update={"team": None}),
             }
         )

@@ -15,10 +15,11 @@ from adapters.agents.port import Reply
 from adapters.agents.team import Team, build
 from adapters.store.port import Store
 from adapters.store.texts import whole
+from adapters.turns.commands.clock import BudgetClock
 from adapters.turns.commands.fence import Fencing
 from adapters.turns.commands.host import Commands, HostCommands
 from adapters.turns.commands.prepare import left_to_do
-from adapters.turns.commands.validate import ValidationSettings
+from adapters.turns.commands.run import ValidationSettings
 from adapters.turns.folder import checkout, left
 from adapters.turns.job import Job
 from adapters.turns.live import Live
@@ -30,6 +31,7 @@ from adapters.turns.recall import recall
 from adapters.turns.result.changes import base_of, merge, publish
 from adapters.turns.result.sharing import Sharing
 from adapters.workspace import WorkspaceError, Workspaces
+from adapters.writer.writer import Writer
 from domain.delivery.commands import RecordBaseline, RecordValidation
 from domain.delivery.state import Delivery
 from domain.orchestration.state import Orchestration
@@ -76,7 +78,9 @@ class TurnRunner:
         commands: "Commands | None" = None,
         questions: Questions | None = None,
         sharing: Sharing | None = None,
+        writer: Writer | None = None,
     ) -> None:
+        """Without a `writer`, no clock of a budget is stopped."""
         self._store, self._workspaces, self._sharing = store, workspaces, sharing
         secrets = (*settings.keys, *team.secrets())
         self._fencing = Fencing(settings.sandbox, log=settings.log, private=data_dir, secrets=secrets)
@@ -91,7 +95,14 @@ class TurnRunner:
             build=build,
             questions=questions,
         )
-        self._commands = commands or HostCommands(workspaces, data_dir / "homes", self._fencing, settings, live)
+        self._commands = commands or HostCommands(
+            workspaces=workspaces,
+            homes=data_dir / "homes",
+            fencing=self._fencing,
+            settings=settings,
+            live=live,
+            clock=BudgetClock(writer),
+        )
 
     def with_question(self, job: Job) -> Job:
         """The job with what its agent is asked, if that needs no workspace. Blocks."""

@@ -239,6 +239,10 @@ class Index:
         """The files and folders that are unknown, ignored or not."""
         return self._others(tree)
 
+    def has_unrecorded(self, tree: Path) -> bool:
+        """Whether there are unknown files, ignored or not; empty folders do not count."""
+        return bool(self._run("ls-files", "-z", "--others", "--directory", "--no-empty-directory", tree=tree))
+
     def _others(self, tree: Path, *options: str) -> tuple[str, ...]:
         output = self._run("ls-files", "-z", "--others", "--directory", *options, tree=tree)
         return tuple(os.fsdecode(path).rstrip("/") for path in output.split(b"\0") if path)

@@ -88,6 +88,31 @@ class Workspace:
                 leftovers.tidy(index, top, original)
         return folder
 
+    @in_a_sentence()
+    def fresh(self, *, tree: str | None, slot: int) -> Path:
+        """A new checkout of that state in the folder of this slot, with nothing else in it. A folder without git has
+        none."""
+        assert self.in_place is None, "a folder without git cannot be checked out"
+        self._discard(self.home / f"tree-{int(slot)}")
+        return self._checked_out(tree, slot, None)
+
+    @in_a_sentence()
+    def discard(self, folder: Path) -> None:
+        """Delete a checkout from `fresh`."""
+        self._discard(self.tree_of(folder))
+
+    def _discard(self, tree: Path) -> None:
+        delete(tree)
+        for file in (mark_of(tree), self._git.path / f"index-{tree.name}", self._git.path / f"unsettled-{tree.name}"):
+            file.unlink(missing_ok=True)
+
+    @in_a_sentence()
+    def has_leftovers(self, folder: Path) -> bool:
+        """Whether the folder holds a file that no state records, ignored or not."""
+        tree = self.tree_of(folder)
+        with self._git.index(tree.name) as index:
+            return index.has_unrecorded(tree)
+
     def _checked_out(
         self, tree: str | None, slot: int, resting: Resting | None, *, keep: Sequence[str] | None = None
     ) -> Path:

@@ -73,6 +73,9 @@ def preparation_of(project: Project) -> Preparation:
         link=workspace.link,
         env=workspace.env,
         network=project.validation.network,
+        clean_room=project.validation.clean_room,
+        repeat=project.validation.repeat,
+        repeat_seconds=project.validation.repeat_seconds,
     )
 
 

@@ -11,8 +11,12 @@ from domain.delivery.events import (
     BaselineRecorded,
     BranchPublished,
     BudgetExtended,
+    BudgetHeld,
+    BudgetResumed,
     DeliveryRetried,
     DeliveryStarted,
+    FlakySeen,
+    Hold,
     PhaseCompleted,
     ScopeDecided,
     ScopeDecision,
@@ -27,7 +31,7 @@ from domain.session.children import ReviewSettings
 from domain.session.record import RecordedCommand
 from domain.session.state import Session
 from domain.session.turns import RecordPackage, RecordTurn, RetryTurn, TurnAnswered, TurnAttemptFailed, TurnFailed
-from domain.session.validation import ValidationStep
+from domain.session.validation import Cause, CleanRoom, Flake, ValidationStep
 from domain.session.workspace import EVERYTHING, PathScope
 from domain.values.base import Command, DomainEvent, StartCommand, Text, Unknown
 from domain.values.budget import BudgetLimits, Extension
@@ -80,6 +84,23 @@ class RecordValidation(RecordTurn):
     sentence: Sentence | None = None
     reasons: tuple[str, ...] = ()
     report: Text = Text()
+    clean_room: CleanRoom | None = None
+    flaky: tuple[Flake, ...] = ()
+    cause: Cause | None = None
+
+
+class HoldBudget(Command):
+    """The budget's clock stands still from now on, for what a validation does besides its own run."""
+
+    turn_id: str
+    attempt: int
+    why: Hold
+
+
+class ResumeBudget(Command):
+    """The budget's clock runs again."""
+
+    turn_id: str
 
 
 class ExtendBudget(Extension):
@@ -124,6 +145,10 @@ def command_of(recorded: RecordedCommand, session: Session | None) -> Command | 
                     return _package(first, events)
     for event in events:
         match event:
+            case BudgetHeld():
+                return HoldBudget(turn_id=event.turn_id, attempt=event.attempt, why=event.why)
+            case BudgetResumed():
+                return ResumeBudget(turn_id=event.turn_id)
             case DeliveryRetried():
                 return RetryTurn(reason=event.why)
             case BudgetExtended():
@@ -157,12 +182,14 @@ def _validation(
     if not isinstance(first, TurnAnswered):
         return RecordValidation(passed=False, **fields)
     fields["report"] = next(event.content for event in events if isinstance(event, ArtifactCreated))
+    fields["flaky"] = tuple(event.flake for event in events if isinstance(event, FlakySeen))
     for event in events:
         match event:
             case TestsPassed():
-                return RecordValidation(passed=True, summary=event.summary, **fields)
+                return RecordValidation(passed=True, summary=event.summary, clean_room=event.clean_room, **fields)
             case ValidationFailed():
                 fields |= {"classification": event.classification, "reasons": event.reasons, "sentence": event.sentence}
+                fields |= {"clean_room": event.clean_room, "cause": event.cause}
                 return RecordValidation(passed=False, summary=event.summary, **fields)
     raise Unknown(Sentence("validation_has_no_outcome", id=first.turn_id))
 

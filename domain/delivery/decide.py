@@ -5,16 +5,21 @@ from domain.delivery.commands import (
     CancelDelivery,
     DecideScope,
     ExtendBudget,
+    HoldBudget,
     RecordBaseline,
     RecordValidation,
+    ResumeBudget,
     StartDelivery,
 )
 from domain.delivery.events import (
     BaselineRecorded,
     BranchPublished,
     BudgetExtended,
+    BudgetHeld,
+    BudgetResumed,
     DeliveryRetried,
     DeliveryStarted,
+    FlakySeen,
     PhaseFailed,
     TestsPassed,
     ValidationFailed,
@@ -39,7 +44,7 @@ from domain.delivery.steps import (
     skipped,
     succeed,
 )
-from domain.delivery.validation import failing, new_failures, unready
+from domain.delivery.validation import failing, flaky_sentence, new_failures, unready
 from domain.replies.delivery import PlanParts, plan_parts
 from domain.session.children import CloseChild
 from domain.session.decision import Events, Now, ask, cancel_turn, cancel_turns, content, end_attempt
@@ -68,6 +73,10 @@ def decide(now: Now[Delivery], command: Command) -> Events:
             return record_baseline(now, command)
         case RecordValidation():
             return record_validation(now, command)
+        case HoldBudget():
+            return hold_budget(now, command)
+        case ResumeBudget():
+            return resume_budget(now, command)
         case RecordPackage():
             return record_package(now, command)
         case ExpireTurn():
@@ -234,6 +243,9 @@ def record_validation(now: Now[Delivery], command: RecordValidation) -> Events:
         return
     yield artifact(now, "validation", "application/json", command.report)
     fields = about(now, "validation")
+    for flake in command.flaky:
+        yield FlakySeen(message=str(flaky_sentence(flake)), **flake.model_dump(), **fields)
+    fields["clean_room"] = command.clean_room
     if command.passed:
         yield TestsPassed(message="Validation passed.", summary=command.summary, **fields)
         return (yield from complete(now, "validation"))
@@ -248,9 +260,26 @@ def record_validation(now: Now[Delivery], command: RecordValidation) -> Events:
         feedback=feedback,
         reasons=command.reasons,
         new_failures=new_failures(command.reasons, now.state.baseline),
+        cause=command.cause,
         **fields,
     )
     yield from send_back(now, same)
+
+
+def hold_budget(now: Now[Delivery], command: HoldBudget) -> Events:
+    """Stop the budget's clock while a turn does what does not count."""
+    now.turn(command.turn_id)
+    fields = about(now, now.state.phase, role="supervisor")
+    names = {"turn_id": command.turn_id, "attempt": command.attempt, "why": command.why}
+    yield BudgetHeld(message="The budget's clock stands still.", **names, **fields)
+
+
+def resume_budget(now: Now[Delivery], command: ResumeBudget) -> Events:
+    """Let the budget's clock run again."""
+    now.turn(command.turn_id)
+    fields = about(now, now.state.phase, role="supervisor")
+    waited = max(0, now.at - (now.state.held_since or now.at))
+    yield BudgetResumed(message="The budget's clock runs again.", turn_id=command.turn_id, waited=waited, **fields)
 
 
 def record_package(now: Now[Delivery], command: RecordPackage) -> Events:
@@ -274,7 +303,7 @@ def expire(now: Now[Delivery], command: ExpireTurn) -> Events:
     phase = state.phase
     if phase == "packaging":
         raise Refused(Sentence("package_has_no_deadline"), allowed=now.allowed())
-    if (state.asking_since or now.at) <= state.budget.deadline_at:
+    if (state.asking_since or state.held_since or now.at) <= state.budget.deadline_at:
         raise Refused(Sentence("deadline_not_passed"), allowed=now.allowed())
     yield cancel_turn(turn, "deadline")
     yield PhaseFailed(

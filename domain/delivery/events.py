@@ -5,17 +5,18 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from domain.delivery.chart import PHASES, Phase
-from domain.delivery.validation import BaselineCommand, Escape, Preparation, SetupCommand
+from domain.delivery.validation import BaselineCommand, Escape, Preparation
 from domain.session.approvals import TeamPolicy
 from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.children import ReviewSettings
-from domain.session.validation import ValidationStep
+from domain.session.validation import Cause, CleanRoom, Flake, SetupCommand, Stage, ValidationStep
 from domain.session.workspace import EVERYTHING, PathScope
 from domain.values.base import DomainEvent, Text, Value, absent
 from domain.values.budget import BudgetLimits, ExhaustedBudget, Reason
 from domain.values.sentences import Sentence
 
 ScopeDecision = Literal["allow", "deny"]
+Hold = Literal["setup", "repeat"]
 
 
 class Issue(Value):
@@ -136,6 +137,9 @@ class TestsPassed(DeliveryEvent):
 
     TOPIC: ClassVar[str] = "delivery.tests_passed"
     summary: str = ""
+    clean_room: CleanRoom | None = Field(
+        default=None, exclude_if=absent, description="the run in a fresh checkout; null where there was none"
+    )
 
 
 class ValidationFailed(DeliveryEvent):
@@ -148,6 +152,45 @@ class ValidationFailed(DeliveryEvent):
     feedback: Text = Field(description="the feedback for the developer")
     reasons: tuple[str, ...] = Field(default=(), description="the lines that say why, at most 20")
     new_failures: tuple[str, ...] = Field(default=(), description="those that the baseline did not have")
+    clean_room: CleanRoom | None = Field(
+        default=None, exclude_if=absent, description="the run in a fresh checkout; null where there was none"
+    )
+    cause: Cause | None = Field(
+        default=None, exclude_if=absent, description="why it failed, if not only because a command failed"
+    )
+
+
+class FlakySeen(DeliveryEvent):
+    """A validation command failed and then passed on the same tree: it counts as passed."""
+
+    TOPIC: ClassVar[str] = "delivery.flaky_seen"
+    stage: Stage
+    command: str
+    runs: int = Field(description="how often it was run, the first time included")
+    failed: int = Field(description="how often it failed")
+    tests: tuple[str, ...] = Field(default=(), description="the tests that failed, as far as the output names them")
+    known: bool = Field(default=False, description="whether it is flaky without the changes, too")
+
+    @property
+    def flake(self) -> Flake:
+        return Flake(**{name: getattr(self, name) for name in Flake.model_fields})
+
+
+class BudgetHeld(DeliveryEvent):
+    """The budget's clock stands still while a validation sets up a fresh checkout, or runs a command again."""
+
+    TOPIC: ClassVar[str] = "delivery.budget_held"
+    turn_id: str
+    attempt: int
+    why: Hold
+
+
+class BudgetResumed(DeliveryEvent):
+    """The budget's clock runs again; the deadline has moved by the time in between."""
+
+    TOPIC: ClassVar[str] = "delivery.budget_resumed"
+    turn_id: str
+    waited: int = Field(description="milliseconds for which the clock stood still")
 
 
 class ReviewBlockingDetected(DeliveryEvent):
@@ -283,6 +326,9 @@ EVENTS: tuple[type[DomainEvent], ...] = (
     AttemptStarted,
     TestsPassed,
     ValidationFailed,
+    FlakySeen,
+    BudgetHeld,
+    BudgetResumed,
     ReviewBlockingDetected,
     NoProgress,
     ScopeRequested,

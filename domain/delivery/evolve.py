@@ -11,11 +11,14 @@ from domain.delivery.events import (
     BranchPublished,
     BudgetExhausted,
     BudgetExtended,
+    BudgetHeld,
+    BudgetResumed,
     DeliveryEvent,
     DeliveryRetried,
     DeliveryStarted,
     DeliveryTransition,
     FixRequested,
+    FlakySeen,
     NoProgress,
     PhaseCompleted,
     PhaseFailed,
@@ -38,6 +41,7 @@ from domain.session.children import ChildClosed
 from domain.session.history import SessionForked
 from domain.session.state import EventMetadata, evolve_shared
 from domain.session.turns import Settled, TurnAnswered, TurnAttemptFailed, TurnRetried
+from domain.session.validation import Validated
 from domain.values.base import DomainEvent
 from domain.values.budget import Budget
 
@@ -69,11 +73,14 @@ def evolve(delivery: Delivery | None, event: DomainEvent, metadata: EventMetadat
         case ChildClosed():  # waiting for a person does not count
             paused += event.waited
         case SessionForked() if state.stopped_at is None:  # the time before the fork does not count either
-            paused += metadata.at - (delivery.asking_since or delivery.updated_at)
+            paused += metadata.at - (delivery.asking_since or delivery.held_since or delivery.updated_at)
             if state.scope_request is not None:
                 state.scope_request = replace(state.scope_request, at=metadata.at)
         case PermissionEvent() if delivery.asking_since and state.asking_since is None:
             paused += metadata.at - delivery.asking_since
+    if delivery.held_since is not None and isinstance(event, TurnAttemptFailed | TurnRetried | Settled | SessionForked):
+        paused += 0 if isinstance(event, SessionForked) else max(0, metadata.at - delivery.held_since)
+        state.held_since = None
     if spent is not state.budget.spent or paused != state.budget.paused:
         state.budget = state.budget._replace(spent=spent, paused=paused)
     return state
@@ -146,12 +153,21 @@ def _evolve(state: Delivery, event: DeliveryEvent, at: int) -> None:
         case BranchPublished():
             state.branch, state.published = event.branch, event.commit
         case AttemptStarted():
-            state.iteration = event.iteration
+            state.iteration, state.validated = event.iteration, None
         case TestsPassed():
             state.validation_summary = event.summary
+            state.validated = _validated(state, event, passed=True)
+        case FlakySeen():
+            state.flaky = state.flaky | {event.command: event.flake}
+        case BudgetHeld():
+            state.held_since = state.held_since or at
+        case BudgetResumed():
+            state.held_since = None
+            state.budget = state.budget._replace(paused=state.budget.paused + event.waited)
         case ValidationFailed():
             _mark(state, event, "failed")
             state.validation_summary = event.summary
+            state.validated = _validated(state, event, passed=False)
             state.verdict = event.iteration, failing(event.summary)
             _sent_back(state, event)
         case NoProgress():
@@ -179,6 +195,11 @@ def _evolve(state: Delivery, event: DeliveryEvent, at: int) -> None:
             state.final_summary = event.sentence or event.final_summary
             state.code = event.code or state.code
             state.stopped_at = state.stopped_at or at
+
+
+def _validated(state: Delivery, event: TestsPassed | ValidationFailed, *, passed: bool) -> Validated:
+    commands = tuple(step.command for step in state.steps)
+    return Validated(commands=commands, clean_room=event.clean_room is not None, version=state.version, passed=passed)
 
 
 def _scope(state: Delivery, event: ScopeRequested | ScopeDecided | ScopeExceeded, at: int) -> None:

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from domain.delivery.chart import MADE_BY, MATERIAL, PHASES, PLACES, Phase, PhaseStatus, Status, status
-from domain.delivery.validation import BaselineCommand, Preparation, red
+from domain.delivery.validation import BaselineCommand, Preparation, flaky_words, red
 from domain.session.children import ReviewSettings
 from domain.session.state import Session
-from domain.session.validation import ValidationStep
+from domain.session.validation import Flake, Validated, ValidationStep
 from domain.session.workspace import EVERYTHING, PathScope, changed_tests, touched
 from domain.values.base import Text
 from domain.values.budget import Budget, BudgetStatus, Reason
@@ -54,6 +54,12 @@ class Delivery(Session):
     patch: Text | None = None
     feedback: Text = field(default_factory=Text)
     validation_summary: str = ""
+    validated: Validated | None = None
+    """The validation of this iteration's work; None before it."""
+    flaky: dict[str, Flake] = field(default_factory=dict)
+    """The commands that failed and passed on the same tree."""
+    held_since: int | None = None
+    """Since when the budget's clock stands still for what a validation does besides its own run (milliseconds)."""
     score: int | None = None
     goals: tuple[str, ...] = ()
     history: tuple[str, ...] = ()
@@ -131,8 +137,8 @@ class Delivery(Session):
             return self.stopped_at
         if self.scope_request is not None:
             return self.scope_request.at
-        if self.asking_since is not None:
-            return self.asking_since
+        if (since := self.asking_since or self.held_since) is not None:
+            return since
         return max((at, *(turn.provider_wait or at for turn in self.outstanding.values())))
 
     def stopped_for(self, at: int) -> int:
@@ -188,8 +194,9 @@ def _validation(delivery: Delivery, phase: Phase) -> str:
     """The commands' results on the work and on the baseline; before implementation, only the commands."""
     if phase in ("implementation", "review"):
         before = red(delivery.baseline) if delivery.baseline else ""
+        unknown = flaky_words(delivery.flaky.values()) if phase == "review" else ""
         tests = _tests(delivery) if phase == "review" else ""
-        return "\n\n".join(filter(None, (delivery.validation_summary, before, tests)))
+        return "\n\n".join(filter(None, (unknown, delivery.validation_summary, before, tests)))
     return "\n".join(step.command for step in delivery.steps)
 
 

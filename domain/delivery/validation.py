@@ -12,7 +12,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from domain.session.attempts import Failure
-from domain.session.validation import Stage, ValidationStep
+from domain.session.validation import Flake, SetupCommand, Stage, ValidationStep
 from domain.values.base import Value, absent
 from domain.values.sentences import Sentence, with_output
 
@@ -155,6 +155,27 @@ def blocking(titles: Iterable[str]) -> str:
 # -- the baseline ------------------------------------------------------------------------------------------------------
 
 
+REPEATS: Final = 2
+MOST_REPEATS: Final = 5
+REPEAT_SECONDS: Final = 600.0
+
+
+def _is_false(value: bool) -> bool:
+    return not value
+
+
+def _is_true(value: bool) -> bool:
+    return value
+
+
+def _as_usual(value: int) -> bool:
+    return value == REPEATS
+
+
+def _as_usual_in_all(value: float) -> bool:
+    return value == REPEAT_SECONDS
+
+
 class Preparation(Value):
     """How a new workspace is prepared, from the repository's trusted settings."""
 
@@ -163,6 +184,15 @@ class Preparation(Value):
     link: tuple[str, ...] = Field(default=(), description="ignored folders of the checkout that are shared read-only")
     env: dict[str, str] = Field(default_factory=dict, description="variables; `./` is the top of the workspace")
     network: Literal["none", "all"] = Field(default="none", description="the network access of the validation")
+    clean_room: bool = Field(
+        default=True, exclude_if=_is_true, description="whether a validation has to pass in a fresh checkout, too"
+    )
+    repeat: int = Field(
+        default=REPEATS, exclude_if=_as_usual, description="how often a command that failed is run again"
+    )
+    repeat_seconds: float = Field(
+        default=REPEAT_SECONDS, exclude_if=_as_usual_in_all, description="seconds that these runs take in all"
+    )
 
     @property
     def needs_work(self) -> bool:
@@ -184,16 +214,9 @@ class BaselineCommand(Value):
     sentence: Sentence | None = Field(default=None, exclude_if=absent, description="`detail` as data")
     remedy: str = Field(default="", description="what to add to hansard.toml if it needs something from the checkout")
     remedy_sentence: Sentence | None = Field(default=None, exclude_if=absent, description="`remedy` as data")
-
-
-class SetupCommand(Value):
-    """The run of a set-up command."""
-
-    command: str
-    exit_code: int = Field(description="-1 if it was stopped")
-    passed: bool
-    seconds: float = 0.0
-    tail: str = Field(default="", description="the end of its output, if it failed")
+    flaky: bool = Field(
+        default=False, exclude_if=_is_false, description="whether it failed first and passed when it was run again"
+    )
 
 
 class Escape(Value):
@@ -245,6 +268,40 @@ def red(commands: Sequence[BaselineCommand]) -> str:
 def _line(command: BaselineCommand) -> str:
     reasons = "".join(f"\n  {reason}" for reason in command.reasons)
     return f"- `{command.command}` (exit code {command.exit_code}){reasons}"
+
+
+def flaky_sentence(flake: Flake) -> Sentence:
+    """What was seen of a flaky command."""
+    code = "flaky_known" if flake.known else "flaky_new"
+    return Sentence(code, command=flake.command, failed=flake.failed, runs=flake.runs)
+
+
+def flaky_words(flakes: Iterable[Flake]) -> str:
+    """What the reviewer reads first: the commands that are flaky only with the changes; empty if none are."""
+    lines = [
+        str(flaky_sentence(flake)) + "".join(f"\n  - {test}" for test in flake.tests)
+        for flake in flakes
+        if not flake.known
+    ]
+    return "\n".join(lines)
+
+
+_NAMES: Final = (
+    re.compile(r"(?:FAILED|ERROR)\s+(\S+::.*?)(?: - .*)?"),  # pytest, its summary
+    re.compile(r"(?:FAIL|ERROR):\s+(\w+\s+\(.*\))"),  # unittest
+    re.compile(r"\s*---\s+FAIL:\s+(\S+).*"),  # go test
+    re.compile(r"test\s+(\S.*)\s\.\.\.\s+FAILED"),  # cargo test
+    re.compile(r"\s*●\s+(\S.*›.*)"),  # jest
+    re.compile(r"\s*(?:✕|✗|×|✖)\s+(\S.*?)(?: \(?\d[\d.]* ?m?s\)?)?"),  # vitest, mocha, node
+    re.compile(r"not ok\s+\d+(?: - )?\s*(.*)"),  # TAP
+)
+
+
+def failed_tests(output: str) -> tuple[str, ...]:
+    """The names of the tests that failed, as far as the runner names them; at most 20."""
+    lines = (_ANSI.sub("", line).rstrip() for line in output.splitlines()[-_LINES:])
+    names = (match[1] for line in lines for name in _NAMES if (match := name.fullmatch(line)))
+    return tuple(dict.fromkeys(_short(name) for name in names if name.strip()))[:MOST]
 
 
 def new_failures(reasons: Sequence[str], before: Sequence[BaselineCommand]) -> tuple[str, ...]:

@@ -18,13 +18,15 @@ Work = Literal["ask", "prepare", "validate", "package", "land", "wait"]
 Retryable = Literal[
     "rate_limit", "overloaded", "network", "crash", "timeout", "idle", "unreadable", "lost_conversation", "workspace"
 ]
+Waiting = Literal["setup"]
+"""The set-up fails without the changes, too: it is tried again later, like a provider that is overloaded."""
 Final = Literal["auth", "refused", "limit", "deadline"]
 Unready = Literal["validation_not_startable", "validation_escapes_workspace", "setup_failed"]
 """Why a delivery's validation would prove nothing: no agent is asked."""
 OldCode = Literal["provider", "bad_output"]
 """Codes that only old logs and old external workers contain."""
-FailureCode = Literal[Retryable, Final, Unready, OldCode]
-RETRYABLE: frozenset[str] = frozenset((*get_args(Retryable), *get_args(OldCode)))
+FailureCode = Literal[Retryable, Waiting, Final, Unready, OldCode]
+RETRYABLE: frozenset[str] = frozenset((*get_args(Retryable), *get_args(Waiting), *get_args(OldCode)))
 
 
 def _retryable(fields: dict[str, object]) -> bool:
@@ -61,8 +63,8 @@ class Failure(Value):
 
 
 Next = Literal["retry", "repair", "new_conversation", "fallback"]
-PROVIDER_WAITS = frozenset(("rate_limit", "overloaded"))
-"""Waits that the provider imposes: they use up no minutes of the budget."""
+PROVIDER_WAITS = frozenset(("rate_limit", "overloaded", *get_args(Waiting)))
+"""Waits for others: they use up no minutes of the budget."""
 _NEVER_AGAIN = frozenset(("refused", "limit", "deadline", *get_args(Unready)))
 
 

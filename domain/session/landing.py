@@ -5,11 +5,15 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from domain.session.turns import RecordTurn
-from domain.session.validation import ValidationStep
-from domain.values.base import Command, DomainEvent
+from domain.session.validation import CleanRoom, Flake, ValidationStep
+from domain.values.base import Command, DomainEvent, absent
 
 SentBackReason = Literal["conflict", "validation", "checkout"]
 """Both sides changed the same lines; the commands failed on the merge; the checkout of the branch is in the way."""
+
+
+def _is_empty(flaky: tuple[Flake, ...]) -> bool:
+    return not flaky
 
 
 class LandingRequested(DomainEvent):
@@ -29,6 +33,12 @@ class WorkLanded(DomainEvent):
     onto: str
     before: str = Field(description="the commit of the branch before")
     commit: str = Field(description="the merge; the commit before where the branch had all of it already")
+    clean_room: CleanRoom | None = Field(
+        default=None, exclude_if=absent, description="the run in a fresh checkout; null where there was none"
+    )
+    flaky: tuple[Flake, ...] = Field(
+        default=(), exclude_if=_is_empty, description="commands that failed and passed on the same merge"
+    )
 
 
 class WorkSentBack(DomainEvent):
@@ -42,6 +52,9 @@ class WorkSentBack(DomainEvent):
     paths: tuple[str, ...] = Field(default=(), description="the files that are in conflict")
     reasons: tuple[str, ...] = Field(default=(), description="the lines that say why the commands failed")
     detail: str = ""
+    flaky: tuple[Flake, ...] = Field(
+        default=(), exclude_if=_is_empty, description="commands that failed and passed on the same merge"
+    )
 
 
 EVENTS: tuple[type[DomainEvent], ...] = (LandingRequested, WorkLanded, WorkSentBack)
@@ -67,3 +80,5 @@ class RecordLanding(RecordTurn):
     paths: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
     detail: str = ""
+    clean_room: CleanRoom | None = None
+    flaky: tuple[Flake, ...] = ()

@@ -196,7 +196,13 @@ def record_landing(now: Now[S], command: RecordLanding) -> Events:
     if not isinstance(event, TurnAnswered) or landing is None:
         return
     if command.commit is not None:
-        yield WorkLanded(onto=landing.onto, before=command.before, commit=command.commit)
+        yield WorkLanded(
+            onto=landing.onto,
+            before=command.before,
+            commit=command.commit,
+            clean_room=command.clean_room,
+            flaky=command.flaky,
+        )
         return
     yield WorkSentBack(
         onto=landing.onto,
@@ -206,6 +212,7 @@ def record_landing(now: Now[S], command: RecordLanding) -> Events:
         paths=command.paths,
         reasons=command.reasons,
         detail=command.detail,
+        flaky=command.flaky,
     )
 
 
@@ -223,7 +230,11 @@ def landing_command(events: Sequence[DomainEvent], session: Session | None) -> C
     if not isinstance(first, TurnAnswered):
         return command.model_copy(update={"failure": first.failure})
     outcome = next((event for event in events if isinstance(event, WorkLanded | WorkSentBack)), None)
-    fields = {} if outcome is None else outcome.model_dump(exclude={"onto"})
+    fields = (
+        {}
+        if outcome is None
+        else {name: getattr(outcome, name) for name in type(outcome).model_fields.keys() - {"onto"}}
+    )
     return command.model_copy(update={"slot": first.slot, **fields})
 
 

@@ -95,6 +95,49 @@ class ValidationStep(Value):
     argv: tuple[str, ...]
 
 
+class SetupCommand(Value):
+    """The run of a set-up command."""
+
+    command: str
+    exit_code: int = Field(description="-1 if it was stopped")
+    passed: bool
+    seconds: float = 0.0
+    tail: str = Field(default="", description="the end of its output, if it failed")
+
+
+Cause = Literal["only_passes_with_leftovers", "setup_failed", "no_tests"]
+"""Why a validation failed, where that is more than a command that failed."""
+
+
+class CleanRoom(Value):
+    """The commands in a fresh checkout of the recorded tree, where nothing is that a clone would not have."""
+
+    needed: bool = Field(description="false where the run in the workspace was the clean one itself")
+    seconds: float = Field(default=0.0, description="how long it took, the set-up included")
+    setup: tuple[SetupCommand, ...] = Field(default=(), description="the set-up commands that ran there")
+    same: bool = Field(default=True, description="whether the commands ended there as in the workspace")
+
+
+class Flake(Value):
+    """A command that failed and passed on the same tree: at most `repeat` failures in a row."""
+
+    stage: Stage
+    command: str
+    runs: int = Field(description="how often it was run, the first time included")
+    failed: int = Field(description="how often it failed")
+    tests: tuple[str, ...] = Field(default=(), description="the tests that failed, as far as the output names them")
+    known: bool = Field(default=False, description="whether it is flaky without the changes, too")
+
+
+class Validated(Value):
+    """The last validation of the result."""
+
+    commands: tuple[str, ...]
+    clean_room: bool = Field(description="whether the commands were run as in a clone of the result")
+    version: int = Field(description="the event that recorded it")
+    passed: bool
+
+
 class CommandRun(Value):
     """A command that was run, or should have been; `exit_code` is `DID_NOT_EXIT` unless it `exited` by itself."""
 

@@ -1,45 +1,42 @@
-"""What runs without an agent: the workspace is prepared, validated once before the first agent, and a result lands.
+"""Runs on this machine what needs no agent: the workspace is prepared and validated before the first agent is asked
+(contract-2 §8, §9), each iteration is validated, and a result lands (contract-2 §12)."""
 
-Before the first agent, the validation runs once on the untouched workspace (contract-2 §8, §9). To land a result, it is
-merged with the current branch, the merge is validated, and only then the branch moves (contract-2 §12).
-"""
-
-import asyncio
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, TypedDict
+from typing import Protocol
 
 from adapters.processes.environment import clean_environment
-from adapters.project.escapes import Inspection, hidden_program, inspect, missing_packages
+from adapters.project.escapes import hidden_program, missing_packages
+from adapters.turns.commands.clock import BudgetClock
 from adapters.turns.commands.fence import Fencing
 from adapters.turns.commands.land import land
-from adapters.turns.commands.prepare import Observe, ready, ready_to_validate, relative, trust
-from adapters.turns.commands.validate import (
+from adapters.turns.commands.prepare import Places, Ready, relative
+from adapters.turns.commands.run import (
     CommandPlace,
     ValidationSettings,
     can_start,
     reasons_of,
     run_of,
     run_step,
-    set_up_failed,
-    validate,
 )
+from adapters.turns.commands.validate import Validation, Verdict
 from adapters.turns.job import Job
 from adapters.turns.live import Live
 from adapters.workspace import Workspaces
 from domain.delivery.commands import RecordBaseline, RecordValidation
 from domain.delivery.state import Delivery
-from domain.delivery.validation import MOST, Baseline, BaselineCommand, SetupCommand, unready
+from domain.delivery.validation import MOST, Baseline, BaselineCommand, unready
 from domain.session.attempts import Failure
 from domain.session.landing import RecordLanding
 from domain.session.validation import DID_NOT_EXIT, ValidationStep
+from domain.values.base import Text
 from domain.values.sentences import Sentence, coded
 
 
 class Commands(Protocol):
-    """Runs the commands of a delivery."""
+    """Runs the commands of a session."""
 
     async def prepare(self, job: Job) -> RecordBaseline:
         """Prepare the workspace and run each validation command once."""
@@ -60,138 +57,162 @@ class Commands(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HostCommands:
-    """Runs them on this machine, in a fence. `homes` has a home for each session."""
+    """Runs them in a fence. `homes` has a home for the commands of each session."""
 
     workspaces: Workspaces
     homes: Path
     fencing: Fencing
     settings: ValidationSettings
     live: Live
+    clock: BudgetClock = field(default_factory=lambda: BudgetClock(None))
 
     async def prepare(self, job: Job) -> RecordBaseline:
-        return await prepare(job, **self._place(job))
+        """The baseline of a delivery."""
+        assert isinstance(job.session, Delivery), "only deliveries begin with it"
+        started = time.monotonic()
+        baseline = await self.baseline(job, job.session.steps)
+        return RecordBaseline(
+            turn_id=job.lease.turn_id,
+            attempt=job.lease.attempt,
+            baseline=baseline,
+            seconds=time.monotonic() - started,
+            slot=job.slot,
+        )
+
+    async def baseline(self, job: Job, steps: Sequence[ValidationStep]) -> Baseline:
+        """Prepare the workspace, look whether something else would be tested instead, and run each command once."""
+        places = self._places(job)
+        ready = await places.ready()
+        if not ready.passed:
+            return Baseline(setup=ready.setup)
+        await places.keep_caches()
+        base = (await places.workspace()).base()
+        result = await self._untouched(Validation(places, self.clock, base=base), steps, ready, base)
+        await places.trust(ready.place)
+        return result
 
     async def validate(self, job: Job) -> RecordValidation:
-        return await validated(job, **self._place(job))
+        """The validation of an iteration of a delivery. Without a baseline, it is looked at here whether something else
+        would be tested instead: a success would prove nothing."""
+        session = job.session
+        assert isinstance(session, Delivery), "only deliveries have iterations"
+        started = time.monotonic()
+        await self.clock.resume(job)
+        known = [command.command for command in session.baseline if command.flaky]
+        known += [flake.command for flake in session.flaky.values() if flake.known]
+        verdict = await self.verdict(job, session.steps, known=known, inspected=bool(session.baseline))
+        seconds = time.monotonic() - started
+        if verdict.failure is not None:
+            return RecordValidation(
+                turn_id=job.lease.turn_id,
+                attempt=job.lease.attempt,
+                passed=False,
+                failure=verdict.failure,
+                seconds=seconds,
+                slot=job.slot,
+            )
+        report, blobs = Text.of(verdict.report())
+        fence = verdict.place.fence() if verdict.place else None
+        return RecordValidation(
+            turn_id=job.lease.turn_id,
+            attempt=job.lease.attempt,
+            passed=verdict.passed,
+            classification=verdict.result.failure_class,
+            summary=verdict.result.summary,
+            sentence=verdict.result.sentence,
+            reasons=verdict.reasons,
+            report=report,
+            clean_room=verdict.clean_room,
+            flaky=verdict.flaky,
+            cause=verdict.cause,
+            seconds=seconds,
+            slot=job.slot,
+            fence=fence.level if fence else None,
+            fence_gaps=fence.gaps if fence else (),
+            blobs=blobs,
+        )
+
+    async def verdict(
+        self,
+        job: Job,
+        steps: Sequence[ValidationStep],
+        *,
+        tree: str | None = None,
+        known: Collection[str] = (),
+        inspected: bool = True,
+    ) -> Verdict:
+        """Validate a state of the session's work, whatever kind of session it is: the recorded one, or `tree`. `known`
+        are the commands that are flaky without the work. Unless it was `inspected` before whether the commands test
+        something other than the workspace, that is looked at first."""
+        places = self._places(job)
+        base = (await places.workspace()).base()
+        return await Validation(places, self.clock, base=base, known=known).run(steps, tree=tree, inspected=inspected)
 
     async def ready(self, job: Job) -> Failure | None:
+        """Prepare the folder in which an agent is asked."""
         if job.request.access == "none" or not job.preparation.needs_work:
             return None
-        _, setup = await ready(job, **self._place(job))
+        ready = await self._places(job).ready()
         if isinstance(job.session, Delivery) and job.session.baseline:
             return None  # the set-up has succeeded before: the work is what breaks it, and its author can correct that
-        return unready(Baseline(setup=setup))
+        return unready(Baseline(setup=ready.setup))
 
     async def land(self, job: Job) -> RecordLanding:
-        return await land(job, **self._place(job))
+        """Merge the result into a branch if its validation passes there."""
+        return await land(self._places(job), self.clock)
 
-    def _place(self, job: Job) -> "_SourcePlace":
-        return {
-            "workspaces": self.workspaces,
-            "home": self.homes / job.session.id,
-            "fencing": self.fencing,
-            "settings": self.settings,
-            "observe": self.live.attempt(job.lease.turn_id).observe,
-        }
+    def _places(self, job: Job) -> Places:
+        return Places(
+            job=job,
+            workspaces=self.workspaces,
+            home=self.homes / job.session.id,
+            fencing=self.fencing,
+            settings=self.settings,
+            observe=self.live.attempt(job.lease.turn_id).observe,
+        )
 
+    # -- the baseline ------------------------------------------------------------------------------------------------
 
-class _SourcePlace(TypedDict):
-    workspaces: Workspaces
-    home: Path
-    fencing: Fencing
-    settings: ValidationSettings
-    observe: Observe
+    async def _untouched(
+        self, validation: Validation, steps: Sequence[ValidationStep], ready: Ready, base: str
+    ) -> Baseline:
+        """The results of the commands on the untouched workspace."""
+        place = ready.place.also({"HANSARD_BASE": base})
+        inspection = await validation.inspect(steps, place)
+        env = {name: relative(value, place.top) for name, value in inspection.env}
+        place = place.also(dict(inspection.env))
+        ran = [await self._untouched_run(validation, steps[: number + 1], place, base) for number in range(len(steps))]
+        return Baseline(commands=tuple(ran), setup=ready.setup, escapes=inspection.escapes, env=env)
 
-
-async def prepare(
-    job: Job, *, workspaces: Workspaces, home: Path, fencing: Fencing, settings: ValidationSettings, observe: Observe
-) -> RecordBaseline:
-    """Prepare the workspace, check whether something else would be tested instead, and run each command once."""
-    assert isinstance(job.session, Delivery), "only deliveries validate"
-    started = time.monotonic()
-    place, setup = await ready(
-        job, workspaces=workspaces, home=home, fencing=fencing, settings=settings, observe=observe
-    )
-    baseline = Baseline(setup=setup)
-    if all(command.passed for command in setup):
-        baseline = await _baseline(job.session.steps, place, settings, setup)
-        await asyncio.to_thread(trust, job, place, workspaces)
-    return RecordBaseline(
-        turn_id=job.lease.turn_id,
-        attempt=job.lease.attempt,
-        baseline=baseline,
-        seconds=time.monotonic() - started,
-        slot=job.slot,
-    )
-
-
-async def validated(
-    job: Job, *, workspaces: Workspaces, home: Path, fencing: Fencing, settings: ValidationSettings, observe: Observe
-) -> RecordValidation:
-    """The validation of an iteration. A new folder is prepared first. Without a baseline, it is checked here whether
-    something else would be tested instead: a success would prove nothing."""
-    assert isinstance(job.session, Delivery), "only deliveries validate"
-    place, setup = await ready_to_validate(
-        job, workspaces=workspaces, home=home, fencing=fencing, settings=settings, observe=observe
-    )
-    failure = unready(Baseline(setup=setup))
-    if failure is not None and job.session.baseline:  # the set-up has succeeded before: the work is what breaks it
-        return set_up_failed(job, setup[-1])
-    if failure is None and not job.session.baseline:
-        inspection = await _inspect(job.session.steps, place, settings)
-        failure, place = unready(Baseline(escapes=inspection.escapes)), place.also(dict(inspection.env))
-    if failure is None:
-        return await validate(job, place=place, settings=settings)
-    return RecordValidation(turn_id=job.lease.turn_id, attempt=job.lease.attempt, passed=False, failure=failure)
-
-
-async def _inspect(steps: Sequence[ValidationStep], place: CommandPlace, settings: ValidationSettings) -> Inspection:
-    async def probe(argv: Sequence[str], extra: Mapping[str, str]) -> str:
-        step = ValidationStep(stage="custom", command=argv[0], argv=tuple(argv))
-        quiet = replace(place.also(extra), observe=lambda _: None)  # a question of ours, not a command of the person's
-        finished = await run_step(step, quiet, settings, anything=True)
-        return finished.stdout if finished.exit_code == 0 else ""
-
-    return await inspect(
-        place.folder,
-        steps,
-        clean_environment(place.env, home=place.home),
-        probe,
-        checkout=place.checkout,
-        linked=place.grant.linked,
-        fenced=place.fence().level != "none",
-    )
-
-
-async def _baseline(
-    steps: Sequence[ValidationStep], place: CommandPlace, settings: ValidationSettings, setup: tuple[SetupCommand, ...]
-) -> Baseline:
-    inspection = await _inspect(steps, place, settings)
-    env = {name: relative(value, place.top) for name, value in inspection.env}
-    ran = [await _run(step, place.also(dict(inspection.env)), settings) for step in steps]
-    return Baseline(commands=tuple(ran), setup=setup, escapes=inspection.escapes, env=env)
-
-
-async def _run(step: ValidationStep, place: CommandPlace, settings: ValidationSettings) -> BaselineCommand:
-    finished = await run_step(step, place, settings)
-    passed = finished.ended == "exit" and finished.exit_code == 0
-    hidden, packages = (None, None) if passed else _in_checkout(step, place)
-    remedy = hidden or packages
-    detail = finished.detail if finished.ended == "not_started" else ""
-    why = () if passed else reasons_of(run_of(step, finished, settings), finished)
-    return BaselineCommand(
-        stage=step.stage,
-        command=step.command,
-        startable=can_start(step, finished, place.folder) and not hidden,
-        exit_code=DID_NOT_EXIT if finished.exit_code is None else finished.exit_code,
-        passed=passed,
-        seconds=round(finished.seconds, 3),
-        detail=str(detail),
-        sentence=coded(detail),
-        remedy=str(remedy or ""),
-        remedy_sentence=remedy,
-        reasons=tuple(filter(None, (str(remedy or ""), *why)))[:MOST],
-    )
+    async def _untouched_run(
+        self, validation: Validation, steps: Sequence[ValidationStep], place: CommandPlace, base: str
+    ) -> BaselineCommand:
+        """The run of the last of these commands. One that fails is run again: it may be flaky."""
+        step = steps[-1]
+        finished = await run_step(step, place, self.settings)
+        passed, flaky = finished.ended == "exit" and finished.exit_code == 0, False
+        hidden, packages = (None, None) if passed else _in_checkout(step, place)
+        if not passed and finished.ended != "not_started" and not (hidden or packages):
+            repeated = await validation.again(steps, finished, place, base, at_base=True)
+            if repeated is not None:
+                finished, passed, flaky = repeated[1], True, True
+        remedy = hidden or packages
+        detail = finished.detail if finished.ended == "not_started" else ""
+        why = () if passed else reasons_of(run_of(step, finished, self.settings), finished)
+        return BaselineCommand(
+            stage=step.stage,
+            command=step.command,
+            startable=can_start(step, finished, place.folder) and not hidden,
+            exit_code=DID_NOT_EXIT if finished.exit_code is None else finished.exit_code,
+            passed=passed,
+            seconds=round(finished.seconds, 3),
+            detail=str(detail),
+            sentence=coded(detail),
+            remedy=str(remedy or ""),
+            remedy_sentence=remedy,
+            reasons=tuple(filter(None, (str(remedy or ""), *why)))[:MOST],
+            flaky=flaky,
+        )
 
 
 def _in_checkout(step: ValidationStep, place: CommandPlace) -> tuple[Sentence | None, Sentence | None]:

@@ -1,109 +1,164 @@
-"""Prepares a working folder before anything runs in it: copies, links, set-up, environment (contract-2 §8)."""
+"""Prepares the folders in which commands run: copies, links, set-up, environment (contract-2 §8), and fresh checkouts
+where nothing is that a clone would not have (contract-3 §17)."""
 
 import asyncio
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final, NamedTuple
 
 from adapters.agents.activity import Activity
 from adapters.files import is_empty
 from adapters.turns.commands.fence import Fencing
-from adapters.turns.commands.validate import CommandPlace, ValidationSettings, output_of, run_step
+from adapters.turns.commands.run import CommandPlace, ValidationSettings, output_of, run_step
 from adapters.turns.folder import checkout, pristine, workspace_of
 from adapters.turns.job import Job
 from adapters.workspace import Workspace, WorkspaceError, Workspaces
+from adapters.workspace.copies import copy_folder
+from adapters.workspace.folders import delete
 from adapters.workspace.leftovers import tidy_home, trust_home
-from domain.delivery.validation import SetupCommand
-from domain.session.validation import DID_NOT_EXIT, ValidationStep
+from domain.session.validation import DID_NOT_EXIT, SetupCommand, ValidationStep
 from domain.values.sentences import Sentence
 
-Observe = Callable[[Activity], None]
-"""Hears what the commands print."""
 _TAIL = 2_000
+FRESH: Final = 9_000_000
+"""The slots of fresh checkouts begin here."""
+_MOST_FRESH: Final = 10
+"""The fresh checkouts that one turn may have at once."""
 
 
-async def ready(
-    job: Job,
-    *,
-    workspaces: Workspaces,
-    home: Path,
-    fencing: Fencing,
-    settings: ValidationSettings,
-    observe: Observe,
-) -> tuple[CommandPlace, tuple[SetupCommand, ...]]:
-    """The job's folder in the recorded state, prepared if it is new, and the result of the set-up."""
-    folder = await asyncio.to_thread(checkout, job, workspaces)
-    workspace = await asyncio.to_thread(workspace_of, job, workspaces)
-    return await _prepared(job, folder, workspace, home=home, fencing=fencing, settings=settings, observe=observe)
+class Ready(NamedTuple):
+    """A place for commands, and the set-up commands that ran there just now."""
+
+    place: CommandPlace
+    setup: tuple[SetupCommand, ...]
+
+    @property
+    def passed(self) -> bool:
+        return all(command.passed for command in self.setup)
 
 
-async def ready_to_validate(
-    job: Job,
-    *,
-    workspaces: Workspaces,
-    home: Path,
-    fencing: Fencing,
-    settings: ValidationSettings,
-    observe: Observe,
-    tree: str | None = None,
-) -> tuple[CommandPlace, tuple[SetupCommand, ...]]:
-    """The same, in the recorded state or in `tree`'s: what agents, or the code that they wrote, have left in the folder
-    or in the home is gone. It would not be in a clone of the result."""
-    folder = await asyncio.to_thread(pristine, job, workspaces, tree)
-    workspace = await asyncio.to_thread(workspace_of, job, workspaces)
-    mark = workspace.home / "ready-home"
-    if not await asyncio.to_thread(tidy_home, mark, home):
-        workspace.unready(folder)
-    place, setup = await _prepared(
-        job, folder, workspace, home=home, fencing=fencing, settings=settings, observe=observe
-    )
-    await asyncio.to_thread(trust_home, mark, home)
-    return place, setup
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The places where the commands of one turn run. `home` is the home of the session's commands."""
 
+    job: Job
+    workspaces: Workspaces
+    home: Path
+    fencing: Fencing
+    settings: ValidationSettings
+    observe: Callable[[Activity], None]
 
-async def _prepared(
-    job: Job,
-    folder: Path,
-    workspace: Workspace,
-    *,
-    home: Path,
-    fencing: Fencing,
-    settings: ValidationSettings,
-    observe: Observe,
-) -> tuple[CommandPlace, tuple[SetupCommand, ...]]:
-    preparation, top = job.preparation, workspace.tree_of(folder)
-    if preparation.needs_work and not workspace.is_ready(folder):
-        await asyncio.to_thread(_copy, workspace, folder, preparation.copy_paths)
-        await asyncio.to_thread(_link if fencing.links else _copy, workspace, folder, preparation.link)
-    place = CommandPlace(
-        folder=folder,
-        top=top,
-        home=home,
-        env=environment(job, top),
-        fencing=fencing,
-        grant=replace(fencing.grant(workspace, folder, preparation.link), network=preparation.network),
-        observe=observe,
-        checkout=None if workspace.in_place else workspace.source,
-    )
-    if not preparation.needs_work or workspace.is_ready(folder):
-        return place, ()
-    setup = await _set_up(
-        preparation.setup, replace(place, folder=top, grant=replace(place.grant, network="all")), settings
-    )
-    if all(command.passed for command in setup):
-        await asyncio.to_thread(workspace.mark_ready, folder)
-    return place, setup
+    async def ready(self) -> Ready:
+        """The job's folder in the recorded state, prepared if it is new."""
+        folder = await asyncio.to_thread(checkout, self.job, self.workspaces)
+        return await self._prepared(folder, await self.workspace(), self.home)
 
+    async def tidied(self, tree: str | None = None) -> Ready:
+        """The same, in the recorded state or in that of `tree`, after removing what agents, or the code that they
+        wrote, have left in the folder or in the home. Without a set-up nothing is left that a clone would not have."""
+        folder = await asyncio.to_thread(pristine, self.job, self.workspaces, tree)
+        workspace = await self.workspace()
+        mark = _mark_of_home(workspace)
+        if not self.job.preparation.setup:
+            await asyncio.to_thread(_forget_home, mark, self.home)
+        elif not await asyncio.to_thread(tidy_home, mark, self.home):
+            workspace.unready(folder)
+        ready = await self._prepared(folder, workspace, self.home)
+        if self.job.preparation.setup:
+            await asyncio.to_thread(trust_home, mark, self.home)
+        return ready
 
-def trust(job: Job, place: CommandPlace, workspaces: Workspaces) -> None:
-    """Trust what the commands of the baseline have made in the folder and in the home."""
-    workspace = workspace_of(job, workspaces)
-    workspace.trust(place.folder)
-    mark = workspace.home / "ready-home"
-    mark.unlink(missing_ok=True)
-    trust_home(mark, place.home)
+    @asynccontextmanager
+    async def fresh(self, tree: str | None, number: int = 0) -> AsyncIterator[Ready]:
+        """A fresh checkout of the recorded state or of `tree`, prepared like a new workspace, with a home that holds
+        what the set-up left on the base tree. Both are deleted afterwards. `number` tells those apart that one turn has
+        at the same time."""
+        workspace = await self.workspace()
+        slot = FRESH + self.job.folder * _MOST_FRESH + number
+        home = workspace.home / f"home-{slot}"
+        folder = await asyncio.to_thread(workspace.fresh, tree=tree or self.job.session.tree, slot=slot)
+        try:
+            await asyncio.to_thread(_new_home, _caches_of(workspace), home)
+            yield await self._prepared(folder, workspace, home, lasting=False)
+        finally:
+            await asyncio.to_thread(workspace.discard, folder)
+            await asyncio.to_thread(delete, home)
+
+    async def workspace(self) -> Workspace:
+        """The session's workspace."""
+        return await asyncio.to_thread(workspace_of, self.job, self.workspaces)
+
+    async def has_leftovers(self, place: CommandPlace) -> bool:
+        """Whether the folder or the home holds a file that a clone would not have."""
+        workspace = await self.workspace()
+        if workspace.in_place is not None:
+            return True
+        return await asyncio.to_thread(lambda: workspace.has_leftovers(place.folder) or _has_file(place.home))
+
+    async def keep_caches(self) -> None:
+        """Keep what the set-up has left in the home on the base tree; each fresh checkout gets a copy."""
+        workspace = await self.workspace()
+        if self.job.preparation.setup and workspace.in_place is None:
+            await asyncio.to_thread(_keep, self.home, _caches_of(workspace))
+
+    async def trust(self, place: CommandPlace) -> None:
+        """Trust what the commands of the baseline have made in the folder and in the home, so that a set-up does not
+        have to run again because of it."""
+        if self.job.preparation.setup:
+            await asyncio.to_thread(_trust, await self.workspace(), place)
+
+    async def _prepared(self, folder: Path, workspace: Workspace, home: Path, *, lasting: bool = True) -> Ready:
+        preparation, top = self.job.preparation, workspace.tree_of(folder)
+        if preparation.needs_work and not workspace.is_ready(folder):
+            shown = _link if self.fencing.links else _copy
+            await asyncio.to_thread(_copy, workspace, folder, preparation.copy_paths)
+            await asyncio.to_thread(shown, workspace, folder, preparation.link)
+        place = CommandPlace(
+            folder=folder,
+            top=top,
+            home=home,
+            env=environment(self.job, top),
+            fencing=self.fencing,
+            grant=replace(self.fencing.grant(workspace, folder, preparation.link), network=preparation.network),
+            observe=self.observe,
+            checkout=None if workspace.in_place else workspace.source,
+        )
+        if not preparation.needs_work or workspace.is_ready(folder):
+            return Ready(place, ())
+        setup = await self._set_up(replace(place, folder=top, grant=replace(place.grant, network="all")))
+        ready = Ready(place, setup)
+        if ready.passed and lasting:
+            await asyncio.to_thread(workspace.mark_ready, folder)
+        return ready
+
+    async def _set_up(self, place: CommandPlace) -> tuple[SetupCommand, ...]:
+        """Run the set-up, up to the first command that fails."""
+        ran: list[SetupCommand] = []
+        limit = self.settings.setup_timeout
+        until = time.monotonic() + limit
+        for step in self.job.preparation.setup:
+            seconds = max(0.001, until - time.monotonic())
+            finished = await run_step(step, place, self.settings, seconds=seconds, anything=True)
+            passed = finished.ended == "exit" and finished.exit_code == 0
+            output = finished.detail if finished.ended == "not_started" else output_of(finished)
+            if finished.ended == "timeout":
+                output += f"\nThe set-up was stopped at its limit, {limit:g} s (HANSARD_SETUP_SECONDS)."
+            ran.append(
+                SetupCommand(
+                    command=step.command,
+                    exit_code=DID_NOT_EXIT if finished.exit_code is None else finished.exit_code,
+                    passed=passed,
+                    seconds=round(finished.seconds, 3),
+                    tail="" if passed else output.strip()[-_TAIL:],
+                )
+            )
+            if not passed:
+                break
+        return tuple(ran)
 
 
 def left_to_do(job: Job, workspaces: Workspaces, folder: Path) -> tuple[dict[str, str], list[list[str]]]:
@@ -112,35 +167,57 @@ def left_to_do(job: Job, workspaces: Workspaces, folder: Path) -> tuple[dict[str
     workspace = workspace_of(job, workspaces)
     if workspace.is_ready(folder):  # nothing is shown to a program that Hansard does not start
         _copy(workspace, folder, job.preparation.link)
-    waiting = () if workspace.is_ready(folder) else job.preparation.setup
+    waiting: tuple[ValidationStep, ...] = () if workspace.is_ready(folder) else job.preparation.setup
     return environment(job, workspace.tree_of(folder)), [list(step.argv) for step in waiting]
 
 
-async def _set_up(
-    steps: Iterable[ValidationStep], place: CommandPlace, settings: ValidationSettings
-) -> tuple[SetupCommand, ...]:
-    """Run the set-up, up to the first command that fails."""
-    ran: list[SetupCommand] = []
-    until = time.monotonic() + settings.setup_timeout
-    for step in steps:
-        seconds = max(0.001, until - time.monotonic())
-        finished = await run_step(step, place, settings, seconds=seconds, anything=True)
-        passed = finished.ended == "exit" and finished.exit_code == 0
-        output = finished.detail if finished.ended == "not_started" else output_of(finished)
-        if finished.ended == "timeout":
-            output += f"\nThe set-up was stopped at its limit, {settings.setup_timeout:g} s (HANSARD_SETUP_SECONDS)."
-        ran.append(
-            SetupCommand(
-                command=step.command,
-                exit_code=DID_NOT_EXIT if finished.exit_code is None else finished.exit_code,
-                passed=passed,
-                seconds=round(finished.seconds, 3),
-                tail="" if passed else output.strip()[-_TAIL:],
-            )
-        )
-        if not passed:
-            break
-    return tuple(ran)
+# -- homes -------------------------------------------------------------------------------------------------------------
+
+
+def _mark_of_home(workspace: Workspace) -> Path:
+    return workspace.home / "ready-home"
+
+
+def _caches_of(workspace: Workspace) -> Path:
+    """What the set-up left in the home on the base tree. No program ever sees this folder, only copies of it."""
+    return workspace.home / "caches"
+
+
+def _trust(workspace: Workspace, place: CommandPlace) -> None:
+    workspace.trust(place.folder)
+    mark = _mark_of_home(workspace)
+    mark.unlink(missing_ok=True)
+    trust_home(mark, place.home)
+
+
+def _forget_home(mark: Path, home: Path) -> None:
+    mark.unlink(missing_ok=True)
+    delete(home)
+
+
+def _new_home(caches: Path, home: Path) -> None:
+    delete(home)
+    if caches.is_dir():
+        copy_folder(caches, home)
+    else:
+        home.mkdir(parents=True)
+
+
+def _keep(home: Path, caches: Path) -> None:
+    draft = caches.with_name("caches.new")
+    delete(draft)
+    delete(caches)
+    if home.is_dir():
+        copy_folder(home, draft)
+        draft.rename(caches)
+
+
+def _has_file(home: Path) -> bool:
+    """Whether anything but folders is below."""
+    return any(path.is_symlink() or not path.is_dir() for path in home.rglob("*"))
+
+
+# -- paths -------------------------------------------------------------------------------------------------------------
 
 
 def environment(job: Job, top: Path) -> dict[str, str]:

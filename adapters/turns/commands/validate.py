@@ -1,263 +1,358 @@
-"""Runs the delivery's commands one by one until one fails, and reports their output."""
+"""Validates a state of the work: its commands run in the workspace, and then as in a clone of it (contract-3 §17).
 
-import os
-import tempfile
+A pass in the workspace is not enough where something lies there that a clone would not have: the commands have to pass
+in a fresh checkout, too. A command that fails is run again on fresh copies of the same tree: if it passes, it is flaky,
+which is said, and counts as passed.
+"""
+
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Collection, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Protocol
+from typing import Any, Final
 
 import orjson
 
-from adapters.agents.activity import Activity
-from adapters.agents.speech import Speech
-from adapters.fence.choice import Sandbox
-from adapters.fence.port import Fence, Grant
 from adapters.processes.environment import clean_environment
-from adapters.processes.limits import SystemLimits
-from adapters.processes.program import Finished, run
-from adapters.turns.commands.fence import Fencing
-from adapters.turns.commands.limits import reason
-from adapters.turns.job import Job
-from domain.delivery.commands import RecordValidation
-from domain.delivery.state import Delivery
-from domain.delivery.validation import Prefixes, SetupCommand, is_allowed, last_lines, not_startable, only, reasons
+from adapters.processes.program import Finished
+from adapters.project.escapes import Inspection, inspect
+from adapters.turns.commands.clock import BudgetClock
+from adapters.turns.commands.prepare import Places
+from adapters.turns.commands.run import CommandPlace, output_of, own_program, reasons_of, run_of, run_step
+from domain.delivery.validation import Baseline, failed_tests, not_startable, unready
 from domain.session.attempts import Failure
-from domain.session.validation import DID_NOT_EXIT, CommandRun, Ended, ValidationResult, ValidationStep, ending, outcome
-from domain.values.base import Text
-from domain.values.sentences import Sentence
+from domain.session.validation import (
+    Cause,
+    CleanRoom,
+    CommandRun,
+    Flake,
+    SetupCommand,
+    ValidationResult,
+    ValidationStep,
+    outcome,
+)
+from domain.values.sentences import Sentence, with_output
 
-_ENDS: Mapping[str, Ended] = {"exit": "exited", "timeout": "timeout", "disk": "limit", "not_started": "not_started"}
-_TAIL = 4_000
-_FRESH = {"PYTHONDONTWRITEBYTECODE": "1"}  # it reuses compiled code if size and time in seconds are the same
+_CLEAN, _AGAIN = 0, 1
+"""The numbers of the fresh checkouts: the clean room, and the place where a command is run again."""
+_NOTHING_RAN: Final = outcome(())
 
 
-class ValidationSettings(Protocol):
-    """The limits of each command: its seconds, how much of its output is kept, the system's limits, whether it may run
-    at all, and the fence, in which neither the log nor files with keys exist."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a validation has shown. With a `failure` it has shown nothing."""
+
+    result: ValidationResult = _NOTHING_RAN
+    outputs: tuple[Finished, ...] = ()
+    reasons: tuple[str, ...] = ()
+    clean_room: CleanRoom | None = None
+    """None where the commands were not run as in a clone."""
+    in_clean_room: tuple[dict[str, Any], ...] = ()
+    """The commands that ran in a fresh checkout besides the workspace, for the report."""
+    flaky: tuple[Flake, ...] = ()
+    cause: Cause | None = None
+    failure: Failure | None = None
+    place: CommandPlace | None = None
 
     @property
-    def validation_timeout(self) -> float: ...
+    def passed(self) -> bool:
+        return self.failure is None and self.result.passed
+
+    def report(self) -> str:
+        """The validation as an artifact (JSON): every command with its output. The middle of long output is left out;
+        `leftOut` counts its bytes."""
+        result = self.result
+        room = None if self.clean_room is None else self.clean_room.model_dump(by_alias=True) | {}
+        whole: dict[str, Any] = {
+            "passed": result.passed,
+            "classification": result.failure_class,
+            "summary": result.summary,
+            "reason": self.cause,
+            "runs": [_shown(run, finished) for run, finished in zip(result.runs, self.outputs, strict=True)],
+            "cleanRoom": False if room is None else room | ({"runs": self.in_clean_room} if self.in_clean_room else {}),
+            "flaky": [flake.model_dump(by_alias=True) for flake in self.flaky],
+        }
+        return orjson.dumps(whole).decode()
+
+
+@dataclass(slots=True)
+class _Series:
+    """The commands that ran in one place, one by one until one failed."""
+
+    runs: list[CommandRun]
+    outputs: list[Finished]
+    flaky: list[Flake]
+
     @property
-    def setup_timeout(self) -> float: ...
-    @property
-    def output_bytes(self) -> int: ...
-    @property
-    def command_limits(self) -> SystemLimits: ...
-    @property
-    def commands_allowed(self) -> Prefixes: ...
-    @property
-    def sandbox(self) -> Sandbox: ...
-    @property
-    def log(self) -> Path | None: ...
-    @property
-    def keys(self) -> tuple[Path, ...]: ...
+    def passed(self) -> bool:
+        return all(run.passed for run in self.runs)
 
 
-@dataclass(frozen=True, slots=True)
-class CommandPlace:
-    """Where commands run: the folder, the root of its tree, a persistent home, additional variables, and the fence
-    around all of it. `observe` gets their output; `checkout` is the person's own folder."""
+class Validation:
+    """Runs the commands of one turn. `base` is the commit that the work starts from, `known` are the commands that were
+    flaky there."""
 
-    folder: Path
-    top: Path
-    home: Path
-    env: Mapping[str, str]
-    fencing: Fencing
-    grant: Grant
-    observe: Callable[[Activity], None]
-    checkout: Path | None = None
+    def __init__(self, places: Places, clock: BudgetClock, *, base: str, known: Collection[str] = ()) -> None:
+        self._places, self._clock, self._base, self._known = places, clock, base, known
+        self._settings, self._preparation = places.settings, places.job.preparation
+        self._repeating = 0.0
 
-    def fence(self, *more: Path) -> Fence:
-        """The fence; `more` are additional writable folders."""
-        return self.fencing.around(replace(self.grant, writable=(*self.grant.writable, self.home, *more)))
+    async def run(self, steps: Sequence[ValidationStep], *, tree: str | None = None, inspected: bool = True) -> Verdict:
+        """Validate the recorded state, or that of `tree`. If a program cannot be started, that is no verdict on the
+        work, unless the program is part of the work. Unless it was `inspected` before whether the commands test
+        something other than the workspace, that is looked at first."""
+        ready = await self._places.tidied(tree)
+        if not ready.passed:
+            return await self._set_up_failed(ready.setup)
+        place = self._with_base(ready.place)
+        if not inspected:
+            inspection = await self.inspect(steps, place)
+            if failure := unready(Baseline(escapes=inspection.escapes)):
+                return Verdict(failure=failure, place=place)
+            place = place.also(dict(inspection.env))
+        dirty = await self._places.has_leftovers(place)
+        series = await self._series(steps, place, tree)
+        verdict = self._verdict(series, steps, place)
+        if (await self._places.workspace()).in_place is not None or not self._preparation.clean_room:
+            return verdict
+        if not dirty and not self._preparation.setup:
+            return replace(verdict, clean_room=CleanRoom(needed=False))
+        return await self._in_clean_room(verdict, steps, tree, place) if verdict.passed else verdict
 
-    def also(self, extra: Mapping[str, str]) -> "CommandPlace":
-        """The same with further variables."""
-        return replace(self, env={**self.env, **extra})
-
-
-async def validate(job: Job, *, place: CommandPlace, settings: ValidationSettings) -> RecordValidation:
-    """Run the commands until one fails. If a program cannot be started, that is no verdict on the work, unless the
-    program is part of the work."""
-    assert isinstance(job.session, Delivery), "only deliveries validate"
-    started = time.monotonic()
-    runs, outputs = await outcomes(job.session.steps, place, settings)
-    last = job.session.steps[len(outputs) - 1] if outputs else None
-    if last is not None and outputs[-1].ended == "not_started" and not _own(last, place.folder):
-        return _not_started(job, last, outputs[-1], seconds=time.monotonic() - started)
-    result = outcome(runs)
-    report, blobs = Text.of(_report(result, outputs))
-    return RecordValidation(
-        turn_id=job.lease.turn_id,
-        attempt=job.lease.attempt,
-        passed=result.passed,
-        classification=result.failure_class,
-        summary=result.summary,
-        sentence=result.sentence,
-        reasons=() if result.passed else reasons_of(runs[-1], outputs[-1]),
-        report=report,
-        seconds=time.monotonic() - started,
-        slot=job.slot,
-        fence=place.fence().level,
-        fence_gaps=place.fence().gaps,
-        blobs=blobs,
-    )
-
-
-async def outcomes(
-    steps: Sequence[ValidationStep], place: CommandPlace, settings: ValidationSettings
-) -> tuple[list[CommandRun], list[Finished]]:
-    """Run the commands until one fails or cannot be started."""
-    runs: list[CommandRun] = []
-    outputs: list[Finished] = []
-    for step in steps:
-        finished = await run_step(step, place, settings)
-        runs.append(run_of(step, finished, settings))
-        outputs.append(finished)
-        if not runs[-1].passed:
-            break
-    return runs, outputs
-
-
-def _not_started(job: Job, step: ValidationStep, finished: Finished, *, seconds: float) -> RecordValidation:
-    failure = Failure.of("validation_not_startable", not_startable(step.command, finished.detail))
-    return RecordValidation(
-        turn_id=job.lease.turn_id,
-        attempt=job.lease.attempt,
-        passed=False,
-        failure=failure,
-        seconds=seconds,
-        slot=job.slot,
-    )
-
-
-def set_up_failed(job: Job, failed: SetupCommand) -> RecordValidation:
-    """A failed validation, because the set-up does not succeed with the work."""
-    run = CommandRun(
-        stage="custom",
-        command=failed.command,
-        argv=(failed.command,),
-        exit_code=failed.exit_code,
-        seconds=failed.seconds,
-        stdout=Text.of(failed.tail)[0],
-        tail=failed.tail,
-    )
-    result = outcome([run])
-    finished = Finished(failed.exit_code, failed.tail, "", truncated=False, seconds=failed.seconds, ended="exit")
-    return RecordValidation(
-        turn_id=job.lease.turn_id,
-        attempt=job.lease.attempt,
-        passed=False,
-        classification=result.failure_class,
-        summary=result.summary,
-        sentence=result.sentence,
-        reasons=reasons_of(run, finished),
-        report=Text.of(_report(result, [finished]))[0],
-        seconds=failed.seconds,
-        slot=job.slot,
-    )
-
-
-def can_start(step: ValidationStep, finished: Finished, folder: Path) -> bool:
-    """Whether the program was started, or is a file of the workspace that does not exist yet: the task may add it."""
-    if finished.ended != "not_started":
-        return True
-    program = _own(step, folder)
-    return program is not None and not program.exists()
-
-
-def _own(step: ValidationStep, folder: Path) -> Path | None:
-    """The program, if it is named by a path in the workspace, where agents can write and correct it."""
-    program = Path(os.path.normpath(folder / step.argv[0]))
-    return program if "/" in step.argv[0] and program.is_relative_to(folder) else None
-
-
-def output_of(finished: Finished) -> str:
-    return f"{finished.stdout}\n{finished.stderr}"
-
-
-def reasons_of(run: CommandRun, finished: Finished) -> tuple[str, ...]:
-    """The lines that say why a command failed, otherwise the end of its output, otherwise how it ended."""
-    if finished.ended == "not_started":
-        return (str(finished.detail),)
-    output = output_of(finished)
-    return reasons(output) or (last_lines(output) if run.ended == "exited" else ()) or (str(ending(run)),)
-
-
-async def run_step(
-    step: ValidationStep,
-    place: CommandPlace,
-    settings: ValidationSettings,
-    *,
-    seconds: float | None = None,
-    anything: bool = False,
-) -> Finished:
-    """The rule of a validation (rule 8): its exit code counts, whatever it prints; the end of the output is kept.
-
-    `seconds` is its limit if that differs from the validation's; `anything` skips the list of allowed commands.
-    """
-    if not anything and not is_allowed(step.argv, settings.commands_allowed):
-        # It may have been recorded when more was allowed, or under other settings.
-        detail = Sentence("command_not_allowed_here", detail=only(settings.commands_allowed))
-        return Finished(None, "", "", truncated=False, seconds=0.0, ended="not_started", detail=detail)
-    place.observe(Activity(kind="notice", text=f"$ {step.command}"))
-    place.home.mkdir(parents=True, exist_ok=True)  # for each command, because one may have removed it
-    output = Speech(place.observe)
-    with tempfile.TemporaryDirectory(prefix="hansard-", ignore_cleanup_errors=True) as scratch, ExitStack() as after:
-        after.callback(output.flush)
-        return await run(
-            step.argv,
-            cwd=place.folder,
-            env=clean_environment(_FRESH | {"TMPDIR": scratch} | dict(place.env), home=place.home),
-            wall_seconds=settings.validation_timeout if seconds is None else seconds,
-            output_bytes=settings.output_bytes,
-            keep_ends=True,
-            limits=settings.command_limits,
-            fence=place.fence(Path(scratch)),
-            on_output=lambda text: output.say("notice", text),
+    async def _in_clean_room(
+        self, verdict: Verdict, steps: Sequence[ValidationStep], tree: str | None, before: CommandPlace
+    ) -> Verdict:
+        """The verdict of a fresh checkout about commands that passed in the workspace."""
+        began = time.monotonic()
+        async with AsyncExitStack() as room:
+            async with self._clock.stopped(self._places.job, "setup"):
+                ready = await room.enter_async_context(self._places.fresh(tree, _CLEAN))
+                if not ready.passed:
+                    failed = await self._set_up_failed(ready.setup)
+                    clean = CleanRoom(needed=True, seconds=_since(began), setup=ready.setup, same=False)
+                    return failed if failed.failure else replace(failed, clean_room=clean)
+            place = self._moved(self._with_base(ready.place), before)
+            series = await self._series(steps, place, tree)
+        clean = CleanRoom(needed=True, seconds=_since(began), setup=ready.setup, same=series.passed)
+        there = tuple(_shown(run, finished) for run, finished in zip(series.runs, series.outputs, strict=True))
+        flaky = _together(verdict.flaky, series.flaky)
+        if series.passed:
+            return replace(verdict, clean_room=clean, flaky=flaky, in_clean_room=there)
+        failed_run, output = series.runs[-1], series.outputs[-1]
+        result = outcome(series.runs)
+        sentence = Sentence("only_passes_with_leftovers", command=failed_run.command)
+        return replace(
+            verdict,
+            result=verdict.result.changed(
+                passed=False,
+                failure_class=result.failure_class,
+                summary=f"{sentence}\n{result.summary}",
+                sentence=sentence,
+            ),
+            reasons=reasons_of(failed_run, output),
+            clean_room=clean,
+            in_clean_room=there,
+            flaky=flaky,
+            cause="only_passes_with_leftovers",
         )
 
+    def _verdict(self, series: _Series, steps: Sequence[ValidationStep], place: CommandPlace) -> Verdict:
+        last = steps[len(series.runs) - 1] if series.runs else None
+        if last is not None and series.outputs[-1].ended == "not_started" and not own_program(last, place.folder):
+            why = not_startable(last.command, series.outputs[-1].detail)
+            return Verdict(failure=Failure.of("validation_not_startable", why), place=place)
+        result = outcome(series.runs)
+        return Verdict(
+            result=result,
+            outputs=tuple(series.outputs),
+            reasons=() if result.passed else reasons_of(series.runs[-1], series.outputs[-1]),
+            flaky=tuple(series.flaky),
+            place=place,
+        )
 
-def run_of(step: ValidationStep, finished: Finished, settings: ValidationSettings) -> CommandRun:
-    cause = reason(finished, settings.validation_timeout, settings.command_limits)
-    ended = _ENDS[finished.ended]
-    by_limit = cause is not None and cause.certain
-    return CommandRun(
-        stage=step.stage,
-        command=step.command,
-        argv=step.argv,
-        exit_code=DID_NOT_EXIT if finished.exit_code is None or by_limit else finished.exit_code,
-        seconds=round(finished.seconds, 3),
-        ended="limit" if by_limit and ended == "exited" else ended,
-        reason=cause.words if cause else "",
-        stdout=Text.of(finished.stdout)[0],
-        stderr=Text.of(finished.stderr or (finished.detail if ended == "not_started" else ""))[0],
-        truncated=finished.truncated,
-        tail=(finished.stdout + finished.stderr)[-_TAIL:],
-    )
+    async def _set_up_failed(self, setup: Sequence[SetupCommand]) -> Verdict:
+        """The verdict where the set-up does not succeed: on the work, unless the set-up fails on the base tree, too.
+        Then it is waited for. A folder without git has no base tree to try."""
+        failed = setup[-1]
+        if (await self._places.workspace()).in_place is None and not await self._base_can_be_set_up():
+            sentence = Sentence("setup_fails_everywhere", command=failed.command, number=failed.exit_code)
+            return Verdict(failure=Failure.of("setup", with_output(sentence, failed.tail)))
+        run = CommandRun(
+            stage="custom",
+            command=failed.command,
+            argv=(failed.command,),
+            exit_code=failed.exit_code,
+            seconds=failed.seconds,
+            tail=failed.tail,
+        )
+        finished = Finished(failed.exit_code, failed.tail, "", truncated=False, seconds=failed.seconds, ended="exit")
+        return Verdict(
+            result=outcome([run]), outputs=(finished,), reasons=reasons_of(run, finished), cause="setup_failed"
+        )
 
+    async def _base_can_be_set_up(self) -> bool:
+        async with (
+            self._clock.stopped(self._places.job, "setup"),
+            self._places.fresh(self._base, _AGAIN) as ready,
+        ):
+            return ready.passed
 
-def _report(result: ValidationResult, outputs: list[Finished]) -> str:
-    """The validation as an artifact (JSON): every command with its output. The middle of long output is left out;
-    `leftOut` counts its bytes."""
-    runs = [
-        {
-            "stage": run.stage,
-            "command": run.command,
-            "argv": run.argv,
-            "exitCode": run.exit_code,
-            "seconds": run.seconds,
-            "ended": run.ended,
-            "truncated": run.truncated,
-            "leftOut": finished.left_out,
-            "detail": f"It {run.reason}." if run.reason else finished.detail,
-            "stdout": finished.stdout,
-            "stderr": finished.stderr,
+    # -- one command -------------------------------------------------------------------------------------------------
+
+    async def _series(self, steps: Sequence[ValidationStep], place: CommandPlace, tree: str | None) -> _Series:
+        """Run the commands until one fails or cannot be started."""
+        series = _Series([], [], [])
+        for number, step in enumerate(steps):
+            finished = await run_step(step, place, self._settings)
+            run = run_of(step, finished, self._settings)
+            if not run.passed and finished.ended != "not_started":
+                repeated = await self.again(steps[: number + 1], finished, place, tree)
+                if repeated is not None:
+                    series.flaky.append(repeated[0])
+                    run, finished = run_of(step, repeated[1], self._settings), repeated[1]
+            series.runs.append(run)
+            series.outputs.append(finished)
+            if not run.passed:
+                break
+        return series
+
+    async def again(
+        self,
+        steps: Sequence[ValidationStep],
+        first: Finished,
+        place: CommandPlace,
+        tree: str | None,
+        *,
+        at_base: bool = False,
+    ) -> tuple[Flake, Finished] | None:
+        """Run the last of these commands again, which failed, each time on a fresh copy of the same tree. What was seen
+        of it and the run that passed; None if it fails every time. No run counts for the budget. `at_base`: the tree is
+        the base tree, so that what is flaky there is known."""
+        step, failing = steps[-1], [first]
+        async with self._clock.stopped(self._places.job, "repeat"):
+            for _ in range(self._preparation.repeat):
+                finished = await self._once_more(steps, place, tree)
+                if finished is None:
+                    return None
+                if not run_of(step, finished, self._settings).passed:
+                    failing.append(finished)
+                    continue
+                runs = len(failing) + 1
+                flake = Flake(
+                    stage=step.stage,
+                    command=step.command,
+                    runs=runs,
+                    failed=len(failing),
+                    tests=tuple(dict.fromkeys(name for each in failing for name in failed_tests(output_of(each)))),
+                    known=at_base or step.command in self._known or await self._is_flaky_at_base(steps, place, runs),
+                )
+                return flake, finished
+        return None
+
+    async def _is_flaky_at_base(self, steps: Sequence[ValidationStep], place: CommandPlace, runs: int) -> bool:
+        """Whether the command passes and fails on the base tree, run as often there."""
+        ends: set[bool] = set()
+        for _ in range(runs):
+            finished = await self._once_more(steps, place, self._base)
+            if finished is None:
+                return False
+            ends.add(run_of(steps[-1], finished, self._settings).passed)
+            if len(ends) > 1:
+                return True
+        return False
+
+    async def _once_more(
+        self, steps: Sequence[ValidationStep], before: CommandPlace, tree: str | None
+    ) -> Finished | None:
+        """Run the last of the commands in a fresh checkout, after those before it. None if the time for repeated runs
+        is over, or if a fresh checkout cannot be made."""
+        began = time.monotonic()
+        left = self._preparation.repeat_seconds - self._repeating
+        if left <= 0 or (await self._places.workspace()).in_place is not None:
+            return None
+        try:
+            async with self._places.fresh(tree, _AGAIN) as ready:
+                if not ready.passed:
+                    return None
+                place = self._moved(self._with_base(ready.place), before)
+                for step in steps:
+                    seconds = min(self._settings.validation_timeout, left - (time.monotonic() - began))
+                    finished = await run_step(step, place, self._settings, seconds=max(0.001, seconds))
+                    if not run_of(step, finished, self._settings).passed:
+                        break
+                return None if finished.ended == "timeout" and seconds < self._settings.validation_timeout else finished
+        finally:
+            self._repeating += time.monotonic() - began
+
+    async def inspect(self, steps: Sequence[ValidationStep], place: CommandPlace) -> Inspection:
+        """Look whether the commands would test something other than the workspace."""
+
+        async def probe(argv: Sequence[str], extra: Any) -> str:
+            step = ValidationStep(stage="custom", command=argv[0], argv=tuple(argv))
+            quiet = replace(place.also(extra), observe=lambda _: None)  # our own question, not the person's command
+            finished = await run_step(step, quiet, self._settings, anything=True)
+            return finished.stdout if finished.exit_code == 0 else ""
+
+        return await inspect(
+            place.folder,
+            steps,
+            clean_environment(place.env, home=place.home),
+            probe,
+            checkout=place.checkout,
+            linked=place.grant.linked,
+            fenced=place.fence().level != "none",
+        )
+
+    def _with_base(self, place: CommandPlace) -> CommandPlace:
+        """The place, with the name of the commit that the work starts from."""
+        return place.also({"HANSARD_BASE": self._base})
+
+    def _moved(self, place: CommandPlace, before: CommandPlace) -> CommandPlace:
+        """The place with the variables of another one that it does not have; paths in that folder are paths in this
+        one."""
+        more = {name: value for name, value in before.env.items() if name not in place.env}
+        old, new = str(before.top), str(place.top)
+        moved = {
+            name: ":".join(
+                new + part[len(old) :] if part == old or part.startswith(f"{old}/") else part
+                for part in value.split(":")
+            )
+            for name, value in more.items()
         }
-        for run, finished in zip(result.runs, outputs, strict=True)
-    ]
-    whole = {"passed": result.passed, "classification": result.failure_class, "summary": result.summary, "runs": runs}
-    return orjson.dumps(whole).decode()
+        return place.also(moved)
+
+
+def _together(first: Sequence[Flake], second: Sequence[Flake]) -> tuple[Flake, ...]:
+    """The flakes of both places, each command once: as often as it ran and failed in both."""
+    flakes = {flake.command: flake for flake in first}
+    for flake in second:
+        if (earlier := flakes.get(flake.command)) is not None:
+            flake = flake.changed(
+                runs=earlier.runs + flake.runs,
+                failed=earlier.failed + flake.failed,
+                tests=tuple(dict.fromkeys((*earlier.tests, *flake.tests))),
+                known=earlier.known or flake.known,
+            )
+        flakes[flake.command] = flake
+    return tuple(flakes.values())
+
+
+def _since(began: float) -> float:
+    return round(time.monotonic() - began, 3)
+
+
+def _shown(run: CommandRun, finished: Finished) -> dict[str, Any]:
+    """One command in the report."""
+    return {
+        "stage": run.stage,
+        "command": run.command,
+        "argv": run.argv,
+        "exitCode": run.exit_code,
+        "seconds": run.seconds,
+        "ended": run.ended,
+        "truncated": run.truncated,
+        "leftOut": finished.left_out,
+        "detail": f"It {run.reason}." if run.reason else finished.detail,
+        "stdout": finished.stdout,
+        "stderr": finished.stderr,
+    }

@@ -81,6 +81,7 @@ class Worker:
             live=live or Live(clock),
             questions=self._questions,
             sharing=sharing,
+            writer=writer,
         )
         self._running: dict[str, asyncio.Task[None]] = {}
         self._leases: dict[asyncio.Task[None], Lease] = {}
