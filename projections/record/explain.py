@@ -161,6 +161,8 @@ def evidence(event: DomainEvent) -> tuple[str, ...]:
     match event:
         case ValidationFailed():
             lines = event.new_failures or event.reasons
+            if event.cause == "only_passes_with_leftovers" and event.sentence is not None:
+                return (event.sentence, *lines)
             return _summary(event) if lines in ((), (event.sentence,)) else lines
         case ReviewBlockingDetected():
             return tuple(_joined(issue.title, issue.detail) for issue in event.blocking_issues)

@@ -18,7 +18,14 @@ IMPORTANT: Final = frozenset(
         *(
             f"delivery.{name}"
             for name in (
-                *("session_started", "attempt_started", "tests_passed", "validation_failed", "phase_failed"),
+                *(
+                    "session_started",
+                    "attempt_started",
+                    "tests_passed",
+                    "flaky_seen",
+                    "validation_failed",
+                    "phase_failed",
+                ),
                 *("no_progress", "review_approved", "review_blocking_detected", "review_held", "fix_requested"),
                 *("scope_requested", "scope_decided", "scope_exceeded", "budget_exhausted", "budget_extended"),
                 *("retried", "session_finished"),

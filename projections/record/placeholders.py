@@ -90,6 +90,8 @@ def _why_it_failed(places: Places) -> str:
     data = places.data
     if data.get("blockingIssues"):
         return _issues(places, [str(issue.get("title", "")) for issue in data["blockingIssues"]])
+    if data.get("cause") == "only_passes_with_leftovers":
+        return places.worded("", data.get("sentence"))
     if data.get("reasons"):
         reasons, sentences = data["reasons"][:_FILES], data.get("sentences") or ()
         if reasons == [(data.get("sentence") or {}).get("text")]:  # the command said nothing, only how it ended

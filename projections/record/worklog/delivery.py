@@ -15,6 +15,7 @@ from domain.delivery.events import (
     DeliveryStarted,
     DeliveryTransition,
     FixRequested,
+    FlakySeen,
     PhaseCompleted,
     PhaseFailed,
     PhaseSkipped,
@@ -28,13 +29,14 @@ from domain.delivery.events import (
     ValidationFailed,
 )
 from domain.delivery.state import Delivery
+from domain.delivery.validation import flaky_sentence
 from domain.session.children import ChildClosed, ChildRequested
 from domain.session.history import SessionForked
 from domain.session.record import Recorded
 from domain.session.turns import Settled, TurnAnswered
 from domain.values.base import Text, Unreadable
 from domain.values.words import Words
-from projections.record.markdown import cell, code, mark, name, neutral, recorded
+from projections.record.markdown import cell, code, mark, name, neutral, recorded, sentence
 from projections.record.turns import Turns
 from projections.record.worklog.parts import (
     Row,
@@ -50,6 +52,7 @@ from projections.record.worklog.parts import (
     joined,
     point,
     result,
+    sentence,
     summary,
     table,
     title,
@@ -122,6 +125,8 @@ def _delivery(event: DeliveryEvent) -> Iterator[Row]:
         case ArtifactCreated(phase="validation", media_type="application/json"):
             for line in _commands(event.content):
                 yield "log", line
+        case FlakySeen():
+            yield "log", f"- {sentence(event.message, flaky_sentence(event.flake))}"
         case TestsPassed():
             yield "log", f"- {mark('validation_passed')}"
         case ValidationFailed(phase=phase):
@@ -153,7 +158,7 @@ def _parted_plan(text: str) -> tuple[str, list[str]]:
 def _why_failed(event: ValidationFailed) -> Iterator[str]:
     """The lines that say why, whole; only a sentence if the command said nothing, and a summary in old logs."""
     label = mark("validation_failed", name("classification", event.classification))
-    if event.reasons in ((), (event.sentence,)):
+    if event.reasons in ((), (event.sentence,)) or event.cause is not None:
         yield point(label, event.summary, event.sentence)
         return
     yield f"- {label}"
