@@ -52,7 +52,6 @@ from projections.record.worklog.parts import (
     joined,
     point,
     result,
-    sentence,
     summary,
     table,
     title,
