@@ -26,12 +26,19 @@ from domain.orchestration import events as orchestration_events
 from domain.orchestration.commands import ResetOrchestration, StartOrchestration
 from domain.orchestration.evolve import evolve as orchestration_evolve
 from domain.orchestration.state import Orchestration
-from domain.session import children, history, landing, rules, turns, workspace
+from domain.session import children, forks, landing, landing_rules, redaction, turns, workspace
+from domain.session.activity import activity_of
 from domain.session.decision import Kind
-from domain.session.history import SessionForked
-from domain.session.record import RecordedCommand, Whole, fork_command, reply_blobs, shared_command
+from domain.session.forks import SessionForked
+from domain.session.past_commands import (
+    RecordedCommand,
+    Whole,
+    fork_command,
+    reply_blobs,
+    shared_command,
+)
 from domain.session.state import EventMetadata, Session
-from domain.session.turns import RecordReply, activity_of
+from domain.session.turns import RecordReply
 from domain.values.base import Command, DomainEvent, Unknown
 from domain.values.sentences import Sentence
 
@@ -107,10 +114,10 @@ STREAMS: dict[str, Kind[Any]] = KINDS | {CHANNEL.name: CHANNEL}
 EVENTS: tuple[type[DomainEvent], ...] = (
     *turns.EVENTS,
     *children.EVENTS,
-    *history.FORKS,
+    *forks.FORKS,
     *workspace.EVENTS,
     *landing.EVENTS,
-    *history.REDACTIONS,
+    *redaction.REDACTIONS,
     DecisionVoted,
     *(event for kind in STREAMS.values() for event in kind.events),
 )
@@ -168,7 +175,9 @@ def command_of(recorded: RecordedCommand, session: Session | None, whole: Whole)
 def _command_of(recorded: RecordedCommand, session: Session | None) -> Command | None:
     own = kind(recorded.recorded[0].kind).command_of
     events = recorded.events
-    command = shared_command(events, session) or rules.landing_command(events, session) or own(recorded, session)
+    command = (
+        shared_command(events, session) or landing_rules.landing_command(events, session) or own(recorded, session)
+    )
     prepared = workspace.prepared_in(events)
     return command.model_copy(update={"prepared": prepared}) if isinstance(command, turns.RecordTurn) else command
 

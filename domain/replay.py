@@ -12,11 +12,14 @@ from domain.discussion.commands import StartDiscussion
 from domain.kinds import command_of, fold, kind
 from domain.orchestration.commands import StartOrchestration
 from domain.policy import react
+from domain.session.attempt_ends import work_in
 from domain.session.decision import Outcome
-from domain.session.forking import names, unnamed
-from domain.session.history import SessionForked, TextRedacted
-from domain.session.record import Recorded, RecordedCommand, Whole, commands_in, kind_of
-from domain.session.rules import carry_out, work_in
+from domain.session.fork_rules import names, unnamed
+from domain.session.forks import SessionForked
+from domain.session.past_commands import RecordedCommand, Whole, commands_in
+from domain.session.record import Recorded, kind_of
+from domain.session.redaction import TextRedacted
+from domain.session.rules import carry_out
 from domain.session.state import EventMetadata, Session
 from domain.values.base import Command, DomainEvent, HansardError, Text
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from adapters.agents.activity import Activity
-from domain.session.turns import ActivitySummary, ToolUse
+from domain.session.activity import ActivitySummary, ToolUse
 from domain.values.base import Blob, Text, Usage
 
 FIRST, LAST = 100, 100

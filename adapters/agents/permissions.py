@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal, Protocol, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from adapters.agents.activity import Tool
-from domain.session.approvals import DecisionPolicy, PermissionChoice
+from domain.session.permissions import PermissionChoice
+from domain.session.team_decisions import DecisionPolicy
 from domain.session.turns import FenceLevel
 from domain.values.base import Value
 from domain.values.sentences import Sentence, at_place

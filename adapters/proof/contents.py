@@ -12,7 +12,7 @@ from adapters.store.errors import DamagedEvent
 from adapters.store.mapper import decode
 from adapters.store.rows import Row, Rows
 from domain.kinds import fold
-from domain.session.history import ForkedWait, SessionForked
+from domain.session.forks import ForkedWait, SessionForked
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
 from domain.session.turns import Settled, TurnAttemptFailed, TurnCancelled, TurnRequested, TurnRetried

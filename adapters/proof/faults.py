@@ -10,7 +10,8 @@ from contextlib import suppress
 from adapters.store.errors import DamagedEvent
 from adapters.store.mapper import decode
 from adapters.store.rows import Rows
-from domain.session.record import Recorded, mark
+from domain.session.past_commands import mark
+from domain.session.record import Recorded
 from domain.values.sentences import Sentence
 
 Fault = tuple[int, str]

@@ -15,7 +15,10 @@ from adapters.proof.verdict import NamedRedaction, UnprovableEvent, Verification
 from adapters.store.errors import DamagedEvent
 from adapters.store.mapper import decode
 from adapters.store.rows import Row
-from domain.session.history import REDACTED, TextRedacted
+from domain.session.redaction import (
+    REDACTED,
+    TextRedacted,
+)
 from domain.values.sentences import Sentence
 
 _WHOLE = ""

@@ -15,7 +15,7 @@ from adapters.proof.verdict import Verification
 from adapters.store.errors import StoreError
 from adapters.store.port import PAGE
 from adapters.store.rows import Row, Rows, chained
-from domain.session.history import REDACTED, TextRedacted
+from domain.session.redaction import REDACTED, TextRedacted
 from domain.values.sentences import Sentence, sentence_of
 
 _NAMED: Final = b'"digest":"'

@@ -23,8 +23,8 @@ from adapters.store.mapper import decode
 from adapters.store.port import Log, Store
 from adapters.store.rows import Row
 from domain.kinds import KINDS, fold
-from domain.session.history import REDACTED, TextRedacted
 from domain.session.record import kind_of
+from domain.session.redaction import REDACTED, TextRedacted
 from domain.session.state import Session
 from domain.session.turns import Settled, TurnRequested
 from domain.values.base import HansardError

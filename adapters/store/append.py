@@ -20,8 +20,8 @@ from adapters.store.port import Access, NewEvent, Node, StoredReceipt, Write
 from adapters.store.rows import Row
 from adapters.store.shares import Shares
 from adapters.store.turn_changes import TURN_EVENTS, TurnChange, change_of
-from domain.session.history import TextRedacted
 from domain.session.record import Causation, Recorded
+from domain.session.redaction import TextRedacted
 from domain.values.sentences import Sentence
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from domain.session.history import REDACTED
+from domain.session.redaction import REDACTED
 from domain.values.base import INLINE_BYTES
 
 

@@ -2,7 +2,7 @@
 
 from typing import Final, Literal, NamedTuple
 
-from domain.session.history import ForkedWait, SessionForked
+from domain.session.forks import ForkedWait, SessionForked
 from domain.session.turns import Settled, TurnAttemptFailed, TurnCancelled, TurnRequested, TurnRetried
 from domain.values.base import DomainEvent, milliseconds
 

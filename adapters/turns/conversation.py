@@ -12,7 +12,7 @@ from adapters.store.port import Store
 from adapters.turns.job import Load
 from adapters.workspace.creation import Earlier
 from domain.orchestration.state import Orchestration
-from domain.session.history import SessionForked
+from domain.session.forks import SessionForked
 from domain.session.state import Session
 from domain.session.turns import TurnRequested
 

@@ -11,9 +11,10 @@ from typing import Final, NamedTuple
 
 from adapters.agents.activity import Activity
 from adapters.agents.attempt import Doing
+from domain.session.activity import ActivitySummary
+from domain.session.attempt_ends import WorkSoFar
 from domain.session.record import Recorded
-from domain.session.rules import WorkSoFar
-from domain.session.turns import ActivitySummary, Settled
+from domain.session.turns import Settled
 from domain.values.base import Blob, Usage, iso
 
 FRAMES: Final = 1_000

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from adapters.store.port import Store
 from adapters.turns.job import Job
 from domain.kinds import command_of, fold
-from domain.session.forking import renamed, same_request
-from domain.session.history import Diverge, Reuse
-from domain.session.record import Recorded, RecordedCommand, Whole, commands_in
+from domain.session.fork_rules import renamed, same_request
+from domain.session.forks import Diverge, Reuse
+from domain.session.past_commands import RecordedCommand, Whole, commands_in
+from domain.session.record import Recorded
 from domain.session.state import EventMetadata
 from domain.session.turns import (
     RecordReply,

@@ -14,8 +14,8 @@ from typing import IO, Final
 from adapters.workspace.git import WorkspaceError, in_theirs, line
 from adapters.workspace.repository import Repository
 from domain.provenance.claims import BlamedLine, CommitLines
+from domain.provenance.distinction import normal
 from domain.provenance.patches import hunks
-from domain.provenance.work import normal
 from domain.session.workspace import ChangedFile, FileStatus, WorkspaceChanges
 from domain.values.sentences import Sentence
 

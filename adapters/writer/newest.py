@@ -7,8 +7,8 @@ from threading import Lock
 from typing import Final
 
 from adapters.store.port import PAGE, Store
-from domain.session.history import TextRedacted
 from domain.session.record import Omitted, Recorded
+from domain.session.redaction import TextRedacted
 from domain.session.turns import TurnRequested
 
 KEPT: Final = 1_000

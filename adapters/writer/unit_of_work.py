@@ -9,12 +9,13 @@ from adapters.store.port import NewEvent
 from domain.discussion.commands import CancelDiscussion
 from domain.kinds import CHANNEL, fold, kind
 from domain.policy import Reaction, react
-from domain.session.approvals import PermissionRequested
+from domain.session.attempt_ends import SoFar, nothing
 from domain.session.children import CloseChild
-from domain.session.forking import renamed
-from domain.session.history import ForkSession
+from domain.session.fork_rules import renamed
+from domain.session.forks import ForkSession
+from domain.session.permissions import PermissionRequested
 from domain.session.record import Causation, Recorded, kind_of
-from domain.session.rules import SoFar, carry_out, nothing
+from domain.session.rules import carry_out
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import RecordTurn, Settled, TurnCancelled
 from domain.values.base import Blob, Command, Refused, Stale, Unknown

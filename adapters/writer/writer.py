@@ -18,9 +18,9 @@ from adapters.writer.newest import NewestEvents
 from adapters.writer.pending import Pending, answer_callers
 from adapters.writer.unit_of_work import CommandEnvelope, UnitOfWork
 from domain.kinds import fold
-from domain.session.history import TextRedacted
+from domain.session.attempt_ends import SoFar, nothing
 from domain.session.record import Recorded, kind_of
-from domain.session.rules import SoFar, nothing
+from domain.session.redaction import TextRedacted
 from domain.session.state import Moved, Session
 from domain.values.base import Refused, Stale, Unknown
 from domain.values.sentences import Sentence

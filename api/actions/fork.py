@@ -18,9 +18,10 @@ from domain.delivery.commands import ExtendBudget
 from domain.discussion.state import Discussion
 from domain.orchestration.commands import AddRounds
 from domain.session.children import CloseChild, Decide
-from domain.session.forking import HELD
-from domain.session.history import ForkSession, Release
-from domain.session.record import Recorded, kind_of, mark
+from domain.session.fork_rules import HELD
+from domain.session.forks import ForkSession, Release
+from domain.session.past_commands import mark
+from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
 from domain.session.turns import RecordReply, TurnCancelled, TurnRequested
 from domain.values.base import Command, Invalid, Refused, Stale, Text, Unknown

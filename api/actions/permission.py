@@ -9,7 +9,9 @@ from api.actions.bodies import Body, Short
 from api.actions.call import ActionCall, Intent
 from api.actions.declaration import FormOf, Tool, action
 from domain.delivery.commands import DecideScope
-from domain.session.approvals import DecidePermission
+from domain.session.permissions import (
+    DecidePermission,
+)
 
 
 class AnswerPermission(Body):

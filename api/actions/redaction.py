@@ -17,7 +17,11 @@ from api.actions.bodies import Body, Digest
 from api.actions.call import ActionCall
 from api.actions.declaration import action
 from api.system import System
-from domain.session.history import REDACTED, RedactedEvent, RedactText
+from domain.session.redaction import (
+    REDACTED,
+    RedactedEvent,
+    RedactText,
+)
 from domain.values.base import HansardError, Unknown
 from domain.values.sentences import Sentence
 from projections.views.base import View

@@ -22,9 +22,9 @@ from domain.delivery.commands import StartDelivery
 from domain.delivery.validation import is_allowed, only, prefixes
 from domain.discussion.strategies import CHOICES, PASSING, REJECTING, strategy_of
 from domain.orchestration.events import Employee, OrchestrationRequest
-from domain.session.approvals import DecisionPolicy
 from domain.session.attempts import RetryPolicy
 from domain.session.children import DiscussionBrief, ReviewSettings
+from domain.session.team_decisions import DecisionPolicy
 from domain.session.validation import DEFAULT_COMMANDS, GivenCommand, ValidationStep, commands
 from domain.values.base import Blob, Invalid, Text
 from domain.values.budget import DEFAULT_MINUTES, BudgetLimits, effective_iterations

@@ -13,9 +13,11 @@ from adapters.store.texts import whole
 from adapters.workspace.history import blamed, commit_of, commits_since, lines_before, lines_in, reachable, shared_base
 from api.node.recent import remember
 from domain.provenance.claims import BlamedLine, Claims, CommitLines, Surroundings
-from domain.provenance.work import FAINT, TurnWork, Works, demanded
+from domain.provenance.demand import demanded
+from domain.provenance.distinction import FAINT
+from domain.provenance.work import TurnWork, Works
 from projections.record.provenance import SessionAuthors, authors
-from projections.views.record import Blame, BlameLine, Demand
+from projections.views.blame import Blame, BlameLine, Demand
 
 KEPT_SESSIONS: Final = 2_000
 KEPT_LINEAGES: Final = 4

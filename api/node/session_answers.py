@@ -16,8 +16,8 @@ from adapters.turns.lease.routing import place_of
 from api.node.local_files import ANSWER, code
 from domain.discussion.state import Discussion
 from domain.kinds import KINDS, allowed_actions
-from domain.session.history import TextRedacted
 from domain.session.record import Recorded, kind_of
+from domain.session.redaction import TextRedacted
 from domain.session.state import Session
 from projections.engine.ports import Database
 from projections.engine.snapshots import Snapshot, Snapshots

@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from adapters.extras import install_extra
 from api.node.recent import remember
-from domain.session.record import Recorded, mark
+from domain.session.past_commands import mark
+from domain.session.record import Recorded
 from domain.session.turns import Settled, TurnAttemptFailed, TurnCancelled, TurnRequested
 
 _KEPT: Final = 10_000

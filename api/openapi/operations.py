@@ -10,7 +10,7 @@ from api.routes.health import Alive, Readiness
 from api.routes.policies import POLICIES, lab
 from api.routes.turns import HeldTurn, TurnOffer
 from projections import reports
-from projections.views import past, record, sessions
+from projections.views import blame, diff, past, record, sessions, turns
 
 _events = partial(Operation, answer="EventPage", stream=True)
 
@@ -72,13 +72,13 @@ OPERATIONS: dict[str, Operation] = {
         summary="A session's turns, in the order of their requests",
         description="Each question to an agent, and each run of the validation commands, with its state, its usage, "
         "the files that it changed and how many tools it used.",
-        answer=record.TurnList,
+        answer=turns.TurnList,
     ),
     "show_turn": Operation(
         tag="Sessions",
         summary="A turn with its prompt, reply, activity and patch",
         description="Long texts are complete. While the turn runs, `activity` is what the agent has done so far.",
-        answer=record.TurnDetail,
+        answer=turns.TurnDetail,
     ),
     "show_activity": Operation(
         tag="Sessions",
@@ -86,7 +86,7 @@ OPERATIONS: dict[str, Operation] = {
         description="With `Accept: text/event-stream` each frame as soon as the agent has printed it; `id` is `seq`, "
         "`event: end` says that the turn has ended. As JSON what is known now: of a turn that has ended the first and "
         "the last hundred tools of each attempt. The output of validation commands comes as `notice`.",
-        answer=record.ActivityList,
+        answer=turns.ActivityList,
         stream=True,
     ),
     "show_transcript": Operation(
@@ -101,7 +101,7 @@ OPERATIONS: dict[str, Operation] = {
         summary="What a session has changed, as files and one patch",
         description="From its base to its newest state, or to that of a version; with `turnId` what one turn changed. "
         "`Accept: text/x-diff` gives the patch alone. A failed or cancelled session keeps its changes.",
-        answer=record.ChangesView,
+        answer=blame.ChangesView,
         other="text/x-diff",
     ),
     "list_conversations": Operation("Messages", "Conversations, newest first", answer=sessions.ConversationPage),
@@ -119,7 +119,7 @@ OPERATIONS: dict[str, Operation] = {
         "must have worked there. A line is an agent's where the turn's recorded patch added it: in the very commit, "
         "or, after an amend, rebase, squash, cherry-pick, rename, move or new indentation, where only that turn wrote "
         "these words. Any other line has `session: null`. `demandedBy` is the finding that names the place.",
-        answer=record.Blame,
+        answer=blame.Blame,
         refuses=(404,),
     ),
     "show_worklog": Operation("Sessions", "A session's worklog", media=MARKDOWN),
@@ -144,7 +144,7 @@ OPERATIONS: dict[str, Operation] = {
         tag="Sessions",
         summary="Where two sessions diverge, and how each ended",
         description="Times, ids, durations and a fork's own events are ignored.",
-        answer=past.Diff,
+        answer=diff.Diff,
     ),
     "list_decisions": Operation(
         tag="Sessions",

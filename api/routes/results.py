@@ -13,8 +13,8 @@ from domain.session.state import Session
 from domain.session.turns import TurnAnswered
 from domain.values.base import Unknown
 from domain.values.sentences import Sentence
-from projections.record.artifacts import result_of
-from projections.views.record import ChangesView
+from projections.record.results import result_of
+from projections.views.blame import ChangesView
 from projections.views.session import ResultView
 
 DIFF = "text/x-diff"

@@ -13,14 +13,14 @@ from api.http.requests import answer_headers, limit, number, only, read_after, s
 from api.http.streams import ALIVE, END, HEADERS, OPENING, RETRY, wants_stream
 from api.routes.views import answer, endpoint, record_of, session_of
 from api.system import System
-from domain.session.record import Whole
+from domain.session.past_commands import Whole
 from domain.session.state import Session
 from domain.values.base import Unknown
 from domain.values.sentences import Sentence
 from projections.record import turn_views
 from projections.record.turn_views import Running
 from projections.record.turns import TurnEntry
-from projections.views.record import ActivityFrame, ActivityList, TurnList
+from projections.views.turns import ActivityFrame, ActivityList, TurnList
 
 PAUSE_SECONDS = 0.1
 """The least time between two deliveries of new frames, so that a busy agent does not keep the server busy, too."""

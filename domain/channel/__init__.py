@@ -4,8 +4,6 @@ It decides what a message means (continue, reset, a new request), queues message
 latest run of its origin. `domain/policy.py` maps its decisions to commands for the sessions themselves.
 """
 
-import hashlib
-
 from domain.channel.commands import (
     TO_END,
     TO_GO_ON,
@@ -26,6 +24,7 @@ from domain.channel.events import (
     ResetWanted,
     SessionNoted,
 )
+from domain.channel.identity import channel_id
 from domain.channel.state import Channel, Waiting, evolve
 
 __all__ = [
@@ -51,8 +50,3 @@ __all__ = [
     "decide",
     "evolve",
 ]
-
-
-def channel_id(origin: str) -> str:
-    """The name of the stream of an origin."""
-    return f"channel-{hashlib.sha256(origin.encode()).hexdigest()[:20]}"

@@ -11,7 +11,7 @@ from domain.channel.events import (
 )
 from domain.channel.state import Channel
 from domain.orchestration.events import OrchestrationRequest
-from domain.session.record import RecordedCommand
+from domain.session.past_commands import RecordedCommand
 from domain.values.base import Command
 
 TO_GO_ON, TO_END = "The latest run is to go on.", "The latest run is to end."

@@ -25,11 +25,11 @@ from domain.delivery.events import (
     ValidationFailed,
 )
 from domain.delivery.validation import Baseline, Preparation
-from domain.session.approvals import DecisionPolicy
 from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.children import ReviewSettings
-from domain.session.record import RecordedCommand
+from domain.session.past_commands import RecordedCommand
 from domain.session.state import Session
+from domain.session.team_decisions import DecisionPolicy
 from domain.session.turns import RecordPackage, RecordTurn, RetryTurn, TurnAnswered, TurnAttemptFailed, TurnFailed
 from domain.session.validation import Cause, CleanRoom, Flake, ValidationStep
 from domain.session.workspace import EVERYTHING, PathScope

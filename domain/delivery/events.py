@@ -6,9 +6,11 @@ from pydantic import Field
 
 from domain.delivery.chart import PHASES, Phase
 from domain.delivery.validation import BaselineCommand, Escape, Preparation
-from domain.session.approvals import TeamPolicy
 from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.children import ReviewSettings
+from domain.session.team_decisions import (
+    TeamPolicy,
+)
 from domain.session.validation import Cause, CleanRoom, Flake, SetupCommand, Stage, ValidationStep
 from domain.session.workspace import EVERYTHING, PathScope
 from domain.values.base import DomainEvent, Text, Value, absent

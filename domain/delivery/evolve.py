@@ -35,10 +35,10 @@ from domain.delivery.events import (
 )
 from domain.delivery.state import Delivery, Resume, ScopeRequest
 from domain.delivery.validation import blocking, failing
-from domain.session.approvals import PermissionEvent
 from domain.session.attempts import Unready
 from domain.session.children import ChildClosed
-from domain.session.history import SessionForked
+from domain.session.forks import SessionForked
+from domain.session.permissions import PermissionEvent
 from domain.session.state import EventMetadata, evolve_shared
 from domain.session.turns import Settled, TurnAnswered, TurnAttemptFailed, TurnRetried
 from domain.session.validation import Validated

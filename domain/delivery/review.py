@@ -13,7 +13,7 @@ from domain.delivery.events import (
 from domain.delivery.state import Delivery
 from domain.delivery.steps import about, answered, artifact, next_iteration, proceed, repeated, send_back
 from domain.delivery.validation import blocking
-from domain.replies.delivery import ReviewArtifact, review_artifact
+from domain.replies.artifact import ReviewArtifact, review_artifact
 from domain.session.attempts import Failure
 from domain.session.children import CloseChild, ReviewSettings, fix_feedback
 from domain.session.decision import Events, Now, read

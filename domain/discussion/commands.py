@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from domain.discussion.events import Cancelled, Decided, DecisionVoted, DiscussionRetried, DiscussionStarted
 from domain.session.children import Decide, DiscussionBrief
-from domain.session.record import RecordedCommand
+from domain.session.past_commands import RecordedCommand
 from domain.session.state import Session
 from domain.session.turns import RetryTurn
 from domain.values.base import Command, StartCommand

@@ -10,9 +10,9 @@ from domain.discussion.events import Cancelled, Decided, DecisionVoted, Discussi
 from domain.discussion.state import Discussion
 from domain.discussion.strategies import CHOICES, PASSING, REJECTING
 from domain.discussion.topics import EVENTS_OF
-from domain.session.approvals import DecisionPolicy, missing
 from domain.session.children import Decide
 from domain.session.decision import Events, Now, cancel_turn, cancel_turns, clear_agents
+from domain.session.team_decisions import DecisionPolicy, missing
 from domain.session.turns import ExpireTurn
 from domain.values.base import Refused, milliseconds
 from domain.values.sentences import Sentence

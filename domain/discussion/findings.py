@@ -10,7 +10,7 @@ from domain import replies
 from domain.convergence import RoundText
 from domain.discussion.state import Discussion, RoundContribution
 from domain.discussion.strategies import STRATEGIES
-from domain.session.record import Whole
+from domain.session.past_commands import Whole
 from domain.session.state import Session
 from domain.values.base import Derived, Text, Unreadable
 from domain.values.sentences import sentence_of

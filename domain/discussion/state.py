@@ -24,11 +24,11 @@ from domain.discussion.events import (
     Synthesized,
     seen_after,
 )
-from domain.session.approvals import Vote
 from domain.session.children import ParentLink
-from domain.session.history import SessionForked
+from domain.session.forks import SessionForked
 from domain.session.record import kind_of
 from domain.session.state import EventMetadata, Session, evolve_shared
+from domain.session.team_decisions import Vote
 from domain.values.base import DomainEvent, Text
 from domain.values.sentences import Sentence
 

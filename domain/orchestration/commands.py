@@ -14,7 +14,7 @@ from domain.orchestration.events import (
     RoundsAdded,
     WasReset,
 )
-from domain.session.record import RecordedCommand
+from domain.session.past_commands import RecordedCommand
 from domain.session.state import Session
 from domain.session.turns import (
     AgentSessionsCleared,

@@ -5,9 +5,9 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from domain.delivery.validation import Preparation
-from domain.session.approvals import TeamPolicy
 from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.children import ReviewSettings
+from domain.session.team_decisions import TeamPolicy
 from domain.session.workspace import EVERYTHING, PathScope
 from domain.values.base import DomainEvent, Text, Value
 from domain.values.phases import AgentPhase, AgentPhases

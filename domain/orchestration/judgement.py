@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from domain.orchestration.events import VerdictGiven
 from domain.orchestration.state import Orchestration, subtask_id
-from domain.replies.orchestration import JudgeVerdict, Verdicts
+from domain.replies.judgement import JudgeVerdict, Verdicts
 from domain.session.workspace import undo
 from domain.values.base import Unreadable
 from domain.values.phases import PHASES, match

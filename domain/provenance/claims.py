@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
 
-from domain.provenance.work import CLEAR, FAINT, TOGETHER, WRITTEN, TurnWork, Works, WrittenRun, normal
+from domain.provenance.distinction import CLEAR, FAINT, TOGETHER, normal
+from domain.provenance.work import WRITTEN, TurnWork, Works, WrittenRun
 
 
 @dataclass(frozen=True, slots=True)

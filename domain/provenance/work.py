@@ -1,108 +1,14 @@
 """What turns added, according to the record: the lines of their patches, and the commits that contain them."""
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import groupby
 from typing import Final, NamedTuple
 
+from domain.provenance.distinction import FAINT, normal, weight
 from domain.provenance.patches import PatchHunk, hunks
-
-# What a line shows about its author: its text without blanks, and how distinctive it is.
-
-FAINT: Final = 4
-"""Below this weight, a line says nothing about its author: `}`, `return None`, an import."""
-CLEAR: Final = 12
-"""From this weight on, a single line is enough."""
-TOGETHER: Final = 24
-"""If the lines of one session in a commit have this weight together, each of them counts."""
-
-_WORD: Final = re.compile(r"[^\W_]+")
-_FOREIGN: Final = 12
-"""The weight of a character outside ASCII: in some scripts one character is a word."""
-_IMPORT: Final = re.compile(r"\s*(?:from|import|using|use|require|package|#\s*include|@import)\b")
-_COMMON: Final = frozenset(
-    """
-    abstract and any as assert async await begin bool boolean break case catch char class const continue def default
-    delete dict do double elif else end enum equal error except exception expect export extends extern false final
-    finally float fn for from func function get global go goto if impl implements import in init int interface is it
-    lambda let list long loop main match mod mut name namespace new nil none not null number object of ok or override
-    package pass print println private protected pub public raise readonly ref require rescue ret return self set
-    short static str string struct super switch test then this throw throws trait true try type typeof undefined
-    unless unsigned until use using val var virtual void when where while with yield
-    """.split()  # noqa: SIM905
-)
-
-
-def normal(text: str) -> str:
-    """A line without its blanks: indentation does not matter."""
-    return "".join(text.split())
-
-
-@lru_cache(maxsize=65_536)
-def weight(text: str) -> int:
-    """How distinctive a line is, in letters: common words and imports count nothing. It needs the blanks between
-    words."""
-    if _IMPORT.match(text):
-        return 0
-    words = (word for word in _WORD.findall(text) if word.casefold() not in _COMMON)
-    return sum(1 if letter.isascii() else _FOREIGN for word in words for letter in word)
-
-
-# Which finding of a review a change addresses.
-
-NEAR: Final = 3
-"""Maximum number of lines between the place that a finding names and the change that addresses it."""
-_QUOTED: Final = re.compile(r"`([^`\n]{3,})`|'([^'\n]{3,})'|\"([^\"\n]{3,})\"")
-_CODE: Final = re.compile(r"\b(?:\w+[._]\w+(?:[._]\w+)*|\w+(?=\()|[a-z]+[A-Z]\w*)")
-_SHORTEST_NAME: Final = 4
-
-
-class NamedFinding(NamedTuple):
-    """What a review asked for; `version` is the event that contains it."""
-
-    version: int
-    title: str
-    detail: str
-
-
-def demanded(findings: Sequence[NamedFinding], hunk: PatchHunk | None) -> NamedFinding | None:
-    """The finding that a change addresses: the one that names its place or its words best; None if two match equally
-    well."""
-    if len(findings) == 1 or hunk is None:
-        return findings[0] if len(findings) == 1 else None
-    scores = sorted(((_score(finding, hunk), place) for place, finding in enumerate(findings)), reverse=True)
-    if not scores or scores[0][0] == 0 or (len(scores) > 1 and scores[0][0] == scores[1][0]):
-        return None
-    return findings[scores[0][1]]
-
-
-def _score(finding: NamedFinding, hunk: PatchHunk) -> int:
-    words = f"{finding.title}\n{finding.detail}"
-    changed = "\n".join(line.text for line in hunk.lines if line.sign != " ")
-    parts = {part for match in _QUOTED.findall(words) for part in match if part} | set(_CODE.findall(words))
-    mentions = sum(1 for part in parts if part in changed and part != hunk.path)
-    return _place(words, hunk) + mentions
-
-
-def _place(words: str, hunk: PatchHunk) -> int:
-    """A match of the line counts more than one of the file, and the whole path more than the file name."""
-    name = hunk.path.rpartition("/")[2]
-    for path, worth in ((hunk.path, 4), (name, 2)):
-        match = (
-            re.search(rf"(?<![\w/.-]){re.escape(path)}(?::(\d+)|\b)", words) if len(path) >= _SHORTEST_NAME else None
-        )
-        if match:
-            return worth + (4 if match[1] and _is_near(int(match[1]), hunk) else 0)
-    return 0
-
-
-def _is_near(number: int, hunk: PatchHunk) -> bool:
-    numbers = [line.number for line in hunk.lines if line.number]
-    return bool(numbers) and numbers[0] - NEAR <= number <= numbers[-1] + NEAR
-
 
 WRITTEN: Final = "+"
 MOVED: Final = "~"

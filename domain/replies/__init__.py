@@ -1,20 +1,8 @@
 """Agents' replies, parsed strictly: each kind of answer as a value, or `Unreadable` with a sentence (contract §5,
 K-49)."""
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-
-from domain.replies.delivery import (
-    ChecklistStep,
-    FileChange,
-    PlanParts,
-    ReviewArtifact,
-    ReviewIssue,
-    changes,
-    checklist,
-    plan_parts,
-    review_artifact,
-)
+from domain.replies.artifact import ReviewArtifact, ReviewIssue, review_artifact
+from domain.replies.delivery import FileChange, PlanParts, changes, plan_parts
 from domain.replies.discussion import (
     DebateFeedback,
     DebateSynthesis,
@@ -29,21 +17,10 @@ from domain.replies.discussion import (
     review_synthesis,
 )
 from domain.replies.extraction import parted, spoken, without_json, without_thinking
-from domain.replies.orchestration import (
-    DirectAnswer,
-    JudgeVerdict,
-    Plan,
-    PlannedSubtask,
-    Verdicts,
-    direct_answer,
-    phases_completed,
-    subtasks,
-    verdicts,
-)
-from domain.replies.shapes import wire
-from domain.values.base import Invalid
-from domain.values.json import JSON
-from domain.values.sentences import Sentence
+from domain.replies.judgement import JudgeVerdict, Verdicts, phases_completed, verdicts
+from domain.replies.kinds import KINDS, read
+from domain.replies.orchestration import DirectAnswer, Plan, PlannedSubtask, direct_answer, subtasks
+from domain.replies.steps import ChecklistStep, checklist
 
 __all__ = [
     "KINDS",
@@ -82,31 +59,3 @@ __all__ = [
     "without_json",
     "without_thinking",
 ]
-
-
-def read(kind: str, text: str) -> JSON:
-    """The contents of the reply in the contract's format. Raises `Unreadable`, and `Invalid` for an unknown kind."""
-    reader = KINDS.get(kind)
-    if reader is None:
-        raise Invalid({"/kind": Sentence("not_one_of", choices=list(KINDS))})
-    return reader(text)
-
-
-def _checklist(text: str) -> JSON:
-    return [wire(step) for step in checklist(text)]
-
-
-KINDS: Mapping[str, Callable[[str], JSON]] = MappingProxyType(
-    {
-        "subtasks": lambda text: wire(subtasks(text)),
-        "direct_answer": lambda text: wire(direct_answer(text)),
-        "verdicts": lambda text: wire(verdicts(text)),
-        "review": lambda text: wire(review(text)),
-        "debate": lambda text: wire(debate(text)),
-        "review_artifact": lambda text: wire(review_artifact(text)),
-        "checklist": _checklist,
-        "review_synthesis": lambda text: wire(review_synthesis(text)),
-        "debate_synthesis": lambda text: wire(debate_synthesis(text)),
-    }
-)
-"""The readers, by the kind of answer that they read."""

@@ -11,7 +11,8 @@ from typing import Final, Generic, TypeAlias, TypeVar
 
 from domain.replies.malformed import quoted_keys, values_of
 from domain.values.base import Unreadable
-from domain.values.json import JSON, JsonPiece, Malformed, decode, lookalikes, pieces
+from domain.values.json import JSON, Malformed, decode
+from domain.values.json_pieces import JsonPiece, lookalikes, pieces
 from domain.values.sentences import Sentence
 
 Object: TypeAlias = dict[str, JSON]

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from domain.values.json import JSON, STRING, JsonPiece, Malformed, decode
+from domain.values.json import JSON, Malformed, decode
+from domain.values.json_pieces import STRING, JsonPiece
 
 _PLACEHOLDER = r"(?:\.\.\.|…|<[^<>\n]{0,200}>)"
 _WHOLE = (

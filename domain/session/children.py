@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from domain.convergence.profiles import Profile
-from domain.session.approvals import TeamPolicy
 from domain.session.attempts import ONCE, RetryPolicy
+from domain.session.team_decisions import TeamPolicy
 from domain.values.base import Command, DomainEvent, Text, Value
 from domain.values.budget import Spent
 

@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from domain.session.actions import refusal, unfit, with_shared
 from domain.session.attempts import PROVIDER_WAITS, Failure, Outstanding, Work, step_after, unreadable
 from domain.session.chart import ChartTable
-from domain.session.record import RecordedCommand
+from domain.session.past_commands import RecordedCommand
 from domain.session.state import EventMetadata, Moved, Session
 from domain.session.turns import (
     Access,

@@ -6,18 +6,18 @@ States are plain dataclasses. `evolve` makes one private copy, assigns its field
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
-from domain.session.approvals import (
-    DecisionPolicy,
+from domain.session.attempts import ONCE, NextAttempt, Outstanding, RetryPolicy, Tries, after, failure_sentence
+from domain.session.children import ChildClosed, ChildRequested, OpenChild
+from domain.session.forks import Reuse, SessionDiverged, SessionForked, SessionReleased
+from domain.session.landing import LandingRequested, WorkLanded, WorkSentBack
+from domain.session.permissions import (
     PermissionChoice,
     PermissionDecided,
     PermissionEvent,
     PermissionQuestion,
     questions_after,
 )
-from domain.session.attempts import ONCE, NextAttempt, Outstanding, RetryPolicy, Tries, after, failure_sentence
-from domain.session.children import ChildClosed, ChildRequested, OpenChild
-from domain.session.history import Reuse, SessionDiverged, SessionForked, SessionReleased
-from domain.session.landing import LandingRequested, WorkLanded, WorkSentBack
+from domain.session.team_decisions import DecisionPolicy
 from domain.session.turns import (
     AgentSessionsCleared,
     FenceLevel,

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, get_ar
 from domain.channel import EVENTS as CHANNEL_EVENTS
 from domain.delivery.events import ArtifactCreated
 from domain.orchestration.events import WorkReported
+from domain.session.activity import ActivityRecorded
 from domain.session.children import ChildRequested
 from domain.session.record import Omitted, Recorded
 from domain.session.turns import (
-    ActivityRecorded,
     AgentSessionsCleared,
     TurnAnswered,
     TurnAttemptFailed,

@@ -16,7 +16,7 @@ import pydantic
 from domain.kinds import fold, kind
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
-from projections.engine.keeping import Keeper
+from projections.engine.change_queue import ChangeQueue
 from projections.engine.ports import LATEST, Database, Histories, Views
 
 EVERY: Final = 128
@@ -91,7 +91,7 @@ class Snapshots:
         self._offered: dict[Place, Snapshot] = {}
         self.grown: Callable[[str, int], None] = _nothing
         """Called in the thread with each long session and its version, to fold more of it before a reader asks."""
-        self._keeper = Keeper(
+        self._keeper = ChangeQueue(
             "snapshots",
             what="snapshots",
             where="the views",

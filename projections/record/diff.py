@@ -5,14 +5,15 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any, Final, NamedTuple
 
-from domain.session.forking import names, unnamed
-from domain.session.record import Recorded, Whole
+from domain.session.fork_rules import names, unnamed
+from domain.session.past_commands import Whole
+from domain.session.record import Recorded
 from domain.session.state import Session
 from domain.values.base import Text, iso
 from projections.record.describe import describe
 from projections.record.explain import INPUTS
 from projections.record.session import view
-from projections.views.past import (
+from projections.views.diff import (
     ComparedEvent,
     ComparedEvents,
     Cost,

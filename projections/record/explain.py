@@ -9,9 +9,10 @@ from domain.discussion.events import AgentFailed
 from domain.discussion.state import Discussion
 from domain.orchestration.events import VerdictGiven
 from domain.orchestration.state import Orchestration
-from domain.session.approvals import missing
-from domain.session.record import Recorded, RecordedCommand, commands_in
+from domain.session.past_commands import RecordedCommand, commands_in
+from domain.session.record import Recorded
 from domain.session.state import Session
+from domain.session.team_decisions import missing
 from domain.session.turns import TurnAttemptFailed, TurnFailed
 from domain.values.base import DomainEvent, iso
 from domain.values.sentences import Sentence, in_language

@@ -5,7 +5,7 @@ from typing import Final
 
 from domain.delivery.events import BaselineRecorded, PhaseCompleted
 from domain.orchestration.events import WorkReported
-from domain.session.turns import ActivityRecorded
+from domain.session.activity import ActivityRecorded
 from domain.session.workspace import ResultPublished, WorkspacePrepared
 from domain.values.base import DomainEvent
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from domain.kinds import KINDS
 from domain.session.record import Recorded
 from domain.values.base import iso
-from projections.engine.keeping import Keeper
+from projections.engine.change_queue import ChangeQueue
 from projections.engine.ports import Database, Views
 from projections.record import worklog
 from projections.record.state import Records, Sessions
@@ -39,7 +39,7 @@ class Mirror:
     def __init__(self, folder: Path, views: Views, sessions: Sessions, records: Records) -> None:
         self._folder, self._views = folder, views
         self._sessions, self._records = sessions, records
-        self._keeper = Keeper(
+        self._keeper = ChangeQueue(
             "worklog mirror", what="the worklog", where=folder, keep=self._mirror, missed=self._missed
         )
 

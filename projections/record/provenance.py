@@ -13,14 +13,16 @@ from domain.delivery.events import (
     ValidationFailed,
 )
 from domain.orchestration.events import VerdictGiven
-from domain.provenance.work import NamedFinding, SessionWork, TurnWork
+from domain.provenance.demand import NamedFinding
+from domain.provenance.work import SessionWork, TurnWork
 from domain.session.children import ChildClosed
-from domain.session.history import SessionForked
-from domain.session.record import Recorded, Whole
+from domain.session.forks import SessionForked
+from domain.session.past_commands import Whole
+from domain.session.record import Recorded
 from domain.session.turns import TurnAnswered, TurnRequested
 from domain.session.workspace import WorkspacePrepared
 from domain.values.base import Text
-from projections.views.record import Approval
+from projections.views.blame import Approval
 from projections.views.session import ResultView, SessionView
 
 

@@ -6,14 +6,14 @@ from domain.delivery.chart import PHASES
 from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion, RoundContribution
 from domain.orchestration.state import Orchestration, subtask_id
-from domain.session.approvals import PermissionQuestion
 from domain.session.attempts import Outstanding
+from domain.session.permissions import PermissionQuestion
 from domain.session.state import Session
 from domain.values.base import iso
 from domain.values.phases import AgentPhases, phase_name
 from domain.values.sentences import coded
-from projections.record.artifacts import result_of
 from projections.record.markdown import one_line
+from projections.record.results import result_of
 from projections.views.base import ApprovalView, PermissionRequestView, approval_view, vote_views
 from projections.views.session import (
     GATES,

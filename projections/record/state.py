@@ -14,8 +14,8 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from domain.kinds import fold
-from domain.session.history import TextRedacted
 from domain.session.record import Recorded, kind_of
+from domain.session.redaction import TextRedacted
 from domain.session.state import Session
 from projections.engine.ports import Histories
 from projections.engine.snapshots import Snapshot, Snapshots, digest_of, read_as

@@ -9,7 +9,7 @@ from domain.delivery import events as delivery
 from domain.discussion import events as discussion
 from domain.orchestration import events as orchestration
 from domain.session.children import ChildClosed, ChildRequested
-from domain.session.history import SessionForked
+from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.values.base import DomainEvent
 from projections.record.important import is_important

@@ -4,12 +4,19 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from domain.provenance.patches import line_counts
-from domain.session.record import Whole
-from domain.session.turns import ActivityRecorded, ToolUse
+from domain.session.activity import ActivityRecorded, ToolUse
+from domain.session.past_commands import Whole
 from domain.values.base import DomainEvent, Text, Usage, iso
 from projections.engine.ports import Histories
 from projections.record.turns import Attempt, TurnEntry, Turns
-from projections.views.record import ActivityFrame, ToolCounts, TurnDetail, TurnFile, TurnState, TurnSummary
+from projections.views.turns import (
+    ActivityFrame,
+    ToolCounts,
+    TurnDetail,
+    TurnFile,
+    TurnState,
+    TurnSummary,
+)
 
 
 class Running(NamedTuple):

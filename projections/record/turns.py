@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 from domain.delivery.events import DeliveryEvent
 from domain.discussion.events import DiscussionEvent
 from domain.orchestration.events import OrchestrationEvent
-from domain.session.approvals import PermissionEvent
+from domain.session.activity import ActivityRecorded
+from domain.session.permissions import PermissionEvent
 from domain.session.record import Recorded
 from domain.session.turns import (
-    ActivityRecorded,
     Settled,
     TurnAnswered,
     TurnAttemptFailed,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from domain.discussion import events as discussion
 from domain.discussion.events import suggested
-from domain.session.history import SessionForked
+from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from projections.engine.ports import Database
 from projections.facts import stop_reason

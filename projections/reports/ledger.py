@@ -16,7 +16,7 @@ from pydantic.alias_generators import to_camel
 from domain.delivery import events as delivery
 from domain.discussion import events as discussion
 from domain.orchestration import events as orchestration
-from domain.session.history import SessionForked
+from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.values.base import DomainEvent
 from projections.engine.ports import LATEST, Database, Projection

@@ -7,7 +7,7 @@ from domain.channel import Channel, Waiting
 from domain.orchestration.state import Orchestration
 from domain.values.base import iso
 from projections.engine.ports import LATEST, Database
-from projections.record.artifacts import result_of
+from projections.record.results import result_of
 from projections.sessions.overview import cursor_of, position_of
 from projections.sessions.row import ROWS, SessionRow
 from projections.views.session import ResultView

@@ -12,11 +12,11 @@ from domain.discussion import events as discussion
 from domain.discussion.events import main_point, seen_after
 from domain.orchestration import events as orchestration
 from domain.orchestration.chart import status as orchestration_status
-from domain.session.approvals import DecisionPolicy
 from domain.session.attempts import failure_sentence
 from domain.session.children import ParentLink
-from domain.session.history import SessionForked
+from domain.session.forks import SessionForked
 from domain.session.record import Recorded
+from domain.session.team_decisions import DecisionPolicy
 from domain.session.turns import TurnFailed, TurnRetried
 from domain.values.base import DomainEvent
 from domain.values.budget import add
@@ -26,7 +26,7 @@ from projections.facts import of_sessions, spent_by, status_of, stop_reason
 from projections.record.explain import evidence
 from projections.record.markdown import shortened
 from projections.record.session import title_of
-from projections.sessions import waiting
+from projections.sessions import questions, waiting
 from projections.sessions.row import ENDING_EVENTS, ROWS, SessionRow, date_forks, follow_ending
 
 SCHEMA: Final = (
@@ -42,7 +42,7 @@ SCHEMA: Final = (
     "CREATE TABLE IF NOT EXISTS overview_labels (label TEXT NOT NULL, created BIGINT NOT NULL,"
     " PRIMARY KEY (label, created))",
     waiting.TURNS_SCHEMA,
-    *waiting.QUESTIONS_SCHEMA,
+    *questions.QUESTIONS_SCHEMA,
 )
 Rule = Callable[[SessionRow, Recorded, Any], None]
 HEAD: Final = 2_000
@@ -53,7 +53,7 @@ def apply(db: Database, events: Sequence[Recorded]) -> None:
     """Read the rows that the events change, change them in memory, and write each of them once."""
     relevant = of_sessions(events)
     rows = ROWS.get(db, list({recorded.session_id for recorded in relevant}))
-    turns, open_questions = waiting.OpenTurns(db), waiting.OpenQuestions(db)
+    turns, open_questions = waiting.OpenTurns(db), questions.OpenQuestions(db)
     for recorded in relevant:
         row = rows.get(recorded.session_id)
         if row is None:
@@ -90,7 +90,7 @@ class _Parts(NamedTuple):
 def _parts_of(kind: type[DomainEvent]) -> _Parts:
     """Looked up for every event, of which most change little."""
     rules = (rule for about, rule in _RULES.items() if issubclass(kind, about))
-    parts = (ENDING_EVENTS, waiting.TURN_EVENTS, waiting.QUESTION_EVENTS)
+    parts = (ENDING_EVENTS, waiting.TURN_EVENTS, questions.QUESTION_EVENTS)
     return _Parts(next(rules, None), *(issubclass(kind, about) for about in parts))
 
 

@@ -4,14 +4,14 @@ import json
 from collections.abc import Collection
 from dataclasses import replace
 
-from domain.session.approvals import DecisionPolicy, Vote
+from domain.session.team_decisions import DecisionPolicy, Vote
 from domain.values.base import Invalid, iso
 from domain.values.sentences import Sentence
 from projections.engine.ports import Database
 from projections.record.status import why
 from projections.sessions.overview import NEEDS, cursor_of, position_of
+from projections.sessions.questions import QuestionRow, asked_after, number_of_requests
 from projections.sessions.row import EVERYTHING, ROWS, Belonging, SessionRow, belonging
-from projections.sessions.waiting import QuestionRow, asked_after, number_of_requests
 from projections.views.base import ApprovalView, approval_view
 from projections.views.sessions import DecisionPage, WaitingItem
 

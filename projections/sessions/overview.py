@@ -12,9 +12,9 @@ from domain.values.sentences import Sentence
 from projections.engine.ports import LATEST, Database
 from projections.facts import AT_REST
 from projections.reports.ledger import Filters
+from projections.sessions.questions import turns_asking
 from projections.sessions.row import ROWS, SessionRow, belonging
 from projections.sessions.search import matching
-from projections.sessions.waiting import turns_asking
 from projections.views.session import TurnView
 from projections.views.sessions import SessionItem, SessionPage, WaitsFor
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from domain.delivery import events as delivery
 from domain.discussion import events as discussion
 from domain.orchestration import events as orchestration
-from domain.session.history import SessionForked
+from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.session.workspace import ResultPublished
 from domain.values.sentences import packed

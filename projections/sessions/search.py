@@ -12,8 +12,8 @@ from typing import Any, Final
 from domain.delivery.events import DeliveryStarted
 from domain.discussion.events import Decided, DecisionRequested, DecisionVoted, DiscussionStarted
 from domain.orchestration.events import OrchestrationStarted
-from domain.session.history import TextRedacted
 from domain.session.record import Omitted, Recorded
+from domain.session.redaction import TextRedacted
 from domain.session.turns import TurnAnswered
 from domain.values.base import DomainEvent
 from projections.engine.ports import LATEST, OMITTED, Database, Projection

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
-from domain.session.approvals import DecisionPolicy, Vote, missing
+from domain.session.team_decisions import DecisionPolicy, Vote, missing
 from domain.values.base import Value, iso
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from adapters.proof import checkpoints
 from adapters.proof.transfer import export, take_in
-from domain.session.history import ForkSession
+from domain.session.forks import ForkSession
 from domain.session.record import Recorded
 from tests.adapters.audited import copied, harmed, opened, rows, verified, written
 from tests.projections.stage import Stage

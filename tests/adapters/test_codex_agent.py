@@ -16,8 +16,8 @@ from adapters.agents.command.settings import CommandSettings
 from adapters.agents.port import Limits, Reply, Turn
 from adapters.agents.presets.catalogue import preset
 from adapters.agents.team import build, load
-from domain.session.approvals import PermissionChoice
 from domain.session.attempts import FailureCode
+from domain.session.permissions import PermissionChoice
 from domain.session.turns import FenceLevel
 from domain.values.base import Usage
 from tests.adapters.agents_under_test import ask, code

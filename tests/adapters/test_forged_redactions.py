@@ -14,7 +14,10 @@ from adapters.proof.verdict import Verification
 from adapters.proof.verify import verify
 from adapters.store.rows import Row
 from adapters.store.sqlite.sealed import sealed
-from domain.session.history import REDACTED, TextRedacted
+from domain.session.redaction import (
+    REDACTED,
+    TextRedacted,
+)
 from tests.adapters.audited import copied, exported, opened, with_plain, written
 
 NOTHING = sha256(b"anything").hexdigest()

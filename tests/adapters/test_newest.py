@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from adapters.store.port import Store
 from adapters.writer.newest import KEPT_REQUESTS, NewestEvents
-from domain.session.history import TextRedacted
 from domain.session.record import Recorded
+from domain.session.redaction import TextRedacted
 from domain.session.turns import TurnRequested
 from tests.projections.given import store_events, success
 

@@ -14,7 +14,7 @@ from adapters.agents.command.settings import CommandSettings
 from adapters.agents.port import Reply, Turn
 from adapters.processes.program import Finished, run
 from adapters.processes.stopwatch import Pauses
-from domain.session.approvals import PermissionChoice
+from domain.session.permissions import PermissionChoice
 from domain.session.turns import FenceLevel
 from tests.adapters.agents_under_test import TURN
 

@@ -26,7 +26,7 @@ from adapters.store.port import NewEvent, Store, Write
 from adapters.store.sqlite.store import SqliteStore
 from domain.delivery.commands import CancelDelivery
 from domain.kinds import fold
-from domain.session.history import RedactedEvent, TextRedacted
+from domain.session.redaction import RedactedEvent, TextRedacted
 from domain.session.turns import TurnAnswered
 from domain.values.base import INLINE_BYTES, Blob, Text
 from tests.adapters.audited import with_plain

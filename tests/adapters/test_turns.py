@@ -15,7 +15,7 @@ from adapters.writer.unit_of_work import CommandEnvelope
 from adapters.writer.writer import Writer
 from domain.delivery.commands import CancelDelivery
 from domain.session.attempts import Failure
-from domain.session.history import ForkSession
+from domain.session.forks import ForkSession
 from domain.session.turns import ExpireTurn, TurnRequested
 from tests.adapters.stores_under_test import Database, delivery_story, store_events, write
 from tests.kit import claiming

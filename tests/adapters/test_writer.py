@@ -25,8 +25,8 @@ from domain.orchestration.commands import ContinueOrchestration, ResetOrchestrat
 from domain.orchestration.events import OrchestrationRequest
 from domain.session.attempts import Failure
 from domain.session.decision import Kind, Outcome
-from domain.session.history import RedactedEvent, RedactText
 from domain.session.record import Recorded
+from domain.session.redaction import RedactedEvent, RedactText
 from domain.session.state import Session
 from domain.session.turns import RecordReply
 from domain.values.base import Command, Refused, Stale, Text, Unknown

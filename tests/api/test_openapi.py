@@ -25,7 +25,7 @@ from api.openapi.parameters import AT_ENDPOINTS, QUERY
 from api.openapi.problems import PROBLEMS, ProblemDetails
 from api.routes.health import Alive, Readiness
 from domain.kinds import KINDS, TOPICS
-from projections.views import past, record, sessions
+from projections.views import diff, past, record, sessions
 from projections.views.session import DebateView, DeliveryView, OrchestrationView, ReviewView
 from tests.api import talks
 from tests.api.server import delivery, ended, session, start
@@ -328,7 +328,7 @@ def test_a_fork_looks_as_described_and_so_does_looking_back(client: TestClient) 
         (f"/api/sessions/{forked}/explain?wish=cancelled", past.Explanation),
         (f"/api/sessions/{forked}/explain?version=3", past.Explanation),
         (f"/api/sessions/{forked}/replay", past.ReplayAnswer),
-        (f"/api/sessions/{source}/diff/{forked}", past.Diff),
+        (f"/api/sessions/{source}/diff/{forked}", diff.Diff),
     ):
         response = client.get(path)
         assert response.status_code == 200, response.text

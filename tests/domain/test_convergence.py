@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from domain import convergence
 from domain.convergence import (
     MYSTI,
     PROFILES,
@@ -23,6 +22,7 @@ from domain.convergence import (
     agreement,
     assess,
     assess_next,
+    assessment,
     course,
     named,
     similarity,
@@ -705,8 +705,8 @@ def test_judging_after_every_round_is_judging_at_the_end_and_reads_each_text_onc
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looks: list[str] = []
-    read = convergence.read
-    monkeypatch.setattr(convergence, "read", lambda text, profile: (looks.append(text), read(text, profile))[1])
+    read = assessment.read
+    monkeypatch.setattr(assessment, "read", lambda text, profile: (looks.append(text), read(text, profile))[1])
     for profile in (SEED, SHIPPED_V3, MYSTI):
         texts = [
             Round(round=n // 2, role="ab"[n % 2], content=f"Word{n % 7} and part {n} are fine.") for n in range(60)

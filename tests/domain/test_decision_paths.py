@@ -17,7 +17,8 @@ import pytest
 import domain
 from adapters.proof.transfer import take_in
 from domain.kinds import command_of, fold, kind
-from domain.session.record import commands_in, kind_of
+from domain.session.past_commands import commands_in
+from domain.session.record import kind_of
 from domain.session.rules import carry_out
 from domain.values.base import Text
 from tests.golden.make import PLACE

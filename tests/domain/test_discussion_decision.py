@@ -7,7 +7,7 @@ from domain.discussion.events import Cancelled, Decided, Expired
 from domain.kinds import allowed_actions
 from domain.orchestration.commands import ContinueOrchestration
 from domain.session.children import Choice, Decide, ParentLink
-from domain.session.history import ForkSession
+from domain.session.forks import ForkSession
 from domain.session.turns import ExpireTurn, TurnCancelled, TurnRequested
 from domain.values.base import Text, Usage, iso
 from domain.values.budget import Spent

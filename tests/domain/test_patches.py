@@ -4,8 +4,9 @@ import time
 
 import pytest
 
+from domain.provenance.distinction import CLEAR, FAINT, normal, weight
 from domain.provenance.patches import HunkLine, PatchHunk, hunks, line_counts, names_of
-from domain.provenance.work import CLEAR, FAINT, TurnWork, normal, weight
+from domain.provenance.work import TurnWork
 
 PATCH = """diff --git a/a.txt b/a.txt
 --- a/a.txt

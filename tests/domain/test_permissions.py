@@ -3,8 +3,8 @@
 import pytest
 
 from domain.kinds import allowed_actions
-from domain.session.approvals import DecidePermission, RequestPermission, WithdrawPermissions
 from domain.session.attempts import Failure
+from domain.session.permissions import DecidePermission, RequestPermission, WithdrawPermissions
 from domain.session.turns import ExpireTurn, RecordReply
 from domain.values.base import Command, Refused
 from tests.kit.stories import MINUTE, DeliveryStory, topics

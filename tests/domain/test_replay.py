@@ -10,7 +10,7 @@ from domain.kinds import kind
 from domain.orchestration.commands import StartOrchestration
 from domain.orchestration.events import OrchestrationRequest
 from domain.replay import Difference, first_difference
-from domain.session.history import ForkSession
+from domain.session.forks import ForkSession
 from domain.session.record import Causation, Recorded
 from domain.session.rules import carry_out
 from domain.session.state import EventMetadata, Session

@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.replies.delivery import review_artifact
+from domain.replies.artifact import review_artifact
 from domain.values.base import Unreadable
 
 APPROVAL = '{"blockingIssues": [], "score": 90}'

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from domain import replies
-from domain.values import json as objects
+from domain.values import json_pieces as objects
 from domain.values.base import Unreadable
 
 PASS = '{"verdict":"PASS"}'

@@ -11,11 +11,11 @@ from domain.discussion.events import DecisionVoted, RoundAdded, seen_after
 from domain.discussion.state import Discussion
 from domain.kinds import fold, kind
 from domain.replay import first_difference
-from domain.session.approvals import DecisionPolicy, missing
 from domain.session.children import Choice, Decide
 from domain.session.record import Causation, Recorded
 from domain.session.rules import carry_out
 from domain.session.state import EventMetadata
+from domain.session.team_decisions import DecisionPolicy, missing
 from domain.session.turns import ExpireTurn, RetryTurn
 from domain.values.base import DomainEvent, Forbidden, Refused, Text
 from tests.kit.discussing import DiscussionStory, waiting

@@ -9,12 +9,13 @@ from domain.delivery.commands import ExtendBudget, RecordBaseline, RecordValidat
 from domain.delivery.validation import Baseline, BaselineCommand, Escape
 from domain.discussion.commands import CancelDiscussion
 from domain.orchestration.commands import ContinueOrchestration, ResetOrchestration
-from domain.session.approvals import DecisionPolicy
+from domain.session.activity import ActivitySummary
 from domain.session.attempts import Failure, FailureCode, RetryPolicy
 from domain.session.children import Decide
-from domain.session.history import ForkSession
+from domain.session.forks import ForkSession
 from domain.session.landing import LandSession, RecordLanding
-from domain.session.turns import ActivitySummary, RecordPackage, RecordReply, TurnRequested
+from domain.session.team_decisions import DecisionPolicy
+from domain.session.turns import RecordPackage, RecordReply, TurnRequested
 from domain.session.workspace import PathScope
 from domain.values.base import Text
 from domain.values.budget import BudgetLimits

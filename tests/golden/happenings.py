@@ -7,17 +7,17 @@ from domain.delivery.commands import DecideScope, RecordBaseline
 from domain.delivery.state import Delivery
 from domain.delivery.validation import Baseline, BaselineCommand, Preparation, SetupCommand
 from domain.discussion.state import Discussion
-from domain.session.approvals import DecidePermission, DecisionPolicy, RequestPermission, WithdrawPermissions
+from domain.session.activity import ActivitySummary, ToolUse
 from domain.session.attempts import RetryPolicy
 from domain.session.children import Choice, Decide
-from domain.session.forking import HELD
-from domain.session.history import Diverge, ForkSession, Release
+from domain.session.fork_rules import HELD
+from domain.session.forks import Diverge, ForkSession, Release
 from domain.session.landing import LandSession, RecordLanding
+from domain.session.permissions import DecidePermission, RequestPermission, WithdrawPermissions
+from domain.session.team_decisions import DecisionPolicy
 from domain.session.turns import (
-    ActivitySummary,
     RecordPackage,
     RetryTurn,
-    ToolUse,
     TurnAnswered,
     TurnCancelled,
     TurnRequested,

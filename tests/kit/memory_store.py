@@ -19,8 +19,8 @@ from adapters.store.mapper import decode_all
 from adapters.store.outline import outline_all
 from adapters.store.port import PAGE, StoredReceipt
 from adapters.store.rows import Row
-from domain.session.history import REDACTED
 from domain.session.record import Omitted, Recorded, kind_of
+from domain.session.redaction import REDACTED
 from tests.kit.memory_turns import MemoryTurn, MemoryTurns, TurnTable, apply
 
 

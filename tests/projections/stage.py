@@ -19,12 +19,13 @@ from domain.kinds import KINDS, allowed_actions
 from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration, StartOrchestration
 from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.orchestration.state import Orchestration
+from domain.session.activity import ActivitySummary, ToolUse
 from domain.session.attempts import Failure, FailureCode, Outstanding
 from domain.session.children import Decide, DiscussionBrief, ReviewSettings
-from domain.session.history import RedactedEvent, RedactText
 from domain.session.record import Recorded, kind_of
+from domain.session.redaction import RedactedEvent, RedactText
 from domain.session.state import Session
-from domain.session.turns import ActivitySummary, ExpireTurn, RecordPackage, RecordReply, RetryTurn, ToolUse
+from domain.session.turns import ExpireTurn, RecordPackage, RecordReply, RetryTurn
 from domain.session.validation import ValidationStep
 from domain.values.base import Command, Refused, Text, Usage
 from domain.values.budget import BudgetLimits

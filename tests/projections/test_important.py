@@ -6,7 +6,7 @@ from domain.delivery.events import BaselineRecorded, PhaseCompleted
 from domain.delivery.validation import BaselineCommand, Escape
 from domain.kinds import TOPICS
 from domain.orchestration.events import WorkReported
-from domain.session.turns import ActivityRecorded
+from domain.session.activity import ActivityRecorded
 from domain.session.workspace import ResultPublished, WorkspacePrepared
 from domain.values.base import DomainEvent, Text
 from projections.record.explain import CAUSES

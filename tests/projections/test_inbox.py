@@ -11,7 +11,7 @@ from domain.delivery.commands import ExtendBudget, RecordValidation
 from domain.discussion.commands import CancelDiscussion
 from domain.orchestration.commands import ContinueOrchestration, ResetOrchestration
 from domain.session.children import Decide
-from domain.session.history import ForkSession
+from domain.session.forks import ForkSession
 from domain.session.turns import ExpireTurn
 from domain.values.base import Command, Invalid
 from domain.values.budget import BudgetLimits

@@ -14,8 +14,9 @@ from adapters.store.outline import outline_all
 from adapters.store.port import Store
 from adapters.store.sqlite.store import SqliteStore
 from adapters.store.sqlite.views import SqliteViews
+from domain.session.activity import ActivityRecorded
 from domain.session.record import Omitted, Recorded
-from domain.session.turns import ActivityRecorded, TurnRequested
+from domain.session.turns import TurnRequested
 from projections.catalogue import dump
 from projections.engine.ports import OMITTED, EventLog
 from projections.follow import Follower

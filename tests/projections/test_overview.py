@@ -10,7 +10,7 @@ from adapters.store.sqlite.views import SqliteViews
 from domain.delivery.commands import RecordBaseline
 from domain.kinds import fold
 from domain.session.attempts import Failure
-from domain.session.history import ForkSession
+from domain.session.forks import ForkSession
 from domain.session.record import Recorded
 from domain.values.base import Invalid, iso
 from projections.follow import Follower

@@ -9,7 +9,7 @@ import pytest
 
 from adapters.store.port import NewEvent, Store, Write
 from adapters.store.sqlite.views import SqliteViews
-from domain.session.history import SessionForked
+from domain.session.forks import SessionForked
 from projections import parts
 from projections.catalogue import dump
 from projections.follow import Follower

@@ -14,7 +14,7 @@ from domain.delivery.commands import CancelDelivery
 from domain.orchestration.commands import ContinueOrchestration
 from domain.session.attempts import Failure, FailureCode, RetryPolicy
 from domain.session.children import Decide
-from domain.session.history import ForkSession, SessionForked
+from domain.session.forks import ForkSession, SessionForked
 from domain.session.record import Recorded
 from domain.session.turns import ExpireTurn, RecordReply, RetryTurn
 from domain.values.base import DomainEvent, Unknown, Usage

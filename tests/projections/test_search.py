@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from adapters.store.sqlite.views import SqliteViews
-from domain.session.history import RedactedEvent, RedactText
+from domain.session.redaction import RedactedEvent, RedactText
 from domain.session.turns import TurnAnswered
 from projections.catalogue import PROJECTIONS, dump
 from projections.follow import Follower

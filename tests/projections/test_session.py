@@ -7,7 +7,7 @@ import pytest
 
 from domain.delivery.state import Delivery
 from domain.kinds import fold
-from domain.session.history import TextRedacted
+from domain.session.redaction import TextRedacted
 from domain.values.base import Usage
 from domain.values.budget import BudgetLimits
 from projections.record.session import view

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from domain.session.history import ForkSession
+from domain.session.forks import ForkSession
 from domain.values.words import Language
 from projections.record import worklog as log
 from projections.record.state import record_of

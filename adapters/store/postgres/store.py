@@ -37,7 +37,7 @@ from adapters.store.postgres.turns import DatabaseClock, PostgresTurns
 from adapters.store.sql.log import SqlRecorder, check_empty, hash_of, receipts_of, redact, rows_of
 from adapters.store.sql.turns import apply, check_held
 from adapters.store.sql.vault import SqlVault
-from domain.session.history import REDACTED
+from domain.session.redaction import REDACTED
 from domain.values.sentences import Sentence
 
 READERS: Final = 8

@@ -31,7 +31,7 @@ from adapters.store.sqlite.connection import FORMAT, check_ownership, connect_du
 from adapters.store.sqlite.failures import WriteHealth, is_file_error, is_permanent, opening_failure, store_error
 from adapters.store.sqlite.rows import SqliteRows
 from adapters.store.sqlite.schema import SCHEMA, add_columns
-from domain.session.history import REDACTED
+from domain.session.redaction import REDACTED
 from domain.values.sentences import Sentence
 
 READERS = 4

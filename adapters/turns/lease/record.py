@@ -9,7 +9,7 @@ from adapters.store.errors import Fenced, StoreError
 from adapters.turns.job import Job
 from adapters.writer.unit_of_work import CommandEnvelope
 from adapters.writer.writer import Busy, CommandAnswer, Writer
-from domain.session.history import Diverge
+from domain.session.forks import Diverge
 from domain.session.state import Moved, Session
 from domain.session.turns import ExpireTurn, RecordReply
 from domain.values.base import Command, Refused, Unknown

@@ -31,7 +31,7 @@ from adapters.turns.runner import TurnRunner
 from adapters.turns.settings import WorkerSettings
 from adapters.workspace import Workspaces
 from adapters.writer.writer import Busy, Writer
-from domain.session.history import Diverge
+from domain.session.forks import Diverge
 from domain.session.record import Recorded
 from domain.session.turns import AgentSessionsCleared, Settled, TurnAttemptFailed
 from domain.values.base import Command, Refused, Unknown, milliseconds

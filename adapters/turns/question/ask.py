@@ -31,7 +31,8 @@ from adapters.turns.result.secrets import secrets_of
 from adapters.workspace import Workspaces
 from domain.discussion.findings import content_of
 from domain.session.attempts import Failure
-from domain.session.record import Recorded, Whole
+from domain.session.past_commands import Whole
+from domain.session.record import Recorded
 from domain.session.turns import AgentSessionsCleared, RecordReply, TurnAnswered, TurnAttemptFailed
 from domain.values.base import Command, HansardError, Unreadable, changed
 from domain.values.sentences import Sentence, in_language, sentence_of

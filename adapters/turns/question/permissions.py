@@ -15,7 +15,7 @@ from adapters.turns.job import Job
 from adapters.turns.live import RunningAttempt
 from adapters.writer.unit_of_work import CommandEnvelope
 from adapters.writer.writer import Busy, Writer
-from domain.session.approvals import (
+from domain.session.permissions import (
     LONGEST_TITLE,
     PermissionChoice,
     PermissionDecided,

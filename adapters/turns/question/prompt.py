@@ -12,7 +12,7 @@ from adapters.turns.question.shown_changes import NO_CHANGES, ShownChanges
 from domain.discussion.findings import closed_rounds
 from domain.orchestration.assignment import assignments
 from domain.orchestration.state import Orchestration
-from domain.session.record import Whole
+from domain.session.past_commands import Whole
 from domain.session.state import Session
 from domain.session.turns import TurnRequested
 from domain.values.base import Blob, Derived, Text

@@ -11,7 +11,7 @@ from api.web.session.context import PanelContext, event_of
 from api.web.session.turns import TurnCard, report_of, turns_of
 from api.web.session.waits import Span, question_spans
 from domain.discussion.state import Discussion
-from domain.session.history import SessionDiverged, SessionReleased
+from domain.session.forks import SessionDiverged, SessionReleased
 from domain.values.base import iso
 from projections.record.turns import ANSWERED, CANCELLED, TRIED, Attempt
 

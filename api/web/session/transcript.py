@@ -10,8 +10,9 @@ from api.web.model import clock, owner, seconds_or_clock
 from api.web.plain_text import cut
 from api.web.session.context import LONG, SENTENCE, PanelContext, event_of, tame, whole
 from api.web.session.validation_report import looks_bad, uncoloured
-from domain.session.approvals import PermissionDecided, PermissionRequested
-from domain.session.turns import ActivityRecorded, ToolUse, TurnAttemptFailed, TurnFailed
+from domain.session.activity import ActivityRecorded, ToolUse
+from domain.session.permissions import PermissionDecided, PermissionRequested
+from domain.session.turns import TurnAttemptFailed, TurnFailed
 from projections.record.turns import Attempt, TurnEntry
 
 READ: Final = 4_000_000

@@ -31,7 +31,7 @@ from domain.delivery.events import (
 from domain.delivery.state import Delivery
 from domain.delivery.validation import flaky_sentence
 from domain.session.children import ChildClosed, ChildRequested
-from domain.session.history import SessionForked
+from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.session.turns import Settled, TurnAnswered
 from domain.values.base import Text, Unreadable

@@ -23,7 +23,7 @@ from domain.discussion.events import (
     Synthesized,
 )
 from domain.discussion.state import Discussion
-from domain.session.history import SessionForked
+from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.values.base import iso
 from domain.values.words import Words

@@ -27,7 +27,7 @@ from domain.orchestration.events import (
 )
 from domain.orchestration.state import AGENT, Orchestration
 from domain.session.children import ChildClosed, ChildRequested
-from domain.session.history import SessionForked
+from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.session.turns import Settled, TurnAnswered, TurnCancelled
 from domain.values.phases import PHASES, AgentPhases

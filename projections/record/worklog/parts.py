@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from domain.session.approvals import PermissionDecided, PermissionRequested
 from domain.session.children import ChildClosed, ChildRequested
-from domain.session.history import SessionForked
+from domain.session.forks import SessionForked
+from domain.session.permissions import PermissionDecided, PermissionRequested
 from domain.session.turns import TurnAnswered, TurnCancelled, TurnFailed
 from domain.values.base import DomainEvent, Text, iso
 from domain.values.sentences import Sentence

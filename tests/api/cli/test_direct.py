@@ -10,7 +10,7 @@ import pytest
 from adapters.store.sqlite.connection import FORMAT
 from api.cli import direct, inbox, show
 from api.node.local_files import ANSWER, code
-from domain.session.approvals import RequestPermission
+from domain.session.permissions import RequestPermission
 from tests.api.cli.conftest import Hansard
 from tests.api.server import inside, start, system, until
 from tests.projections.stage import Stage, critique, plan, subtask, verdicts

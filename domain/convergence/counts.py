@@ -7,8 +7,10 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from domain.convergence.negation import negated, plain
 from domain.convergence.profiles import SEED, Profile
-from domain.convergence.prose import WORD_LISTS, ConvergenceWords, negated, plain, talk
+from domain.convergence.prose import talk
+from domain.convergence.word_lists import WORD_LISTS, ConvergenceWords
 
 # A line that starts with a lower-case letter, or with a Korean negator, continues the previous line's sentence.
 _WRAPPED = re.compile(r"\n(?=[ \t]*(?:[a-z]|않|없|못|아니|아닙))")

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from domain.session.decision import Events, Now, cancel_turns, moved_deadline
-from domain.session.history import (
+from domain.session.forks import (
     Diverge,
     ForkedWait,
     ForkSession,
@@ -14,7 +14,8 @@ from domain.session.history import (
     SessionForked,
     SessionReleased,
 )
-from domain.session.record import Recorded, Whole
+from domain.session.past_commands import Whole
+from domain.session.record import Recorded
 from domain.session.state import Session
 from domain.session.turns import TurnRequested
 from domain.values.base import DomainEvent, Refused, Text

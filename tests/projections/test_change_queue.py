@@ -7,8 +7,8 @@ from queue import Empty, SimpleQueue
 
 import pytest
 
-from projections.engine import keeping
-from projections.engine.keeping import Keeper
+from projections.engine import change_queue
+from projections.engine.change_queue import ChangeQueue
 from tests.api.server import until
 
 LONG = 30.0
@@ -52,8 +52,8 @@ class Missed:
         return iter(self.names)
 
 
-def keeper(shelf: Shelf, missed: Missed | None = None, *, retry_seconds: float = LONG) -> Keeper[str]:
-    return Keeper(
+def keeper(shelf: Shelf, missed: Missed | None = None, *, retry_seconds: float = LONG) -> ChangeQueue[str]:
+    return ChangeQueue(
         "shelf",
         what="the label",
         where="the cellar",
@@ -264,9 +264,9 @@ def test_nothing_is_lost_between_waking_and_working(shelf: Shelf) -> None:
 
 def test_what_keeps_changing_is_kept_once_it_rests(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [100.0]
-    monkeypatch.setattr(keeping.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(change_queue.time, "monotonic", lambda: clock[0])
     shelf = Shelf()
-    result = Keeper("shelf", what="the label", where="here", keep=shelf.keep, missed=Missed(), rest_seconds=2.0)
+    result = ChangeQueue("shelf", what="the label", where="here", keep=shelf.keep, missed=Missed(), rest_seconds=2.0)
     result.tell(["jam"])
     clock[0] = 101.0
     result.tell(["jam", "tea"])
@@ -278,20 +278,20 @@ def test_what_keeps_changing_is_kept_once_it_rests(monkeypatch: pytest.MonkeyPat
 
 def test_what_never_rests_is_kept_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
-    monkeypatch.setattr(keeping.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(change_queue.time, "monotonic", lambda: clock[0])
     shelf = Shelf()
-    result = Keeper("shelf", what="the label", where="here", keep=shelf.keep, missed=Missed(), rest_seconds=2.0)
+    result = ChangeQueue("shelf", what="the label", where="here", keep=shelf.keep, missed=Missed(), rest_seconds=2.0)
     while not shelf.kept:
         result.tell(["jam"])
         clock[0] += 1.0
         result._work_off(clock[0])
-    assert clock[0] == 2.0 * keeping.LONGEST
+    assert clock[0] == 2.0 * change_queue.LONGEST
     assert result.work_off() == 0
 
 
 def test_a_thread_waits_for_rest() -> None:
     shelf = Shelf()
-    result = Keeper("shelf", what="the label", where="here", keep=shelf.keep, missed=Missed(), rest_seconds=0.05)
+    result = ChangeQueue("shelf", what="the label", where="here", keep=shelf.keep, missed=Missed(), rest_seconds=0.05)
     result.start()
     result.tell(["jam"])
     assert shelf.tries(1) == ["jam"]

@@ -1,4 +1,4 @@
-"""Keeping copies of what changed: a thread queues changes and handles them one by one.
+"""Writes copies of what changed, one by one in a thread of its own.
 
 For things outside the views (files, snapshots), so that a slow or full disk delays neither the views nor anyone who
 waits for them. If something changes again before its turn, only the newest change is kept.
@@ -28,7 +28,7 @@ class Due(NamedTuple):
     until: float
 
 
-class Keeper(Generic[K]):
+class ChangeQueue(Generic[K]):
     """`keep` is called for each thing that changed, in the order of the notifications, once it has not changed for
     `rest_seconds`, so that keeping does not slow down the work that changes it.
 

@@ -1,0 +1,75 @@
+"""The rules for landings: a finished branch is merged, or the work goes back to its author."""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from domain.session.decision import Events, Now, ask, settle
+from domain.session.landing import LandingRequested, LandSession, RecordLanding, WorkLanded, WorkSentBack
+from domain.session.state import Session
+from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnFailed
+from domain.values.base import Command, DomainEvent
+
+S = TypeVar("S", bound=Session)
+
+ROLE = "integrator"
+
+
+def request_landing(now: Now[S], command: LandSession) -> Events:
+    """Only a published branch can land, and no agent may be working on it."""
+    state = now.state
+    if state.published is None or state.branch is None or state.unpublished:
+        raise now.refusal(command.REFUSAL)
+    if state.outstanding:
+        raise now.refusal("is_at_work")
+    yield LandingRequested(onto=command.onto, commit=state.published, steps=command.steps, by=command.actor)
+    yield ask(now, role=ROLE, work="land")
+
+
+def record_landing(now: Now[S], command: RecordLanding) -> Events:
+    """The branch was merged, or the work is sent back with the reason."""
+    event = settle(now, command)
+    yield event
+    landing = now.state.landing
+    if not isinstance(event, TurnAnswered) or landing is None:
+        return
+    if command.commit is not None:
+        yield WorkLanded(
+            onto=landing.onto,
+            before=command.before,
+            commit=command.commit,
+            clean_room=command.clean_room,
+            flaky=command.flaky,
+        )
+        return
+    yield WorkSentBack(
+        onto=landing.onto,
+        before=command.before,
+        reason=command.reason,
+        author=command.author,
+        paths=command.paths,
+        reasons=command.reasons,
+        detail=command.detail,
+        flaky=command.flaky,
+    )
+
+
+def landing_command(events: Sequence[DomainEvent], session: Session | None) -> Command | None:
+    """The command that led to these events, if it is about a landing."""
+    first = events[0]
+    if isinstance(first, LandingRequested):
+        return LandSession(onto=first.onto, steps=first.steps, actor=first.by)
+    if not isinstance(first, TurnAnswered | TurnFailed | TurnAttemptFailed) or session is None:
+        return None
+    if session.turn(first.turn_id).work != "land":
+        return None
+    command = RecordLanding(turn_id=first.turn_id, attempt=first.attempt, seconds=first.seconds)
+    command = command.model_copy(update={"fence": first.fence, "fence_gaps": first.fence_gaps})
+    if not isinstance(first, TurnAnswered):
+        return command.model_copy(update={"failure": first.failure})
+    outcome = next((event for event in events if isinstance(event, WorkLanded | WorkSentBack)), None)
+    fields = (
+        {}
+        if outcome is None
+        else {name: getattr(outcome, name) for name in type(outcome).model_fields.keys() - {"onto"}}
+    )
+    return command.model_copy(update={"slot": first.slot, **fields})

@@ -1,0 +1,56 @@
+"""What a session has changed, as its view reports it."""
+
+import posixpath
+from collections.abc import Collection
+from typing import Literal
+
+from domain.session.state import Session
+from domain.session.workspace import EVERYTHING, PathScope, is_test, touched
+from domain.values.sentences import coded
+from projections.views.session import LandedView, ResultBase, ResultFile, ResultView, ReviewedView
+
+
+def result_of(session: Session, planned: Collection[str], scope: PathScope = EVERYTHING) -> ResultView | None:
+    """None as long as nothing has changed. `planned` are the files and folders that the request or the plan named,
+    relative to the workspace."""
+    base, changes = session.base, session.changes
+    if base is None or changes is None or not changes.files:
+        return None
+    reviewed = session.reviewed
+    deciding = frozenset(reviewed.deciding if reviewed else ())
+    folder = _below(session.workspace, base.repository)
+    names = tuple(posixpath.normpath(posixpath.join(folder, path)) for path in planned)
+    return ResultView(
+        repository=base.repository,
+        base=ResultBase(branch=base.base_branch, commit=base.base_commit),
+        branch=session.branch,
+        branch_problem=session.branch_problem and str(session.branch_problem),
+        branch_problem_sentence=coded(session.branch_problem),
+        head=changes.head,
+        commits=changes.commits,
+        files=tuple(
+            ResultFile(**dict(file), named=_is_named(file.path, names), decides=_decides(file.path, deciding))
+            for file in changes.files
+        ),
+        reviewed=ReviewedView(shown=reviewed.shown, of=reviewed.of) if reviewed else None,
+        landed=LandedView(branch=session.landed.onto, commit=session.landed.commit) if session.landed else None,
+        outside=scope.outside_of(touched(changes)),
+    )
+
+
+def _decides(path: str, deciding: Collection[str]) -> Literal["settings", "test"] | None:
+    if path not in deciding:
+        return None
+    return "test" if is_test(path) else "settings"
+
+
+def _below(workspace: str | None, repository: str | None) -> str:
+    """Where the workspace is in its repository; empty for the root."""
+    if not workspace or not repository or not workspace.startswith(f"{repository}/"):
+        return ""
+    return workspace.removeprefix(f"{repository}/")
+
+
+def _is_named(path: str, names: Collection[str]) -> bool:
+    """Whether the file itself was named, or a folder above it."""
+    return any(path == name or name == "." or path.startswith(f"{name}/") for name in names)
