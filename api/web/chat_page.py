@@ -175,7 +175,7 @@ def _card(db: Database, session: Orchestration) -> dict[str, Any] | None:
     return {
         "id": item.id,
         "title": item.title or item.id,
-        "badge": item.status,
+        "badge": model.badge(item),
         "mode": session.mode or "",
         "rounds": (item.round, item.last_round) if session.mode == "orchestrated" else None,
         "at_work": [(cut(turn.agent, 60), turn.turn_id) for turn in item.outstanding_turns if turn.work != "wait"],
@@ -191,7 +191,7 @@ def _card(db: Database, session: Orchestration) -> dict[str, Any] | None:
 
 def _run(db: Database, session_id: str) -> dict[str, str]:
     item = overview.item(db, session_id)
-    return {"id": session_id, "title": (item and item.title) or session_id, "badge": item.status if item else ""}
+    return {"id": session_id, "title": (item and item.title) or session_id, "badge": model.badge(item) if item else ""}
 
 
 def _result(conversation: ConversationView) -> dict[str, Any] | None:

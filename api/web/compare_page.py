@@ -213,7 +213,7 @@ def _family(inside: System, session: Session) -> list[dict[str, Any]]:
     return [
         {
             "id": item.id,
-            "badge": model.badge(item.status, exhausted=item.waiting == "budget"),
+            "badge": model.badge(item),
             "depth": place if source is None else min(place, 2),
             "self": item.id == session.id,
             "at": item.forked_at,

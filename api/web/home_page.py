@@ -248,7 +248,7 @@ def _is_held(item: SessionItem, find: Callable[[str], Session | None]) -> bool:
 def _item(item: SessionItem, find: Callable[[str], Session | None]) -> dict[str, Any]:
     is_held = _is_held(item, find)
     return item.wire() | {
-        "badge": "held" if is_held else badge(item.status, exhausted=item.waiting == "budget"),
+        "badge": "held" if is_held else badge(item),
         "ended": _ended(item),
         "labels": [cut(label, 64) for label in item.labels[:5]],
         "by": owner(item.owner),

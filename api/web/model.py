@@ -10,7 +10,7 @@ from domain.values.budget import dollars
 from projections.engine.ports import Database
 from projections.sessions import overview
 from projections.views.base import ApprovalView
-from projections.views.sessions import WaitingItem
+from projections.views.sessions import SessionItem, WaitingItem
 
 REASON = 200
 """How many characters of the reason for a wait are shown."""
@@ -20,6 +20,7 @@ ICONS: Final = {
     "running": "▸",
     "success": "✓",
     "completed": "✓",
+    "unchanged": "=",
     "failed": "✕",
     "cancelled": "–",
     "skipped": "–",
@@ -85,9 +86,12 @@ def money(micros: int | None) -> str:
     return "" if micros is None else dollars(micros)
 
 
-def badge(status: str, *, exhausted: bool) -> str:
-    """The state as people see it: a delivery that ran out of budget has failed, but waits for a person (K-46)."""
-    return "exhausted" if exhausted and status == "failed" else status
+def badge(item: SessionItem) -> str:
+    """The state as people see it: a delivery that ran out of budget has failed, but waits for a person (K-46); work
+    that has changed nothing is not a success to be merged."""
+    if item.waiting == "budget" and item.status == "failed":
+        return "exhausted"
+    return "unchanged" if item.outcome is not None and item.outcome.reason == "no_change" else item.status
 
 
 def clock(milliseconds: int) -> str:

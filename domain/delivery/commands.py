@@ -38,8 +38,9 @@ from domain.values.budget import BudgetLimits, Extension
 from domain.values.sentences import Sentence
 
 More = Annotated[int, Field(ge=1)]
-POLICY = "delivery@1"
-"""The version of the rules. A session keeps the version that it began with; there is only one so far."""
+POLICY = "delivery@2"
+"""The version of the rules. A session keeps the version that it began with; the first one published branches without
+changes."""
 
 
 class StartDelivery(StartCommand):

@@ -309,7 +309,10 @@ class SessionFinished(DeliveryTransition):
     final_summary: str = Field(description="the outcome in a word or sentence")
     children: tuple[str, ...] = Field(default=(), description="the reviews that end with it")
     sentence: Sentence | None = Field(default=None, exclude_if=absent, description="`finalSummary` as data")
-    code: str | None = Field(default=None, description="a reason code, if no phase gives one")
+    code: str | None = Field(
+        default=None,
+        description="a reason code, if no phase gives one; `no_change` after a success without a changed file",
+    )
 
     @property
     def cancelled_because(self) -> str:

@@ -111,6 +111,11 @@ class Delivery(Session):
         return frozenset(PHASES).difference(self.way)
 
     @property
+    def delivers_nothing(self) -> bool:
+        """Whether there is nothing to hand over. Under the first rules, that was packaged like anything else."""
+        return self.unchanged and self.policy != "delivery@1"
+
+    @property
     def next_artifact(self) -> str:
         """The id of the next artifact."""
         return f"{self.id}.a{self.artifacts + 1}"

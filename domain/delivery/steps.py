@@ -83,7 +83,7 @@ def enter(now: Now[Delivery], by: str = "") -> Events:
         return (yield from exhaust(now, reason, phase, state.iteration))
     fields = {"message": f"Phase {phase} started.", **about(now, phase)}
     yield now.move(by, PhaseStarted, **fields) if by else now.stay(PhaseStarted, **fields)
-    if phase == "packaging" and not state.repository:
+    if phase == "packaging" and (not state.repository or state.delivers_nothing):
         return (yield from succeed(now, "Nothing is packaged (packaging is a no-op)."))
     yield ask(
         now,
@@ -118,6 +118,7 @@ def delivered(delivery: Delivery) -> str:
     reviewed = delivery.reviewed
     score = "" if delivery.score is None else f" (score {delivery.score})"
     parts = [
+        "Nothing was changed." if delivery.delivers_nothing else "",
         f"Success on iteration {delivery.iteration}.",
         f"Validated by {', '.join(step.command for step in delivery.steps)}." if delivery.steps else "",
         f"Review approved{score}." if "review" in delivery.way else "Not reviewed.",
@@ -196,7 +197,7 @@ def finish(
         "final_summary": str(summary),
         "sentence": coded(summary),
         "children": tuple(now.state.open_children),
-        "code": code,
+        "code": "no_change" if status == "success" and now.state.delivers_nothing else code,
         **about(now, now.state.phase, role="supervisor", iteration=iteration),
     }
     yield now.move(by, SessionFinished, **fields) if by else now.stay(SessionFinished, **fields)

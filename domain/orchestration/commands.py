@@ -29,8 +29,9 @@ from domain.values.base import Command, DomainEvent, StartCommand
 from domain.values.budget import Extension
 from domain.values.sentences import Sentence
 
-POLICY = "orchestration@1"
-"""The version of the rules. A session keeps the version that it began with; there is only one so far."""
+POLICY = "orchestration@2"
+"""The version of the rules. A session keeps the version that it began with; the first one did not say that nothing was
+changed."""
 
 
 class StartOrchestration(StartCommand):

@@ -1,5 +1,7 @@
 """How a run ends or stops: paused, complete, out of rounds, stopped (S0 2-D)."""
 
+from typing import Literal
+
 from domain import replies
 from domain.orchestration.events import (
     CheckpointReached,
@@ -34,15 +36,22 @@ def pause(now: Run, words: str) -> Events:
     outside = run.outside if asks(run) else ()
     paths = "\n".join([OUTSIDE, *named(outside)]) if outside else ""
     summary, round = now.text("\n\n".join(filter(None, (text, paths))) or CHECKPOINT_DONE), run.round
-    yield now.move("pause", CheckpointReached, message=PAUSED, round=round, summary=summary, hint=HINT, outside=outside)
+    more = {"hint": HINT, "outside": outside, "reason": _no_change(run)}
+    yield now.move("pause", CheckpointReached, message=PAUSED, round=round, summary=summary, **more)
     yield from _done(now, HINT, summary, checkpoint=True)
 
 
 def complete(now: Run, summary: Text, *, by: str, all_done: bool = False) -> Events:
     """The end: all agents completed, and their conversations are closed (S1)."""
-    yield now.move(by, Completed, message="Done.", round=now.state.round, summary=summary, all_done=all_done)
+    more = {"all_done": all_done, "reason": _no_change(now.state)}
+    yield now.move(by, Completed, message="Done.", round=now.state.round, summary=summary, **more)
     yield clear_agents(now, "done")
     yield from _done(now, "Done.", summary)
+
+
+def _no_change(run: Orchestration) -> Literal["no_change"] | None:
+    """The reason of an end where planned work has changed no file."""
+    return "no_change" if run.agents and run.unchanged and run.policy != "orchestration@1" else None
 
 
 def run_out(now: Run) -> Events:

@@ -1,6 +1,6 @@
 """The events of an orchestration. Rounds and the end have the names of the seeds' broadcasts (behaviour §1.13)."""
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -9,13 +9,19 @@ from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.children import ReviewSettings
 from domain.session.team_decisions import TeamPolicy
 from domain.session.workspace import EVERYTHING, PathScope
-from domain.values.base import DomainEvent, Text, Value
+from domain.values.base import DomainEvent, Text, Value, absent
 from domain.values.phases import AgentPhase, AgentPhases
 from domain.values.sentences import Sentence
 
 Mode = Literal["direct", "orchestrated"]
 Forced = Literal["auto", "direct", "orchestrate"]
 PartialReason = Literal["rounds", "plan_invalid", "turn_failed", "agent_failed", "outside_scope"]
+
+
+NoChange = Annotated[
+    Literal["no_change"] | None,
+    Field(exclude_if=absent, description="`no_change` where planned work has changed no file"),
+]
 
 
 class Employee(Value):
@@ -205,6 +211,7 @@ class CheckpointReached(OrchestrationTransition):
     summary: Text = Field(description="the work so far")
     hint: str = Field(description="a hint for people: how to continue")
     outside: tuple[str, ...] = Field(default=(), description="paths outside the scope, which continuing permits")
+    reason: NoChange = None
 
 
 class PartialReached(OrchestrationTransition):
@@ -223,6 +230,7 @@ class Completed(OrchestrationTransition):
     TOPIC: ClassVar[str] = "orchestration.completed"
     summary: Text = Field(description="the answer, or the work done")
     all_done: bool = Field(default=False, description="whether the judge decided that")
+    reason: NoChange = None
 
 
 class OrchestrateDone(OrchestrationEvent):

@@ -63,18 +63,20 @@ def evolve(run: Orchestration | None, event: DomainEvent, metadata: EventMetadat
         case VerdictOverturned():
             _overturned(state, event)
         case CheckpointReached():
+            state.no_change = event.reason is not None
             state.early, state.summary = state.active, event.summary
             state.agents = tuple(paused(agent) for agent in state.agents)
         case PartialReached():
             state.summary, state.partial_reason = event.summary, event.reason
         case Completed():
-            state.summary, state.last_error = event.summary, None
+            state.summary, state.last_error, state.no_change = event.summary, None, event.reason is not None
             state.agents = tuple(agent.changed(completed=True) for agent in state.agents)
         case Continued():
             if run.state == "checkpoint":
                 state.scope_allowed = (*run.scope_allowed, *run.outside)
             state.agents, state.last_round = event.agents, event.last_round
             state.summary = state.partial_reason = None
+            state.no_change = False
             state.refused_plans, state.refusals = 0, ()
         case OrchestrationRetried():
             state.summary = state.partial_reason = None

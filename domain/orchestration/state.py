@@ -80,6 +80,8 @@ class Orchestration(Session):
     early: tuple[int, ...] = ()
     summary: Text | None = None
     partial_reason: str | None = None
+    no_change: bool = False
+    """Whether it ended or paused without a changed file, although work was planned."""
     warnings: tuple[Sentence | str, ...] = ()
     plan_review: ReviewSettings | None = None
     work_review: ReviewSettings | None = None
@@ -99,6 +101,11 @@ class Orchestration(Session):
     @property
     def status(self) -> Status:
         return status(self.state)
+
+    @property
+    def reason(self) -> str | None:
+        """Why it stopped, as a code, or that nothing was changed."""
+        return "no_change" if self.no_change else self.partial_reason
 
     @property
     def ended(self) -> bool:

@@ -130,6 +130,11 @@ class Session:
             return False
         return self.tree not in (None, self.base.base_commit, self.published)
 
+    @property
+    def unchanged(self) -> bool:
+        """Whether its agents had a workspace, and no file of it differs from what the work began with."""
+        return self.base is not None and not (self.changes is not None and self.changes.files)
+
     def guard(self, name: str) -> bool:
         """Whether a guard of the kind's chart holds. False for charts without guards."""
         return False

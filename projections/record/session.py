@@ -170,7 +170,7 @@ def _orchestration(session: Orchestration) -> OrchestrationView:
         last_round=session.last_round,
         agents=tuple(_agent(session, index) for index in range(len(session.agents))),
         summary=session.summary.head if session.summary else None,
-        reason=session.partial_reason,
+        reason=session.reason,
         warnings=tuple(map(str, session.warnings)),
         warning_sentences=tuple(map(coded, session.warnings)),
         result=result_of(session, session.affected_files, session.scope),

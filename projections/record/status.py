@@ -22,6 +22,7 @@ _WHY: Final = {
     "rounds": "The rounds are used up.",
     "plan_invalid": "There is no valid plan.",
     "agent_failed": "An agent failed.",
+    "no_change": "Nothing was changed.",
     "no_progress": "The last iterations made no progress.",
     "outside_scope": "Files outside the scope were changed; a person decides.",
     "scope_checkpoint": "Files outside the scope were changed; continuing permits these changes.",
@@ -50,12 +51,21 @@ _PHRASES: Final[Mapping[str, str]] = {
     "cancelled": "outcome.cancelled",
 }
 """The default summary."""
+_UNCHANGED: Final = "Nothing was changed."
 _BRANCH: Final = " Branch hansard/"
 """How the summary of a success names its branch."""
 
 
 def outcome(view: Mapping[str, Any], language: Language) -> str:
-    """The summary of a session's view (`projections/record/session.py`); empty before it ends."""
+    """The summary of a session's view (`projections/record/session.py`), which says first if nothing was changed; empty
+    before it ends."""
+    summary = _summary(view, language)
+    if view.get("reason") != "no_change" or not summary or summary.startswith(_UNCHANGED):
+        return summary
+    return words(language, ROOM).fill("outcome.unchanged", {"summary": summary})
+
+
+def _summary(view: Mapping[str, Any], language: Language) -> str:
     recorded = str(view.get("finalSummary") or view.get("summary") or "")
     if not recorded:
         return ""

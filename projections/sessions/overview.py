@@ -248,6 +248,7 @@ def _outcome(row: SessionRow) -> dict[str, Any]:
     return {
         "checks": json.loads(row.checks or "[]"),
         "branch": row.branch,
+        "reason": row.ended_as,
         "choice": row.choice,
         "by": row.ended_by,
         "words": words,

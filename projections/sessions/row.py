@@ -81,6 +81,7 @@ class SessionRow:
     choice: str | None = None
     ended_by: str | None = None
     ended_words: str | None = None
+    ended_as: str | None = None
 
     def wait(self, what: WaitsFor, cause: str, *, position: int, at: int) -> None:
         """From now on, the session waits for a person."""
@@ -169,8 +170,11 @@ def follow_ending(row: SessionRow, recorded: Recorded) -> None:
             _end(row, recorded.causation.actor, event.cancelled_because)
         case orchestration.WasReset(reason=reason):
             _end(row, recorded.causation.actor, reason)
-        case orchestration.Completed(summary=summary):
+        case orchestration.Completed(summary=summary, reason=reason):
             _end(row, None, summary.head)
+            row.ended_as = reason
+        case delivery.SessionFinished(status="success", code=code):
+            row.ended_as = code
         case discussion.Decided() as event:
             _end(row, event.actor, event.rationale, event.choice)
         case discussion.Cancelled() as event:

@@ -185,7 +185,9 @@ class DeliveryView(SessionView):
     final_summary: str | None
     final_summary_sentence: Sentence | None = Field(default=None, exclude_if=absent, description="the summary as data")
     result: ResultView | None = Field(default=None, description="null while nothing has changed")
-    reason: str | None = Field(description="why it stopped, as a code; null while it runs and after a success")
+    reason: str | None = Field(
+        description="why it stopped, as a code; null while it runs, and after a success `no_change` or null"
+    )
     scope_request: ScopeRequestView | None = Field(
         default=None, exclude_if=absent, description="changes outside the scope that wait for a person"
     )

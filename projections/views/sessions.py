@@ -20,6 +20,9 @@ class OutcomeView(View):
 
     checks: tuple[str, ...] = Field(description="the first validation commands of a delivery")
     branch: str | None = Field(description="the branch with the work")
+    reason: str | None = Field(
+        default=None, exclude_if=absent, description="`no_change` where work was done and no file was changed"
+    )
     choice: str | None = Field(description="what was decided about a discussion")
     by: str | None = Field(description="who decided, cancelled or reset it; null if no one did")
     words: str | None = Field(description="why: the reason given, the answer, or what failed; the first characters")

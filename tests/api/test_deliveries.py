@@ -61,7 +61,8 @@ def test_a_review_without_blocking_issues_delivers(server: Server) -> None:
     session = ended(server.client, session_id)
     assert (session["status"], session["iteration"]) == ("success", 1)
     assert re.fullmatch(
-        r"Success on iteration 1\. Validated by .+\. Review approved \(score 10\)\.", session["finalSummary"]
+        r"Nothing was changed\. Success on iteration 1\. Validated by .+\. Review approved \(score 10\)\.",
+        session["finalSummary"],
     )
     assert session["phaseStatuses"] == dict.fromkeys(PHASES, "completed")
     assert list(session["artifactRefs"]) == list(PHASES[:-1])

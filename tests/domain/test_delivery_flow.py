@@ -154,7 +154,7 @@ def test_the_start_is_recorded_as_requested() -> None:
     assert isinstance(started, DeliveryStarted)
     assert (started.task, started.file_paths, started.steps) == ("Add a login page", ("src/login.ts",), (LINT, TEST))
     assert (started.max_attempts, started.limits.max_iterations, started.remaining_iterations) == (3, 3, 3)
-    assert (started.labels, started.title, started.origin, started.policy) == (("web",), "Login", "cli", "delivery@1")
+    assert (started.labels, started.title, started.origin, started.policy) == (("web",), "Login", "cli", "delivery@2")
     assert story.delivery.created_at == START
 
 

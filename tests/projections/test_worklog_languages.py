@@ -90,4 +90,4 @@ def test_a_korean_success_says_what_was_validated_and_that_the_review_approved()
         outcome(session, "ko") == "3번째 반복에서 성공 · 검증 통과: pytest -q · 리뷰 승인 · 브랜치 hansard/delivery-1"
     )
     assert outcome(session, "en") == session["finalSummary"]
-    assert outcome(session | {"result": None}, "ko").endswith("리뷰 승인 · 바뀐 것 없음")
+    assert outcome(session | {"result": None}, "ko").startswith("바뀐 것이 없습니다. 3번째 반복에서 성공")

@@ -45,13 +45,15 @@ class ShownChanges(NamedTuple):
 
 
 NO_CHANGES: Final = ShownChanges()
+UNCHANGED: Final = "Nothing was changed: no file differs from what the work began with."
 
 
 def changes_of(job: Job, workspaces: Workspaces) -> ShownChanges:
     """Everything that the session has changed so far; empty if its workspace is not on this machine."""
     session = job.session
-    if session.base is None or session.changes is None:
-        return NO_CHANGES
+    if session.base is None or session.unchanged:
+        return NO_CHANGES if session.base is None else ShownChanges(UNCHANGED)
+    assert session.changes is not None, "it is not unchanged"
     base, head = session.base.base_commit, session.changes.head
     commands = _commands(session)
     try:

@@ -129,6 +129,8 @@ def badge_of(session: Session, it: dict[str, Any] | None = None) -> str:
             return "reviewing"
         case Orchestration(state=("debating" | "reviewing") as state):
             return state
+        case Delivery(state="success", code="no_change") | Orchestration(state="done", no_change=True):
+            return "unchanged"
         case _:
             return str(it["status"] if it else view(session).status)
 

@@ -195,10 +195,7 @@ def _forks(inside: System, now: Session) -> list[dict[str, Any]]:
     """The sessions that were forked from this one, oldest first."""
     with inside.reading() as db:
         rows = overview.forks(db, now.id, FORKS)
-    return [
-        {"id": one.id, "badge": badge(one.status, exhausted=one.waiting == "budget"), "at": one.forked_at}
-        for one in rows
-    ]
+    return [{"id": one.id, "badge": badge(one), "at": one.forked_at} for one in rows]
 
 
 def _telling(request: Request, then: Session, say: Words) -> int | None:

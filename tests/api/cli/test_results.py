@@ -219,7 +219,7 @@ def test_a_cancelled_delivery_keeps_its_changes(hansard: Hansard, here: Path, tm
 
 def test_without_changes_there_is_nothing_to_take(hansard: Hansard, here: Path) -> None:
     result = hansard("run", "-t", "Look", "-f", "a.txt", "--test", "true")
-    summary = "Success on iteration 1. Validated by true. Review approved (score 100). Nothing was changed."
+    summary = "Nothing was changed. Success on iteration 1. Validated by true. Review approved (score 100)."
     assert result.code == 0 and f"summary  {summary}\n" in result.out, result.out
     result = hansard("apply", "latest")
     assert result.code == 4 and "changed nothing" in result.err
