@@ -4,9 +4,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from adapters.agents.presets.catalogue import instruction_names
 from adapters.turns.conversation import last_result
 from adapters.turns.job import Job, Load
 from adapters.workspace import Workspace, Workspaces
+from domain.checks.instruction_files import is_instruction
 from domain.values.base import HansardError
 
 ENDED: Final = ("success", "cancelled", "done", "reset", "decided")
@@ -27,6 +29,19 @@ def checkout(job: Job, workspaces: Workspaces, tree: str | None = None) -> Path:
     """The job's folder, in the recorded state or that of `tree`."""
     workspace = workspace_of(job, workspaces)
     return workspace.checkout(tree=tree or job.session.tree, slot=job.folder, resting=partial(has_ended, job.load))
+
+
+def judged(job: Job, workspaces: Workspaces) -> Path:
+    """The job's folder for an agent that only reads: the files that agent programs obey are as they were before the
+    work, so that who wrote it gives no orders to who judges it."""
+    workspace, session = workspace_of(job, workspaces), job.session
+    if workspace.in_place is not None:
+        return checkout(job, workspaces)
+    tree, names = session.tree or workspace.base(), instruction_names()
+    changed = [path for path in workspace.changed_files(workspace.base(), tree) if is_instruction(path, names)]
+    folder = checkout(job, workspaces, workspace.with_base_files(tree, changed) if changed else tree)
+    workspace.remove_unknown(folder, names, keep=(*job.preparation.copy_paths, *job.preparation.link))
+    return folder
 
 
 def pristine(job: Job, workspaces: Workspaces, tree: str | None = None) -> Path:

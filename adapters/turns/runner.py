@@ -20,7 +20,7 @@ from adapters.turns.commands.fence import Fencing
 from adapters.turns.commands.host import Commands, HostCommands
 from adapters.turns.commands.prepare import left_to_do
 from adapters.turns.commands.run import ValidationSettings
-from adapters.turns.folder import checkout, left
+from adapters.turns.folder import checkout, judged, left
 from adapters.turns.job import Job
 from adapters.turns.live import Live
 from adapters.turns.question.ask import Asking, Build
@@ -180,7 +180,7 @@ class TurnRunner:
         )
         if job.request.access == "none":
             return Prepared(self._asking.prompt(job).text, context, None, {}, [])
-        folder = checkout(job, self._workspaces)
+        folder = (checkout if job.request.access == "write" else judged)(job, self._workspaces)
         env, setup = left_to_do(job, self._workspaces, folder)
         return Prepared(self._asking.prompt(job).text, context, folder, env, setup)
 

@@ -224,6 +224,14 @@ class Index:
         """Mode, id, stage and path of each entry."""
         return self._run("ls-files", "-z", "--stage").split(b"\0")
 
+    def mixed(self, commit: str, other: str, paths: Sequence[str]) -> str:
+        """The tree of a commit with these paths as in the other commit. Needs no working tree."""
+        self._run("read-tree", commit)
+        there = self.repository.run("--literal-pathspecs", "ls-tree", "-r", "-z", "--full-tree", other, "--", *paths)
+        gone = b"".join(b"0 " + b"0" * len(commit) + b"\t" + os.fsencode(path) + b"\0" for path in paths)
+        self._run("update-index", "-z", "--index-info", stdin=gone + there)
+        return self.write_tree()
+
     def write_tree(self) -> str:
         return line(self._run("write-tree"))
 

@@ -1,6 +1,9 @@
 """A session's workspace: what its agents work on, and what they have changed there."""
 
+import os
+import posixpath
 import re
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -30,7 +33,7 @@ from adapters.workspace.merges import integrate, merge
 from adapters.workspace.packing import write_notes
 from adapters.workspace.patches import LARGEST
 from adapters.workspace.quarantine import Check, checked
-from adapters.workspace.repository import Repository, trail
+from adapters.workspace.repository import Index, Repository, trail
 from adapters.workspace.reusing import Resting, take_over
 from domain.session.workspace import ChangedFile, WorkspaceChanges
 from domain.values.sentences import Sentence
@@ -176,6 +179,22 @@ class Workspace:
     def texts(self, state: str, paths: Sequence[str], *, longest: int) -> dict[str, str]:
         """The texts of those of these paths, from the top of the repository, that are files of the state."""
         return self._git.texts(state, paths, longest=longest)
+
+    def with_base_files(self, state: str, paths: Sequence[str]) -> str:
+        """A state like that one, in which these paths are as in the start state. It is recorded nowhere else."""
+        with tempfile.TemporaryDirectory(prefix="base-files-", dir=self._git.path) as private:
+            index = Index(self._git, Path(private) / "index")
+            return self._git.record(index.mixed(state, self.start, paths), message="", parents=(state,))
+
+    @in_a_sentence()
+    def remove_unknown(self, folder: Path, names: Sequence[str], *, keep: Sequence[str] = ()) -> None:
+        """Delete these files and folders at the top, and in the folder, unless they are recorded or to `keep`."""
+        tree = self.tree_of(folder)
+        places = set(names) | {posixpath.join(self.prefix, name) for name in names}
+        there = sorted(name for name in places if os.path.lexists(tree / name))
+        if there:
+            with self._git.index(tree.name) as index:
+                index.clean(tree, keep, only=there)
 
     def changed_files(self, before: str, after: str) -> tuple[str, ...]:
         """The paths that differ, sorted; a renamed file is both."""

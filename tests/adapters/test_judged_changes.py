@@ -73,6 +73,23 @@ def test_what_decides_comes_first_then_code_tests_and_the_rest() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("CLAUDE.md", "sub/AGENTS.md", "GEMINI.md", ".claude/settings.json", ".codex/config.toml", ".mcp.json"),
+        *(
+            "opencode.json",
+            ".qwen/settings.json",
+            ".cursor/rules/a.mdc",
+            ".github/copilot-instructions.md",
+            "claude.MD",
+        ),
+    ],
+)
+def test_what_agent_programs_obey_is_among_what_decides(path: str) -> None:
+    assert JudgedFiles.of(changed(path, "shop.py"), []).deciding == changed(path)
+
+
 def test_what_takes_the_place_of_a_folder_decides() -> None:
     link = ChangedFile(path="checks", status="added", added=1, removed=0)
     gone = ChangedFile(path="checks/a.sh", status="deleted", added=0, removed=3)

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from pydantic import Field
 
+from domain.checks.instruction_files import COMMON
 from domain.values.base import Value
 
 NAMES: Final = ("claude", "codex", "gemini", "opencode", "qwen", "copilot", "aider")
@@ -26,6 +27,9 @@ class Preset(Value):
     program: str
     install: str
     versions: tuple[str, ...] = Field(description="versions that were tried")
+    instructions: tuple[str, ...] = Field(
+        default=(), description="files of a repository that the program obeys; a folder ends with a slash"
+    )
     settings: dict[str, Any]
     private: dict[str, Any] = Field(default_factory=dict)
 
@@ -59,3 +63,9 @@ def preset(name: str) -> Preset | None:
 def presets() -> tuple[Preset, ...]:
     """All presets, in the order of the list."""
     return tuple(each for name in NAMES if (each := preset(name)))
+
+
+@cache
+def instruction_names() -> tuple[str, ...]:
+    """The files that some agent program obeys, those of all presets among them."""
+    return tuple(dict.fromkeys((*COMMON, *(name for each in presets() for name in each.instructions))))

@@ -20,7 +20,7 @@ from adapters.fence.port import Grant
 from adapters.turns.commands.fence import Fencing
 from adapters.turns.commands.prepare import environment
 from adapters.turns.conversation import said_before
-from adapters.turns.folder import checkout, workspace_of
+from adapters.turns.folder import checkout, judged, workspace_of
 from adapters.turns.job import Job, RenderedPrompt
 from adapters.turns.live import Live, RunningAttempt
 from adapters.turns.question.permissions import Questions
@@ -93,8 +93,12 @@ class Asking:
     def _prepared(self, job: Job, agent: Agent) -> tuple[Turn, RenderedPrompt]:
         """The question, with the folder to work in if the agent uses one. Blocks."""
         rendered = self.prompt(job)
-        folder = None if isinstance(agent, Scripted | ModelAgent) else checkout(job, self._workspaces)
+        folder = None if isinstance(agent, Scripted | ModelAgent) else self._folder_of(job)
         return self._turn(job, rendered.text, folder), rendered
+
+    def _folder_of(self, job: Job) -> Path:
+        """The folder to work in, or to read in."""
+        return checkout(job, self._workspaces) if job.request.access == "write" else judged(job, self._workspaces)
 
     async def forget(self, event: AgentSessionsCleared) -> None:
         """Delete what agents keep to resume conversations that are over."""

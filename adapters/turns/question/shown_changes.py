@@ -10,10 +10,12 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, Self
 
+from adapters.agents.presets.catalogue import instruction_names
 from adapters.turns.folder import workspace_of
 from adapters.turns.job import Job
 from adapters.workspace import Workspace, Workspaces
 from domain.checks.deciding_files import decides, sourced_in
+from domain.checks.instruction_files import is_instruction
 from domain.delivery.state import Delivery
 from domain.session.state import Session
 from domain.session.workspace import ChangedFile, ReviewedLines, is_code, is_test
@@ -114,7 +116,8 @@ def _is_below(name: str) -> bool:
 
 class JudgedFiles(NamedTuple):
     """The changed files in the order in which they are read. After a change of a `deciding` one, a passing validation
-    could mean something else: a setting of the tools, or a file that a command names or reads."""
+    could mean something else: a setting of the tools, or a file that a command names or reads. What agent programs obey
+    is among them: judges see it as it was before."""
 
     deciding: tuple[ChangedFile, ...]
     code: tuple[ChangedFile, ...]
@@ -124,11 +127,13 @@ class JudgedFiles(NamedTuple):
     @classmethod
     def of(cls, files: Sequence[ChangedFile], commands: Sequence[str], read: Iterable[str] = ()) -> Self:
         """The files by what they are for; `read` are those that the scripts of the commands read."""
-        replaced, reads = _replaced_folders(files), frozenset(read)
+        replaced, reads, names = _replaced_folders(files), frozenset(read), instruction_names()
         groups: tuple[list[ChangedFile], ...] = ([], [], [], [])
         for file in files:
             paths = _paths(file)
-            if file.path in replaced or any(decides(path, commands, read_by_them=reads) for path in paths):
+            if file.path in replaced or any(
+                decides(path, commands, read_by_them=reads) or is_instruction(path, names) for path in paths
+            ):
                 groups[0].append(file)
             elif any(map(is_test, paths)):
                 groups[2].append(file)

@@ -1,0 +1,24 @@
+"""Tells which files agent programs obey: instructions, hooks, permissions and servers that a repository brings along.
+
+Who judges work reads them as they were before that work (contract-3 §25).
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+COMMON: Final[tuple[str, ...]] = (
+    *("AGENTS.md", "AGENT.md", ".mcp.json", ".agents/", ".cursor/", ".cursorrules", ".windsurf/", ".windsurfrules"),
+    *(".clinerules", ".clinerules/", ".roo/", ".roorules", ".continue/", ".junie/", ".kiro/", ".augment/", ".amp/"),
+    *(".vscode/mcp.json", ".github/instructions/", ".github/prompts/", ".github/agents/", ".rules"),
+)
+"""Those that no preset names: names of files, and of folders with a slash at the end."""
+
+
+def is_instruction(path: str, names: Iterable[str]) -> bool:
+    """Whether the path is one of these names, at the top or in any folder, or below one of these folders."""
+    place = f"/{path.casefold()}"
+    return any(_is(place, name.casefold()) for name in names)
+
+
+def _is(place: str, name: str) -> bool:
+    return f"/{name}" in place if name.endswith("/") else place.endswith(f"/{name}")
