@@ -1,4 +1,4 @@
-"""`decide`, `extend`, `cancel`: what waits for a person, and what a person changes."""
+"""`decide`, `extend`, `cancel`, `retry`, `watch`, `resume`: what waits for a person, and what a person changes."""
 
 import asyncio
 from typing import Annotated, Literal, NamedTuple

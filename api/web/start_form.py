@@ -150,7 +150,7 @@ assert set(FORMS) == set(KINDS), "every kind can be started"
 
 
 def forms(values: Values, *, errors: Values = MappingProxyType({}), words: str = "") -> tuple[Filled, ...]:
-    """All four forms. `asked` may name a `preset`, or a kind by `start` with what its fields hold; `errors` are what
+    """Returns all four. `values` may name a `preset`, or a kind by `start` with what its fields hold; `errors` are what
     was wrong with them, `words` with the whole.
 
     Raises KeyError for a preset or kind that there is not.
