@@ -37,7 +37,7 @@ def owner(client: TestClient) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
 
 
-@pytest.mark.parametrize("path", [path for path, _ in (*VIEWS, *PAGES)])
+@pytest.mark.parametrize("path", [path for path, *_ in (*VIEWS, *PAGES)])
 def test_without_a_key_nothing_is_shown(client: TestClient, path: str) -> None:
     filled = re.sub(r"\{\w+\}", "x", path)
     answer = client.get(filled, follow_redirects=False)
