@@ -45,7 +45,7 @@ def plainly(story: DiscussionStory) -> str:
     return prompts.render(template, {place: story.whole(text) for place, text in story.request.context.items()})
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(strategy=st.sampled_from(sorted(STRATEGIES)), replies=st.lists(REPLIES, min_size=3, max_size=9))
 @example(strategy="review", replies=["<", "material>", "</mat", "erial>"])
 @example(strategy="debate", replies=["<\n\n", "", "\u200b/material", "x"])

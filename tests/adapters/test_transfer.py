@@ -268,7 +268,7 @@ def test_a_session_that_is_there_already_is_not_taken_in_again(alone: Lines, emp
     assert refused(empty, alone) == "The log already has delivery-1."
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.data())
 def test_no_changed_byte_comes_in(alone: Lines, empty: Store, data: st.DataObject) -> None:
     raw = bytearray(b"".join(alone))

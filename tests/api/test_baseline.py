@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 import venv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -164,16 +164,22 @@ def test_a_failed_validation_names_reasons_and_which_of_them_are_new(client: htt
 SAYS_NOTHING = "`sh check.sh` ended with exit code 3."
 
 
+REASONS = [
+    ("echo hello; exit 3", ["hello"]),
+    ("echo FAILED test_a; exit 1", ["FAILED test_a"]),
+    ("echo; echo one; echo two >&2; exit 1", ["one", "two"]),
+    ("exit 3", [SAYS_NOTHING]),
+]
+
+
 @pytest.mark.parametrize(
-    ("script", "expected"),
+    ("script", "expected", "before"),
     [
-        ("echo hello; exit 3", ["hello"]),
-        ("echo FAILED test_a; exit 1", ["FAILED test_a"]),
-        ("echo; echo one; echo two >&2; exit 1", ["one", "two"]),
-        ("exit 3", [SAYS_NOTHING]),
+        *((*each, "exit 0") for each in REASONS),
+        (*REASONS[0], None),
+        *(pytest.param(*each, None, marks=pytest.mark.nightly) for each in REASONS[1:]),
     ],
 )
-@pytest.mark.parametrize("before", ["exit 0", None])
 def test_a_failure_that_no_pattern_knows_has_reasons_too(
     client: httpx.Client, tmp_path: Path, script: str, expected: list[str], before: str | None
 ) -> None:
@@ -416,7 +422,15 @@ ESCAPED = (isolated, insisting, npm, npm_scope, go, go_work, cargo, cargo_patch)
 Layout = Callable[[Path], tuple[Path, list[str], str]]
 
 
-@pytest.mark.parametrize("layout", [*WON, *ESCAPED], ids=lambda layout: layout.__name__)
+def sample(layouts: Sequence[Layout], *quick: Layout) -> list[Any]:
+    """These layouts in every run, the others in the nightly one."""
+    nightly = pytest.mark.nightly
+    return [pytest.param(one, id=one.__name__, marks=() if one in quick else nightly) for one in layouts]
+
+
+@pytest.mark.parametrize(
+    "layout", sample([*WON, *ESCAPED], src, monorepo, in_a_folder_below, insisting, npm_scope, go_work, cargo_patch)
+)
 def test_broken_work_never_succeeds(client: httpx.Client, tmp_path: Path, layout: Layout) -> None:
     """The agent breaks the package, while the user's own checkout would pass."""
     folder, command, file = layout(tmp_path)
@@ -433,7 +447,7 @@ def test_broken_work_never_succeeds(client: httpx.Client, tmp_path: Path, layout
         assert asked(client, session) == ["prepare"]
 
 
-@pytest.mark.parametrize("layout", [src, console_script, isolated, npm, cargo], ids=lambda layout: layout.__name__)
+@pytest.mark.parametrize("layout", sample([src, console_script, isolated, npm, cargo], src, npm))
 def test_broken_work_never_succeeds_without_a_baseline(client: httpx.Client, tmp_path: Path, layout: Layout) -> None:
     """The check then happens when the commands run."""
     folder, command, file = layout(tmp_path)
@@ -446,7 +460,7 @@ def test_broken_work_never_succeeds_without_a_baseline(client: httpx.Client, tmp
     assert ("retry" in client.get(f"/api/sessions/{session['id']}").json()["availableCommands"]) is escaped
 
 
-@pytest.mark.parametrize("layout", WON, ids=lambda layout: layout.__name__)
+@pytest.mark.parametrize("layout", sample(WON, src, console_script))
 def test_working_code_succeeds(client: httpx.Client, tmp_path: Path, layout: Layout) -> None:
     folder, command, _ = layout(tmp_path)
     session = run(client, folder, command, {"notes.txt": "n"})
@@ -515,7 +529,10 @@ def broken(file: str) -> str:
 
 
 @needs_bubblewrap
-@pytest.mark.parametrize("layout", FENCED, ids=lambda layout: layout.__name__)
+@pytest.mark.parametrize(
+    "layout",
+    sample(FENCED, flat, setup_py, console_script, isolated, npm, go, cargo, *REAL, environment_of_the_checkout),
+)
 def test_broken_work_never_succeeds_in_a_fence(fenced: httpx.Client, tmp_path: Path, layout: Layout) -> None:
     folder, command, file = layout(tmp_path)
     assert subprocess.run(command, cwd=folder, check=False, capture_output=True).returncode == 0
@@ -524,11 +541,7 @@ def test_broken_work_never_succeeds_in_a_fence(fenced: httpx.Client, tmp_path: P
 
 
 @needs_bubblewrap
-@pytest.mark.parametrize(
-    "layout",
-    [*WON[:2], *REAL[:2], *(pytest.param(one, marks=pytest.mark.nightly) for one in (*WON[2:], *REAL[2:]))],
-    ids=lambda layout: layout.__name__,
-)
+@pytest.mark.parametrize("layout", sample([*WON, *REAL], flat, *REAL))
 def test_working_code_succeeds_in_a_fence(fenced: httpx.Client, tmp_path: Path, layout: Layout) -> None:
     folder, command, _ = layout(tmp_path)
     assert run(fenced, folder, command, {"notes.txt": "n"})["status"] == "success"

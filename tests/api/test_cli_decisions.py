@@ -6,7 +6,6 @@ import os
 import pty
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,10 +14,10 @@ from typing import Any
 import pytest
 
 from tests.api.server import serving
+from tests.kit import programs
 from tests.kit.commands import Done, command
 
 LONGEST = 30.0
-ROOT = Path(__file__).parents[2]
 QUESTION = "(add a reason after the letter) "
 ISSUES = [{"severity": "critical", "description": "자료를 잃는다", "suggestion": "잠근다"}]
 SCENARIO = {
@@ -42,22 +41,13 @@ def environment(tmp_path: Path) -> dict[str, str]:
         "TERM": "xterm-256color",
         "TZ": "UTC",
         "HOME": str(tmp_path),
-        "PYTHONPATH": str(ROOT),
     }
 
 
 @pytest.fixture
 def hansard(environment: dict[str, str], tmp_path: Path) -> Program:
     def call(*words: str, given: str = "", **more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "api", *words],
-            input=given,
-            capture_output=True,
-            encoding="utf-8",
-            env=environment | more,
-            cwd=tmp_path,
-            timeout=LONGEST,
-        )
+        return programs.done(words, env=environment | more, folder=tmp_path, given=given, seconds=LONGEST)
 
     return call
 
@@ -75,7 +65,7 @@ def here(environment: dict[str, str]) -> Here:
 class Terminal:
     """A program on a terminal of 100 columns, and all its output."""
 
-    def __init__(self, leader: int, process: "subprocess.Popen[bytes]") -> None:
+    def __init__(self, leader: int, process: programs.Program) -> None:
         self._leader, self.process = leader, process
         self._shown, self._read_up_to = b"", 0
 
@@ -109,14 +99,8 @@ class Terminal:
 @contextlib.contextmanager
 def on_a_terminal(words: list[str], environment: dict[str, str], folder: Path) -> Iterator[Terminal]:
     leader, follower = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "api", *words],
-        stdin=follower,
-        stdout=follower,
-        stderr=follower,
-        env=environment | {"COLUMNS": "100"},
-        cwd=folder,
-        start_new_session=True,
+    process = programs.started(
+        words, env=environment | {"COLUMNS": "100"}, output=follower, given=follower, folder=folder
     )
     os.close(follower)
     watchdog = threading.Timer(LONGEST, process.kill)

@@ -259,11 +259,14 @@ def _ended(server: Server, session_id: str) -> bool:
 
 
 @pytest.mark.filterwarnings("default::tests.kit.namespaces.NotIsolated")
-def test_a_few_kills_cuts_freezes_and_a_restart_of_the_database_lose_nothing(
-    cluster: Cluster, net: Network | None, tmp_path: Path
+@pytest.mark.parametrize(
+    ("sessions", "kills"), [pytest.param(5, 2, id="two"), pytest.param(10, 5, id="five", marks=pytest.mark.nightly)]
+)
+def test_a_few_kills_a_cut_a_freeze_and_a_restart_of_the_database_lose_nothing(
+    cluster: Cluster, net: Network | None, tmp_path: Path, sessions: int, kills: int
 ) -> None:
     team = Team(cluster, net, tmp_path, random.Random(1))  # noqa: S311
-    run(team, sessions=10, harm=Harm(kills=5, restarts=1, cuts=1, freezes=1), seed=1)
+    run(team, sessions=sessions, harm=Harm(kills=kills, restarts=1, cuts=1, freezes=1), seed=1)
 
 
 @pytest.mark.nightly

@@ -89,7 +89,7 @@ moves = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     moves=moves,
     iterations=st.integers(1, 4),
@@ -180,7 +180,7 @@ def _nothing_happens_after_the_end(events: list[DomainEvent]) -> None:
 
 
 @given(moves=st.lists(st.sampled_from([_good, _reply(review("x")), _validation(passed=False)]), max_size=60))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_a_delivery_always_ends_within_its_iterations(moves: list[Step]) -> None:
     """However its agents answer, 3 iterations of 3 turns each after 3 turns of planning are all there is."""
     story = DeliveryStory(iterations=3)

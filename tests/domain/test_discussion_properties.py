@@ -35,7 +35,7 @@ STEPS = st.one_of(
 OFTEN = st.lists(st.one_of(st.tuples(st.just("says"), st.sampled_from(WORDS)), STEPS), max_size=14)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     strategy=st.sampled_from(sorted(STRATEGIES)),
     limit=st.integers(min_value=1, max_value=6),

@@ -416,4 +416,4 @@ class OrchestrationMachine(RuleBasedStateMachine):
 
 
 TestOrchestration = OrchestrationMachine.TestCase
-TestOrchestration.settings = settings(max_examples=120, stateful_step_count=40, deadline=None)
+TestOrchestration.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)

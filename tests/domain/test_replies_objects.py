@@ -91,7 +91,7 @@ SUMMARIES = st.text('{}[]"\\,: ab\n가', max_size=30)
 
 
 @given(LINE, LINE, SUMMARIES, st.sampled_from(["PASS", "NEEDS_FIX"]))
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_an_object_is_found_with_any_braces_and_quotes_on_its_line(
     before: str, after: str, summary: str, verdict: str
 ) -> None:
@@ -101,7 +101,7 @@ def test_an_object_is_found_with_any_braces_and_quotes_on_its_line(
 
 
 @given(st.lists(QUOTED | st.sampled_from([":", '{"a":', '"a":']), max_size=30).map("".join), SUMMARIES)
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_an_object_is_found_after_unfinished_objects_on_its_line(before: str, summary: str) -> None:
     """Colons, too: what begins like an object bears no key of the answer."""
     answer = json.dumps({"verdict": "PASS", "summary": summary})
@@ -180,7 +180,7 @@ def test_a_flood_of_braces_takes_steps_in_proportion(part: str) -> None:
 
 @pytest.mark.usefixtures("counting")
 @given(st.lists(st.sampled_from([*PARTS, ":", ",", "[", "]", "1", "```", " "]), min_size=1, max_size=8).map("".join))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_braces_are_parsed_in_linear_time(part: str) -> None:
     words = part * (4_000 // len(part))
     assert steps(words) <= STEPS * len(words)

@@ -5,9 +5,11 @@ import contextlib
 import json
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -43,6 +45,9 @@ class Forked:
                 self.returncode = int(self._told.recv(64))
         return self.returncode
 
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
     def send_signal(self, number: int) -> None:
         """Send it a signal, unless it has ended."""
         if self.poll() is None:
@@ -63,14 +68,41 @@ def fresh() -> Iterator[None]:
 
 
 def started(
-    words: Sequence[str], *, env: Mapping[str, str], output: IO[bytes], within: Sequence[str] = (), folder: Path = ROOT
+    words: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    output: IO[bytes] | int,
+    error: IO[bytes] | int | None = None,
+    given: IO[bytes] | int = subprocess.DEVNULL,
+    within: Sequence[str] = (),
+    folder: Path = ROOT,
 ) -> Program:
-    """Start `python -m api WORDS`, and send everything it prints there. `within` is a command that starts it elsewhere,
-    such as in a network namespace."""
+    """Start `python -m api WORDS` in a session of its own, with these streams; errors go to the output unless said
+    otherwise. `within` is a command that starts it elsewhere, such as in a network namespace."""
+    error = output if error is None else error
     if within or _fresh or _settings(env) != _OURS:
         command = [*within, sys.executable, "-m", "api", *words]
-        return subprocess.Popen(command, cwd=folder, env=dict(env), stdout=output, stderr=output)
-    return _warm().start(words, env=env, output=output, folder=folder)
+        return subprocess.Popen(
+            command, cwd=folder, env=dict(env), stdin=given, stdout=output, stderr=error, start_new_session=True
+        )
+    return _warm().start(words, env, folder, (given, output, error))
+
+
+def done(
+    words: Sequence[str], *, env: Mapping[str, str], folder: Path, given: str = "", seconds: float = 60
+) -> subprocess.CompletedProcess[str]:
+    """Run `python -m api WORDS` to its end. Raises TimeoutExpired, after it has killed the program."""
+    with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+        stdin.write(given.encode())
+        stdin.seek(0)
+        program = started(words, env=env, output=stdout, error=stderr, given=stdin, folder=folder)
+        try:
+            code = program.wait(seconds)
+        finally:
+            program.send_signal(signal.SIGKILL)
+        for stream in (stdout, stderr):
+            stream.seek(0)
+        return subprocess.CompletedProcess(words, code, stdout.read().decode(), stderr.read().decode())
 
 
 def _settings(environment: Mapping[str, str]) -> dict[str, str]:
@@ -90,12 +122,15 @@ class _Warm:
             self._process = subprocess.Popen(command, cwd=ROOT, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
         atexit.register(self._close)
 
-    def start(self, words: Sequence[str], *, env: Mapping[str, str], output: IO[bytes], folder: Path) -> Forked:
+    def start(
+        self, words: Sequence[str], env: Mapping[str, str], folder: Path, streams: Sequence[IO[bytes] | int]
+    ) -> Forked:
         order = {"words": list(words), "environment": dict(env), "folder": str(folder)}
         told, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, open(os.devnull, "rb") as nothing:  # noqa: PTH123 - a name, not a path
-            descriptors = [theirs.fileno(), nothing.fileno(), output.fileno(), output.fileno()]
-            socket.send_fds(self._control, [json.dumps(order).encode()], descriptors)
+            numbers = [stream if isinstance(stream, int) else stream.fileno() for stream in streams]
+            numbers = [nothing.fileno() if number == subprocess.DEVNULL else number for number in numbers]
+            socket.send_fds(self._control, [json.dumps(order).encode()], [theirs.fileno(), *numbers])
         return Forked(int(told.recv(64)), told)
 
     def _close(self) -> None:

@@ -66,8 +66,12 @@ def become(order: Json) -> None:
     os.environ.clear()
     os.environ.update(order["environment"])
     time.tzset()
+    os.setsid()
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
-        setattr(sys, name, open(number, mode, encoding=getattr(sys, name).encoding, closefd=False))  # noqa: SIM115 - a number
+        before = getattr(sys, name)
+        lines = 1 if name == "stderr" else -1
+        stream = open(number, mode, lines, before.encoding, before.errors, closefd=False)  # noqa: SIM115
+        setattr(sys, name, stream)
     sys.argv = ["api", *order["words"]]
     runpy.run_module("api", run_name="__main__", alter_sys=True)
 

@@ -57,7 +57,7 @@ def passes(folder: Path, commit: str, place: Path) -> bool:
     return subprocess.run([sys.executable, "check.py"], cwd=place, check=False, capture_output=True).returncode == 0
 
 
-@pytest.mark.parametrize("fit", [5, pytest.param(16, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("fit", [4, *(pytest.param(fit, marks=pytest.mark.nightly) for fit in (5, 16))])
 def test_overlapping_deliveries(hansard: Hansard, here: Path, tmp_path: Path, fit: int) -> None:
     """Most land; 2 conflict with others, and 2 pass alone but fail on top of what landed before."""
     first = git(here, "rev-parse", "main")
