@@ -82,10 +82,10 @@ class Reader(threading.Thread):
     def __init__(self, url: str, done: threading.Event) -> None:
         super().__init__(daemon=True)
         self.positions: list[int] = []
-        self._url, self._done = url, done
+        self._store, self._done = open_store(url), done  # before any outage
 
     def run(self) -> None:
-        with closing(open_store(self._url)) as store:
+        with closing(self._store) as store:
             while True:
                 last = self._done.is_set()
                 try:

@@ -71,6 +71,11 @@ class MemoryWorkspace:
     def files(self, before: str, after: str) -> tuple[ChangedFile, ...]:
         return tuple(ChangedFile(path=path, status="modified") for path in self.changed_files(before, after))
 
+    def texts(self, state: str, paths: Sequence[str], *, longest: int) -> dict[str, str]:
+        files = self.states[state]
+        there = {path: files[path] for path in paths if path in files}
+        return {path: data.decode(errors="replace") for path, data in there.items() if len(data) <= longest}
+
     def patch(self, before: str, after: str, first: Sequence[str] = ()) -> str:
         return "".join(f"changed {path}\n" for path in self.changed_files(before, after))
 

@@ -24,9 +24,8 @@ def check(seed: int, *, deliveries: int, orchestrations: int) -> None:
     assert bad.asked.bad["five_hours"] and bad.asked.bad["three_days"] and bad.killed > 10
 
 
-@pytest.mark.parametrize(("deliveries", "orchestrations"), [(20, 6), pytest.param(40, 12, marks=pytest.mark.nightly)])
-def test_sessions_under_weather_end_as_without_it(deliveries: int, orchestrations: int) -> None:
-    check(8, deliveries=deliveries, orchestrations=orchestrations)
+def test_sessions_under_weather_end_as_without_it() -> None:
+    check(8, deliveries=40, orchestrations=12)
 
 
 @pytest.mark.nightly
