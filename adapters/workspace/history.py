@@ -14,8 +14,9 @@ from typing import IO, Final
 from adapters.workspace.git import WorkspaceError, in_theirs, line
 from adapters.workspace.repository import Repository
 from domain.provenance.claims import BlamedLine, CommitLines
-from domain.provenance.distinction import normal
+from domain.provenance.distinction import FAINT, normal, weight
 from domain.provenance.patches import hunks
+from domain.provenance.work import written_runs
 from domain.session.workspace import ChangedFile, FileStatus, WorkspaceChanges
 from domain.values.sentences import Sentence
 
@@ -114,7 +115,7 @@ _MARK: Final = "\x01"
 _FORM: Final = "%x01%H%x00%P%x00%(trailers:key=Hansard-Turn,valueonly,separator=%x20)"
 _PATCHES: Final = (
     "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--no-show-signature", "--no-notes",
-    "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/", "--inter-hunk-context=0", "-U0", "-w", "--cc",
+    "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/", "--inter-hunk-context=0", "-U1", "-w", "--cc",
 )  # fmt: skip
 
 
@@ -237,6 +238,13 @@ def _counted(commit: CommitLines, patch: Iterable[str], wanted: Collection[str])
         for change in hunk.lines:
             if change.sign != " " and (name := normal(change.text)) in wanted:
                 (commit.added if change.sign == "+" else commit.removed)[name] += 1
+        lines = [(change.sign == "+", normal(change.text)) for change in hunk.lines if change.sign != "-"]
+        telling = {
+            name
+            for change in hunk.lines
+            if change.sign == "+" and (name := normal(change.text)) in wanted and weight(change.text) >= FAINT
+        }
+        commit.runs.extend((hunk.path, run) for run in written_runs(lines) if not telling.isdisjoint(run.names))
     return commit
 
 

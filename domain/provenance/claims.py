@@ -2,7 +2,8 @@
 
 A commit in the record belongs to its turn alone. Any other commit may be a turn's work that was amended, rebased,
 squashed or cherry-picked, or a person's own work: here a line belongs to a turn only if the turn added exactly this
-text, no one else did, and the text cannot have been there before.
+text, no one else did, and the text cannot have been there before. One line's text is not enough: unless the commit
+names the turn, the lines around it have to be the turn's, too, or the commit has most of its session's work.
 """
 
 from collections import Counter, defaultdict
@@ -12,7 +13,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from domain.provenance.distinction import CLEAR, FAINT, TOGETHER, normal
-from domain.provenance.work import WRITTEN, TurnWork, Works, WrittenRun
+from domain.provenance.work import WRITTEN, SessionWork, TurnWork, Works, WrittenRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,8 @@ class CommitLines:
     named: tuple[str, ...]
     added: Counter[str]
     removed: Counter[str]
+    runs: list[tuple[str, WrittenRun]] = field(default_factory=list)
+    """The consecutive lines that it adds, if turns wrote one of them: the path, and the lines around."""
 
 
 class BlamedLine(NamedTuple):
@@ -89,7 +92,8 @@ class Claims:
                 self._arrivals[name].append(_Arrival(index, writer))
             return
         new = [name for name, count in commit.added.items() if count > commit.removed[name]]
-        likely = {name: candidates for name in new if (candidates := self._candidates(commit, name, index))}
+        shown = _Shown(commit, self.works)
+        likely = {name: candidates for name in new if (candidates := self._candidates(commit, name, index, shown))}
         shares = Counter[str]()
         for name, turns in likely.items():
             for session in {turn.session for turn in turns}:
@@ -101,8 +105,9 @@ class Claims:
                 self._claimed[commit.commit, name] = turn
                 self._sessions[commit.commit].add(turn.session)
 
-    def _candidates(self, commit: CommitLines, name: str, index: int) -> tuple[TurnWork, ...]:
-        """The turns that may have added the line in this commit: those whose work was not there before."""
+    def _candidates(self, commit: CommitLines, name: str, index: int, shown: "_Shown") -> tuple[TurnWork, ...]:
+        """The turns that may have added the line in this commit: those whose work was not there before, and that it
+        names or shows more of."""
         came = [arrival.turn for arrival in self._arrivals[name] if self._precedes(arrival.place, index)]
         turns = {turn.turn for turn in came if turn}
         sessions = {turn.session for turn in came if turn}
@@ -115,6 +120,7 @@ class Claims:
             and commit.commit not in self.around.before(owner.session)
             and name not in self.around.contested(owner.session)
             and (owner.turn in commit.named or name not in self.around.removed(owner.session))
+            and (owner.turn in commit.named or shown.has(owner, name))
         )
 
     def _most_likely(
@@ -231,3 +237,46 @@ class Claims:
             if last.turn is None
             for first in came
         )
+
+
+class _Shown:
+    """What a commit shows of turns that it does not name: a person may write one line like an agent, but not a block of
+    them, nor the same line between the same lines."""
+
+    def __init__(self, commit: CommitLines, works: Works) -> None:
+        self._commit, self._works = commit, works
+        self._blocks: dict[str, frozenset[str]] = {}
+        self._paths: dict[str, frozenset[str]] = {}
+        self._mostly: dict[str, bool] = {}
+
+    def has(self, turn: TurnWork, name: str) -> bool:
+        """Return whether more than the line's text says that the turn wrote it. A line that a later turn of its session
+        replaced is not in the session's result, so nothing but the turn's own commit can bring it."""
+        if name in self._works.replaced(turn):
+            return False
+        if name in self._block(turn):
+            return True
+        session = self._works.sessions[turn.session]
+        paths = frozenset[str]().union(*(self._shown_paths(each) for each in session.turns))
+        return bool(paths) and (not paths.isdisjoint(turn.paths_of(name)) or self._has_most_of(session))
+
+    def _block(self, turn: TurnWork) -> frozenset[str]:
+        """The lines of the turn that the commit adds together with lines around them."""
+        if turn.turn not in self._blocks:
+            found = [(path, block) for path, run in self._commit.runs for block in turn.blocks_in(path, run)]
+            self._blocks[turn.turn] = frozenset(name for _, block in found for name in block)
+            self._paths[turn.turn] = frozenset(path for path, _ in found)
+        return self._blocks[turn.turn]
+
+    def _shown_paths(self, turn: TurnWork) -> frozenset[str]:
+        self._block(turn)
+        return self._paths[turn.turn]
+
+    def _has_most_of(self, session: SessionWork) -> bool:
+        """Return whether at least half of the lines that the session's turns left are in the commit."""
+        if session.session not in self._mostly:
+            left = {
+                name for turn in session.turns for name in turn.added if name and name not in self._works.replaced(turn)
+            }
+            self._mostly[session.session] = 2 * sum(name in self._commit.added for name in left) >= len(left) > 0
+        return self._mostly[session.session]

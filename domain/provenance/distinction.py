@@ -16,6 +16,9 @@ TOGETHER: Final = 24
 """If the lines of one session in a commit have this weight together, each of them counts."""
 
 
+LEAST_TOGETHER: Final = 2
+"""This many distinctive lines, one after the other, are a block that nobody else writes by chance."""
+
 _WORD: Final = re.compile(r"[^\W_]+")
 
 

@@ -1,13 +1,13 @@
 """What turns added, according to the record: the lines of their patches, and the commits that contain them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from domain.provenance.distinction import FAINT, normal, weight
+from domain.provenance.distinction import FAINT, LEAST_TOGETHER, TOGETHER, normal, weight
 from domain.provenance.patches import PatchHunk, hunks
 
 WRITTEN: Final = "+"
@@ -20,6 +20,18 @@ class WrittenRun(NamedTuple):
     before: str | None
     names: tuple[str, ...]
     after: str | None
+
+
+def written_runs(lines: Sequence[tuple[bool, str]]) -> Iterator[WrittenRun]:
+    """The consecutive written lines among these; each line has a flag that says whether it was written."""
+    place = 0
+    for is_written, run in groupby(lines, key=lambda line: line[0]):
+        names = tuple(name for _, name in run)
+        end = place + len(names)
+        if is_written:
+            before = lines[place - 1][1] if place else None
+            yield WrittenRun(before, names, lines[end][1] if end < len(lines) else None)
+        place = end
 
 
 class TurnWork:
@@ -37,6 +49,7 @@ class TurnWork:
                     additions[self._read(line.text)] += 1
                 elif line.sign == "-":
                     removed.add(normal(line.text))
+        self.removed = frozenset(removed)
         self.moved = frozenset(name for name in additions if name in removed and self.weights[name] >= FAINT)
         self.added = Counter({name: count for name, count in additions.items() if name not in self.moved})
         self.after = [self._after(hunk, removed) for hunk in self.hunks]
@@ -107,15 +120,44 @@ class TurnWork:
         """By path, the consecutive lines that it wrote, with those around them."""
         runs = defaultdict[str, set[WrittenRun]](set)
         for hunk, lines in zip(self.hunks, self.after, strict=True):
-            place = 0
-            for is_written, run in groupby(lines, key=lambda line: line[0] == WRITTEN):
-                names = tuple(name for _, name in run)
-                end = place + len(names)
-                if is_written:
-                    before = lines[place - 1][1] if place else None
-                    runs[hunk.path].add(WrittenRun(before, names, lines[end][1] if end < len(lines) else None))
-                place = end
+            runs[hunk.path].update(written_runs([(sign == WRITTEN, name) for sign, name in lines]))
         return dict(runs)
+
+    def paths_of(self, name: str) -> frozenset[str]:
+        """The files in which it wrote this line."""
+        return frozenset(self.hunks[hunk].path for hunk, _ in self.places.get(name, ()))
+
+    def blocks_in(self, path: str, run: WrittenRun) -> list[tuple[str, ...]]:
+        """The parts of another commit's run that show this turn's hand: all of a run between the same lines of the same
+        file, or consecutive lines with enough words in several of them; of another file, one line more."""
+        if run in self.runs.get(path, ()):
+            return [run.names]
+        found, start = list[tuple[str, ...]](), 0
+        while start < len(run.names):
+            length, paths = self._longest(run.names, start)
+            block = run.names[start : start + length]
+            distinctive = {name for name in block if self.weights[name] >= FAINT}
+            least = LEAST_TOGETHER if path in paths else LEAST_TOGETHER + 1
+            if len(distinctive) >= least and sum(self.weights[name] for name in distinctive) >= TOGETHER:
+                found.append(block)
+            start += max(length, 1)
+        return found
+
+    def _longest(self, names: Sequence[str], start: int) -> tuple[int, frozenset[str]]:
+        """How many lines from here on it wrote in this order, at most, and in which files."""
+        longest, paths = 0, frozenset[str]()
+        for hunk, place in self.places.get(names[start], ()):
+            recorded, length = self.after[hunk], 0
+            while (
+                start + length < len(names)
+                and place + length < len(recorded)
+                and recorded[place + length] == (WRITTEN, names[start + length])
+            ):
+                length += 1
+            if length >= longest:
+                paths = (paths if length == longest else frozenset()) | {self.hunks[hunk].path}
+                longest = length
+        return longest, paths
 
     def hunk_of(self, text: str, path: str, number: int) -> PatchHunk | None:
         """The hunk that added a line: the one at this exact place, otherwise the first with this text."""
@@ -161,6 +203,7 @@ class Works:
     turns: dict[str, TurnWork] = field(default_factory=dict)
     owners: dict[str, list[TurnWork]] = field(default_factory=dict)
     commits: dict[str, str] = field(default_factory=dict)
+    _replaced: dict[str, frozenset[str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, sessions: Iterable[SessionWork]) -> "Works":
@@ -179,6 +222,18 @@ class Works:
         self.turns[turn.turn] = turn
         for name in turn.added:
             self.owners.setdefault(name, []).append(turn)
+
+    def replaced(self, turn: TurnWork) -> frozenset[str]:
+        """The lines of a turn that later turns of its session took out, and did not write again."""
+        if turn.turn not in self._replaced:
+            turns = self.sessions[turn.session].turns
+            later = turns[next((place for place, each in enumerate(turns) if each.turn == turn.turn), len(turns)) + 1 :]
+            gone = set[str]()
+            for each in later:
+                written = {name for lines in each.after for _, name in lines}
+                gone = (gone | each.removed) - written
+            self._replaced[turn.turn] = frozenset(gone & turn.added.keys())
+        return self._replaced[turn.turn]
 
     def written_by(self, commit: str, named: Iterable[str]) -> TurnWork | None:
         """The turn that made this commit, according to the record; None for any other commit, whatever it names."""

@@ -3,6 +3,7 @@ are never claimed."""
 
 import itertools
 import json
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -269,3 +270,64 @@ def test_a_block_that_an_agent_moves_stays_the_persons_with_its_faint_lines(plac
     assert "function theirs(prices) {" in result and "  return prices[1];" in result
     place.commit({"other.txt": ["x"]}, "--amend", "--message=Mine")
     assert [line for line in place.claimed("shop.js")[-len(block) :] if line != "."] == []
+
+
+ALPHA = ["def f():", "    logger.debug('done')", "    return 1"]
+
+
+@pytest.mark.parametrize("path", ["up.py", "alpha.py"])
+def test_one_line_like_an_agents_is_a_persons_where_nothing_was_merged(place: Place, path: str) -> None:
+    place.deliver({"alpha.py": ALPHA})
+    place.commit({path: ["import os", "x = 1", ALPHA[1], "y = 2"]})
+    assert place.claimed(path) == ["."] * 4
+
+
+def test_a_persons_line_below_a_squash_is_theirs_and_the_agents_stay_the_agents(place: Place) -> None:
+    """The person's commit goes below the squashed work, as a rebase puts it there."""
+    session = place.deliver({"alpha.py": ALPHA})
+    place.git("merge", "--quiet", "--squash", session["result"]["branch"])
+    place.commit({}, message="Took it over")
+    place.git("checkout", "--quiet", "-B", "upstream", "HEAD~1")
+    place.commit({"up.py": ["import os", "x = 1", ALPHA[1], "y = 2"]})
+    place.git("checkout", "--quiet", "main")
+    place.git("rebase", "--quiet", "upstream")
+    assert place.claimed("up.py") == ["."] * 4
+    assert place.claimed("alpha.py") == ALPHA
+
+
+def test_lines_that_only_an_earlier_iteration_had_are_a_persons(place: Place) -> None:
+    first = ["def f():", "    logger.debug('finished at last')", "    audit.record('finished at last')", "    return 1"]
+    blocked = json.dumps({"blockingIssues": [{"id": "a", "title": "Log less", "detail": "alpha.py"}], "score": 40})
+    passed = json.dumps({"blockingIssues": [], "nonBlockingIssues": [], "score": 90, "fixPlan": []})
+    place.deliver({"alpha.py": first}, {"alpha.py": ALPHA}, reviews=[blocked, passed])
+    place.commit({"up.py": ["x = 1", first[1], first[2], "y = 2"]})
+    assert place.claimed("up.py") == ["."] * 4
+
+
+@pytest.mark.parametrize("message", ["Took it over", ""])
+def test_one_line_that_an_agent_adds_stays_the_agents_at_its_place_after_a_squash(place: Place, message: str) -> None:
+    line = "TAX_RATE_OF_TODAY = 0.19"
+    session = place.deliver({"shop.py": [*BASE[:2], line, *BASE[2:]]})
+    place.git("merge", "--quiet", "--squash", session["result"]["branch"])
+    place.commit({"readme.md": ["# Shop", message, "More."]}, message="Took it over")
+    assert place.claimed("shop.py") == [".", ".", line, ".", ".", "."]
+    assert place.claimed("readme.md") == [".", ".", "."]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_generated_lines_of_a_person_are_theirs_whatever_an_agent_wrote_elsewhere(place: Place, seed: int) -> None:
+    """Short lines, braces, blank lines and the agent's own lines, each between lines of the person, nothing merged."""
+    chance = random.Random(seed)  # noqa: S311
+    pool = ["}", "{", "", "    return None", "import os", "x = 1", "    pass", "    logger.debug('done')"]
+    pool += [f"    report_total_{number}(prices, 'quarter {number}')" for number in range(8)]
+    agents = {f"app{number}.py": chance.sample(pool, 9) for number in range(2)}
+    place.deliver(agents)
+    theirs = [line for lines in agents.values() for line in lines]
+    mine: dict[str, list[str]] = {}
+    for number in range(3):
+        lines = mine.setdefault(f"mine{number}.py", [])
+        for at, line in enumerate(chance.sample(theirs, 6)):
+            lines += [f"my_own_{number}_{at} = {at}", line]
+    place.commit(mine)
+    for path, lines in mine.items():
+        assert place.claimed(path) == ["."] * len(lines), (path, lines, agents)
