@@ -1,22 +1,17 @@
 """A branch of the person's repository: its commit, and moving it to a result that was tried in our own repository."""
 
-from collections.abc import Iterator
+import os
+from functools import partial
 from pathlib import Path
-from typing import Final
 
 from adapters.workspace.git import WorkspaceError, branch_at, git, in_theirs
+from adapters.workspace.move import InTheWay, advance_checkout, check_not_busy, planned, tree_of
+from adapters.workspace.person import InertGit, inert_git
 from adapters.workspace.repository import Repository
+from adapters.workspace.snapshot import git_folder
 from domain.values.sentences import Sentence, because, sentence_of
 
 _QUIET = ("--quiet", "--no-write-fetch-head", "--no-auto-maintenance", "--no-tags", "--no-recurse-submodules")
-
-
-_IN_THE_WAY: Final = "would be overwritten"
-"""What git says of uncommitted changes and of new files."""
-
-
-class CheckoutInTheWay(WorkspaceError):
-    """The branch is checked out, and the merge would overwrite uncommitted changes there."""
 
 
 class NoBranch(WorkspaceError):
@@ -50,27 +45,41 @@ def tip(repository: Repository, theirs: Path, branch: str) -> str:
 
 def advance(repository: Repository, theirs: Path, branch: str, *, before: str, after: str) -> bool:
     """Move their branch from one commit to the next; False if it has moved meanwhile. If it is checked out, the
-    checkout moves with it. Raises CheckoutInTheWay or WorkspaceError, and then nothing has changed."""
+    checkout moves with it. Raises InTheWay or WorkspaceError, and then nothing has changed."""
     repository.run("update-ref", f"refs/hansard/{after}", after)
     ref = f"refs/heads/{branch}"
+    in_theirs(["fetch", *_QUIET, "--", str(repository.path), f"refs/hansard/{after}"], theirs)
+    move = partial(in_theirs, ["update-ref", "-m", "hansard: land", ref, after, before], theirs)
     try:
-        in_theirs(["fetch", *_QUIET, "--", str(repository.path), f"refs/hansard/{after}"], theirs)
-        place = next(_checkouts(theirs, ref), None)
+        place = _checkout_of(theirs, ref)
         if place is None:
-            in_theirs(["update-ref", "-m", "hansard: land", ref, after, before], theirs)
+            move()
         elif branch_at(theirs, branch) == before:
-            in_theirs(["merge", "--quiet", "--ff-only", "--no-verify", after], place)
+            checkout = inert_git(place)
+            check_not_busy(checkout)
+            trees = [tree_of(checkout, commit) for commit in (before, after)]
+            advance_checkout(planned(checkout, place, *trees, executes=False), trees[0], move)
+    except InTheWay:
+        raise
     except WorkspaceError as error:
         if branch_at(theirs, branch) == before:
-            if _IN_THE_WAY in str(error):
-                raise CheckoutInTheWay(str(error)) from None
             raise WorkspaceError(because(Sentence("repository_not_changed", path=theirs), sentence_of(error))) from None
     return branch_at(theirs, branch) == after
 
 
-def _checkouts(theirs: Path, ref: str) -> Iterator[Path]:
-    """The working trees in which the branch is checked out; one whose folder was deleted does not count."""
-    for entry in in_theirs(["worktree", "list", "--porcelain", "-z"], theirs).decode().split("\0\0"):
+def _checkout_of(theirs: Path, ref: str) -> Path | None:
+    """The working tree in which the branch is checked out; one whose folder was deleted does not count. Raises InTheWay
+    where a rebase of the branch is under way."""
+    found = None
+    for entry in os.fsdecode(in_theirs(["worktree", "list", "--porcelain", "-z"], theirs)).split("\0\0"):
         fields = dict(field.partition(" ")[::2] for field in entry.split("\0"))
-        if fields.get("branch") == ref and (place := Path(fields["worktree"])).is_dir():
-            yield place
+        if "worktree" not in fields or not (place := Path(fields["worktree"])).is_dir():
+            continue
+        if fields.get("branch") == ref:
+            found = found or place
+        elif "detached" in fields:
+            own = git_folder(InertGit(place, ()))
+            for name in ("rebase-merge/head-name", "rebase-apply/head-name"):
+                if (own / name).is_file() and (own / name).read_text().strip() == ref:
+                    raise InTheWay("busy", [name.partition("/")[0]])
+    return found

@@ -105,10 +105,12 @@ def in_theirs(
     output: IO[bytes] | int = subprocess.PIPE,
     codes: Collection[int] = (0,),
     seconds: float = SECONDS,
+    env: Mapping[str, str] | None = None,
 ) -> bytes:
-    """Git in the person's repository: their own settings apply (`safe.directory`), but nothing of them is executed."""
-    env = {name: os.environ[name] for name in ("HOME", "XDG_CONFIG_HOME") if name in os.environ}
-    return answered(args, cwd=folder, env=env, data=stdin, output=output, codes=codes, seconds=seconds).stdout or b""
+    """Git in the person's repository: their own settings apply (`safe.directory`), but none of their hooks and monitors
+    runs. Filters do, where files of a checkout are read or written: `person.inert_git` leaves them out."""
+    own = {name: os.environ[name] for name in ("HOME", "XDG_CONFIG_HOME") if name in os.environ} | dict(env or {})
+    return answered(args, cwd=folder, env=own, data=stdin, output=output, codes=codes, seconds=seconds).stdout or b""
 
 
 def committed(folder: Path, path: str) -> bytes | None:

@@ -254,7 +254,7 @@ class Workspace:
         return integrate(self._git, onto=onto, commit=commit, message=message)
 
     def advance(self, branch: str, *, before: str, after: str) -> bool:
-        """Move a branch of the person's repository; False if it moved meanwhile. Raises CheckoutInTheWay."""
+        """Move a branch of the person's repository; False if it moved meanwhile. Raises InTheWay."""
         return advance(self._git, self._theirs(), branch, before=before, after=after)
 
     def _theirs(self) -> Path:

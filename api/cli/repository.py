@@ -4,14 +4,17 @@ person who works there."""
 import os
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from adapters.workspace.git import WorkspaceError
+from adapters.workspace.move import InTheWay
+from adapters.workspace.person import GitRefused, Interrupted
 from api.cli import exits
 from api.cli.client import Api, path_of, resolve
-from api.cli.exits import Failed
+from api.cli.exits import Failed, words_of
 from api.cli.labels import sentence
 from api.cli.options import Json
 from api.cli.terminal import visible_name
@@ -41,6 +44,11 @@ _COMPLAINTS: Final[Mapping[str, tuple[int, tuple[str, ...]]]] = {
     "insufficient permission": (exits.REFUSED, _READ_ONLY),
 }
 """What git complains of, the exit code for it, and what to say instead."""
+_HEADS: Final[Mapping[str, str]] = {
+    "staged": "These changes are staged already:",
+    "uncommitted": "These files have uncommitted changes:",
+    "not_in_git": "These files are not in git and would be lost:",
+}
 
 
 class Result(NamedTuple):
@@ -54,7 +62,6 @@ class Result(NamedTuple):
 
 async def note_squash(api: Api, top: Path, commit: str, paths: Iterable[str]) -> None:
     """Say in `refs/notes/ai` what the record knows of the commit's lines; nothing where it knows nothing."""
-    from adapters.workspace.git import WorkspaceError
     from adapters.workspace.packing import add_note
     from domain.provenance.notes import NotedTurn, note_of
 
@@ -154,17 +161,6 @@ def apart(top: Path, base: str, commit: str) -> list[str]:
     return [run_git(top, *make, f"{each}^{{tree}}").stdout.strip() for each in ("HEAD", commit)]
 
 
-def uncommitted(top: Path, paths: Sequence[str]) -> list[str]:
-    """Those of the paths that differ from the last commit, or are there without being tracked."""
-    status = run_git(top, "--literal-pathspecs", "status", "--porcelain", "-z", "--no-renames", "--", *paths).stdout
-    return [entry[3:] for entry in status.split("\0") if entry]
-
-
-def staged(top: Path) -> list[str]:
-    """The paths whose next commit is prepared already."""
-    return [path for path in run_git(top, "diff", "--cached", "--name-only", "-z").stdout.split("\0") if path]
-
-
 def refuse(why: str, paths: Iterable[str]) -> None:
     if named := sorted(set(paths)):
         raise Failed(why, *map(visible_name, named), code=exits.REFUSED)
@@ -175,29 +171,21 @@ def title_of(session: Json) -> str:
 
 
 @contextmanager
-def undone(top: Path) -> Iterator[None]:
-    """If what is inside fails: back to what the checkout was, without losing changes that are not committed. A hook, or
-    git without a name for the author, stops a merge when the files are already merged."""
-    merging, before = _is_merging(top), staged(top)
+def refusing() -> Iterator[None]:
+    """A move of the checkout that is not possible ends the command: exit code 4, with the paths; nothing changed."""
     try:
         yield
-    except Failed:
-        half_done = not merging and (_is_merging(top) or (staged(top) and not before))
-        if half_done and run_git(top, "reset", "--quiet", "--merge", codes=(0, 1, 128)).returncode:
-            run_git(top, "merge", "--quit", codes=(0, 1, 128))  # the index could not be written, so nothing changed
-        raise
-
-
-def _is_merging(top: Path) -> bool:
-    return run_git(top, "rev-parse", "--verify", "--quiet", "MERGE_HEAD", codes=(0, 1, 128)).returncode == 0
-
-
-def try_git(top: Path, *words: str, stdin: str = "") -> None:
-    """A change of the person's repository, with their settings and hooks. Raises Failed with git's words."""
-    done = run_git(top, *words, stdin=stdin, codes=(0, 1, 2, 128))
-    if done.returncode:
-        lines = (done.stderr or done.stdout).splitlines()
-        raise Failed(sentence("git {command} refused.", command=words[0]), *lines[:20], code=exits.REFUSED)
+    except InTheWay as error:
+        if error.obstacle in _HEADS:
+            refuse(sentence(_HEADS[error.obstacle]), error.paths)
+        raise Failed(words_of(error), code=exits.REFUSED) from None
+    except GitRefused as error:
+        refused = sentence("git {command} refused.", command=error.command)
+        raise Failed(refused, *error.lines[:20], code=exits.REFUSED) from None
+    except WorkspaceError as error:
+        raise Failed(words_of(error), code=exits.REFUSED) from None
+    except Interrupted as stopped:
+        stopped.pass_on()
 
 
 def run_git(

@@ -11,6 +11,9 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from adapters.workspace import move
+from adapters.workspace.move import patched_tree, planned, tree_of
+from adapters.workspace.person import GitRefused, PersonsGit
 from api.cli import exits
 from api.cli.client import connected, path_of, resolve
 from api.cli.exits import Failed
@@ -25,14 +28,10 @@ from api.cli.repository import (
     merged_tree,
     moved_branch,
     note_squash,
-    refuse,
+    refusing,
     result_of,
     run_git,
-    staged,
     title_of,
-    try_git,
-    uncommitted,
-    undone,
 )
 from api.cli.result_notes import result_notes
 from api.cli.session import reason_of
@@ -88,24 +87,20 @@ async def apply(session: Id, /, *, where: Where = HERE) -> int:
     async with connected(where) as api:
         result = await result_of(api, session)
     _note_status(result)
-    paths = [file["path"] for file in result.changes["files"]]
-    refuse(sentence("These files have uncommitted changes:"), uncommitted(result.top, paths))
-    patch = result.changes["patch"]
-    if result.commit is not None:
-        before, after = result.changes["base"]["commit"], result.commit
-        if head_of(result.top) is not None:
-            before, after = "HEAD", merged_tree(result.top, *apart(result.top, before, after))
-        patch = run_git(result.top, "diff-tree", "-p", "--binary", "--full-index", before, after).stdout
-    if patch:
-        done = run_git(result.top, "apply", "--whitespace=nowarn", "-", stdin=patch, codes=(0, 1, 128))
-        if done.returncode:
-            raise Failed(
-                sentence("The changes do not apply to your checkout."), *done.stderr.splitlines(), code=exits.REFUSED
-            )
+    git, head = PersonsGit(result.top), head_of(result.top)
+    with refusing():
+        before = tree_of(git, head)
+        if result.commit is not None and head is not None:
+            after = merged_tree(result.top, *apart(result.top, result.changes["base"]["commit"], result.commit))
+        else:
+            after = _patched(git, before, result.changes["patch"])
+        if before != after:
+            move.apply_uncommitted(planned(git, result.top, before, after))
+    paths = result.changes["files"]
     applied = sentence(
         "Applied to {top}, uncommitted: {files}.", top=result.top, files=counted(len(paths), "changed file")
     )
-    say(applied if patch else sentence("Your checkout already has all changes."))
+    say(applied if before != after else sentence("Your checkout already has all changes."))
     return exits.OK
 
 
@@ -125,25 +120,37 @@ async def merge(
         result = await result_of(api, session)
     _note_status(result)
     top, branch, commit, before = result.top, branch_of(result.top), _mergeable(result), head_of(result.top)
-    if before is not None:
-        merged_tree(top, "HEAD", commit)
-    elif squash:
+    if before is None and squash:
         squashing = "{branch} has no commit to add one to: merge without --squash."
         raise Failed(sentence(squashing, branch=branch), code=exits.REFUSED)
-    paths = [file["path"] for file in result.changes["files"]]
-    refuse(sentence("These files have uncommitted changes:"), uncommitted(top, paths))
-    if squash:
-        if _squash(result, commit):
-            remaining = [file["path"] for file in result.changes["files"] if file["status"] != "deleted"]
-            async with connected(where) as api:
-                await note_squash(api, top, str(head_of(top)), remaining)
-    else:
-        title = f"Merge {result.changes['branch'] or result.session['id']}: {title_of(result.session)}"
-        with undone(top):
-            try_git(top, "merge", "--no-edit", "-m", title, commit)
+    git = PersonsGit(top)
+    with refusing():
+        plan = planned(git, top, tree_of(git, before), _merged(result, before, commit))
+        name, title = result.changes["branch"] or result.session["id"], title_of(result.session)
+        squashed = squash and move.squash(plan, commit, message=_message(result, title, commit))
+        if not squash:
+            move.merge(plan, commit, title=f"Merge {name}: {title}")
+    if squashed:
+        remaining = [file["path"] for file in result.changes["files"] if file["status"] != "deleted"]
+        async with connected(where) as api:
+            await note_squash(api, top, str(head_of(top)), remaining)
     merged = "{branch} already has these changes." if head_of(top) == before else "Merged into {branch}."
     say(sentence(merged, branch=branch))
     return exits.OK
+
+
+def _merged(result: Result, before: str | None, commit: str) -> str:
+    """The tree that the branch is going to have."""
+    return tree_of(PersonsGit(result.top), commit) if before is None else merged_tree(result.top, "HEAD", commit)
+
+
+def _patched(git: PersonsGit, tree: str, patch: str) -> str:
+    """The tree with a patch. Raises Failed where it does not fit."""
+    try:
+        return patched_tree(git, tree, patch.encode(errors="surrogateescape"))
+    except GitRefused as error:
+        why = sentence("The changes do not apply to your checkout.")
+        raise Failed(why, *error.lines[:20], code=exits.REFUSED) from None
 
 
 def _mergeable(result: Result) -> str:
@@ -200,7 +207,8 @@ async def pr(session: Id, /, *, where: Where = HERE) -> int:
         put(f"git push origin {branch if source != result.commit else f'{source}:refs/heads/{branch}'}")
         put(f"gh pr create --head {branch} --fill-first")
         return exits.OK
-    try_git(result.top, "push", "--quiet", "origin", f"{source}:refs/heads/{branch}")
+    with refusing():
+        PersonsGit(result.top)("push", "--quiet", "origin", f"{source}:refs/heads/{branch}")
     put(_pull_request(result.top, branch, title, body or title))
     return exits.OK
 
@@ -228,18 +236,11 @@ def _has_ref(top: Path, ref: str) -> bool:
     return run_git(top, "show-ref", "--verify", "--quiet", ref, codes=(0, 1, 128)).returncode == 0
 
 
-def _squash(result: Result, commit: str) -> bool:
-    """One commit with the trailers of all; False where there was nothing to commit."""
-    refuse(sentence("These changes are staged already:"), staged(result.top))
+def _message(result: Result, title: str, commit: str) -> str:
+    """The message of one commit in place of many, with the trailers of all."""
     own = ["log", "--reverse", "--format=%(trailers:only,unfold)", f"HEAD..{commit}"]
     lines = [line for line in run_git(result.top, *own).stdout.splitlines() if line.startswith("Hansard-")]
-    with undone(result.top):
-        try_git(result.top, "merge", "--squash", commit)
-        if not staged(result.top):
-            return False
-        message = "\n".join([title_of(result.session), "", *dict.fromkeys(lines)])
-        try_git(result.top, "commit", "--quiet", "-F", "-", stdin=message)
-    return True
+    return "\n".join([title, "", *dict.fromkeys(lines)])
 
 
 def _pull_request(top: Path, branch: str, title: str, body: str) -> str:

@@ -9,8 +9,8 @@ from adapters.turns.commands.clock import BudgetClock
 from adapters.turns.commands.prepare import Places
 from adapters.turns.commands.validate import Validation, Verdict
 from adapters.turns.job import Job
-from adapters.workspace.branch import CheckoutInTheWay
 from adapters.workspace.merges import MergeConflict
+from adapters.workspace.move import InTheWay
 from domain.delivery.state import Delivery
 from domain.session.attempts import Failure
 from domain.session.landing import RecordLanding
@@ -61,8 +61,8 @@ async def land(places: Places, clock: BudgetClock) -> RecordLanding:
         try:
             if await asyncio.to_thread(workspace.advance, landing.onto, before=before, after=merged):
                 return record(before=before, commit=merged)
-        except CheckoutInTheWay as error:
-            return record(before=before, reason="checkout", detail=str(error))
+        except InTheWay as error:
+            return record(before=before, reason="checkout", paths=error.paths, detail=str(error))
     detail = Sentence("branch_keeps_moving", branch=landing.onto)
     return record(failure=Failure.of("workspace", detail))
 
