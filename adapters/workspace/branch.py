@@ -70,16 +70,16 @@ def advance(repository: Repository, theirs: Path, branch: str, *, before: str, a
 def _checkout_of(theirs: Path, ref: str) -> Path | None:
     """The working tree in which the branch is checked out; one whose folder was deleted does not count. Raises InTheWay
     where a rebase of the branch is under way."""
-    found = None
+    place = None
     for entry in os.fsdecode(in_theirs(["worktree", "list", "--porcelain", "-z"], theirs)).split("\0\0"):
         fields = dict(field.partition(" ")[::2] for field in entry.split("\0"))
-        if "worktree" not in fields or not (place := Path(fields["worktree"])).is_dir():
+        if "worktree" not in fields or not (folder := Path(fields["worktree"])).is_dir():
             continue
         if fields.get("branch") == ref:
-            found = found or place
+            place = place or folder
         elif "detached" in fields:
-            own = git_folder(InertGit(place, ()))
+            own = git_folder(InertGit(folder, ()))
             for name in ("rebase-merge/head-name", "rebase-apply/head-name"):
                 if (own / name).is_file() and (own / name).read_text().strip() == ref:
                     raise InTheWay("busy", [name.partition("/")[0]])
-    return found
+    return place

@@ -16,10 +16,10 @@ from typing import Final, Literal, NamedTuple
 
 from adapters.workspace.git import WorkspaceError, line
 from adapters.workspace.person import Git, drivers
-from adapters.workspace.snapshot import Snapshot, git_folder
+from adapters.workspace.snapshot import CheckoutSnapshot, git_folder
 from domain.values.sentences import Sentence
 
-Obstacle = Literal["unmerged", "staged", "uncommitted", "not_in_git", "submodule", "filtered", "locked", "busy"]
+Obstacle = Literal["unmerged", "staged", "uncommitted", "not_in_git", "filtered", "locked", "busy"]
 _GITLINK: Final = "160000"
 _SYMLINK: Final = "120000"
 _MOST: Final = 100
@@ -38,23 +38,23 @@ class InTheWay(WorkspaceError):
         super().__init__(Sentence(f"in_the_way_{obstacle}", paths=", ".join(self.paths)))
 
 
-class Blob(NamedTuple):
+class TreeFile(NamedTuple):
     """One file of a tree."""
 
     mode: str
     id: str
 
 
-class Change(NamedTuple):
+class PathChange(NamedTuple):
     """What a move does with a path. None: the tree has no such file."""
 
     path: str
-    before: Blob | None
-    after: Blob | None
+    before: TreeFile | None
+    after: TreeFile | None
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CheckoutMove:
     """What a move from one tree to another does in a checkout; checked against everything that is there.
 
     `same` are the files outside git that have the new content already, `skipped` the index entries that a sparse
@@ -64,7 +64,7 @@ class Plan:
     git: Git
     top: Path
     after: str
-    changes: tuple[Change, ...]
+    changes: tuple[PathChange, ...]
     same: tuple[str, ...] = ()
     skipped: frozenset[str] = frozenset()
     clean: frozenset[str] = frozenset()
@@ -88,7 +88,7 @@ def patched_tree(git: Git, tree: str, patch: bytes) -> str:
         return line(git(*PRIVATE, "write-tree", env=env))
 
 
-def planned(git: Git, top: Path, before: str, after: str, *, executes: bool = True) -> Plan:
+def planned(git: Git, top: Path, before: str, after: str, *, executes: bool = True) -> CheckoutMove:
     """The move between two trees. Raises InTheWay, with the paths. `executes` says whether git may run filters."""
     _check_quiet(git)
     changes = tuple(_changes(git, before, after))
@@ -101,7 +101,7 @@ def planned(git: Git, top: Path, before: str, after: str, *, executes: bool = Tr
     _refuse("uncommitted", (path for path in blocked if path in facts.index))
     _refuse("not_in_git", blocked)
     clean = frozenset(facts.index) - facts.differing
-    return Plan(git, top, after, changes, tuple(same), facts.skipped, clean)
+    return CheckoutMove(git, top, after, changes, tuple(same), facts.skipped, clean)
 
 
 def _refuse(obstacle: Obstacle, paths: Iterable[str]) -> None:
@@ -127,17 +127,17 @@ def index_of(git: Git) -> Path:
     return Path(os.fsdecode(git("rev-parse", "--path-format=absolute", "--git-path", "index")).removesuffix("\n"))
 
 
-def _changes(git: Git, before: str, after: str) -> Iterator[Change]:
+def _changes(git: Git, before: str, after: str) -> Iterator[PathChange]:
     options = ("-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none")
     words = iter(os.fsdecode(git("diff-tree", *options, before, after)).split("\0"))
     for facts in words:
         if facts:
             old_mode, new_mode, old, new, _ = facts.removeprefix(":").split(" ")
-            yield Change(next(words), _blob(old_mode, old), _blob(new_mode, new))
+            yield PathChange(next(words), _blob(old_mode, old), _blob(new_mode, new))
 
 
-def _blob(mode: str, name: str) -> Blob | None:
-    return Blob(mode, name) if mode.strip("0") else None
+def _blob(mode: str, name: str) -> TreeFile | None:
+    return TreeFile(mode, name) if mode.strip("0") else None
 
 
 # -- what is there ----------------------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ def _blob(mode: str, name: str) -> Blob | None:
 class _Facts:
     """The checkout's index, and which of its files differ from it."""
 
-    index: dict[str, Blob]
+    index: dict[str, TreeFile]
     unmerged: frozenset[str] = frozenset()
     skipped: frozenset[str] = frozenset()
     differing: frozenset[str] = frozenset()
@@ -155,7 +155,7 @@ class _Facts:
     """Every folder that the index has files in."""
 
 
-def _facts(git: Git, top: Path, changes: Sequence[Change]) -> _Facts:
+def _facts(git: Git, top: Path, changes: Sequence[PathChange]) -> _Facts:
     with tempfile.TemporaryDirectory(prefix="hansard-index-") as made:
         private = Path(made) / "index"
         index = index_of(git)
@@ -163,7 +163,7 @@ def _facts(git: Git, top: Path, changes: Sequence[Change]) -> _Facts:
             shutil.copy2(index, private)  # with its time, which git compares with those of the files
             # a split index is looked for beside the repository's own
         env = {"GIT_INDEX_FILE": str(private)}
-        entries: dict[str, Blob] = {}
+        entries: dict[str, TreeFile] = {}
         unmerged, skipped, assumed = set[str](), set[str](), set[str]()
         for entry in os.fsdecode(git(*PRIVATE, "ls-files", "-s", "-v", "-z", env=env)).split("\0"):
             if not entry:
@@ -176,7 +176,7 @@ def _facts(git: Git, top: Path, changes: Sequence[Change]) -> _Facts:
                 skipped.add(path)
             if tag.islower():
                 assumed.add(path)
-            entries[path] = Blob(mode, name)
+            entries[path] = TreeFile(mode, name)
         touched = {change.path for change in changes if change.before}
         looked_at = sorted(path for path in touched & (skipped | assumed) if is_there(top, path))
         named = "".join(f"{path}\0" for path in looked_at)
@@ -217,7 +217,7 @@ def _blocking_folder(top: Path, path: str) -> str | None:
     return None
 
 
-def _staged(facts: _Facts, changes: Sequence[Change]) -> Iterator[str]:
+def _staged(facts: _Facts, changes: Sequence[PathChange]) -> Iterator[str]:
     """The paths whose index entry is not that of the tree, or which meet one that is a folder there, or a file."""
     leaving = {change.path for change in changes if change.before and not change.after}
     for change in changes:
@@ -230,7 +230,7 @@ def _staged(facts: _Facts, changes: Sequence[Change]) -> Iterator[str]:
                 yield from (path for path in facts.index if path.startswith(below) and path not in leaving)
 
 
-def _blocked(git: Git, top: Path, changes: Sequence[Change], facts: _Facts) -> tuple[list[str], list[str]]:
+def _blocked(git: Git, top: Path, changes: Sequence[PathChange], facts: _Facts) -> tuple[list[str], list[str]]:
     """The paths with something that git would not give back; and those outside git that have the new content."""
     leaving = {change.path for change in changes if change.before and not change.after}
     blocked: list[str] = []
@@ -252,7 +252,7 @@ def _blocked(git: Git, top: Path, changes: Sequence[Change], facts: _Facts) -> t
     return blocked, same
 
 
-def _mode(change: Change) -> str | None:
+def _mode(change: PathChange) -> str | None:
     return change.before.mode if change.before else None
 
 
@@ -261,7 +261,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _outside_git(
-    git: Git, top: Path, change: Change, leaving: Collection[str], blocked: list[str], same: list[str]
+    git: Git, top: Path, change: PathChange, leaving: Collection[str], blocked: list[str], same: list[str]
 ) -> None:
     """What a path that is new in the tree meets in the checkout."""
     assert change.after is not None
@@ -282,17 +282,17 @@ def _is_same_place(top: Path, path: str, place: Path) -> bool:
 
 
 def _files_below(top: Path, path: str) -> list[str]:
-    found: list[str] = []
+    paths: list[str] = []
     for name, folders, files in os.walk(top / path):
         folder = Path(name)
         inside = [*files, *(each for each in folders if (folder / each).is_symlink())]
-        found += [str((folder / each).relative_to(top)) for each in inside]
-        if len(found) >= _MOST:
+        paths += [str((folder / each).relative_to(top)) for each in inside]
+        if len(paths) >= _MOST:
             break
-    return found[:_MOST]
+    return paths[:_MOST]
 
 
-def has_content(git: Git, place: Path, path: str, blob: Blob) -> bool:
+def has_content(git: Git, place: Path, path: str, blob: TreeFile) -> bool:
     """Whether a file outside git is byte for byte what a checkout of the blob makes."""
     if (blob.mode == _SYMLINK) != place.is_symlink():
         return False
@@ -303,64 +303,65 @@ def has_content(git: Git, place: Path, path: str, blob: Blob) -> bool:
     return place.read_bytes() == git("cat-file", "--filters", f"--path={path}", blob.id)
 
 
-def _filtered(git: Git, after: str, changes: Sequence[Change]) -> list[str]:
+def _filtered(git: Git, after: str, changes: Sequence[PathChange]) -> list[str]:
     """The paths that a program of the person's settings reads or writes, by the attributes before or after."""
     configured = drivers(git)
     if not configured:
         return []
     names = os.fsencode("".join(f"{change.path}\0" for change in changes))
-    found: list[str] = []
+    paths: list[str] = []
     with tempfile.TemporaryDirectory(prefix="hansard-index-") as made:
         env = {"GIT_INDEX_FILE": str(Path(made) / "index")}
         git(*PRIVATE, *_WHOLE, "read-tree", after, env=env)
         for where, more in ((None, ()), (env, ("--cached",))):
             output = git("check-attr", *more, "-z", "--stdin", "filter", data=names, env=where)
             words = os.fsdecode(output).split("\0")
-            found += [words[at] for at in range(0, len(words) - 2, 3) if words[at + 2] in configured]
-    return found
+            paths += [words[at] for at in range(0, len(words) - 2, 3) if words[at + 2] in configured]
+    return paths
 
 
 # -- carrying it out ---------------------------------------------------------------------------------------------------
 
 
 @contextmanager
-def safely(plan: Plan) -> Iterator[None]:
+def safely(plan: CheckoutMove) -> Iterator[None]:
     """What is inside moves the checkout; if it raises, everything is as it was: index, refs, files, a merge that is
     under way. Files outside git that have the new content already make room, because git does not compare them."""
     touched = [change.path for change in plan.changes]
-    with Snapshot(plan.git, plan.top, touched=touched, clean=plan.clean) as snapshot:
+    with CheckoutSnapshot(plan.git, plan.top, touched=touched, clean=plan.clean) as snapshot:
         for path in plan.same:
             (plan.top / path).unlink()
         yield
         snapshot.give_back_missing(plan.same)
 
 
-def apply_uncommitted(plan: Plan) -> None:
+def apply_uncommitted(plan: CheckoutMove) -> None:
     """Bring the files of the move into the checkout, uncommitted: HEAD stays, and so does the index, but for the files
     that a sparse checkout leaves out. Raises WorkspaceError; `safely` undoes it then."""
     links = [each.path for each in plan.changes if _GITLINK in {blob.mode for blob in each[1:] if blob}]
-    _refuse("submodule", links)
-    kept = set(plan.same)
-    written = [change.path for change in plan.changes if change.after and change.path not in kept]
+    if links:
+        raise WorkspaceError(Sentence("submodules_uncommitted", paths=", ".join(links)))
+    unwritten = set(plan.same)
+    arriving = [change.path for change in plan.changes if change.after and change.path not in unwritten]
     removed = [change.path for change in plan.changes if not change.after]
     with tempfile.TemporaryDirectory(prefix="hansard-index-") as made, safely(plan):
         env = {"GIT_INDEX_FILE": str(Path(made) / "index")}
         plan.git(*PRIVATE, *_WHOLE, "read-tree", plan.after, env=env)
         _remove(plan.top, removed)
-        for path in written:
+        for path in arriving:
             if (plan.top / path).is_dir() and not (plan.top / path).is_symlink():
                 _remove_empty(plan.top / path)
         # attributes decide how the others are written
-        for names in _attributes_first(written):
+        for names in _attributes_first(arriving):
             data = os.fsencode("".join(f"{path}\0" for path in names))
             if data:
                 plan.git(*PRIVATE, *_WHOLE, "checkout-index", "--force", "-z", "--stdin", data=data, env=env)
-        if shown := sorted(plan.skipped & {*written, *removed}):
+        if shown := sorted(plan.skipped & {*arriving, *removed}):
             data = os.fsencode("".join(f"{path}\0" for path in shown))
             plan.git("-c", "index.sparse=false", "update-index", "--no-skip-worktree", "-z", "--stdin", data=data)
 
 
-def merge(plan: Plan, commit: str, *, title: str) -> None:
+def merge(plan: CheckoutMove, commit: str, *, title: str) -> None:
     """Merge a commit into the branch that is checked out, with the person's settings and hooks. Raises WorkspaceError
     or `Interrupted`; then nothing has changed."""
     check_not_busy(plan.git)
@@ -372,7 +373,7 @@ def merge(plan: Plan, commit: str, *, title: str) -> None:
         plan.git("merge-base", "--is-ancestor", commit, "HEAD")
 
 
-def squash(plan: Plan, commit: str, *, message: str) -> bool:
+def squash(plan: CheckoutMove, commit: str, *, message: str) -> bool:
     """Add one commit with everything that a commit has. False if there was nothing to add. Raises like `merge`."""
     check_not_busy(plan.git)
     _refuse("staged", staged(plan.git))
@@ -413,7 +414,7 @@ def _remove_empty(folder: Path) -> None:
         Path(each).rmdir()
 
 
-def advance_checkout(plan: Plan, before: str, move: Callable[[], object]) -> None:
+def advance_checkout(plan: CheckoutMove, before: str, move: Callable[[], object]) -> None:
     """Bring index and files to the tree, then `move` the branch. Raises WorkspaceError; then nothing has changed."""
     with safely(plan):
         plan.git("read-tree", "-m", "-u", before, plan.after)

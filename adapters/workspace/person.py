@@ -59,16 +59,16 @@ class PersonsGit:
     ) -> bytes:
         tag = uuid.uuid4().hex
         whole = {**os.environ, **_QUIET, **(env or {}), _TAG: tag}
-        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            given.write(data)
-            given.seek(0)
+        with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            source.write(data)
+            source.seek(0)
             with _heard():
                 # files instead of pipes: what a hook leaves running would keep a pipe open
                 process = subprocess.Popen(
                     ["git", "-c", "core.quotePath=false", *words],
                     cwd=self.top,
                     env=whole,
-                    stdin=given,
+                    stdin=source,
                     stdout=out,
                     stderr=err,
                 )
@@ -129,8 +129,8 @@ def inert_git(top: Path) -> InertGit:
 def drivers(git: Git) -> frozenset[str]:
     """The filters that the settings of the checkout give a program."""
     names = ("config", "--name-only", "-z", "--get-regexp", r"^filter\..*\.(clean|smudge|process)$")
-    found = os.fsdecode(git(*names, codes=(0, 1))).split("\0")
-    return frozenset(name.partition(".")[2].rpartition(".")[0] for name in found if name)
+    listing = os.fsdecode(git(*names, codes=(0, 1))).split("\0")
+    return frozenset(name.partition(".")[2].rpartition(".")[0] for name in listing if name)
 
 
 # -- signals -----------------------------------------------------------------------------------------------------------

@@ -37,12 +37,12 @@ class _Sign(NamedTuple):
 
     mode: int
     size: int
-    written: int
+    modified: int
     changed: int
     number: int
 
 
-class Snapshot:
+class CheckoutSnapshot:
     """Use it as a context: if what is inside raises, all is put back. `touched` are the files that are going to change,
     `clean` those that git has as they are."""
 
@@ -269,12 +269,12 @@ def move_file(source: Path, place: Path) -> None:
 
 def copy_file(source: Path, place: Path) -> None:
     """Copy a file with its times and permissions; file systems that can, share the content."""
-    with source.open("rb") as read, place.open("wb") as written:
+    with source.open("rb") as read, place.open("wb") as target:
         try:
-            while os.copy_file_range(read.fileno(), written.fileno(), _CHUNK):
+            while os.copy_file_range(read.fileno(), target.fileno(), _CHUNK):
                 pass
         except OSError:
             read.seek(0)
-            written.seek(0)
-            shutil.copyfileobj(read, written)
+            target.seek(0)
+            shutil.copyfileobj(read, target)
     shutil.copystat(source, place)

@@ -17,10 +17,13 @@ from api.cli.terminal import put, put_json, say, visible_name
 _WHY: Final = {
     "conflict": "conflicts",
     "validation": "the validation fails on the merge",
-    "checkout": "uncommitted changes in the checkout are in the way",
 }
-_NOT_TRIED: Final = ("refused", "failed")
-"""Reasons for which nothing was merged, so that there is nothing to send back."""
+_OUTCOMES: Final = {
+    "session.landed": "landed",
+    "session.sent_back": "sent_back",
+    "session.landing_not_tried": "not_tried",
+}
+"""How a landing ends, by event."""
 
 
 async def land(
@@ -32,9 +35,10 @@ async def land(
     """Merge finished branches into one branch, one by one, each validated on top of those before it.
 
     A session whose branch conflicts or fails its validation is sent back: the target branch does not move, the reason
-    is recorded with the session, and the others continue.
+    is recorded with the session, and the others continue. Where the checkout or the branch is not ready, nothing is
+    tried, and it is said what to do.
 
-    Exit code: 0 all landed, 4 something was sent back or could not be landed.
+    Exit code: 0 all landed, 4 something was sent back or not tried.
 
     Parameters
     ----------
@@ -45,26 +49,27 @@ async def land(
         raise Failed(sentence("Name the sessions to land."), code=exits.USAGE)
     landed: list[Json] = []
     sent_back: list[Json] = []
+    not_tried: list[Json] = []
+    lists = {"landed": landed, "sent_back": sent_back, "not_tried": not_tried}
     async with connected(where, "work") as api:
         for session_id in [await resolve(api, name) for name in sessions]:
             for note in result_notes((await api.session(session_id))["session"]):
                 say(f"{session_id}  {note}")
             outcome = await _landed(api, session_id, onto)
-            (landed if "commit" in outcome else sent_back).append(outcome)
+            lists[outcome["status"]].append(outcome)
             put_line = say if json else put
             put_line(_words(outcome))
     for outcome in sent_back:
-        if "before" in outcome and outcome["reason"] != "checkout":
-            say(
-                sentence(
-                    "To have it done again on {onto} as it is now: hansard run --fix {session}",
-                    onto=outcome["onto"],
-                    session=outcome["session"],
-                )
+        say(
+            sentence(
+                "To have it done again on {onto} as it is now: hansard run --fix {session}",
+                onto=outcome["onto"],
+                session=outcome["session"],
             )
+        )
     if json:
-        put_json({"landed": landed, "sentBack": sent_back})
-    return exits.REFUSED if sent_back else exits.OK
+        put_json({"landed": landed, "sentBack": sent_back, "notTried": not_tried})
+    return exits.REFUSED if sent_back or not_tried else exits.OK
 
 
 async def _landed(api: Api, session_id: str, onto: str | None) -> Json:
@@ -74,7 +79,7 @@ async def _landed(api: Api, session_id: str, onto: str | None) -> Json:
     except Failed as error:
         if error.code not in (exits.REFUSED, exits.USAGE):
             raise
-        return {"session": session_id, "onto": onto, "reason": "refused", "detail": " ".join(error.sentences)}
+        return _not_tried(session_id, onto, "refused", " ".join(error.sentences))
     seen, patience = int(answer["version"]) - 2, StallWatch(api)
     turn: str | None = None
     while True:
@@ -83,26 +88,31 @@ async def _landed(api: Api, session_id: str, onto: str | None) -> Json:
             seen, data = int(event["version"]), event["data"]
             if event["type"] == "turn.requested" and data["work"] == "land":
                 turn = data["turnId"]
-            elif (event["type"] == "session.landed" and turn) or (event["type"] == "session.sent_back" and turn):
-                return {"session": session_id, **data}
+            elif turn and (status := _OUTCOMES.get(event["type"])):
+                return {"session": session_id, "status": status, **data}
             elif event["type"] in ("turn.failed", "turn.cancelled") and data["turnId"] == turn:
                 failure = data.get("failure") or {}
                 detail = worded({"why": failure.get("detail"), "whySentence": failure.get("sentence")}, "why")
-                return {"session": session_id, "onto": onto, "reason": "failed", "detail": detail}
+                return _not_tried(session_id, onto, "failed", detail)
         await patience.check([(await api.session(session_id))["session"]], moved=bool(events))
         if not events:
             await asyncio.sleep(api.poll)
 
 
+def _not_tried(session_id: str, onto: str | None, reason: str, detail: str) -> Json:
+    return {"session": session_id, "status": "not_tried", "onto": onto, "reason": reason, "paths": [], "detail": detail}
+
+
 def _words(outcome: Json) -> str:
     """One session's line, with the reasons below it."""
     name = outcome["session"]
-    if "commit" in outcome:
+    if outcome["status"] == "landed":
         had = outcome["commit"] == outcome["before"]
         landed = "nothing to land: {branch} already has these changes" if had else "landed on {branch} as {commit}"
         return f"{name}  {sentence(landed, branch=outcome['onto'], commit=outcome['commit'][:10])}"
-    if outcome["reason"] in _NOT_TRIED:
-        return f"{name}  {sentence('not landed: {detail}', detail=outcome['detail'])}"
+    if outcome["status"] == "not_tried":
+        detail = worded({"why": outcome["detail"], "whySentence": outcome.get("sentence")}, "why")
+        return f"{name}  {sentence('not landed: {detail}', detail=detail)}"
     why = sentence(_WHY[outcome["reason"]]) if outcome["reason"] in _WHY else outcome["detail"]
     paths, author = ", ".join(map(visible_name, outcome.get("paths") or ())), outcome.get("author")
     back = sentence("sent back to {author}" if author else "sent back", author=author)

@@ -7,9 +7,14 @@ from pydantic import Field
 from domain.session.turns import RecordTurn
 from domain.session.validation import CleanRoom, Flake, ValidationStep
 from domain.values.base import Command, DomainEvent, absent
+from domain.values.sentences import Sentence
 
 SentBackReason = Literal["conflict", "validation", "checkout"]
 """Both sides changed the same lines; the commands failed on the merge; the checkout of the branch is in the way."""
+
+NotTriedReason = Literal["unmerged", "staged", "uncommitted", "not_in_git", "filtered", "locked", "busy", "branch"]
+"""What the person's repository is not ready for: conflicts, changes or files that are in the way, a filter that would
+have to run, another git command at work, a merge that is not finished, or no such branch."""
 
 
 def _is_empty(flaky: tuple[Flake, ...]) -> bool:
@@ -57,7 +62,18 @@ class WorkSentBack(DomainEvent):
     )
 
 
-EVENTS: tuple[type[DomainEvent], ...] = (LandingRequested, WorkLanded, WorkSentBack)
+class LandingNotTried(DomainEvent):
+    """Nothing was merged, and the work is not to blame: the person's repository is not ready for it."""
+
+    TOPIC: ClassVar[str] = "session.landing_not_tried"
+    onto: str
+    reason: NotTriedReason
+    paths: tuple[str, ...] = Field(default=(), description="the files that are in the way")
+    detail: str = Field(default="", description="what is in the way, and what to do about it")
+    sentence: Sentence | None = Field(default=None, exclude_if=absent, description="`detail` as data")
+
+
+EVENTS: tuple[type[DomainEvent], ...] = (LandingRequested, WorkLanded, WorkSentBack, LandingNotTried)
 
 
 class LandSession(Command):
@@ -76,9 +92,11 @@ class RecordLanding(RecordTurn):
     before: str = ""
     commit: str | None = None
     reason: SentBackReason = "conflict"
+    not_tried: NotTriedReason | None = None
     author: str = ""
     paths: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
     detail: str = ""
     clean_room: CleanRoom | None = None
     flaky: tuple[Flake, ...] = ()
+    sentence: Sentence | None = None

@@ -4,7 +4,14 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from domain.session.decision import Events, Now, ask, settle
-from domain.session.landing import LandingRequested, LandSession, RecordLanding, WorkLanded, WorkSentBack
+from domain.session.landing import (
+    LandingNotTried,
+    LandingRequested,
+    LandSession,
+    RecordLanding,
+    WorkLanded,
+    WorkSentBack,
+)
 from domain.session.state import Session
 from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnFailed
 from domain.values.base import Command, DomainEvent
@@ -41,6 +48,15 @@ def record_landing(now: Now[S], command: RecordLanding) -> Events:
             flaky=command.flaky,
         )
         return
+    if command.not_tried is not None:
+        yield LandingNotTried(
+            onto=landing.onto,
+            reason=command.not_tried,
+            paths=command.paths,
+            detail=command.detail,
+            sentence=command.sentence,
+        )
+        return
     yield WorkSentBack(
         onto=landing.onto,
         before=command.before,
@@ -66,10 +82,16 @@ def landing_command(events: Sequence[DomainEvent], session: Session | None) -> C
     command = command.model_copy(update={"fence": first.fence, "fence_gaps": first.fence_gaps})
     if not isinstance(first, TurnAnswered):
         return command.model_copy(update={"failure": first.failure})
-    outcome = next((event for event in events if isinstance(event, WorkLanded | WorkSentBack)), None)
-    fields = (
-        {}
-        if outcome is None
-        else {name: getattr(outcome, name) for name in type(outcome).model_fields.keys() - {"onto"}}
-    )
-    return command.model_copy(update={"slot": first.slot, **fields})
+    return command.model_copy(update={"slot": first.slot, **_fields(events)})
+
+
+def _fields(events: Sequence[DomainEvent]) -> dict[str, object]:
+    """What a command said of the landing that these events are about."""
+    for event in events:
+        match event:
+            case WorkLanded() | WorkSentBack():
+                return {name: getattr(event, name) for name in type(event).model_fields.keys() - {"onto"}}
+            case LandingNotTried():
+                reason = {"not_tried": event.reason}
+                return {**reason, "paths": event.paths, "detail": event.detail, "sentence": event.sentence}
+    return {}

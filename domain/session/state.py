@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 from domain.session.attempts import ONCE, NextAttempt, Outstanding, RetryPolicy, Tries, after, failure_sentence
 from domain.session.children import ChildClosed, ChildRequested, OpenChild
 from domain.session.forks import Reuse, SessionDiverged, SessionForked, SessionReleased
-from domain.session.landing import LandingRequested, WorkLanded, WorkSentBack
+from domain.session.landing import LandingNotTried, LandingRequested, WorkLanded, WorkSentBack
 from domain.session.permissions import (
     PermissionChoice,
     PermissionDecided,
@@ -93,6 +93,8 @@ class Session:
     landing: LandingRequested | None = None
     landed: WorkLanded | None = None
     sent_back: WorkSentBack | None = None
+    not_tried: LandingNotTried | None = None
+    """Why the newest landing was not tried."""
     spent: Spent = field(default_factory=Spent)
     last_error: Sentence | str | None = None
     retry: RetryPolicy = ONCE
@@ -215,9 +217,11 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
         case LandingRequested():
             state.landing = event
         case WorkLanded():
-            state.landed, state.sent_back = event, None
+            state.landed, state.sent_back, state.not_tried = event, None, None
         case WorkSentBack():
-            state.sent_back = event
+            state.sent_back, state.not_tried = event, None
+        case LandingNotTried():
+            state.not_tried = event
         case WorkspacePrepared():
             state.base = event
         case ResultPublished():

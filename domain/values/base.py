@@ -193,8 +193,9 @@ class HansardError(Exception):
     │   └── ViewsUnavailable
     │       └── ViewsBroken
     ├── WorkspaceError         git or the folder of a session
-    │   ├── CheckoutInTheWay
     │   ├── DoesNotFit
+    │   ├── GitRefused
+    │   ├── InTheWay
     │   ├── MergeConflict
     │   ├── NoBranch
     │   └── TooLarge

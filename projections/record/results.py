@@ -7,7 +7,7 @@ from typing import Literal
 from domain.session.state import Session
 from domain.session.workspace import EVERYTHING, PathScope, is_test, touched
 from domain.values.sentences import coded
-from projections.views.session import LandedView, ResultBase, ResultFile, ResultView, ReviewedView
+from projections.views.session import LandedView, LandingView, ResultBase, ResultFile, ResultView, ReviewedView
 
 
 def result_of(session: Session, planned: Collection[str], scope: PathScope = EVERYTHING) -> ResultView | None:
@@ -34,8 +34,36 @@ def result_of(session: Session, planned: Collection[str], scope: PathScope = EVE
         ),
         reviewed=ReviewedView(shown=reviewed.shown, of=reviewed.of) if reviewed else None,
         landed=LandedView(branch=session.landed.onto, commit=session.landed.commit) if session.landed else None,
+        landing=_landing(session),
         outside=scope.outside_of(touched(changes)),
     )
+
+
+def _landing(session: Session) -> LandingView | None:
+    """The outcome of the newest landing. What older logs call sent back because of the checkout was not tried."""
+    if not_tried := session.not_tried:
+        return LandingView(
+            onto=not_tried.onto,
+            status="not_tried",
+            commit=None,
+            reason=not_tried.reason,
+            paths=not_tried.paths,
+            detail=not_tried.detail or None,
+            sentence=not_tried.sentence,
+        )
+    if back := session.sent_back:
+        status: Literal["sent_back", "not_tried"] = "not_tried" if back.reason == "checkout" else "sent_back"
+        return LandingView(
+            onto=back.onto,
+            status=status,
+            commit=None,
+            reason=back.reason,
+            paths=back.paths,
+            detail=back.detail or None,
+        )
+    if landed := session.landed:
+        return LandingView(onto=landed.onto, status="landed", commit=landed.commit, reason=None, paths=())
+    return None
 
 
 def _decides(path: str, deciding: Collection[str]) -> Literal["settings", "test"] | None:

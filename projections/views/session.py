@@ -124,6 +124,16 @@ class ReviewedView(View):
     of: int
 
 
+class LandingView(View):
+    onto: str = Field(description="the branch")
+    status: Literal["landed", "sent_back", "not_tried"]
+    commit: str | None = Field(description="the merge")
+    reason: str | None = Field(description="why it did not land; null if it did")
+    paths: tuple[str, ...] = Field(description="the files that are in conflict, or in the way")
+    detail: str | None = Field(default=None, exclude_if=absent, description="what is in the way, and what to do")
+    sentence: Sentence | None = Field(default=None, exclude_if=absent, description="`detail` as data")
+
+
 class ResultView(View):
     """What the session has changed so far."""
 
@@ -142,6 +152,7 @@ class ResultView(View):
         description="how much of the changes the last reviewer or judge was shown, if that is known",
     )
     landed: LandedView | None = Field(default=None, exclude_if=absent, description="where `land` merged it")
+    landing: LandingView | None = Field(default=None, exclude_if=absent, description="the outcome of the newest `land`")
 
 
 class PlannedCommand(View):

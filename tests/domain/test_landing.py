@@ -8,6 +8,7 @@ from domain.session.landing import LandSession, RecordLanding
 from domain.session.state import Session
 from domain.session.turns import RecordPackage
 from domain.session.workspace import ChangedFile, WorkspaceChanges, WorkspacePrepared
+from domain.values.sentences import Sentence
 from projections.record.session import view
 from tests.domain.test_replay import recorded
 from tests.kit.stories import DeliveryStory, topics
@@ -62,6 +63,29 @@ def test_a_result_is_sent_back_and_may_land_later() -> None:
     assert story.delivery.landed is None
     assert lands(story, commit=MERGE)[-1] == "session.landed"
     assert first_difference(recorded(story), story.whole) is None
+
+
+def test_a_landing_is_not_tried_where_the_persons_repository_is_not_ready() -> None:
+    """Nothing goes back to the author, who is not to blame."""
+    story = packaged()
+    why = Sentence("in_the_way_uncommitted", paths="a")
+    fields: dict[str, Any] = {"not_tried": "uncommitted", "paths": ("a",), "detail": str(why), "sentence": why}
+    assert lands(story, **fields) == ["turn.answered", "session.landing_not_tried"]
+    assert (story.delivery.landed, story.delivery.sent_back) == (None, None)
+    seen = view(story.delivery).wire()["result"]["landing"]
+    assert (seen["onto"], seen["status"], seen["commit"], seen["paths"]) == ("main", "not_tried", None, ["a"])
+    assert (seen["reason"], seen["detail"]) == ("uncommitted", str(why))
+    assert lands(story, commit=MERGE)[-1] == "session.landed"
+    landed = {"onto": "main", "status": "landed", "commit": MERGE, "reason": None, "paths": []}
+    assert view(story.delivery).wire()["result"]["landing"] == landed
+    assert first_difference(recorded(story), story.whole) is None
+
+
+def test_the_reason_of_a_landing_that_was_sent_back_is_shown_with_the_result() -> None:
+    story = packaged()
+    lands(story, reason="conflict", paths=("a",), detail="Both sides changed the same lines: a")
+    seen = view(story.delivery).wire()["result"]["landing"]
+    assert (seen["status"], seen["reason"], seen["paths"]) == ("sent_back", "conflict", ["a"])
 
 
 def test_a_landing_that_fails_changes_nothing() -> None:

@@ -26,6 +26,7 @@ from domain.session.validation import ValidationStep
 from domain.session.workspace import ChangedFile, PathScope, WorkspaceChanges, WorkspacePrepared
 from domain.values.base import Text
 from domain.values.budget import BudgetLimits
+from domain.values.sentences import Sentence
 from tests.golden.scenes import decided, validated
 from tests.projections.given import APPROVING
 from tests.projections.stage import DEBATE, REVIEW, Stage, plan, subtask, verdicts
@@ -69,6 +70,23 @@ def landing(stage: Stage) -> None:
         "detail": "It failed.",
     }
     for outcome in (failed, {"reason": "conflict", "paths": ("src/a.py",)}, {"commit": MERGE}):
+        stage.do(name, LandSession(onto="main", steps=TESTS, actor="person:ann"))
+        stage.do(name, RecordLanding(turn_id=stage.turn(name).turn_id, attempt=1, before=BASE, **outcome))
+
+
+def not_landed(stage: Stage) -> None:
+    """A delivery in a repository that is not ready for its result, twice; then it lands."""
+    name = "delivery-not-landed"
+    stage.delivers(name, repository=True, workspace=SHOP)
+    stage.answers(name, "One step.", prepared=PREPARED)
+    said(stage, name, *DESIGN[1:])
+    stage.answers(name, "Written.", tree=HEAD, **changes("src/a.py"))
+    validated(stage, name)
+    stage.answers(name, APPROVING)
+    stage.do(name, RecordPackage(turn_id=stage.turn(name).turn_id, attempt=1, branch="hansard/waits", commit=HEAD))
+    why = Sentence("in_the_way_uncommitted", paths="src/a.py")
+    dirty: dict[str, Any] = {"not_tried": "uncommitted", "paths": ("src/a.py",), "detail": str(why), "sentence": why}
+    for outcome in (dirty, {"not_tried": "branch"}, {"commit": MERGE}):
         stage.do(name, LandSession(onto="main", steps=TESTS, actor="person:ann"))
         stage.do(name, RecordLanding(turn_id=stage.turn(name).turn_id, attempt=1, before=BASE, **outcome))
 
@@ -224,6 +242,7 @@ SCENES: dict[str, Callable[[Stage], None]] = {
     scene.__name__: scene
     for scene in (
         landing,
+        not_landed,
         published,
         baselines,
         scopes,

@@ -9,12 +9,14 @@ from adapters.turns.commands.clock import BudgetClock
 from adapters.turns.commands.prepare import Places
 from adapters.turns.commands.validate import Validation, Verdict
 from adapters.turns.job import Job
+from adapters.workspace.branch import NoBranch
+from adapters.workspace.git import WorkspaceError
 from adapters.workspace.merges import MergeConflict
 from adapters.workspace.move import InTheWay
 from domain.delivery.state import Delivery
 from domain.session.attempts import Failure
-from domain.session.landing import RecordLanding
-from domain.values.sentences import Sentence
+from domain.session.landing import NotTriedReason, RecordLanding
+from domain.values.sentences import Sentence, coded, sentence_of
 
 _TRIES: Final = 3
 """How often the merge is repeated because the branch has moved."""
@@ -42,8 +44,15 @@ async def land(places: Places, clock: BudgetClock) -> RecordLanding:
             flaky=verdict.flaky,
         ).model_copy(update=fields)
 
+    def not_tried(reason: NotTriedReason, error: WorkspaceError, paths: tuple[str, ...] = ()) -> RecordLanding:
+        why = sentence_of(error)
+        return record(not_tried=reason, paths=paths, detail=str(why), sentence=coded(why))
+
     for _ in range(_TRIES):
-        before = await asyncio.to_thread(workspace.tip, landing.onto)
+        try:
+            before = await asyncio.to_thread(workspace.tip, landing.onto)
+        except NoBranch as error:
+            return not_tried("branch", error)
         message = _message(job, landing.onto)
         try:
             merged = await asyncio.to_thread(workspace.integrate, onto=before, commit=landing.commit, message=message)
@@ -62,7 +71,7 @@ async def land(places: Places, clock: BudgetClock) -> RecordLanding:
             if await asyncio.to_thread(workspace.advance, landing.onto, before=before, after=merged):
                 return record(before=before, commit=merged)
         except InTheWay as error:
-            return record(before=before, reason="checkout", paths=error.paths, detail=str(error))
+            return not_tried(error.obstacle, error, error.paths)
     detail = Sentence("branch_keeps_moving", branch=landing.onto)
     return record(failure=Failure.of("workspace", detail))
 

@@ -186,7 +186,9 @@ def _intended(chance: random.Random, here: Path) -> None:
 def _unstaged_removal(chance: random.Random, here: Path) -> None:
     path = chance.choice(["b.txt", "src/one.py", "other/keep.txt"])
     if (here / path).is_file():
-        chance.choice([lambda: (here / path).unlink(), lambda: git(here, "rm", "--quiet", "--cached", "-f", path)])()
+        words = ("rm", "--quiet", "--cached", "--force", path)
+        removals = (lambda: (here / path).unlink(), lambda: git(here, *words, codes=(0, 128)))
+        chance.choice(removals)()
 
 
 def _flagged(chance: random.Random, here: Path) -> None:

@@ -124,7 +124,10 @@ def test_land_refuses_unusable_targets(hansard: Hansard, here: Path, tmp_path: P
     assert (result.code, "There is no branch nowhere" in result.out) == (4, True), result.out
     (here / "parts" / "0.txt").write_text("1\n")
     result = hansard("land", name)
-    assert (result.code, "uncommitted changes" in result.out) == (4, True), result.out
+    assert (result.code, "not landed: Uncommitted changes are in the way" in result.out) == (4, True), result.out
+    landing = hansard("show", name, "--json").json["session"]["result"]["landing"]
+    assert (landing["status"], landing["reason"], landing["paths"]) == ("not_tried", "uncommitted", ["parts/0.txt"])
+    assert "session.sent_back" not in hansard("events", name).out
     assert (here / "parts" / "0.txt").read_text() == "1\n"
     git(here, "checkout", "--quiet", "--", "parts/0.txt")
     git(here, "switch", "--quiet", "--create", "other")
