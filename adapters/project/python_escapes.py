@@ -69,6 +69,7 @@ async def python_escapes(
     first = (*question.packages.values(), *roots) if wrong.keys() & question.packages.keys() else tuple(roots)
     path = ":".join(dict.fromkeys((*map(str, first), *filter(None, env.get("PYTHONPATH", "").split(":")))))
     still = await _outside(question, interpreters, {"PYTHONPATH": path}, missing=False)
+    still |= {name: origin for name, origin in wrong.items() if _is_only_built_there(name, origin, question)}
     if not still:
         return (), (("PYTHONPATH", path),)
     return tuple(Escape(what=f"Python package {name}", path=_shown(origin)) for name, origin in still.items()), ()
@@ -107,13 +108,37 @@ async def _outside(
         answer = _answer(await question.probe([*interpreter.argv, "-c", _ASK, *arguments], extra))
         for name, root in question.packages.items() if answer is not None and interpreter.direct else ():
             origin = (answer or {}).get(name)
-            if (missing and origin is None) or (origin and not inside(origin.path, question.workspace)):
+            if (missing and origin is None) or (origin and not _is_source(origin.path, question.workspace)):
                 wrong.setdefault(name, ModuleOrigin(origin.path if origin else Path(), root))
         for name, origin in (answer or {}).items():
             ours = _counterpart(question, name, origin)
             if ours is not None:
                 wrong.setdefault(name, ModuleOrigin(origin.path, ours))
     return wrong
+
+
+_INSTALLED = {"site-packages", "dist-packages"}
+
+
+def _is_source(path: Path, workspace: Path) -> bool:
+    """Whether the path is in the workspace and not in a copy that was installed there, which does not change with the
+    sources."""
+    if not inside(path, workspace):
+        return False
+    resolved, top = path.resolve(), workspace.resolve()
+    parts = resolved.relative_to(top).parts if resolved.is_relative_to(top) else path.parts
+    return _INSTALLED.isdisjoint(parts)
+
+
+def _is_only_built_there(name: str, origin: ModuleOrigin, question: PythonQuestion) -> bool:
+    """Whether an installed copy in the workspace has compiled modules that the sources do not have: if the sources came
+    first, these would be missing."""
+    installed = origin.path.parent
+    source = question.packages.get(name)
+    if source is None or origin.path == Path() or not inside(origin.path, question.workspace):
+        return False
+    built = (path.relative_to(installed) for path in installed.rglob("*") if path.suffix in (".so", ".pyd", ".dylib"))
+    return any(not (source / name / path).exists() for path in built)
 
 
 def _counterpart(question: PythonQuestion, name: str, origin: ModuleOrigin) -> Path | None:

@@ -101,7 +101,7 @@ class TurnRunner:
             fencing=self._fencing,
             settings=settings,
             live=live,
-            clock=BudgetClock(writer),
+            clock=BudgetClock(writer, live.clock),
         )
 
     def with_question(self, job: Job) -> Job:

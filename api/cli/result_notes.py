@@ -9,7 +9,23 @@ from api.cli.labels import sentence
 def result_notes(session: Mapping[str, Any]) -> Iterator[str]:
     """The sentences about a session with a result, most important first; none where nothing is open."""
     result = session.get("result") or {}
+    yield from _on_validation(session, result)
     reviewed = result.get("reviewed")
     if reviewed and reviewed["shown"] < reviewed["of"]:
         percent = reviewed["shown"] * 100 // reviewed["of"]
         yield sentence("Review saw {percent} % of the changes.", percent=percent)
+
+
+def _on_validation(session: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[str]:
+    if not result:
+        return
+    validated = result.get("validated")
+    if validated is None:
+        yield sentence("Not validated.")
+        return
+    if not validated["cleanRoom"]:
+        yield sentence("Not checked in a clone.")
+    for flake in (session.get("report") or {}).get("flaky") or ():
+        if not flake["known"]:
+            words = "Flaky: `{command}` failed {failed} of {runs} times, then passed."
+            yield sentence(words, command=flake["command"], failed=flake["failed"], runs=flake["runs"])

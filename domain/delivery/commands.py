@@ -88,6 +88,8 @@ class RecordValidation(RecordTurn):
     clean_room: CleanRoom | None = None
     flaky: tuple[Flake, ...] = ()
     cause: Cause | None = None
+    apart_ms: int = 0
+    """Milliseconds that do not count for the budget."""
 
 
 class HoldBudget(Command):
@@ -99,9 +101,10 @@ class HoldBudget(Command):
 
 
 class ResumeBudget(Command):
-    """The budget's clock runs again."""
+    """The budget's clock runs again. `apart_ms` are further milliseconds that do not count."""
 
     turn_id: str
+    apart_ms: int = 0
 
 
 class ExtendBudget(Extension):
@@ -149,7 +152,7 @@ def command_of(recorded: RecordedCommand, session: Session | None) -> Command | 
             case BudgetHeld():
                 return HoldBudget(turn_id=event.turn_id, attempt=event.attempt, why=event.why)
             case BudgetResumed():
-                return ResumeBudget(turn_id=event.turn_id)
+                return ResumeBudget(turn_id=event.turn_id, apart_ms=event.apart_ms)
             case DeliveryRetried():
                 return RetryTurn(reason=event.why)
             case BudgetExtended():
@@ -187,10 +190,12 @@ def _validation(
     for event in events:
         match event:
             case TestsPassed():
-                return RecordValidation(passed=True, summary=event.summary, clean_room=event.clean_room, **fields)
+                return RecordValidation(
+                    passed=True, summary=event.summary, clean_room=event.clean_room, apart_ms=event.apart_ms, **fields
+                )
             case ValidationFailed():
                 fields |= {"classification": event.classification, "reasons": event.reasons, "sentence": event.sentence}
-                fields |= {"clean_room": event.clean_room, "cause": event.cause}
+                fields |= {"clean_room": event.clean_room, "cause": event.cause, "apart_ms": event.apart_ms}
                 return RecordValidation(passed=False, summary=event.summary, **fields)
     raise Unknown(Sentence("validation_has_no_outcome", id=first.turn_id))
 

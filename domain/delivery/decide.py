@@ -245,7 +245,7 @@ def record_validation(now: Now[Delivery], command: RecordValidation) -> Events:
     fields = about(now, "validation")
     for flake in command.flaky:
         yield FlakySeen(message=str(flaky_sentence(flake)), **flake.model_dump(), **fields)
-    fields["clean_room"] = command.clean_room
+    fields |= {"clean_room": command.clean_room, "apart_ms": command.apart_ms}
     if command.passed:
         yield TestsPassed(message="Validation passed.", summary=command.summary, **fields)
         return (yield from complete(now, "validation"))
@@ -279,7 +279,13 @@ def resume_budget(now: Now[Delivery], command: ResumeBudget) -> Events:
     now.turn(command.turn_id)
     fields = about(now, now.state.phase, role="supervisor")
     waited = max(0, now.at - (now.state.held_since or now.at))
-    yield BudgetResumed(message="The budget's clock runs again.", turn_id=command.turn_id, waited=waited, **fields)
+    yield BudgetResumed(
+        message="The budget's clock runs again.",
+        turn_id=command.turn_id,
+        waited=waited,
+        apart_ms=command.apart_ms,
+        **fields,
+    )
 
 
 def record_package(now: Now[Delivery], command: RecordPackage) -> Events:

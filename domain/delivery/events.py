@@ -21,6 +21,10 @@ ScopeDecision = Literal["allow", "deny"]
 Hold = Literal["setup", "repeat"]
 
 
+def _is_zero(number: int) -> bool:
+    return number == 0
+
+
 class Issue(Value):
     """One finding of the reviewer."""
 
@@ -142,6 +146,9 @@ class TestsPassed(DeliveryEvent):
     clean_room: CleanRoom | None = Field(
         default=None, exclude_if=absent, description="the run in a fresh checkout; null where there was none"
     )
+    apart_ms: int = Field(
+        default=0, exclude_if=_is_zero, description="milliseconds of the validation that do not count for the budget"
+    )
 
 
 class ValidationFailed(DeliveryEvent):
@@ -159,6 +166,9 @@ class ValidationFailed(DeliveryEvent):
     )
     cause: Cause | None = Field(
         default=None, exclude_if=absent, description="why it failed, if not only because a command failed"
+    )
+    apart_ms: int = Field(
+        default=0, exclude_if=_is_zero, description="milliseconds of the validation that do not count for the budget"
     )
 
 
@@ -193,6 +203,7 @@ class BudgetResumed(DeliveryEvent):
     TOPIC: ClassVar[str] = "delivery.budget_resumed"
     turn_id: str
     waited: int = Field(description="milliseconds for which the clock stood still")
+    apart_ms: int = Field(default=0, description="further milliseconds that do not count for the budget")
 
 
 class ReviewBlockingDetected(DeliveryEvent):

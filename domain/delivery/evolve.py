@@ -153,21 +153,23 @@ def _evolve(state: Delivery, event: DeliveryEvent, at: int) -> None:
         case BranchPublished():
             state.branch, state.published = event.branch, event.commit
         case AttemptStarted():
-            state.iteration, state.validated = event.iteration, None
+            state.iteration, state.validated, state.clean_room = event.iteration, None, None
         case TestsPassed():
+            _apart(state, event.apart_ms)
             state.validation_summary = event.summary
-            state.validated = _validated(state, event, passed=True)
+            state.validated, state.clean_room = _validated(state, event, passed=True), event.clean_room
         case FlakySeen():
             state.flaky = state.flaky | {event.command: event.flake}
         case BudgetHeld():
             state.held_since = state.held_since or at
         case BudgetResumed():
             state.held_since = None
-            state.budget = state.budget._replace(paused=state.budget.paused + event.waited)
+            state.budget = state.budget._replace(paused=state.budget.paused + event.waited + event.apart_ms)
         case ValidationFailed():
             _mark(state, event, "failed")
+            _apart(state, event.apart_ms)
             state.validation_summary = event.summary
-            state.validated = _validated(state, event, passed=False)
+            state.validated, state.clean_room = _validated(state, event, passed=False), event.clean_room
             state.verdict = event.iteration, failing(event.summary)
             _sent_back(state, event)
         case NoProgress():
@@ -195,6 +197,11 @@ def _evolve(state: Delivery, event: DeliveryEvent, at: int) -> None:
             state.final_summary = event.sentence or event.final_summary
             state.code = event.code or state.code
             state.stopped_at = state.stopped_at or at
+
+
+def _apart(state: Delivery, apart_ms: int) -> None:
+    """The deadline moves by what does not count."""
+    state.budget = state.budget._replace(paused=state.budget.paused + apart_ms)
 
 
 def _validated(state: Delivery, event: TestsPassed | ValidationFailed, *, passed: bool) -> Validated:

@@ -7,7 +7,7 @@ from domain.delivery.chart import MADE_BY, MATERIAL, PHASES, PLACES, Phase, Phas
 from domain.delivery.validation import BaselineCommand, Preparation, flaky_words, red
 from domain.session.children import ReviewSettings
 from domain.session.state import Session
-from domain.session.validation import Flake, Validated, ValidationStep
+from domain.session.validation import ValidationStep
 from domain.session.workspace import EVERYTHING, PathScope, changed_tests, touched
 from domain.values.base import Text
 from domain.values.budget import Budget, BudgetStatus, Reason
@@ -54,10 +54,6 @@ class Delivery(Session):
     patch: Text | None = None
     feedback: Text = field(default_factory=Text)
     validation_summary: str = ""
-    validated: Validated | None = None
-    """The validation of this iteration's work; None before it."""
-    flaky: dict[str, Flake] = field(default_factory=dict)
-    """The commands that failed and passed on the same tree."""
     held_since: int | None = None
     """Since when the budget's clock stands still for what a validation does besides its own run (milliseconds)."""
     score: int | None = None

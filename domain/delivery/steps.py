@@ -16,6 +16,7 @@ from domain.delivery.events import (
     SessionFinished,
 )
 from domain.delivery.state import Delivery, context
+from domain.delivery.validation import notes_on_validation
 from domain.session.attempts import Failure
 from domain.session.decision import Events, Now, ask, clear_agents, end_attempt
 from domain.session.turns import RecordTurn, TurnAnswered, TurnFailed
@@ -122,6 +123,7 @@ def delivered(delivery: Delivery) -> str:
         f"Success on iteration {delivery.iteration}.",
         f"Validated by {', '.join(step.command for step in delivery.steps)}." if delivery.steps else "",
         f"Review approved{score}." if "review" in delivery.way else "Not reviewed.",
+        *notes_on_validation(delivery.validated, delivery.flaky.values()),
         f"Review saw {reviewed.percent} % of the changes." if reviewed and reviewed.shown < reviewed.of else "",
         f"Branch {delivery.branch}." if delivery.branch else "",
     ]

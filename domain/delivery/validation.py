@@ -12,7 +12,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from domain.session.attempts import Failure
-from domain.session.validation import Flake, SetupCommand, Stage, ValidationStep
+from domain.session.validation import Flake, SetupCommand, Stage, Validated, ValidationStep
 from domain.values.base import Value, absent
 from domain.values.sentences import Sentence, with_output
 
@@ -274,6 +274,14 @@ def flaky_sentence(flake: Flake) -> Sentence:
     """What was seen of a flaky command."""
     code = "flaky_known" if flake.known else "flaky_new"
     return Sentence(code, command=flake.command, failed=flake.failed, runs=flake.runs)
+
+
+def notes_on_validation(validated: Validated | None, flakes: Iterable[Flake]) -> tuple[str, ...]:
+    """What a reader of the result has to know of its validation, in a few sentences; none where nothing is open."""
+    if validated is None:
+        return ("Not validated.",)
+    alone = () if validated.clean_room else ("Not checked in a clone.",)
+    return (*alone, *(str(flaky_sentence(flake)) for flake in flakes if not flake.known))
 
 
 def flaky_words(flakes: Iterable[Flake]) -> str:

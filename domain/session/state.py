@@ -30,6 +30,7 @@ from domain.session.turns import (
     is_agent_turn,
     weakest,
 )
+from domain.session.validation import CleanRoom, Flake, Validated
 from domain.session.workspace import ResultPublished, ReviewedLines, WorkspaceChanges, WorkspacePrepared
 from domain.values.base import DomainEvent, Refused, Text, counted, milliseconds, without
 from domain.values.budget import Spent
@@ -86,6 +87,12 @@ class Session:
     changes: WorkspaceChanges | None = None
     reviewed: ReviewedLines | None = None
     """How much of the changes the last judgement of the work was shown."""
+    validated: Validated | None = None
+    """The last validation of the work as it is now; None before it."""
+    clean_room: CleanRoom | None = None
+    """The run of that validation in a fresh checkout; None where there was none."""
+    flaky: dict[str, Flake] = field(default_factory=dict)
+    """The commands that failed and passed on the same tree, each as it was seen last."""
     branch: str | None = None
     branch_problem: Sentence | str | None = None
     """Why there is no branch although the result was handed over."""

@@ -32,6 +32,7 @@ def result_of(session: Session, planned: Collection[str], scope: PathScope = EVE
             ResultFile(**dict(file), named=_is_named(file.path, names), decides=_decides(file.path, deciding))
             for file in changes.files
         ),
+        validated=session.validated,
         reviewed=ReviewedView(shown=reviewed.shown, of=reviewed.of) if reviewed else None,
         landed=LandedView(branch=session.landed.onto, commit=session.landed.commit) if session.landed else None,
         landing=_landing(session),

@@ -26,6 +26,7 @@ from projections.views.session import (
     EmployeeView,
     OrchestrationView,
     PlannedCommand,
+    ReportView,
     ReviewView,
     RoundView,
     ScopeRequestView,
@@ -126,9 +127,17 @@ def _delivery(delivery: Delivery) -> DeliveryView:
         final_summary=delivery.final_summary,
         final_summary_sentence=coded(delivery.final_summary),
         result=result_of(delivery, (*delivery.file_paths, *delivery.planned), delivery.scope),
+        report=report_of(delivery),
         reason=delivery.code,
         scope_request=_scope_request(delivery),
     )
+
+
+def report_of(session: Session) -> ReportView | None:
+    """What the last validation has shown; None before it."""
+    if session.validated is None:
+        return None
+    return ReportView(clean_room=session.clean_room or False, flaky=tuple(session.flaky.values()))
 
 
 def _scope_request(delivery: Delivery) -> ScopeRequestView | None:

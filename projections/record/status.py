@@ -102,11 +102,28 @@ def _delivered(view: Mapping[str, Any], say: Words) -> str:
     review = say("outcome.not_reviewed" if mark == "skipped" else "outcome.approved")
     values = {"n": view.get("iteration"), "commands": commands, "branch": branch, "review": review}
     summary = say.fill("outcome.delivered" if branch else "outcome.delivered_only", values)
+    summary = _on_validation(view, summary, say)
     reviewed = (view.get("result") or {}).get("reviewed")
     if not reviewed or reviewed["shown"] >= reviewed["of"]:
         return summary
     percent = reviewed["shown"] * 100 // reviewed["of"]
     return say.fill("outcome.reviewed", {"summary": summary, "percent": percent})
+
+
+def _on_validation(view: Mapping[str, Any], summary: str, say: Words) -> str:
+    """The summary, with what a reader has to know of the validation."""
+    result = view.get("result")
+    if not result:
+        return summary
+    validated = result.get("validated")
+    if validated is None:
+        return say.fill("outcome.not_validated", {"summary": summary})
+    if not validated["cleanRoom"]:
+        summary = say.fill("outcome.not_cloned", {"summary": summary})
+    for flake in (view.get("report") or {}).get("flaky") or ():
+        if not flake["known"]:
+            summary = say.fill("outcome.flaky", {**flake, "summary": summary})
+    return summary
 
 
 def is_phrase(recorded: str) -> bool:

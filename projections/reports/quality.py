@@ -61,6 +61,8 @@ def _read(db: Database, recorded: Recorded) -> Values | None:
             return _iteration("review", "passed", event) | {"issues": 0}
         case delivery.TestsPassed() as event:
             return _iteration("validation", "passed", event)
+        case delivery.FlakySeen() as event:
+            return _iteration("validation", "flaky", event)
         case delivery.ValidationFailed() as event:
             return _iteration("validation", "failed", event)
         case _:
@@ -99,6 +101,7 @@ PROJECTION = LEDGER.projection(
     delivery.ReviewBlockingDetected,
     delivery.ReviewApproved,
     delivery.TestsPassed,
+    delivery.FlakySeen,
     delivery.ValidationFailed,
     tables={_AGENTS: "session_id TEXT NOT NULL, place BIGINT NOT NULL, role TEXT, PRIMARY KEY (session_id, place)"},
 )
@@ -110,6 +113,7 @@ class QualityFigures(View):
     failed: int
     unread: int = Field(description="failures without a verdict, because the judge's answer was unreadable")
     overturned: int = Field(description="passed, then sent back by a person")
+    flaky: int = Field(default=0, description="commands that failed and passed on the same tree; they count as passed")
     pass_rate: float | None
     blocking_issues: int | None
     blocking_issues_mean: float | None
@@ -158,6 +162,7 @@ def _figures(facts: Sequence[Fact]) -> QualityFigures:
         failed=outcomes["failed"],
         unread=outcomes["unread"],
         overturned=outcomes["overturned"],
+        flaky=outcomes["flaky"],
         pass_rate=share(outcomes["passed"], judged),
         blocking_issues=sum(issues) if issues else None,
         blocking_issues_mean=round(sum(issues) / len(issues), 2) if issues else None,

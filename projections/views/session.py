@@ -12,7 +12,7 @@ from domain.orchestration.chart import Status as OrchestrationStatus
 from domain.orchestration.events import Mode
 from domain.session.attempts import Work
 from domain.session.turns import FenceLevel
-from domain.session.validation import Stage
+from domain.session.validation import CleanRoom, Flake, Stage, Validated
 from domain.session.workspace import FileStatus
 from domain.values.base import absent
 from domain.values.budget import Reason
@@ -146,6 +146,9 @@ class ResultView(View):
     commits: tuple[str, ...] = Field(description="oldest first")
     files: tuple[ResultFile, ...]
     outside: tuple[str, ...] = Field(default=(), description="changed files that the scope does not allow")
+    validated: Validated | None = Field(
+        default=None, description="the last validation of this work; null where there was none"
+    )
     reviewed: ReviewedView | None = Field(
         default=None,
         exclude_if=absent,
@@ -153,6 +156,15 @@ class ResultView(View):
     )
     landed: LandedView | None = Field(default=None, exclude_if=absent, description="where `land` merged it")
     landing: LandingView | None = Field(default=None, exclude_if=absent, description="the outcome of the newest `land`")
+
+
+class ReportView(View):
+    """What the last validation has shown besides its outcome."""
+
+    clean_room: CleanRoom | Literal[False] = Field(
+        description="the run in a fresh checkout; false where the commands were not run as in a clone"
+    )
+    flaky: tuple[Flake, ...] = Field(default=(), description="commands that failed and passed on the same tree")
 
 
 class PlannedCommand(View):
@@ -196,6 +208,7 @@ class DeliveryView(SessionView):
     final_summary: str | None
     final_summary_sentence: Sentence | None = Field(default=None, exclude_if=absent, description="the summary as data")
     result: ResultView | None = Field(default=None, description="null while nothing has changed")
+    report: ReportView | None = Field(default=None, description="of the last validation; null before it")
     reason: str | None = Field(
         description="why it stopped, as a code; null while it runs, and after a success `no_change` or null"
     )

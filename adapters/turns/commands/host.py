@@ -3,7 +3,7 @@
 
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -64,7 +64,7 @@ class HostCommands:
     fencing: Fencing
     settings: ValidationSettings
     live: Live
-    clock: BudgetClock = field(default_factory=lambda: BudgetClock(None))
+    clock: BudgetClock
 
     async def prepare(self, job: Job) -> RecordBaseline:
         """The baseline of a delivery."""
@@ -103,6 +103,7 @@ class HostCommands:
         verdict = await self.verdict(job, session.steps, known=known, inspected=bool(session.baseline))
         seconds = time.monotonic() - started
         if verdict.failure is not None:
+            await self.clock.give_back(job)
             return RecordValidation(
                 turn_id=job.lease.turn_id,
                 attempt=job.lease.attempt,
@@ -125,6 +126,7 @@ class HostCommands:
             clean_room=verdict.clean_room,
             flaky=verdict.flaky,
             cause=verdict.cause,
+            apart_ms=self.clock.taken(job),
             seconds=seconds,
             slot=job.slot,
             fence=fence.level if fence else None,
