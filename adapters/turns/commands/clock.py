@@ -25,9 +25,9 @@ from domain.values.base import Command, Refused, Unknown
 
 log = logging.getLogger(__name__)
 
-NEAR: Final = 120.0
-"""Seconds before a deadline from which on it is recorded that the clock stands still."""
-_WITHIN_REACH: Final = 900.0
+NEAR: Final = 2
+"""Minutes of the budget before a deadline from which on it is recorded that the clock stands still."""
+_WITHIN_REACH: Final = 15
 _MUCH: Final = 10.0
 """If a stop took so many seconds, and the deadline is within reach of the commands that come, it moves at once."""
 
@@ -61,11 +61,11 @@ class BudgetClock:
     async def stopped(self, job: Job, why: Hold) -> AsyncIterator[None]:
         """Stop the clock meanwhile, if the turn has one. If that cannot be recorded, the clock goes on."""
         turn_id, deadline = job.lease.turn_id, job.deadline
-        if turn_id in self._stopped or deadline is None:
+        if turn_id in self._stopped or deadline is None or not isinstance(job.session, Delivery):
             yield
             return
         self._stopped.add(turn_id)
-        began = time.monotonic()
+        began, minute = time.monotonic(), job.session.budget.limits.minute / 1000
         held: list[float] = []
 
         async def hold() -> None:
@@ -74,7 +74,7 @@ class BudgetClock:
                 held.append(time.monotonic())
 
         holding: list[asyncio.Task[None]] = []
-        left = (deadline - self._now()) / 1000 - NEAR
+        left = (deadline - self._now()) / 1000 - NEAR * minute
         later = asyncio.get_running_loop().call_later(left, lambda: holding.append(asyncio.create_task(hold())))
         if left <= 0:
             later.cancel()
@@ -90,7 +90,7 @@ class BudgetClock:
             if held:
                 await self._record(job, ResumeBudget(turn_id=turn_id))
             left = (deadline - self._now()) / 1000
-            if left < _WITHIN_REACH and self._apart[turn_id] >= _MUCH * 1000:
+            if left < _WITHIN_REACH * minute and self._apart[turn_id] >= _MUCH * 1000:
                 await self.give_back(job)
 
     async def _record(self, job: Job, command: Command) -> bool:
