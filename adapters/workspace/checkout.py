@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from adapters.workspace.creation import NEVER_RECORDED, place_of
+from adapters.workspace.creation import NEVER_RECORDED, checked_out, place_of
 from adapters.workspace.git import OURS, WorkspaceError, answered, in_theirs, line
 
 SECONDS: Final = 2.0
@@ -34,10 +34,9 @@ def start_point(folder: Path, *, seconds: float = SECONDS) -> StartPoint | None:
     place = place_of(folder, seconds=seconds)
     if place is None:
         return None
-    questions = (["rev-parse", "--verify", "--quiet", "HEAD^{commit}"], ["symbolic-ref", "--quiet", "--short", "HEAD"])
-    commit, branch = (
-        line(in_theirs(question, place.top, codes=(0, 1), seconds=seconds)) or None for question in questions
-    )
+    question = ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]
+    commit = line(in_theirs(question, place.top, codes=(0, 1), seconds=seconds)) or None
+    branch = checked_out(place.top, seconds=seconds)
     try:
         uncommitted = () if place.bare else _uncommitted(place.top, place.index, place.exclude, commit, seconds)
     except (OSError, WorkspaceError):

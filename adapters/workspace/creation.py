@@ -217,9 +217,16 @@ def _head(repository: Repository) -> str | None:
 def _branch(place: _Place) -> str | None:
     """The checked-out branch; None for a detached head."""
     try:
-        return line(in_theirs(["symbolic-ref", "--quiet", "--short", "HEAD"], place.top))
+        return checked_out(place.top)
     except WorkspaceError:
         return None
+
+
+def checked_out(folder: Path, *, seconds: float = SECONDS) -> str | None:
+    """The branch that is checked out; None for a detached head. Git's own short name begins with `heads/` where a tag
+    has the same name."""
+    ref = line(in_theirs(["symbolic-ref", "--quiet", "HEAD"], folder, codes=(0, 1), seconds=seconds))
+    return ref.removeprefix("refs/heads/") or None
 
 
 def place_of(folder: Path, *, seconds: float = SECONDS) -> _Place | None:

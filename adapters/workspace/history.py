@@ -128,7 +128,9 @@ def blamed(folder: Path, path: str, commit: str) -> list[BlamedLine]:
     """The lines of a file in a commit. Raises WorkspaceError if the file is not in it, or too large."""
     if _bytes_of(folder, path, commit) > MOST_MIB * 2**20:
         raise WorkspaceError(Sentence("too_large_to_blame", path=path, most=MOST_MIB))
-    output = in_theirs(["blame", "--porcelain", "-w", "--ignore-revs-file=", commit, "--", path], folder)
+    output = in_theirs(
+        ["blame", "--porcelain", "--no-textconv", "-w", "--ignore-revs-file=", commit, "--", path], folder
+    )
     lines: list[BlamedLine] = []
     origins: dict[str, str] = {}
     source, number = "", 0

@@ -32,6 +32,7 @@ def here(tmp_path: Path) -> Path:
     (folder / "check.py").write_text(CHECK)
     git(folder, "add", "--all")
     git(folder, "commit", "--quiet", "-m", "Begin")
+    git(folder, "tag", "main")  # a tag named like the branch
     return folder
 
 
