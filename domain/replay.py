@@ -78,7 +78,7 @@ def _compare(
 
 
 def _same(recorded: DomainEvent, decided: DomainEvent, today: Outcome, ids: Sequence[str], whole: Whole) -> bool:
-    """Whether it is the same event; events that a fork copied may name the source session (`known`)."""
+    """Returns whether it is the same event; events that a fork copied may name the source session (`known`)."""
     one, other = _facts(recorded), _facts(decided)
     if one == other:
         return True

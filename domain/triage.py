@@ -145,7 +145,7 @@ def _signals(text: str, patterns: _Patterns) -> tuple[Signal, ...]:
 
 
 def _distinct_up_to_two(pattern: re.Pattern[str], text: str) -> int:
-    """How many different spellings match, counted only as far as the rule needs: `API api` are two."""
+    """Returns how many different spellings match, counted only as far as the rule needs: `API api` are two."""
     seen: set[str] = set()
     for match in pattern.finditer(text):
         seen.add(match[0])
@@ -264,7 +264,7 @@ _NEAR_PHRASES = tuple(
 
 
 def nearly(text: str) -> tuple[Suggestion, ...]:
-    """What the whole text may mean, best match first; empty for any other message.
+    """Returns what the whole text may mean, best match first; empty for any other message.
 
     Exact phrases are not covered: call `intent` first.
     """

@@ -42,7 +42,7 @@ def of_sessions(events: Sequence[Recorded]) -> list[Recorded]:
 
 
 def spent_by(event: DomainEvent) -> Used | None:
-    """What the event adds to the cost of its session; None if it is not about costs."""
+    """Returns what the event adds to the cost of its session; None if it is not about costs."""
     if type(event) not in _SPENDING:
         return None
     match event:
@@ -57,7 +57,7 @@ def spent_by(event: DomainEvent) -> Used | None:
 
 
 def is_reported(event: TurnAnswered | TurnFailed | TurnAttemptFailed | TurnCancelled) -> bool:
-    """Whether the turn counts towards costs: an agent was asked, or usage was reported anyway."""
+    """Returns whether the turn counts towards costs: an agent was asked, or usage was reported anyway."""
     was_asked = not isinstance(event, TurnCancelled) and is_agent_turn(event)
     return was_asked or event.usage.tokens is not None or event.usage.cost_micros is not None
 
@@ -70,7 +70,7 @@ def status_of(event: DomainEvent) -> str | None:
 
 @cache
 def _status_reader(kind: type[DomainEvent]) -> Callable[[Any], str] | None:
-    """How the status is read from an event of that class, if it has one."""
+    """Returns how the status is read from an event of that class, if it has one."""
     if issubclass(kind, delivery.PhaseStarted):
         return None
     if issubclass(kind, delivery.DeliveryTransition):

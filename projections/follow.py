@@ -92,7 +92,7 @@ class Follower:
 
     @property
     def behind_start(self) -> bool:
-        """Whether the views still lack events from before this follower: what they say is not yet what was."""
+        """Returns whether the views still lack events from before this follower: what they say is not yet what was."""
         return self._position < self._begin
 
     # -- following -------------------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ class Follower:
     # -- waiting ---------------------------------------------------------------------------------------------------
 
     async def wait_for(self, position: int, timeout: float) -> bool:  # noqa: ASYNC109 - the bound is the caller's
-        """Whether the views got to `position` within `timeout` seconds (`Read-After`, contract §3)."""
+        """Returns whether the views got to `position` within `timeout` seconds (`Read-After`, contract §3)."""
         if self._position >= position:
             return True
         loop = asyncio.get_running_loop()
@@ -238,11 +238,11 @@ class Follower:
         return self._failure
 
     def lag(self) -> int:
-        """How many positions the following is behind the log."""
+        """Returns how many positions the following is behind the log."""
         return max(0, self._source.head() - self._position)
 
     def lags(self) -> dict[str, int]:
-        """How many positions each view is behind the log, parked ones too."""
+        """Returns how many positions each view is behind the log, parked ones too."""
         with self._views.reading() as db:
             progress = self._folding.progress(db)
         head = self._source.head()
@@ -250,7 +250,7 @@ class Follower:
         return {name: max(0, head - progress[name].position) for name in names}
 
     def problems(self) -> list[ViewProblem]:
-        """What keeps views from following, empty when all is well. Rebuilding un-parks."""
+        """Returns what keeps views from following, empty when all is well. Rebuilding un-parks."""
         with self._views.reading() as db:
             problems = self._folding.problems(db)
         failure = self._failure

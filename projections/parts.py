@@ -32,7 +32,7 @@ class Streams(Protocol):
         """Every session and channel, oldest first."""
 
     def count(self, upto: int) -> int:
-        """How many events there are up to a position, whatever the indexes of the log say."""
+        """Returns how many events there are up to a position, whatever the indexes of the log say."""
         ...
 
 

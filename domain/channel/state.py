@@ -77,8 +77,8 @@ class Channel(Session):
         return self.latest, self.latest_status
 
     def has_heard(self, opening: OrchestrationRequest, at: int) -> bool:
-        """Whether this repeats the newest message, ignoring how its characters are composed. The same text with other
-        agents, or with another scenario, is a different message."""
+        """Returns whether this repeats the newest message, ignoring how its characters are composed. The same text with
+        other agents, or with another scenario, is a different message."""
         last = self.last_opening
         if last is None or at - self.last_at > DUPLICATE_MS:
             return False

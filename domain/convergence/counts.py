@@ -136,7 +136,7 @@ def _pattern(entries: Iterable[str]) -> re.Pattern[str]:
 
 
 def _find(tokens: Sequence[str], pattern: re.Pattern[str], exceptions: re.Pattern[str]) -> dict[int, int]:
-    """Where listed words begin and end, in tokens; an entry of two words covers both."""
+    """Returns where listed words begin and end, in tokens; an entry of two words covers both."""
     matches: dict[int, int] = {}
     for at, (token, following) in enumerate(pairwise((*tokens, ""))):
         both = f"{token} {following} "

@@ -88,8 +88,8 @@ def plain(text: str) -> str:
 
 
 def negated(tokens: Sequence[str], start: int, end: int, *, words: Collection[int], opposite: Collection[int]) -> bool:
-    """Whether the word at `tokens[start:end]` is negated. `words` are the positions of all counted words, `opposite`
-    those of the other side."""
+    """Returns whether the word at `tokens[start:end]` is negated. `words` are the positions of all counted words,
+    `opposite` those of the other side."""
     return (
         _negated_before(tokens, start, opposite)
         or _none_behind(tokens, end)

@@ -65,7 +65,7 @@ def decide(now: Talk, command: Command) -> Events:
 
 
 def allowed_actions(discussion: Discussion) -> tuple[str, ...]:
-    """What a person may do now (contract §2)."""
+    """Returns what a person may do now (contract §2)."""
     steps = TABLES[discussion.kind].allowed(discussion.state, discussion.guard)
     return tuple(action for step, action in ACTIONS.items() if step in steps)
 

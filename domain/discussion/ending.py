@@ -113,7 +113,7 @@ def _default(state: Discussion) -> str:
 
 
 def _ending(now: Talk) -> dict[str, Any]:
-    """What every end reports, especially to the parent."""
+    """Returns what every end reports, especially to the parent."""
     state = now.state
     return {
         "round": len(state.rounds),

@@ -196,7 +196,7 @@ _GRAVEST_FIRST: Final = ("critical", "major", "minor")
 
 
 def main_point(feedback: Mapping[str, Any] | None) -> str:
-    """What this feedback says in short: its summary, else its concerns, else its gravest issue."""
+    """Returns what this feedback says in short: its summary, else its concerns, else its gravest issue."""
     feedback = feedback or {}
     concerns = "; ".join(map(str, feedback.get("concerns") or ()))
     issues = [issue for issue in feedback.get("issues") or () if isinstance(issue, Mapping)]

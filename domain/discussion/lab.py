@@ -36,7 +36,7 @@ class LabTalk(Value):
 
     @property
     def stopped(self) -> bool:
-        """Whether the policy ended it at that point; an error or a person may have, too."""
+        """Returns whether the policy ended it at that point; an error or a person may have, too."""
         return self.stop_reason in ("converged", "stalled", "limit")
 
 
@@ -113,8 +113,8 @@ def _decided_by(session: Discussion) -> Literal["person", "expired", "cancelled"
 
 
 def rescore(talk: LabTalk, profile: Profile, name: str | None = None) -> LabOutcome:
-    """Where and why this profile would have stopped the discussion, compared with the record. `name` is its display
-    name."""
+    """Returns where and why this profile would have stopped the discussion, compared with the record. `name` is its
+    display name."""
     number, reason = _stop(talk, profile)
     if number is None or reason is None:
         against: Against = "later" if talk.stopped else "unknown"

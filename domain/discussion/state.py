@@ -216,7 +216,7 @@ def _begin(event: DiscussionStarted, metadata: EventMetadata) -> Discussion:
 
 
 def contribution(event: RoundAdded) -> RoundContribution:
-    """What the state keeps of it."""
+    """Returns what the state keeps of it."""
     return RoundContribution(
         round=event.round,
         role=event.role,

@@ -225,7 +225,7 @@ class Claims:
                 at, here = at + step, here + step
 
     def _is_restored(self, commit: str, name: str, turn: TurnWork) -> bool:
-        """Whether a distinctive line was removed and then written by a person, in this commit or before it."""
+        """Returns whether a distinctive line was removed and then written by a person, in this commit or before it."""
         if turn.weights[name] < FAINT or name not in self._removals:
             return False
         index = self._index[commit]
@@ -250,7 +250,7 @@ class _Shown:
         self._mostly: dict[str, bool] = {}
 
     def has(self, turn: TurnWork, name: str) -> bool:
-        """Return whether more than the line's text says that the turn wrote it. A line that a later turn of its session
+        """Returns whether more than the text says that the turn wrote the line. What a later turn of its session
         replaced is not in the session's result, so nothing but the turn's own commit can bring it."""
         if name in self._works.replaced(turn):
             return False
@@ -273,7 +273,7 @@ class _Shown:
         return self._paths[turn.turn]
 
     def _has_most_of(self, session: SessionWork) -> bool:
-        """Return whether at least half of the lines that the session's turns left are in the commit."""
+        """Returns whether at least half of the lines that the session's turns left are in the commit."""
         if session.session not in self._mostly:
             left = {
                 name for turn in session.turns for name in turn.added if name and name not in self._works.replaced(turn)

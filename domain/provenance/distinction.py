@@ -49,8 +49,8 @@ def normal(text: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def weight(text: str) -> int:
-    """How distinctive a line is, in letters: common words and imports count nothing. It needs the blanks between
-    words."""
+    """Returns how distinctive a line is, in letters: common words and imports count nothing. It needs the blanks
+    between words."""
     if _IMPORT.match(text):
         return 0
     words = (word for word in _WORD.findall(text) if word.casefold() not in _COMMON)

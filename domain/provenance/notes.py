@@ -66,7 +66,7 @@ class Note:
 
 
 def note_of(commit: str, parts: Sequence[tuple[NotedTurn, Mapping[str, Iterable[int]]]]) -> Note:
-    """What these turns wrote in a commit: line numbers by path."""
+    """Returns what these turns wrote in a commit: line numbers by path."""
     note = Note(about={"schema_version": VERSION, "base_commit_sha": commit, "prompts": {}, "sessions": {}})
     for writer, lines in parts:
         note.about["sessions"][writer.key] = writer.described()

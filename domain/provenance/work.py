@@ -70,19 +70,19 @@ class TurnWork:
         ]
 
     def _moves_along(self, lines: Sequence[tuple[str, str]], place: int) -> bool:
-        """Whether a line that is not distinctive belongs to the lines around it, which the turn only moved."""
+        """Returns whether a line that is not distinctive belongs to the lines around it, which the turn only moved."""
         around = [self._next(lines, place, step) for step in (1, -1)]
         return MOVED in around and WRITTEN not in around
 
     def _next(self, lines: Sequence[tuple[str, str]], place: int, step: int) -> str:
-        """How the next distinctive line came there; a blank if no line is new."""
+        """Returns how the next distinctive line came there; a blank if no line is new."""
         place += step
         while 0 <= place < len(lines) and lines[place][0] == "+" and self.weights[lines[place][1]] < FAINT:
             place += step
         return lines[place][0] if 0 <= place < len(lines) else " "
 
     def wrote(self, line: str, path: str, number: int) -> bool:
-        """Whether the turn wrote the line with this text (without blanks) at this place of its own commit."""
+        """Returns whether the turn wrote the line with this text (without blanks) at this place of its own commit."""
         if line not in self.added or self.weights[line] >= FAINT:
             return line in self.added
         how = self._signs.get((path, number))
@@ -94,7 +94,7 @@ class TurnWork:
 
     @cached_property
     def _signs(self) -> dict[tuple[str, int], str]:
-        """How each new line came to its place."""
+        """Returns how each new line came to its place."""
         signs: dict[tuple[str, int], str] = {}
         for hunk, lines in zip(self.hunks, self.after, strict=True):
             after_lines = (line for line in hunk.lines if line.sign != "-")
@@ -107,7 +107,7 @@ class TurnWork:
 
     @cached_property
     def places(self) -> dict[str, list[tuple[int, int]]]:
-        """Where each line was added: hunk, and index in `after`."""
+        """Returns where each line was added: hunk, and index in `after`."""
         places = defaultdict[str, list[tuple[int, int]]](list)
         for hunk, lines in enumerate(self.after):
             for place, (sign, name) in enumerate(lines):
@@ -144,7 +144,7 @@ class TurnWork:
         return found
 
     def _longest(self, names: Sequence[str], start: int) -> tuple[int, frozenset[str]]:
-        """How many lines from here on it wrote in this order, at most, and in which files."""
+        """Returns how many lines from here on it wrote in this order, at most, and in which files."""
         longest, paths = 0, frozenset[str]()
         for hunk, place in self.places.get(names[start], ()):
             recorded, length = self.after[hunk], 0
@@ -190,7 +190,7 @@ class SessionWork:
     """The session that it was forked from, whose recorded answers it reuses."""
 
     def has(self, work: TurnWork) -> bool:
-        """Whether another session reuses this turn."""
+        """Returns whether another session reuses this turn."""
         place = work.turn.removeprefix(work.session)
         return any(turn.turn == self.session + place and turn.hunks == work.hunks for turn in self.turns)
 

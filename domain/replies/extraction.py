@@ -38,7 +38,7 @@ class Shape(Generic[T]):
     concludes: bool = False
 
     def approves(self, answer: Object) -> bool:
-        """Whether the answer would let work through."""
+        """Returns whether the answer would let work through."""
         return self.concludes and not (self.rejects is not None and self.rejects(answer))
 
 
@@ -87,8 +87,8 @@ _OPENED: Final = re.compile(r"(?:\A|\n)[ \t]*(?:`{3,}|~{3,})[^\n`]*\n\s*\Z")
 
 
 def _ends(piece: JsonPiece, words: str) -> bool:
-    """Whether only white space, and the end of the fence that begins right before the object, follow it. The object is
-    not in a line that is marked as quoted."""
+    """Returns whether only white space, and the end of the fence that begins right before the object, follow it. The
+    object is not in a line that is marked as quoted."""
     before, after = words[: piece.begin], words[piece.end :]
     if before.rpartition("\n")[2].lstrip().startswith(">"):
         return False

@@ -57,7 +57,7 @@ def _judges(data: Object) -> bool:
 
 
 def _decided(data: Object) -> object:
-    """Who passes, and whether all is done; if that cannot be read, the list as it is."""
+    """Returns who passes, and whether all is done; if that cannot be read, the list as it is."""
     match data["verdicts"]:
         case [*verdicts] if all(isinstance(verdict, dict) for verdict in verdicts):
             passed = [

@@ -65,7 +65,7 @@ class ChartTable:
         return tuple(event for event in self.events if self.target(state, event, guard) is not None)
 
     def target(self, state: str, event: str, guard: Guard) -> str | None:
-        """Where the event leads; None if it is not allowed."""
+        """Returns where the event leads; None if it is not allowed."""
         for edge in self.edges(state, event):
             if edge.guard is None or guard(edge.guard):
                 return edge.target
@@ -80,5 +80,5 @@ class ChartTable:
 
 
 def _names(guard: CallbackSpec) -> bool:
-    """Whether the guard is a plain name: no function, no expression, not negated (`unless`)."""
+    """Returns whether the guard is a plain name: no function, no expression, not negated (`unless`)."""
     return isinstance(guard.func, str) and guard.func.isidentifier() and guard.expected_value is True

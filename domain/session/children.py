@@ -135,7 +135,7 @@ def fix_feedback(feedback: dict[str, Any], synthesis: Text) -> str:
 
 
 def fix_issues(feedback: dict[str, Any]) -> str:
-    """What has to be fixed: the summary and a line for each issue."""
+    """Returns what has to be fixed: the summary and a line for each issue."""
     summary = f"[Review NEEDS_FIX] {feedback.get('summary', '')}".rstrip()
     return "\n".join([summary, *(_issue(issue) for issue in feedback.get("issues") or ())])
 

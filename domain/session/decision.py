@@ -247,7 +247,7 @@ def settle(now: Now[S], command: RecordTurn) -> TurnAnswered | TurnFailed:
 
 
 def _fields(now: Now[S], command: RecordTurn, turn: Outstanding) -> dict[str, Any]:
-    """What is recorded at the end of every attempt."""
+    """Returns what is recorded at the end of every attempt."""
     fields: dict[str, Any] = {**turn_identity(turn), "attempt": command.attempt, "seconds": command.seconds}
     fields |= {"fence": command.fence, "fence_gaps": command.fence_gaps}
     if isinstance(command, RecordReply):

@@ -109,7 +109,7 @@ def release(now: Now[S], command: Release) -> Events:
 
 
 def same_request(one: TurnRequested, other: TurnRequested, whole: Whole) -> bool:
-    """Whether two turns ask the same agent the same thing, so that one answer fits both.
+    """Returns whether two turns ask the same agent the same thing, so that one answer fits both.
 
     Older logs contain texts that are derived today.
     """

@@ -48,7 +48,7 @@ class RecordedCommand:
 
     @property
     def activity(self) -> ActivityRecorded | None:
-        """What the attempt that this command ends had done; it is recorded first."""
+        """Returns what the attempt that this command ends had done; it is recorded first."""
         first = self.recorded[0].event
         return first if isinstance(first, ActivityRecorded) else None
 
@@ -65,7 +65,8 @@ def commands_in(history: Sequence[Recorded]) -> Iterator[RecordedCommand]:
 
 
 def mark(recorded: Recorded) -> tuple[str, str, int]:
-    """What the events of one command have in common; another session may have had a command with the same id before."""
+    """Returns what the events of one command have in common; another session may have had a command with the same id
+    before."""
     return recorded.causation.command_id, recorded.causation.causation_id, recorded.at
 
 

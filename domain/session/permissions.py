@@ -94,7 +94,7 @@ class PermissionQuestion(NamedTuple):
 
     @property
     def subject(self) -> str:
-        """What a remembered answer applies to."""
+        """Returns what a remembered answer applies to."""
         return permission_subject(self.agent, self.tool, self.title)
 
 

@@ -45,8 +45,8 @@ def carry_out(
 
 
 def _decide(now: Now[S], command: Command) -> Events:
-    """What the command leads to: by the rules for forks, permissions or landings if it is about those, otherwise by the
-    kind's."""
+    """Returns what the command leads to: by the rules for forks, permissions or landings if it is about those,
+    otherwise by the kind's."""
     match command:
         case ForkSession():
             return _forked(now, command)

@@ -124,28 +124,28 @@ class Session:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more happens unless a person acts."""
+        """Returns whether nothing more happens unless a person acts."""
         raise NotImplementedError
 
     @property
     def waits(self) -> bool:
-        """Whether a turn waits for its next attempt."""
+        """Returns whether a turn waits for its next attempt."""
         return any(turn.tries.until is not None for turn in self.outstanding.values())
 
     @property
     def unpublished(self) -> bool:
-        """Whether the workspace has changes that are not yet published to the person's repository."""
+        """Returns whether the workspace has changes that are not yet published to the person's repository."""
         if self.base is None or self.base.repository is None:
             return False
         return self.tree not in (None, self.base.base_commit, self.published)
 
     @property
     def unchanged(self) -> bool:
-        """Whether its agents had a workspace, and no file of it differs from what the work began with."""
+        """Returns whether its agents had a workspace, and no file of it differs from what the work began with."""
         return self.base is not None and not (self.changes is not None and self.changes.files)
 
     def guard(self, name: str) -> bool:
-        """Whether a guard of the kind's chart holds. False for charts without guards."""
+        """Returns whether a guard of the kind's chart holds. False for charts without guards."""
         return False
 
     @property

@@ -23,7 +23,7 @@ class DecisionPolicy(Value):
 
     @property
     def guarded(self) -> bool:
-        """Whether not just anybody may decide alone. Then nothing passes without a decision."""
+        """Returns whether not just anybody may decide alone. Then nothing passes without a decision."""
         return self.approvers > 1 or self.not_author or bool(self.who)
 
     def check(self, actor: str) -> None:

@@ -142,7 +142,7 @@ class TurnCancelled(Settled):
 
 
 def is_agent_turn(event: TurnAnswered | TurnFailed | TurnAttemptFailed) -> bool:
-    """Whether an agent was asked. Validation commands and deadlines have no prompt, and report no usage."""
+    """Returns whether an agent was asked. Validation commands and deadlines have no prompt, and report no usage."""
     return bool(event.prompt.length)
 
 

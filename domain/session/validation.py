@@ -218,8 +218,8 @@ def classify(stage: Stage, run: CommandRun) -> FailureClass:
 
 
 def outcome(runs: Sequence[CommandRun]) -> ValidationResult:
-    """What the runs prove: passed if there is at least one and none failed; otherwise, the first failure explains
-    why."""
+    """Returns what the runs prove: passed if there is at least one and none failed; otherwise, the first failure
+    explains why."""
     if not runs:
         return ValidationResult(
             passed=False, failure_class="unknown", runs=(), summary="No validation command was run."
@@ -237,7 +237,7 @@ def outcome(runs: Sequence[CommandRun]) -> ValidationResult:
 
 
 def ending(run: CommandRun) -> Sentence:
-    """How the command ended."""
+    """Returns how the command ended."""
     shown = run.command if len(run.command) <= 200 else f"{run.command[:200]}…"
     return Sentence("command_ended", command=shown, end=_end(run))
 
@@ -296,7 +296,7 @@ def _check_needs_no_shell(words: str) -> None:
 
 
 def _unquoted(token: re.Match[str]) -> str:
-    """What a shell would still expand in quoted text."""
+    """Returns what a shell would still expand in quoted text."""
     expansion = _EXPANSION.search(token["double"] or "")
     return expansion.group() if expansion else _LITERAL
 

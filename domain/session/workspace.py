@@ -110,7 +110,7 @@ def named(paths: Sequence[str]) -> list[str]:
 
 
 def undo(paths: Sequence[str]) -> str:
-    """What an agent reads that changed these paths outside the scope."""
+    """Returns what an agent reads that changed these paths outside the scope."""
     first, last = "You may not change these paths:", "Undo every change to them, and do the task without them."
     return "\n".join([first, *named(paths), last])
 
@@ -138,12 +138,12 @@ _NO_CODE: Final = re.compile(
 
 
 def is_test(path: str) -> bool:
-    """Whether the path is one of a test, or of something that only tests use."""
+    """Returns whether the path is one of a test, or of something that only tests use."""
     return _TEST.fullmatch(path) is not None
 
 
 def is_code(path: str) -> bool:
-    """Whether the path is one of code: not of a test, and not of documents or data."""
+    """Returns whether the path is one of code: not of a test, and not of documents or data."""
     return not is_test(path) and not _NO_CODE.fullmatch(path)
 
 

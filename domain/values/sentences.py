@@ -155,7 +155,7 @@ def as_sentences(texts: Sequence[str], sentences: Sequence[Sentence | None]) -> 
 
 
 def sentence_of(error: Exception) -> str:
-    """What an error says, as a sentence if it is one."""
+    """Returns what an error says, as a sentence if it is one."""
     return error.args[0] if error.args and isinstance(error.args[0], Sentence) else str(error)
 
 
@@ -184,7 +184,8 @@ def from_wire(text: str, code: object, params: object) -> str:
 
 
 def of_pydantic(error: ErrorDetails) -> str:
-    """What a model found wrong: our sentence if one of our rules raised it, otherwise pydantic's by its type."""
+    """Returns what a model found wrong: our sentence if one of our rules raised it, otherwise pydantic's by
+    its type."""
     context = error.get("ctx", {})
     if error["type"] == "value_error":
         return sentence_of(context["error"])

@@ -58,7 +58,7 @@ class ChangeQueue(Generic[K]):
 
     @property
     def ending(self) -> bool:
-        """Whether the thread should end: long work can wait for the next start."""
+        """Returns whether the thread should end: long work can wait for the next start."""
         return self._stopped.is_set()
 
     def tell(self, changed: Iterable[K]) -> None:

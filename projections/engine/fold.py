@@ -172,7 +172,7 @@ class Folding:
 
 
 def shape(projection: Projection) -> str:
-    """What distinguishes a view from an earlier version of itself."""
+    """Returns what distinguishes a view from an earlier version of itself."""
     words = "\n".join((str(projection.version), *projection.tables, *projection.schema))
     return hashlib.sha256(words.encode()).hexdigest()[:16]
 
@@ -245,7 +245,7 @@ def _park(db: Database, projection: Projection, poison: Recorded, error: str, ev
 
 
 def _is_of(progress: Progress, log: EventLog) -> bool:
-    """Whether the view was folded from this log: a log that was restored from a backup has other events."""
+    """Returns whether the view was folded from this log: a log that was restored from a backup has other events."""
     if progress.position > log.head():
         return False
     if progress.event_id is None:

@@ -124,7 +124,7 @@ class Snapshots:
         return Snapshot(session_id, what, row[0], by, row[2])
 
     def _seal(self, session_id: str, version: int, state: str) -> str | None:
-        """What the state was folded from, and that it is as it was: commands are decided on it."""
+        """Returns what the state was folded from, and that it is as it was: commands are decided on it."""
         head = self._hash_of(session_id, version)
         return None if head is None else hashlib.sha256(head + state.encode()).hexdigest()
 

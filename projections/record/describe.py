@@ -35,7 +35,7 @@ def recorded(event: DomainEvent) -> str:
 
 
 def person(actor: str, language: Language = "en") -> str:
-    """Who did something, by name; Hansard's own workers are shown as this machine."""
+    """Returns who did something, by name; Hansard's own workers are shown as this machine."""
     kind, _, name = actor.partition(":")
     return words(language, ROOM)("this_machine") if kind == "worker" else name or actor
 

@@ -150,13 +150,13 @@ _FAILURES: Final = (ValidationFailed, ReviewBlockingDetected, PhaseFailed, TurnF
 
 
 def stopped(session: Session) -> bool:
-    """Whether it stopped or ended without success."""
+    """Returns whether it stopped or ended without success."""
     needs_choice = isinstance(session, Discussion) and bool(session.choices) and session.stop_reason == "error"
     return session.state in _STOPPED or needs_choice
 
 
 def evidence(event: DomainEvent) -> tuple[str, ...]:
-    """What it was, line by line, as recorded: failing tests, findings, an error. Empty if it was no failure."""
+    """Returns what it was, line by line, as recorded: failing tests, findings, an error. Empty if it was no failure."""
     if not isinstance(event, _FAILURES):
         return ()
     match event:
@@ -180,7 +180,7 @@ def evidence(event: DomainEvent) -> tuple[str, ...]:
 
 
 def _summary(event: ValidationFailed) -> tuple[str, ...]:
-    """How the command ended, and the end of its output."""
+    """Returns how the command ended, and the end of its output."""
     if event.sentence is None:
         return (event.summary,)
     return tuple(filter(None, (event.sentence, event.summary.partition("\n")[2])))

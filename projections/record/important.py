@@ -52,7 +52,7 @@ IMPORTANT: Final = frozenset(
 
 
 def is_important(event: DomainEvent) -> bool:
-    """Whether it belongs into the short list."""
+    """Returns whether it belongs into the short list."""
     if event.TOPIC in IMPORTANT:
         return True
     match event:

@@ -61,7 +61,7 @@ class Mirror:
         return self._keeper.work_off()
 
     def _missed(self) -> list[str]:
-        """What changed while it was not running: the time of a file is that of its newest event."""
+        """Returns what changed while it was not running: the time of a file is that of its newest event."""
         with self._views.reading() as db:
             rows = db.execute(
                 "SELECT session_id, created, created_at, updated_at, title FROM overview ORDER BY created"

@@ -172,7 +172,7 @@ def _subject(places: Places) -> str:
 
 
 def _agents(places: Places) -> str:
-    """Who works: the agents of a round with their phases, those of a plan by name."""
+    """Returns who works: the agents of a round with their phases, those of a plan by name."""
     if "agentPhases" not in places.data:
         return ", ".join(_one_line(agent.get("agent")) for agent in places.data.get("agents") or ())
     at_work = [entry for entry in places.data["agentPhases"] or () if not entry.get("completed")]
@@ -213,7 +213,7 @@ def _step(places: Places) -> str:
 
 
 def _remedy(places: Places) -> str:
-    """What to do about what the failed commands lack, each once."""
+    """Returns what to do about what the failed commands lack, each once."""
     remedies = [str(each["remedy"]) for each in places.data["commands"] if each.get("remedy")]
     return "".join(f". {remedy}" for remedy in dict.fromkeys(remedies))
 

@@ -151,7 +151,7 @@ class _Reader:
 
 
 def authors(session: str, history: Sequence[Recorded], whole: Whole) -> SessionAuthors:
-    """Who changed files in a session."""
+    """Returns who changed files in a session."""
     reader = _Reader(whole, SessionAuthors(session))
     for recorded in history:
         reader.read(recorded)

@@ -74,12 +74,12 @@ def _decides(path: str, deciding: Collection[str]) -> Literal["settings", "test"
 
 
 def _below(workspace: str | None, repository: str | None) -> str:
-    """Where the workspace is in its repository; empty for the root."""
+    """Returns where the workspace is in its repository; empty for the root."""
     if not workspace or not repository or not workspace.startswith(f"{repository}/"):
         return ""
     return workspace.removeprefix(f"{repository}/")
 
 
 def _is_named(path: str, names: Collection[str]) -> bool:
-    """Whether the file itself was named, or a folder above it."""
+    """Returns whether the file itself was named, or a folder above it."""
     return any(path == name or name == "." or path.startswith(f"{name}/") for name in names)

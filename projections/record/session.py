@@ -234,7 +234,7 @@ def _discussion(session: Discussion) -> ReviewView | DebateView:
 
 
 def approval_of(session: Discussion) -> ApprovalView | None:
-    """How the team makes the decision, while it waits."""
+    """Returns how the team makes the decision, while it waits."""
     if session.decisions is None or not session.choices:
         return None
     return approval_view(session.decisions, session.choices, session.votes, session.waiting_since)

@@ -127,7 +127,7 @@ def _on_validation(view: Mapping[str, Any], summary: str, say: Words) -> str:
 
 
 def is_phrase(recorded: str) -> bool:
-    """Whether the text is one of our own, which says no more than the status."""
+    """Returns whether the text is one of our own, which says no more than the status."""
     return recorded in _PHRASES
 
 
@@ -140,7 +140,7 @@ def _exhausted(view: Mapping[str, Any], say: Words) -> str:
 
 
 def _unfinished(view: Mapping[str, Any], say: Words) -> str:
-    """Which agents are done and which are not, in Markdown."""
+    """Returns which agents are done and which are not, in Markdown."""
     agents = view.get("agents") or ()
     done = [agent for agent in agents if agent["completed"]]
     pending = [agent for agent in agents if not agent["completed"]]

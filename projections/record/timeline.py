@@ -46,7 +46,7 @@ def around(
 
 
 def is_wanted(entry: Entry, roles: Collection[str], *, highlights: bool) -> bool:
-    """Whether a filter leaves the event in the list: to some roles, or to highlights."""
+    """Returns whether a filter leaves the event in the list: to some roles, or to highlights."""
     return (not roles or entry.role in roles) and (entry.highlight or not highlights)
 
 

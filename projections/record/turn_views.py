@@ -92,7 +92,7 @@ def detail(log: Histories, whole: Whole, session_id: str, entry: TurnEntry, vers
 def activity(
     log: Histories, session_id: str, entry: TurnEntry, version: int, now: Running
 ) -> tuple[ActivityFrame, ...]:
-    """What it did: for a running turn, everything that is still known, otherwise the recorded tools."""
+    """Returns what it did: for a running turn, everything that is still known, otherwise the recorded tools."""
     if is_open(entry, version) and now.frames:
         return now.frames
     uses: list[tuple[str, ToolUse]] = []

@@ -112,7 +112,7 @@ class TurnEntry:
     """For the attempt that ends next."""
 
     def status(self, version: int) -> str:
-        """How it ended, at a version; `requested` until there is an answer."""
+        """Returns how it ended, at a version; `requested` until there is an answer."""
         ended = [attempt for attempt in self.attempts if attempt.version <= version]
         if not ended or ended[-1].outcome == TRIED or ended[-1].version < self.retried <= version:
             return "requested"

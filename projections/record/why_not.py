@@ -26,7 +26,7 @@ def state_name(state: str, language: Language) -> str:
 
 
 def why_not(session: Session, wished: str, language: Language = "en") -> WhyNot:
-    """Whether the wished state is one step away, and what is missing: guards that fail, or more steps."""
+    """Returns whether the wished state is one step away, and what is missing: guards that fail, or more steps."""
     table = CHARTS[session.kind]
     direct = tuple(
         DirectStep(
@@ -113,7 +113,7 @@ class _Text:
         return self._say.fill("why_not.steps", {"state": state, "wished": target, "way": way})
 
     def waiting(self, wished: str) -> str:
-        """Who has to act to reach the wished state."""
+        """Returns who has to act to reach the wished state."""
         session = self._session
         if session.state == wished:
             return ""

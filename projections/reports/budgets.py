@@ -182,7 +182,7 @@ def _row(facts: Sequence[Fact]) -> BudgetRow:
 
 
 def _amount(name: str, planned: Fact, granted: Sequence[Fact], facts: Sequence[Fact]) -> dict[str, int | None]:
-    """What the kind does not have is None; what it has but has not used yet is 0."""
+    """Returns what the kind does not have is None; what it has but has not used yet is 0."""
     if planned[name] is None:
         return {f"planned_{name}": None, f"granted_{name}": None, f"used_{name}": None}
     used = [fact[name] for fact in facts if fact.what in ("used", "exhausted") and fact[name] is not None]

@@ -100,7 +100,7 @@ class Filters:
     as_of: int | None = None
 
     def holds(self, at: int) -> bool:
-        """Whether the time is within the range."""
+        """Returns whether the time is within the range."""
         return (self.since is None or self.since <= at) and (self.until is None or at < self.until)
 
 

@@ -156,7 +156,7 @@ def _labelled(db: Database, row: SessionRow, labels: Sequence[str]) -> SessionRo
 
 
 def _evolve(row: SessionRow, recorded: Recorded) -> None:
-    """What every event may change in the row."""
+    """Returns what every event may change in the row."""
     row.version, row.updated_at = recorded.version, recorded.at
     row.status = status_of(recorded.event) or row.status
     spent = spent_by(recorded.event)

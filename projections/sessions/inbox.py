@@ -27,7 +27,7 @@ def page(
     limit: int = DEFAULT_LIMIT,
     cursor: str | None = None,
 ) -> DecisionPage:
-    """What waits, oldest first; `needs` filters by what is needed, `owner` and `repository` by the session.
+    """Returns what waits, oldest first; `needs` filters by what is needed, `owner` and `repository` by the session.
 
     Raises Invalid for a cursor that was not returned from here, a limit outside 1 … 200, or an unknown need.
     """
@@ -47,7 +47,7 @@ def page(
 def begun_after(
     db: Database, after: int, limit: int, wanted: Collection[str] = NEEDS, *, of: Belonging = EVERYTHING
 ) -> list[tuple[int, WaitingItem]]:
-    """What started to wait after this position and still does, with the position where it started."""
+    """Returns what started to wait after this position and still does, with the position where it started."""
     rows = ROWS.select(
         db,
         f"WHERE {_where(of)} waiting > ? AND waits_for IN ({', '.join('?' * len(wanted))}) ORDER BY waiting LIMIT ?",
@@ -71,7 +71,7 @@ def _permissions(db: Database, after: int, limit: int, of: Belonging) -> list[tu
 
 
 def counts(db: Database, *, owner: str | None = None, repository: str | None = None) -> dict[str, int]:
-    """How many items wait, by what they need."""
+    """Returns how many items wait, by what they need."""
     of = belonging(owner, repository)
     rows = db.execute(
         f"SELECT waits_for, count(*) FROM overview WHERE {_where(of)} waiting IS NOT NULL"
@@ -118,7 +118,7 @@ def _item(row: SessionRow) -> WaitingItem:
 
 
 def _approval(row: SessionRow) -> ApprovalView | None:
-    """How the team decides, for decisions only; permissions and scopes have no votes."""
+    """Returns how the team decides, for decisions only; permissions and scopes have no votes."""
     if row.policy is None or row.waits_for not in ("decision", "permission", "scope"):
         return None
     policy, voted = DecisionPolicy.model_validate_json(row.policy), row.waits_for == "decision"

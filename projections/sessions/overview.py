@@ -121,7 +121,7 @@ def beginnings(db: Database, filters: Filters) -> dict[str, Beginning]:
 
 
 def counts(db: Database) -> dict[str, dict[str, int]]:
-    """How many sessions there are, by kind and status."""
+    """Returns how many sessions there are, by kind and status."""
     numbers: dict[str, dict[str, int]] = {}
     rows = db.execute("SELECT kind, status, count(*) FROM overview GROUP BY kind, status ORDER BY kind, status")
     for kind, word, number in rows.fetchall():

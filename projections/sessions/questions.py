@@ -75,7 +75,7 @@ def asked_after(db: Database, position: int, limit: int, of: Belonging) -> list[
 
 
 def number_of_requests(db: Database, of: Belonging) -> int:
-    """How many requests there are."""
+    """Returns how many requests there are."""
     [(number,)] = db.execute(f"SELECT count(*) FROM overview_questions WHERE {_within(of)} 1 = 1", of.values).fetchall()
     return int(number)
 

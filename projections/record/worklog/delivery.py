@@ -142,7 +142,7 @@ def _plan(text: str) -> str:
 
 
 def _parted_plan(text: str) -> tuple[str, list[str]]:
-    """What the planner wrote, and the lists of its JSON as items. Without lists, the text is unchanged."""
+    """Returns what the planner wrote, and the lists of its JSON as items. Without lists, the text is unchanged."""
     lists = replies.plan_parts(text)
     groups = {"goals": lists.goals, "modules": lists.modules, "checklist": lists.checklist}
     items = [point(mark(f"plan.{key}"), entry) for key, entries in groups.items() for entry in entries]

@@ -138,7 +138,7 @@ def _plan(event: PlanMade) -> str:
 
 
 def _prose(plan: str) -> str:
-    """What a planner wrote before the JSON of its plan; the list of subtasks shows what is in it."""
+    """Returns what a planner wrote before the JSON of its plan; the list of subtasks shows what is in it."""
     return plan[: plan.index("{")].removesuffix("```json\n") if '"subtasks"' in plan and "{" in plan else plan
 
 
@@ -241,5 +241,5 @@ def text(session: Orchestration, latest: Mapping[str, str], log: Sequence[Row], 
 
 
 def _is_answer(session: Orchestration) -> bool:
-    """Whether the request is answered directly, or was in the end."""
+    """Returns whether the request is answered directly, or was in the end."""
     return not session.agents and (session.mode == "direct" or session.status == "done")

@@ -54,7 +54,7 @@ class LogRow(NamedTuple):
 
     @property
     def begins(self) -> bool:
-        """Whether an entry begins with it."""
+        """Returns whether an entry begins with it."""
         return self.body.startswith("### ")
 
 
@@ -161,7 +161,7 @@ def result(event: DomainEvent) -> Iterator[str]:
 
 
 def status(word: str) -> str:
-    """How a turn or a piece of work ended."""
+    """Returns how a turn or a piece of work ended."""
     return f"- {mark('status')}: {name('worklog.ended', word)}"
 
 
