@@ -71,6 +71,9 @@ class MemoryWorkspace:
     def files(self, before: str, after: str) -> tuple[ChangedFile, ...]:
         return tuple(ChangedFile(path=path, status="modified") for path in self.changed_files(before, after))
 
+    def remove_unknown(self, folder: Path, names: Sequence[str], *, keep: Sequence[str] = ()) -> None:
+        """Agents of a simulation leave nothing behind: a folder holds what is recorded of it."""
+
     def texts(self, state: str, paths: Sequence[str], *, longest: int) -> dict[str, str]:
         files = self.states[state]
         there = {path: files[path] for path in paths if path in files}
