@@ -116,7 +116,7 @@ def test_a_failure_that_names_no_test_shows_its_output(hansard: Hansard, here: P
     (here / "check.py").write_text(CHECK.replace("FAILED parts::", "Twice: "))
     git(here, "commit", "--quiet", "--all", "-m", "Say it in other words")
     result = hansard("land", first, second)
-    assert result.code == 4 and "ended with exit code 1.\n    Twice: 9000" in result.out, result.out
+    assert result.code == 4 and "the validation fails on the merge\n    Twice: 9000" in result.out, result.out
 
 
 def test_land_refuses_unusable_targets(hansard: Hansard, here: Path, tmp_path: Path) -> None:
