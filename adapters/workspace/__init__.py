@@ -69,6 +69,8 @@ def check(folder: Path, *, ours: Path, room: Room | None = None, private: Sequen
     """Raises WorkspaceError for an unsuitable folder; its text describes the folder, without a full stop. `ours` is
     where Hansard keeps its own data, whatever links lead there. `private` files do not count."""
     folder = _existing(folder)
+    if {"\n", "\r"} & set(str(folder)):
+        raise WorkspaceError(Sentence("folder_name_unfit"))
     if folder == Path(folder.anchor):
         raise WorkspaceError(Sentence("folder_is_root"))
     if _is_of_the_system(folder):

@@ -7,8 +7,9 @@ import tempfile
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from adapters.workspace.creation import NEVER_RECORDED, checked_out, place_of
+from adapters.workspace.creation import NEVER_RECORDED, place_of
 from adapters.workspace.git import OURS, WorkspaceError, answered, in_theirs, line
+from adapters.workspace.references import branch_of
 
 SECONDS: Final = 2.0
 """For each of the questions to git; the list of changes of a huge repository takes longer and is left out."""
@@ -36,7 +37,7 @@ def start_point(folder: Path, *, seconds: float = SECONDS) -> StartPoint | None:
         return None
     question = ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]
     commit = line(in_theirs(question, place.top, codes=(0, 1), seconds=seconds)) or None
-    branch = checked_out(place.top, seconds=seconds)
+    branch = branch_of(place.top, seconds=seconds)
     try:
         uncommitted = () if place.bare else _uncommitted(place.top, place.index, place.exclude, commit, seconds)
     except (OSError, WorkspaceError):

@@ -11,8 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from adapters.workspace.borrowed_objects import (
+    fetch_missing,
+    is_partial,
+    keep_borrowed,
+    link_objects,
+    mark_partial,
+    promisor,
+)
 from adapters.workspace.git import AUTHOR, SECONDS, WorkspaceError, git, in_theirs, line
 from adapters.workspace.merges import merge
+from adapters.workspace.references import branch_of, pack, shown, take, visible_references, work_branch
 from adapters.workspace.repository import Index, Repository
 from domain.values.sentences import Sentence
 
@@ -71,7 +80,7 @@ def create(home: Path, source: str | None, private: Sequence[Path] = (), earlier
             facts["start"] = _begin(repository, None if source is None else Path(source), private)
         else:
             facts |= {"repository": str(place.top), "prefix": place.prefix, "start": _copy(repository, place)}
-            facts["branch"] = _branch(place)
+            facts["branch"] = branch_of(place.top)
             facts["bare"] = place.bare
             facts["dirty"] = not place.bare and _is_dirty(repository, place, str(facts["start"]))
             repository.write("info/attributes", _ATTRIBUTES)
@@ -135,7 +144,7 @@ def give_git(repository: Repository, folder: Path, commit: str, index: Path) -> 
         inside = Repository(Path(made) / ".git")
         shutil.copytree(given_git(repository), inside.path)
         inside.write("objects/info/alternates", f"{repository.path / 'objects'}\n")
-        inside.run("update-ref", "refs/heads/hansard", commit)
+        inside.run("update-ref", line(inside.run("symbolic-ref", "HEAD")), commit)
         shutil.copy2(index, inside.path / "index")
         inside.path.rename(folder / ".git")
 
@@ -147,9 +156,15 @@ def given_git(repository: Repository) -> Path:
         return copy
     with tempfile.TemporaryDirectory(prefix="given-", dir=repository.path) as made:
         form = line(repository.run("rev-parse", "--show-object-format"))
-        new = ["init", "--quiet", "--template=", "--initial-branch=hansard", f"--object-format={form}", made]
-        git(new, cwd=repository.path)
+        visible = visible_references(repository)
+        branch = f"--initial-branch={work_branch(visible)}"
+        git(["init", "--quiet", "--template=", branch, f"--object-format={form}", made], cwd=repository.path)
         inside = Repository(Path(made) / ".git")
+        pack(inside, visible, repository)
+        if (repository.path / "shallow").exists():
+            shutil.copy2(repository.path / "shallow", inside.path / "shallow")
+        if is_partial(repository):
+            mark_partial(inside)
         inside.write("info/exclude", _EXCLUDED)
         inside.run("config", "user.name", AUTHOR["GIT_AUTHOR_NAME"])
         inside.run("config", "user.email", AUTHOR["GIT_AUTHOR_EMAIL"])
@@ -186,15 +201,28 @@ def _ours(folder: Path, private: Iterable[Path]) -> str:
 
 def _copy(repository: Repository, place: _Place) -> str:
     """A repository that starts with the commit that is checked out there, or empty if there is none yet."""
-    try:
-        _clone(repository, place)
-    except WorkspaceError:  # git may have just cleaned up, so that files vanish while they are copied
-        _clone(repository, place, "--no-local")
-    repository.run("config", "--remove-section", "remote.origin")
+    remote = promisor(place.top)
+    branch = branch_of(place.top)
+    wanted = shown(place.top, branch)
+    head = line(in_theirs(["rev-parse", "--verify", "--quiet", "HEAD"], place.top, codes=(0, 1)))
+    if remote is None:
+        try:
+            _clone(repository, place)
+        except WorkspaceError:  # git may have just cleaned up, so that files vanish while they are copied
+            _clone(repository, place, "--no-local")
+        repository.run("config", "--remove-section", "remote.origin")
+    else:
+        _link(repository, place)
+    repository.write("HEAD", f"ref: refs/heads/{branch}\n" if branch else f"{head}\n")
     repository.write("info/exclude", _EXCLUDED)
-    start = _head(repository)
-    if start is None:
+    take(repository, place.top, wanted)
+    if head:
+        start = line(repository.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}"))
+    else:
         start = repository.record(line(repository.run("mktree")), message="Start", parents=())
+    if remote is not None and not fetch_missing(repository, remote, _tips(repository, start)):
+        mark_partial(repository)
+    keep_borrowed(repository, _tips(repository, start))
     repository.run("update-ref", "refs/hansard/base", start)
     return start
 
@@ -204,29 +232,21 @@ def _clone(repository: Repository, place: _Place, *more: str) -> None:
     in_theirs(["clone", *options, "--", str(place.top), str(repository.path)], repository.path.parent)
 
 
-def _head(repository: Repository) -> str | None:
-    """The checked-out commit; None if there is none yet."""
-    try:
-        return line(repository.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}"))
-    except WorkspaceError:
-        if repository.run("for-each-ref", "--count=1", "--format=%(objectname)"):
-            raise
-        return None
+def _link(repository: Repository, place: _Place) -> None:
+    """What `git clone` does, of a partial clone: it copies what is there."""
+    question = ["rev-parse", "--path-format=absolute", "--show-object-format", "--git-path", "shallow"]
+    form, shallow = os.fsdecode(in_theirs(question, place.top)).split("\n")[:2]
+    new = ["init", "--quiet", "--bare", "--template=", f"--object-format={form}", str(repository.path)]
+    git(new, cwd=repository.path.parent)
+    link_objects(place.top, repository)
+    if Path(shallow).is_file():
+        shutil.copy2(shallow, repository.path / "shallow")
 
 
-def _branch(place: _Place) -> str | None:
-    """The checked-out branch; None for a detached head."""
-    try:
-        return checked_out(place.top)
-    except WorkspaceError:
-        return None
-
-
-def checked_out(folder: Path, *, seconds: float = SECONDS) -> str | None:
-    """The branch that is checked out; None for a detached head. Git's own short name begins with `heads/` where a tag
-    has the same name."""
-    ref = line(in_theirs(["symbolic-ref", "--quiet", "HEAD"], folder, codes=(0, 1), seconds=seconds))
-    return ref.removeprefix("refs/heads/") or None
+def _tips(repository: Repository, start: str) -> list[str]:
+    """The start, and what git shows beside it."""
+    names = repository.run("for-each-ref", "--format=%(objectname)").decode().split()
+    return list(dict.fromkeys([start, *names]))
 
 
 def place_of(folder: Path, *, seconds: float = SECONDS) -> _Place | None:

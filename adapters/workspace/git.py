@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Final
@@ -40,6 +40,7 @@ _SETTINGS: Final = (
     "submodule.recurse=false",
     "gc.auto=0",
     "maintenance.auto=false",
+    "init.defaultRefFormat=files",
 )
 
 
@@ -74,11 +75,12 @@ def answered(
 ) -> subprocess.CompletedProcess[bytes]:
     """The output of git with its exit code, one of `codes`; WorkspaceError with its error message for any other, and
     after so many seconds."""
-    command, whole = [*args], _environment(OURS if env is None else env)
+    words, whole = [*args], _environment(OURS if env is None else env)
+    command = _named(words)
     settings = [word for setting in _SETTINGS for word in ("-c", setting)]
     try:
         done = subprocess.run(
-            ["git", *settings, *command],
+            ["git", *settings, *words],
             cwd=cwd,
             env=whole,
             input=data if isinstance(data, bytes) else None,
@@ -88,13 +90,24 @@ def answered(
             timeout=seconds,
         )
     except subprocess.TimeoutExpired as error:
-        raise WorkspaceError(Sentence("git_too_slow", command=command[0], number=seconds)) from error
+        raise WorkspaceError(Sentence("git_too_slow", command=command, number=seconds)) from error
     except OSError as error:
-        raise WorkspaceError(Sentence("git_not_started", command=command[0], detail=error.strerror)) from error
+        raise WorkspaceError(Sentence("git_not_started", command=command, detail=error.strerror)) from error
     if done.returncode not in codes:
         complaint = " ".join(done.stderr.decode(errors="replace").split())[-500:]
-        raise WorkspaceError(Sentence("git_failed", command=command[0], detail=complaint or done.returncode))
+        raise WorkspaceError(Sentence("git_failed", command=command, detail=complaint or done.returncode))
     return done
+
+
+def _named(words: Sequence[str]) -> str:
+    """The command itself, after the options of git."""
+    rest = iter(words)
+    for word in rest:
+        if word == "-c":
+            next(rest)
+        elif not word.startswith("-"):
+            return word
+    return "git"
 
 
 def in_theirs(
