@@ -30,7 +30,7 @@ from tests.api.server import (
     start,
     until,
 )
-from tests.kit.postgres import programs
+from tests.kit import programs
 
 BUSY = {"dev": [{"text": "Done.", "files": {"src/login.py": "x = 1\n"}, "delayMs": 50}]}
 SILENT = {"planner": [{"text": "late", "delayMs": 600_000}]}
