@@ -21,7 +21,7 @@ class ChainCheck:
 
 def check_chain(store: Log, session_id: str) -> ChainCheck:
     """Check the chain of a session. Events that a redaction excuses do not count as broken."""
-    previous, expected = b"", 1
+    previous, expected, form = b"", 1, 1
     missing: list[int] = []
     with store.rows.frozen() as rows:
         changed = ChangedEvents(rows.known_texts)
@@ -29,8 +29,8 @@ def check_chain(store: Log, session_id: str) -> ChainCheck:
             if row.version != expected:
                 missing.append(expected)
             if row.chained(previous) != row.hash:
-                changed.add(row)
+                changed.add(row, form=form)
             if (event := redaction_in(row)) is not None:
                 changed.drop(session_id, event)
-            previous, expected = row.hash, row.version + 1
+            previous, expected, form = row.hash, row.version + 1, max(form, row.form)
     return ChainCheck(expected - 1, previous.hex(), min((*missing, *changed.versions()), default=None))

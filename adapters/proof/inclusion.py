@@ -7,13 +7,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from adapters.proof.checkpoints import NotProved, SignedHead, head, opened, sign
 from adapters.proof.merkle import inclusion_proof, leaf, proves
 from adapters.store.port import Log
-from adapters.store.rows import Row
+from adapters.store.rows import hashed
+from adapters.store.seal import sealed
 from domain.values.base import Unknown
 from domain.values.sentences import Sentence
 
 
 def prove(store: Log, session_id: str, version: int, key: Ed25519PrivateKey) -> dict[str, Any]:
     """Proof for people without the log that an event is in it: the event, the path to the root, the signed checkpoint.
+    The event is in its sealed form: of long texts it has only the digests.
 
     Raises Unknown if there is no such event, NotProved if the log is damaged.
     """
@@ -31,7 +33,13 @@ def prove(store: Log, session_id: str, version: int, key: Ed25519PrivateKey) -> 
         raise Unknown(Sentence("version_not_found", number=version, id=session_id))
     index, row = place
     return {
-        "event": {"session": row.stream, "version": row.version, "type": row.topic, "state": row.state.decode()},
+        "event": {
+            "session": row.stream,
+            "version": row.version,
+            "type": row.topic,
+            "form": row.form,
+            "state": sealed(row.state, row.form).decode(),
+        },
         "previousHash": previous.hex(),
         "index": index,
         "proof": [part.hex() for part in inclusion_proof([leaf(data) for data in hashes], index)],
@@ -48,7 +56,7 @@ def check_proof(content: Any, key: Ed25519PublicKey) -> SignedHead:
                 "version": int() as version,
                 "type": str() as topic,
                 "state": str() as state,
-            },
+            } as event,
             "previousHash": str() as before,
             "index": int() as index,
             "proof": list() as path,
@@ -57,9 +65,12 @@ def check_proof(content: Any, key: Ed25519PublicKey) -> SignedHead:
             pass
         case _:
             raise NotProved(Sentence("not_a_proof"))
+    form = event.get("form", 1)
+    if not isinstance(form, int) or isinstance(form, bool):
+        raise NotProved(Sentence("not_a_proof"))
     try:
         proof, previous = [bytes.fromhex(part) for part in path], bytes.fromhex(before)
-        chained = Row(0, stream, version, topic, state.encode(), b"").chained(previous)
+        chained = hashed(previous, stream, version, topic, state.encode(), form)
     except (TypeError, ValueError):
         raise NotProved(Sentence("not_a_proof")) from None
     # Only hashes are allowed in place of hashes: a longer one could contain the start of another event.

@@ -15,10 +15,8 @@ from adapters.proof.verdict import NamedRedaction, UnprovableEvent, Verification
 from adapters.store.errors import DamagedEvent
 from adapters.store.mapper import decode
 from adapters.store.rows import Row
-from domain.session.redaction import (
-    REDACTED,
-    TextRedacted,
-)
+from adapters.store.seal import FORM
+from domain.session.redaction import REDACTED, TextRedacted
 from domain.values.sentences import Sentence
 
 _WHOLE = ""
@@ -41,9 +39,12 @@ class ChangedEvents:
         self._known = known
         self._changed: dict[tuple[str, int], _ChangedEvent] = {}
 
-    def add(self, row: Row) -> None:
+    def add(self, row: Row, *, form: int) -> None:
+        """Note an event whose hash does not fit; `form` is the newest of its session so far. A redaction changes no
+        hash from the second form on, and no session goes back to the first."""
         hashed = sha256(row.state).hexdigest()
-        self._changed[row.stream, row.version] = _ChangedEvent(row.position, hashed, blanked_in(row.state))
+        blanked = blanked_in(row.state) if max(form, row.form) < FORM else frozenset()
+        self._changed[row.stream, row.version] = _ChangedEvent(row.position, hashed, blanked)
 
     def excuse(self, row: Row, verdict: Verification, covered: int, allowed: Set[str]) -> None:
         """Follow an event that may be a redaction. `covered`: the last position that a checkpoint covers; `allowed`:

@@ -15,6 +15,7 @@ from adapters.proof.verdict import Verification
 from adapters.store.errors import StoreError
 from adapters.store.port import PAGE
 from adapters.store.rows import Row, Rows, chained
+from adapters.store.seal import FORM
 from domain.session.redaction import REDACTED, TextRedacted
 from domain.values.sentences import Sentence, sentence_of
 
@@ -31,23 +32,25 @@ def check_events(rows: Rows, verdict: Verification, *, covered: int = 0, allowed
     Up to the position `covered` a checkpoint says what the hashes were: a redaction excuses a change there only if its
     digest is one of `allowed`.
     """
-    tree, heads, changed = Tree(), dict[str, tuple[int, bytes]](), ChangedEvents(rows.known_texts)
-    texts = _Texts(rows, verdict)
+    tree, heads, changed = Tree(), dict[str, tuple[int, bytes, int]](), ChangedEvents(rows.known_texts)
+    texts, quoted = _Texts(rows, verdict), verdict.quoted
     expected = 1
     for page in _readable(rows, verdict):
         verdict.events += len(page)
         tree.extend([row.hash for row in page])
         for row in page:
-            position, stream, version, topic, state, digest = row
+            position, stream, version, topic, state, digest, form = row
             if position != expected:
                 verdict.blame(expected, _missing(expected, position - 1))
             expected = position + 1
-            last, previous = heads.get(stream, (0, b""))
+            last, previous, newest_form = heads.get(stream, (0, b"", 1))
             if version != last + 1:
                 verdict.blame(position, Sentence("fault_version", number=version, id=stream, last=last))
-            if chained(previous, stream, version, topic, state) != digest:
-                changed.add(row)
-            heads[stream] = (version, digest)
+            if chained(previous, stream, version, topic, state, form) != digest:
+                changed.add(row, form=newest_form)
+            heads[stream] = (version, digest, max(form, newest_form))
+            if form >= FORM:
+                quoted.follow(row)
             if _NAMED in state or _TEMPLATE in state:
                 texts.follow(position, state)
             if topic == TextRedacted.TOPIC:
@@ -55,6 +58,7 @@ def check_events(rows: Rows, verdict: Verification, *, covered: int = 0, allowed
     texts.look_up()
     verdict.head, verdict.sessions, verdict.root = expected - 1, len(heads), tree.root().hex()
     changed.blame(verdict)
+    quoted.blame_blanks(verdict)
     newest = rows.last_given()
     if newest != verdict.head:
         verdict.blame(verdict.head + 1, Sentence("fault_end_missing", number=newest, last=verdict.head))
@@ -133,6 +137,7 @@ def check_texts(rows: Rows, verdict: Verification) -> None:
     wrong = []
     for digest, content in rows.texts():
         gone = digest in redacted and content == REDACTED
+        verdict.quoted.compare(digest, None if gone else content, verdict)
         if not gone and sha256(content.encode()).hexdigest() != digest:
             wrong.append(digest)
     places = _places(rows, wrong) if wrong else {}

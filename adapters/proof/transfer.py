@@ -22,6 +22,7 @@ from adapters.store.errors import Conflict, DamagedEvent, StoreError
 from adapters.store.mapper import decode
 from adapters.store.port import Log, Store
 from adapters.store.rows import Row
+from adapters.store.seal import FORM, beginning, quotes
 from domain.kinds import KINDS, fold
 from domain.session.record import kind_of
 from domain.session.redaction import REDACTED, TextRedacted
@@ -105,7 +106,9 @@ class _Summing:
             state = row.state.decode()
         except UnicodeDecodeError as error:
             raise StoreError(Sentence("event_not_utf8", position=row.position, detail=error)) from None
-        event = {"session": row.stream, "version": row.version, "type": row.topic}
+        event: dict[str, Any] = {"session": row.stream, "version": row.version, "type": row.topic}
+        if row.form > 1:
+            event["form"] = row.form
         return self.line(event | {"state": state, "hash": row.hash.hex()})
 
     def manifest(self) -> bytes:
@@ -128,9 +131,10 @@ class _Import:
         self.unprovable: list[int] = []
         """The lines of changed events that a redaction excuses."""
         self._sessions: dict[str, Session | None] = {}
-        self._heads: dict[str, tuple[int, bytes]] = {}
+        self._heads: dict[str, tuple[int, bytes, int]] = {}
         self._newest_text = ""
         self._blank: set[str] = set()
+        self._redacted: set[str] = set()
         self._changed = ChangedEvents(lambda digests: self.texts.keys() & digests)
         self._summing = _Summing()
         self._ended = False
@@ -180,16 +184,32 @@ class _Import:
         stream, version = line["session"], line["version"]
         if _ID.fullmatch(stream) is None:
             raise NotImported(_line(number, "import_session_id", id=stream[:80]))
-        before, previous = self._heads.get(stream, (0, b""))
+        before, previous, newest_form = self._heads.get(stream, (0, b"", 1))
         if version != before + 1 or isinstance(version, bool):
             raise NotImported(_line(number, "import_version_gap", version=version, id=stream, last=before))
-        row = Row(number, stream, version, line["type"], line["state"].encode(), bytes.fromhex(_hex(number, line)))
+        form = line.get("form", 1)
+        if not isinstance(form, int) or isinstance(form, bool) or not 1 <= form <= FORM:
+            raise NotImported(_line(number, "import_not_a_line", format=FORMAT))
+        digest = bytes.fromhex(_hex(number, line))
+        row = Row(number, stream, version, line["type"], line["state"].encode(), digest, form)
+        if form == FORM:
+            self._compare_quotes(row)
         if row.chained(previous) != row.hash:
-            self._changed.add(row)
+            self._changed.add(row, form=newest_form)
         self._fold(number, row)
-        self._heads[stream] = (version, row.hash)
+        self._heads[stream] = (version, row.hash, max(form, newest_form))
         self.rows.append(row)
         return self._summing.event(row)
+
+    def _compare_quotes(self, row: Row) -> None:
+        """Raise NotImported where an event quotes a text differently. No hash covers a quote, so that must be the
+        beginning of its text, or be blank."""
+        for quote in quotes(row.state):
+            content = self.texts.get(quote.digest)
+            if quote.blank:
+                self._blank.add(quote.digest)
+            elif quote.head is not None and content not in (None, REDACTED) and quote.head != beginning(content or ""):
+                raise NotImported(_line(row.position, "import_event_changed"))
 
     def _fold(self, number: int, row: Row) -> None:
         """Only events that can be read and make up a session are accepted."""
@@ -201,7 +221,7 @@ class _Import:
             why = error.why if isinstance(error, DamagedEvent) else error
             raise NotImported(_line(number, "import_event_unreadable", name=row.topic[:80], detail=why)) from None
         if isinstance(recorded.event, TextRedacted):
-            self._blank.discard(recorded.event.digest)
+            self._redacted.add(recorded.event.digest)
             self.unprovable += self._changed.drop(row.stream, recorded.event)
         turn = recorded.event.turn_id if isinstance(recorded.event, TurnRequested | Settled) else None
         if turn is not None and not turn.startswith(f"{row.stream}."):
@@ -211,8 +231,8 @@ class _Import:
         """The file must end as its lines say, and contain exactly the texts that its events refer to."""
         if (changed := self._changed.first()) is not None:
             raise NotImported(_line(changed, "import_event_changed"))
-        if self._blank:
-            raise NotImported(Sentence("import_text_blank", digest=min(self._blank)))
+        if blank := self._blank - self._redacted:
+            raise NotImported(Sentence("import_text_blank", digest=min(blank)))
         wanted = {digest for row in self.rows for digest in mentioned(row.state)}
         if wanted != self.texts.keys():
             raise NotImported(_line(number, "import_other_texts"))

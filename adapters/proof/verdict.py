@@ -1,9 +1,14 @@
 """What a verification found."""
 
 from dataclasses import dataclass, field
-from typing import Final
+from hashlib import sha256
+from operator import itemgetter
+from typing import Final, NamedTuple
 
+from adapters.store.rows import Row
+from adapters.store.seal import beginning, quotes
 from domain.values.base import HansardError
+from domain.values.sentences import Sentence
 
 MOST: Final = 100
 """Faults that are reported; the rest of a log that has more is not read."""
@@ -45,6 +50,52 @@ class UnprovableEvent:
     digest: str
 
 
+class _Beginning(NamedTuple):
+    """The beginning of a text as an event quotes it, by its hash, and where."""
+
+    hash: bytes
+    row: tuple[str, int, int]
+
+
+class QuotedTexts:
+    """What events quote of long texts. No hash covers that in the second form, so each quote must be the beginning of
+    the text with its digest, or be blank because of a redaction."""
+
+    def __init__(self) -> None:
+        self._beginnings: dict[str, _Beginning] = {}
+        self._blank: dict[str, tuple[str, int, int]] = {}
+        self._wrong: list[tuple[str, int, int]] = []
+
+    def follow(self, row: Row) -> None:
+        """Note what one more event quotes."""
+        place = (row.stream, row.version, row.position)
+        for quote in quotes(row.state):
+            if quote.blank:
+                self._blank.setdefault(quote.digest, place)
+            elif quote.head is not None:
+                found = _Beginning(sha256(quote.head.encode()).digest(), place)
+                if self._beginnings.setdefault(quote.digest, found).hash != found.hash:
+                    self._wrong.append(place)
+
+    def blame_blanks(self, verdict: "Verification") -> None:
+        """Name the events with a blank that no redaction explains, and those that quote one text differently."""
+        redacted = {text.digest for text in verdict.redacted}
+        blank = [place for digest, place in self._blank.items() if digest not in redacted]
+        for stream, version, position in sorted({*blank, *self._wrong}, key=itemgetter(2)):
+            verdict.blame(position, Sentence("fault_quote_changed", id=stream, number=version))
+
+    def compare(self, digest: str, content: str | None, verdict: "Verification") -> None:
+        """Compare the quotes of a text with its content; None if it was redacted."""
+        quote = self._beginnings.pop(digest, None)
+        if quote is None:
+            return
+        stream, version, position = quote.row
+        if content is None:
+            verdict.unprovable.append(UnprovableEvent(stream, version, position, digest))
+        elif sha256(beginning(content).encode()).digest() != quote.hash:
+            verdict.blame(position, Sentence("fault_quote_changed", id=stream, number=version))
+
+
 @dataclass(slots=True)
 class Verification:
     """What a verification found; `root` is the tree head over all events (hex), `unchecked` why the views were not."""
@@ -57,6 +108,8 @@ class Verification:
     redacted: list[NamedRedaction] = field(default_factory=list)
     unprovable: list[UnprovableEvent] = field(default_factory=list)
     faults: list[LogFault] = field(default_factory=list)
+    quoted: QuotedTexts = field(default_factory=QuotedTexts, repr=False)
+    """What the events quote, until their texts are read."""
 
     @property
     def sound(self) -> bool:

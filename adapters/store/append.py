@@ -42,8 +42,8 @@ class Attachments(NamedTuple):
     receipts: Sequence[tuple[int, Callable[[int], StoredReceipt]]] = ()
     turns: Sequence[TurnChange] = ()
     redactions: Sequence[Redaction] = ()
-    hashes: Sequence[bytes] = ()
-    """Of imported events: an event that quoted a redacted text keeps the hash from before the redaction."""
+    hashes: Sequence[tuple[bytes, int]] = ()
+    """Hash and form of imported events: one that quoted a redacted text keeps the hash from before the redaction."""
 
     def made_receipts(self, head: int, positions: Sequence[int]) -> list[StoredReceipt]:
         """The receipts of a batch that follows the position `head`."""
@@ -84,7 +84,7 @@ class EventRecorder(ApplicationRecorder, ABC):
             for each in recorded
         )
         turns = [change for change in changes if change is not None]
-        attachments = Attachments(texts=list(texts), turns=turns, hashes=[row.hash for row in rows])
+        attachments = Attachments(texts=list(texts), turns=turns, hashes=[(row.hash, row.form) for row in rows])
         try:
             self.insert_events([row.stored() for row in rows], attachments=attachments)
         except Conflict as error:

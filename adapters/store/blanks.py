@@ -5,13 +5,29 @@ from typing import Any
 
 import orjson
 
+from adapters.store.seal import FORM, GONE, gone_places, loaded, put, quotes
 from domain.session.redaction import REDACTED
 from domain.values.base import INLINE_BYTES
 
 
-def blanked(state: bytes, digest: str) -> bytes:
+def blanked(state: bytes, digest: str, form: int) -> bytes:
     """The state of an event without the text, whether it quotes the beginning or has the whole text as a value; the
     same bytes if it does neither."""
+    if form < FORM:
+        return _blanked_first_form(state, digest)
+    event = loaded(state)
+    found = [quote for quote in quotes(state) if quote.digest == digest and not quote.blank]
+    if event is None or not found:
+        return state
+    for quote in found:
+        put(event, quote.path, REDACTED)
+    whole = [(quote.path, digest) for quote in found if quote.head is None]
+    if whole:
+        event[GONE] = [*gone_places(event), *whole]
+    return orjson.dumps(event)
+
+
+def _blanked_first_form(state: bytes, digest: str) -> bytes:
     event = orjson.loads(state)
     return orjson.dumps(event) if _blank(event, digest) else state
 

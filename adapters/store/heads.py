@@ -8,6 +8,7 @@ from eventsourcing.persistence import StoredEvent
 
 from adapters.store.errors import Conflict
 from adapters.store.rows import Row, chained
+from adapters.store.seal import FORM
 
 KNOWN = 10_000
 """For how many streams the last hash is cached."""
@@ -47,17 +48,17 @@ class AppendBatch:
         self.heads: dict[str, Head] = {}
         self.rows: list[Row] = []
 
-    def add_all(self, events: Sequence[StoredEvent], hashes: Sequence[bytes] = ()) -> list[int]:
-        """The positions of the events. Imported events come with their hashes. Raises Conflict if the version before
-        one of them is missing."""
-        return [self._add(event, kept) for event, kept in zip(events, hashes or repeat(None, len(events)), strict=True)]
+    def add_all(self, events: Sequence[StoredEvent], kept: Sequence[tuple[bytes, int]] = ()) -> list[int]:
+        """The positions of the events. Imported events come with their hashes and forms. Raises Conflict if
+        the version before one of them is missing."""
+        return [self._add(event, each) for event, each in zip(events, kept or repeat(None, len(events)), strict=True)]
 
-    def _add(self, event: StoredEvent, kept: bytes | None) -> int:
+    def _add(self, event: StoredEvent, kept: tuple[bytes, int] | None) -> int:
         stream, version = str(event.originator_id), event.originator_version
         previous = self._previous(stream, version)
-        digest = kept or chained(previous, stream, version, event.topic, event.state)
+        digest, form = kept or (chained(previous, stream, version, event.topic, event.state, FORM), FORM)
         self.position += 1
-        self.rows.append(Row(self.position, stream, version, event.topic, event.state, digest))
+        self.rows.append(Row(self.position, stream, version, event.topic, event.state, digest, form))
         self.heads[stream] = (version, digest)
         return self.position
 

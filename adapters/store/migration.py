@@ -16,7 +16,7 @@ from domain.values.sentences import Sentence
 _PAGE: Final = 500
 _PAGE_BYTES: Final = 1 << 22
 Table = Literal["events", "texts", "receipts", "turns"]
-COLUMNS: Final[dict[Table, int]] = {"events": 6, "texts": 2, "receipts": 6, "turns": 14}
+COLUMNS: Final[dict[Table, int]] = {"events": 7, "texts": 2, "receipts": 6, "turns": 14}
 Page = tuple[Table, Sequence[Sequence[Any]]]
 
 

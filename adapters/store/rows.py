@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, Protocol
 
 from eventsourcing.persistence import StoredEvent
 
+from adapters.store.seal import sealed
+
 
 class Row(NamedTuple):
     """An event as it is stored; `hash` chains it to its predecessor in the stream."""
@@ -20,6 +22,8 @@ class Row(NamedTuple):
     topic: str
     state: bytes
     hash: bytes
+    form: int = 1
+    """How it is hashed (`seal.py`)."""
 
     def stored(self) -> StoredEvent:
         return StoredEvent(self.stream, self.version, self.topic, self.state)
@@ -27,13 +31,19 @@ class Row(NamedTuple):
     def chained(self, previous: bytes) -> bytes:
         """The hash that it should have after its predecessor's (empty for the first): over that hash and each part of
         the row, all but the last with its length."""
-        return chained(previous, self.stream, self.version, self.topic, self.state)
+        return chained(previous, self.stream, self.version, self.topic, self.state, self.form)
 
 
-def chained(previous: bytes, stream: str, version: int, topic: str, state: bytes) -> bytes:
+def chained(previous: bytes, stream: str, version: int, topic: str, state: bytes, form: int) -> bytes:
     """The hash of an event after its predecessor's."""
+    return hashed(previous, stream, version, topic, sealed(state, form), form)
+
+
+def hashed(previous: bytes, stream: str, version: int, topic: str, words: bytes, form: int) -> bytes:
+    """The hash of an event whose sealed form has these bytes."""
     number = b"%d" % version
-    return sha256(b"".join((previous, _sized(stream), SIZE(len(number)), number, _sized(topic), state))).digest()
+    parts = (previous, _sized(stream), SIZE(len(number)), number, _sized(topic))
+    return sha256(b"".join((*parts, words) if form == 1 else (*parts, b"form %d" % form, words))).digest()
 
 
 SIZE = Struct(">I").pack

@@ -122,7 +122,7 @@ def _quoting(system: System, digest: str, text: str) -> dict[str, tuple[Redacted
     needles = (digest.encode(), orjson.dumps(text[:_BEGINNING])[:-1])
     for row in system.store.rows.events():
         if any(needle in row.state for needle in needles):
-            state = blanked(row.state, digest)
+            state = blanked(row.state, digest, row.form)
             event = RedactedEvent(version=row.version, hash=hashlib.sha256(state).hexdigest())
             if state != row.state:
                 quotes[row.stream] = (*quotes.get(row.stream, ()), event)

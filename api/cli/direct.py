@@ -21,7 +21,7 @@ _HARMLESS: Final = frozenset({"DATABASE", "DATA_DIR", "DEBUG", "TEAM", "AUTH", "
 _BEHIND: Final = "SELECT count(*) FROM progress WHERE error IS NOT NULL OR position <> ?"
 
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """The store's, without importing the store: a log of another format is left to it."""
 
 

@@ -10,6 +10,7 @@ from eventsourcing.persistence import StoredEvent
 from adapters.store.location import open_store
 from adapters.store.port import NewEvent, Store, StoredReceipt, Write
 from adapters.store.rows import Row
+from adapters.store.seal import FORM
 from domain.session.record import Causation
 from domain.session.state import EventMetadata
 from domain.values.base import Blob, DomainEvent
@@ -43,7 +44,7 @@ STORES: dict[str, Opener] = {"sqlite": _sqlite, "memory": _memory, "postgres": _
 
 def chain(previous: bytes, row: StoredEvent) -> bytes:
     """The hash of a row after its predecessor's."""
-    return Row(0, str(row.originator_id), row.originator_version, row.topic, row.state, b"").chained(previous)
+    return Row(0, str(row.originator_id), row.originator_version, row.topic, row.state, b"", FORM).chained(previous)
 
 
 @dataclass

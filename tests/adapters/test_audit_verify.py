@@ -200,14 +200,14 @@ def test_a_changed_row_is_found_at_its_position(log: Path, harm: Callable[..., P
     assert report.first_bad == place
 
 
-@pytest.mark.parametrize("column", ["stream", "topic", "state", "hash", "version"])
+@pytest.mark.parametrize("column", ["stream", "topic", "state", "hash", "version", "form"])
 @pytest.mark.parametrize("value", ["NULL", "x'ff'", "'words'", "1.5", "cast(x'ff' AS TEXT)"])
 def test_values_of_another_type_are_found_and_later_rows_are_read(
     log: Path, harm: Callable[..., Path], column: str, value: str
 ) -> None:
     place = position(log, a_stream_with(log, 5), 3)
     loose = (
-        "CREATE TABLE events2 (position INTEGER PRIMARY KEY AUTOINCREMENT, stream, version, topic, state, hash)",
+        "CREATE TABLE events2 (position INTEGER PRIMARY KEY AUTOINCREMENT, stream, version, topic, state, hash, form)",
         "INSERT INTO events2 SELECT * FROM events",
         f"UPDATE events2 SET {column} = {value} WHERE position = {place}",
         "DROP TABLE events",

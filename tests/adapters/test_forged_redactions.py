@@ -1,5 +1,6 @@
 """Given a log in which someone changed an event and appended a redaction that claims to be the reason."""
 
+import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -12,7 +13,10 @@ import pytest
 from adapters.proof.transfer import NotImported, take_in
 from adapters.proof.verdict import Verification
 from adapters.proof.verify import verify
+from adapters.store import seal
+from adapters.store.blanks import blanked
 from adapters.store.rows import Row
+from adapters.store.seal import FORM
 from adapters.store.sqlite.sealed import sealed
 from domain.session.redaction import (
     REDACTED,
@@ -24,8 +28,22 @@ NOTHING = sha256(b"anything").hexdigest()
 
 
 @pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written(tmp_path_factory.mktemp("log"), seed=3, steps=60)
+def new_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(tmp_path_factory.mktemp("new"), seed=3, steps=60)
+
+
+@pytest.fixture(scope="module")
+def log(new_log: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same log as an older version wrote it: all of its events are of the first form."""
+    path = Path(shutil.copy(new_log, tmp_path_factory.mktemp("log") / "log.db"))
+    heads: dict[str, bytes] = {}
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for row in rows_of(new_log):
+            heads[row.stream] = row._replace(form=1).chained(heads.get(row.stream, b""))
+            values = (heads[row.stream], row.position)
+            connection.execute("UPDATE events SET form = 1, hash = ? WHERE position = ?", values)
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return path
 
 
 def rows_of(path: Path) -> list[Row]:
@@ -51,6 +69,18 @@ def quoted(value: object) -> str | None:
             return next((found for part in value if (found := quoted(part))), None)
         case _:
             return None
+
+
+def quoted_words(value: object) -> str:
+    match value:
+        case {"digest": str(), "head": str() as head}:
+            return head
+        case dict():
+            return next((found for part in value.values() if (found := quoted_words(part))), "")
+        case list():
+            return next((found for part in value if (found := quoted_words(part))), "")
+        case _:
+            return ""
 
 
 def forged(path: Path, victim: Row, digest: str, change: Callable[[bytes], bytes]) -> None:
@@ -159,3 +189,92 @@ def test_an_import_accepts_no_forged_redaction(log: Path, tmp_path: Path) -> Non
     forged(path, rows_of(path)[5], NOTHING, rewritten)
     with opened(tmp_path / "new.db") as store, pytest.raises(NotImported):
         take_in(store, exported(path).splitlines(keepends=True))
+
+
+def test_a_log_of_an_older_version_verifies(log: Path) -> None:
+    assert checked(log).faults == []
+
+
+def test_in_the_new_form_no_redaction_excuses_a_change_beside_a_blanked_quote(new_log: Path, tmp_path: Path) -> None:
+    path = copied(new_log, tmp_path)
+    victim, digest = with_long_text(path)
+    assert victim.form == 2
+    forged(path, victim, digest, blanked_and_rewritten(digest))
+    assert victim.position in [each.position for each in checked(path).faults]
+
+
+def test_a_new_event_that_claims_the_old_form_is_not_excused(new_log: Path, tmp_path: Path) -> None:
+    """Neighbour: the forger takes the hash of the first form, which covers the quotes, for an event of the second."""
+    path = copied(new_log, tmp_path)
+    victim, digest = next(
+        (row, found)
+        for row in rows_of(path)
+        if row.version > 1 and (found := quoted(orjson.loads(row.state))) is not None
+    )
+    forged(path, victim, digest, blanked_and_rewritten(digest))
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("UPDATE events SET form = 1 WHERE position = ?", (victim.position,))
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert victim.position in [each.position for each in checked(path).faults]
+
+
+def test_in_the_new_form_a_quote_must_be_the_beginning_of_its_text(new_log: Path, tmp_path: Path) -> None:
+    """No hash covers the quote, so another one would go unnoticed."""
+    path = copied(new_log, tmp_path)
+    victim, _ = with_long_text(path)
+    words = quoted_words(orjson.loads(victim.state))
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        now = victim.state.replace(orjson.dumps(words)[1:-1], b"I, the CTO, approve")
+        assert now != victim.state
+        connection.execute("UPDATE events SET state = ? WHERE position = ?", (now, victim.position))
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert "fault_quote_changed" in problems(checked(path))
+    with opened(tmp_path / "new.db") as store, pytest.raises(NotImported):
+        take_in(store, exported(path).splitlines(keepends=True))
+
+
+def test_in_the_new_form_a_blank_needs_a_redaction(new_log: Path, tmp_path: Path) -> None:
+    path = copied(new_log, tmp_path)
+    victim, _ = with_long_text(path)
+    words = quoted_words(orjson.loads(victim.state))
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        now = victim.state.replace(orjson.dumps(words)[1:-1], REDACTED.encode())
+        connection.execute("UPDATE events SET state = ? WHERE position = ?", (now, victim.position))
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert "fault_quote_changed" in problems(checked(path))
+
+
+def test_a_form_cannot_be_exchanged(new_log: Path, tmp_path: Path) -> None:
+    for form in (1, 3, 0):
+        path = copied(new_log, tmp_path / str(form))
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute("UPDATE events SET form = ? WHERE position = 6", (form,))
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        assert [each.position for each in checked(path).faults] == [6], form
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"text": {"head": "b" * 16_384, "length": 20_000, "digest": sha256(b"b" * 20_000).hexdigest()}},
+        {"prompt": "b" * 20_000},
+        {"prompts": ["a", {"deep/path": "b" * 20_000}], "text": {"head": "x", "length": 1, "digest": None}},
+    ],
+)
+def test_a_redaction_changes_no_hash(data: dict[str, object]) -> None:
+    digest = sha256(b"b" * 20_000).hexdigest()
+    state = orjson.dumps({"at": 1, "actor": "person:ada", "data": data})
+    gone = blanked(state, digest, FORM)
+    assert b"bbbb" not in gone and REDACTED.encode() in gone
+    assert seal.sealed(gone, FORM) == seal.sealed(state, FORM) != state
+    assert blanked(gone, digest, FORM) == gone
+    other = gone.replace(b"person:ada", b"person:eve")
+    assert seal.sealed(other, FORM) != seal.sealed(state, FORM)
+
+
+def test_what_is_not_written_as_we_write_it_is_hashed_as_it_is() -> None:
+    """Such as a name that is there twice: readers and hash might take different ones."""
+    digest = "a" * 64
+    state = b'{"data":{"head":"x","digest":"%s"},"actor":"a","actor":"b"}' % digest.encode()
+    assert seal.sealed(state, FORM) == state
+    assert seal.sealed(b"no json" * 1_000, FORM) == b"no json" * 1_000

@@ -58,11 +58,24 @@ def name_of(database: Database) -> str:
 # -- what is refused -----------------------------------------------------------------------------------------------
 
 
+def test_the_log_of_the_first_version_is_read_as_it_is_and_learns_how_its_events_are_hashed(database: Database) -> None:
+    store = database.open()
+    store.append([write(delivery_story().begun)])
+    store.close()
+    first = "ALTER TABLE hansard.events DROP COLUMN form; UPDATE hansard.log SET format = 1"
+    cluster().sql(first, database=name_of(database))
+    with reading(cluster().url(name_of(database))) as log:
+        assert {row.form for row in log.rows.events()} == {1}
+    again = database.open()
+    again.append([write(delivery_story("delivery-2").begun, session_id="delivery-2")])
+    assert [row.form for row in again.rows.events()] == [1, 1, 1, 2, 2, 2]
+
+
 def test_the_log_of_a_newer_hansard_is_refused_and_not_changed(database: Database) -> None:
     database.open().append([write(delivery_story().begun)])
-    cluster().sql("UPDATE hansard.log SET format = 2", database=name_of(database))
+    cluster().sql("UPDATE hansard.log SET format = 3", database=name_of(database))
     before = cluster().sql("SELECT * FROM hansard.log", database=name_of(database))
-    with pytest.raises(Broken, match="has format 2; this Hansard knows format 1"):
+    with pytest.raises(Broken, match="has format 3; this Hansard knows format 2"):
         database.open()
     assert cluster().sql("SELECT * FROM hansard.log", database=name_of(database)) == before
 
@@ -70,21 +83,21 @@ def test_the_log_of_a_newer_hansard_is_refused_and_not_changed(database: Databas
 def test_an_older_process_stops_writing_when_a_newer_one_takes_over(database: Database) -> None:
     store = database.open()
     store.append([write(delivery_story().begun)])
-    cluster().sql("UPDATE hansard.log SET format = 2", database=name_of(database))
-    with pytest.raises(Broken, match="has format 2"):
+    cluster().sql("UPDATE hansard.log SET format = 3", database=name_of(database))
+    with pytest.raises(Broken, match="has format 3"):
         store.append([write(delivery_story("delivery-2").begun, session_id="delivery-2")])
     assert store.head() == store.rows.last_given() == 3
 
 
 def test_an_older_process_says_that_it_cannot_write_until_it_can(database: Database) -> None:
     store = database.open()
-    cluster().sql("UPDATE hansard.log SET format = 2", database=name_of(database))
+    cluster().sql("UPDATE hansard.log SET format = 3", database=name_of(database))
     with pytest.raises(Broken):
         store.append([write(delivery_story().begun)])
     store.attend("old", "server")  # is written, but no event would be
     assert store.failing
-    assert "has format 2" in (store.failure() or "")
-    cluster().sql("UPDATE hansard.log SET format = 1", database=name_of(database))
+    assert "has format 3" in (store.failure() or "")
+    cluster().sql("UPDATE hansard.log SET format = 2", database=name_of(database))
     assert (store.failure(), store.failing) == (None, False)
     store.append([write(delivery_story().begun)])
 

@@ -769,12 +769,14 @@ def test_a_redacted_text_and_its_quotes_are_gone_and_everything_else_stays(store
     *begun, request = delivery_story().begun
     store.append([write([*begun, request.model_copy(update={"context": {"material": text}})], blobs=[blob])])
     *_, before = store.rows.events()
-    state = blanked(before.state, blob.digest)
+    state = blanked(before.state, blob.digest, before.form)
     quoted = RedactedEvent(version=3, hash=hashlib.sha256(state).hexdigest())
     store.append([write([TextRedacted(digest=blob.digest, reason="It leaked.", events=(quoted,))], after=3)])
     *_, changed, last = store.rows.events()
     assert (changed.state, changed.hash) == (state, before.hash)
     assert last.chained(changed.hash) == last.hash
+    *_, earlier, _, _ = store.rows.events()
+    assert changed.chained(earlier.hash) == changed.hash, "a redaction changes no hash"
     assert store.text(blob.digest) == "[redacted]"
     assert b"secret" not in b"".join(row.state for row in store.rows.events())
     blank = text.model_copy(update={"head": "[redacted]"})

@@ -31,7 +31,7 @@ def multiply(small: Path, big: Path, events: int) -> int:
         result = _events(log)
         copies = -(-events // len(result))
         for number in range(copies):
-            log.executemany("INSERT INTO main.events VALUES (?, ?, ?, ?, ?, ?)", _copied(result, number))
+            log.executemany("INSERT INTO main.events VALUES (?, ?, ?, ?, ?, ?, ?)", _copied(result, number))
             _copy_turns(log, number)
         log.execute("COMMIT")
     return copies * len(result)

@@ -275,4 +275,5 @@ def _redact(log: MemoryLog, redaction: Redaction) -> None:
     stream = log.streams[redaction.stream]
     for version in redaction.versions:
         row = stream[version - 1]
-        stream[version - 1] = log.rows[row.position - 1] = row._replace(state=blanked(row.state, redaction.digest))
+        row = row._replace(state=blanked(row.state, redaction.digest, row.form))
+        stream[version - 1] = log.rows[row.position - 1] = row

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from adapters.store.errors import StoreError
-from adapters.store.port import Access
+from adapters.store.port import Access, SqlConnection
 from adapters.store.postgres.connection import BYTES_PER_SECOND, LONG, Connections, PostgresConnection
-from adapters.store.postgres.schema import faults
+from adapters.store.postgres.schema import faults, has_forms
 from adapters.store.sql.log import SqlLog, as_text
 from adapters.store.sql.rows import SqlRows
 from domain.values.sentences import Sentence
@@ -41,6 +41,9 @@ class PostgresRows(SqlRows):
 
             with connection.raw.slower(LONG):
                 yield PostgresRows(self._connections, reading)
+
+    def _knows_forms(self, connection: SqlConnection) -> bool:
+        return has_forms(connection)
 
     def integrity(self, *, quick: bool = False) -> list[str]:
         """What is wrong with the schema: something else in it could change or hide rows. The database itself reports

@@ -10,7 +10,7 @@ from adapters.store.postgres import shares
 from adapters.store.postgres.connection import Connections, PostgresConnection
 from domain.values.sentences import Sentence
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Of the tables. A newer one is refused, whatever else would fit."""
 _OLDEST: Final = 150_000
 _UNSAFE: Final = {"synchronous_commit": "off", "fsync": "off"}
@@ -29,6 +29,7 @@ CREATE TABLE events (
   topic text COLLATE "C" NOT NULL,
   state bytea NOT NULL,
   hash bytea NOT NULL,
+  form integer NOT NULL DEFAULT 1,
   UNIQUE (stream, version)
 );
 CREATE TABLE texts (digest text COLLATE "C" PRIMARY KEY, content bytea NOT NULL);
@@ -59,6 +60,10 @@ CREATE INDEX IF NOT EXISTS turns_ranked ON turns (state, rank, turn_id) WHERE st
 CREATE INDEX IF NOT EXISTS turns_owned ON turns (owner, stream) WHERE state IN ('queued', 'running');
 """
 _DIGESTS: Final = "ALTER TABLE receipts ADD COLUMN IF NOT EXISTS digest bytea"
+_FORMS: Final = f"""
+ALTER TABLE events ADD COLUMN IF NOT EXISTS form integer NOT NULL DEFAULT 1;
+UPDATE log SET format = {FORMAT};
+"""
 _NOTIFICATIONS: Final = """
 CREATE TABLE IF NOT EXISTS bookmark (one integer PRIMARY KEY CHECK (one = 1), position bigint NOT NULL);
 CREATE TABLE IF NOT EXISTS notifications (
@@ -116,6 +121,9 @@ def _add(connections: Connections) -> None:
         if connection.execute(digests).fetchone() is None:
             connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('hansard', 0))")
             connection.raw.execute(_DIGESTS.encode())
+        if not has_forms(connection):
+            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('hansard', 0))")
+            connection.raw.execute(_FORMS.encode())
 
 
 def check_format(connections: Connections) -> None:
@@ -129,7 +137,7 @@ def check_format(connections: Connections) -> None:
 
 def refuse_newer(version: int, name: str) -> None:
     """Raise Broken where the tables are not those of this version."""
-    if version != FORMAT:
+    if not 0 < version <= FORMAT:
         raise Broken(Sentence("database_newer", database=name, found=version, known=FORMAT))
 
 
@@ -150,6 +158,15 @@ def check_promises(connection: PostgresConnection, name: str) -> None:
 def has_log(connection: PostgresConnection) -> bool:
     """Whether the tables of a log are there."""
     return "log" in _tables(connection)
+
+
+def has_forms(connection: SqlConnection) -> bool:
+    """Tell whether the rows of events say how they are hashed: those of the first version do not."""
+    column = (
+        "SELECT 1 FROM information_schema.columns WHERE table_schema = 'hansard' AND table_name = 'events'"
+        " AND column_name = 'form'"
+    )
+    return connection.execute(column).fetchone() is not None
 
 
 def faults(connection: SqlConnection) -> list[str]:

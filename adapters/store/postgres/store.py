@@ -274,7 +274,7 @@ def _statements(rows: Sequence[Sequence[Any]], size: int) -> Iterator[Sequence[S
 # Many rows in one statement: a column is an array.
 
 _TYPES: Final[dict[Table, str]] = {
-    "events": "bigint text bigint text bytea bytea",
+    "events": "bigint text bigint text bytea bytea int",
     "texts": "text bytea",
     "receipts": "text text int bytea bigint bytea",
     "turns": "text text bigint text text text text bigint text bigint bigint bigint text bigint",

@@ -227,7 +227,7 @@ def redact(
         connection.execute("UPDATE texts SET content = ? WHERE digest = ?", (content, redaction.digest))
         for version in redaction.versions:
             place = (redaction.stream, version)
-            row = connection.execute(f"SELECT state FROM events {_OF_EVENT}", place).fetchone()
+            row = connection.execute(f"SELECT state, form FROM events {_OF_EVENT}", place).fetchone()
             if row is not None:
-                state = blanked(unpack(bytes(row[0])), redaction.digest)
+                state = blanked(unpack(bytes(row[0])), redaction.digest, row[1])
                 connection.execute(f"UPDATE events SET state = ? {_OF_EVENT}", (pack(state), *place))

@@ -1,5 +1,6 @@
 """The rows of the log in SQL, without decoding."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from operator import itemgetter, lt
 from typing import Any, ClassVar
@@ -7,7 +8,7 @@ from typing import Any, ClassVar
 import orjson
 
 from adapters.store.errors import StoreError
-from adapters.store.port import Access
+from adapters.store.port import Access, SqlConnection
 from adapters.store.rows import Row, size_of
 from adapters.store.sql.compression import plain
 from adapters.store.sql.log import as_text, hash_of
@@ -16,12 +17,12 @@ PAGE = 1_000
 _FIRST_PAGE, _PAGE_BYTES = 32, 1 << 22
 """Pages of rows that may be long, as texts are, have about so many bytes: digests follow each other in no order, so the
 sizes of a page tell those of the next one."""
-_EVENT = "position, stream, version, topic, state, hash"
+_EVENT = "position, stream, version, topic, state, hash, form"
 _STATE = 4
 _TURN = "turn_id, stream, version, work, agent, role, state, attempt, worker, lease_until, deadline, requested_at"
 
 
-class SqlRows:
+class SqlRows(ABC):
     """What the rows of all SQL stores have in common."""
 
     engine: ClassVar[str]
@@ -30,6 +31,17 @@ class SqlRows:
 
     def __init__(self, reading: Access) -> None:
         self._reading = reading
+        self._has_forms = False
+
+    def _event(self, connection: SqlConnection) -> str:
+        """The columns of an event. A log that no newer version has opened has only events of the first form."""
+        if not self._has_forms:
+            self._has_forms = self._knows_forms(connection)
+        return _EVENT if self._has_forms else _EVENT.replace("form", "1")
+
+    @abstractmethod
+    def _knows_forms(self, connection: SqlConnection) -> bool:
+        """Tell whether the table of events has the column `form`."""
 
     def events(self, streams: Sequence[str] | None = None, *, after: int = 0, page: int = PAGE) -> Iterator[Row]:
         """All events after a position, or those of some sessions, by position. Raises StoreError where a row is not
@@ -60,7 +72,8 @@ class SqlRows:
         while True:
             with self._reading() as connection:
                 rows = connection.execute(
-                    f"SELECT {_EVENT} FROM events WHERE position > ?{wanted} ORDER BY position LIMIT ?",
+                    f"SELECT {self._event(connection)} FROM events"
+                    f" WHERE position > ?{wanted} ORDER BY position LIMIT ?",
                     (after, *values, page),
                 ).fetchall()
             yield plain(rows, _STATE)
@@ -74,7 +87,8 @@ class SqlRows:
         while True:
             with self._reading() as connection:
                 rows = connection.execute(
-                    f"SELECT {_EVENT} FROM events WHERE (stream, version) > (?, ?) ORDER BY stream, version LIMIT ?",
+                    f"SELECT {self._event(connection)} FROM events"
+                    " WHERE (stream, version) > (?, ?) ORDER BY stream, version LIMIT ?",
                     (*last, PAGE),
                 ).fetchall()
             yield from map(Row._make, plain(rows, _STATE))
@@ -85,7 +99,7 @@ class SqlRows:
     def row(self, stream: str, version: int) -> Row | None:
         """One event."""
         with self._reading() as connection:
-            statement = f"SELECT {_EVENT} FROM events WHERE stream = ? AND version = ?"
+            statement = f"SELECT {self._event(connection)} FROM events WHERE stream = ? AND version = ?"
             match = connection.execute(statement, (stream, version)).fetchall()
         return next(map(Row._make, plain(match, _STATE)), None)
 
@@ -178,7 +192,7 @@ class SqlRows:
             return {str(turn_id): tuple(turn) for turn_id, *turn in rows}
 
 
-_TYPES = (int, str, int, str, bytes, bytes)
+_TYPES = (int, str, int, str, bytes, bytes, int)
 
 
 def _unsound(before: int, row: tuple[Any, ...]) -> StoreError:

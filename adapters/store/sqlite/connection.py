@@ -17,8 +17,9 @@ from typing import Any, Final
 from adapters.store.errors import Broken, StoreError
 from domain.values.sentences import Sentence
 
-FORMAT: Final = 2
-"""Of the tables, as `user_version`. A newer one is refused, whatever else would fit. From 2 on, states are packed."""
+FORMAT: Final = 3
+"""Of the tables, as `user_version`. A newer one is refused, whatever else would fit. From 2 on, states
+are packed; from 3 on, each event says how it is hashed."""
 _COLUMNS: Final = ["position", "stream", "version", "topic", "state", "hash"]
 """Of the table of events: what makes a SQLite file a log."""
 
@@ -37,7 +38,7 @@ def refuse_foreign(connection: sqlite3.Connection, path: Path) -> None:
     """Raise Broken for another program's database, and for the log of a newer Hansard. Raises sqlite3.Error."""
     if connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None:
         return  # asked first: another process may be making the log now, its table of events before all others
-    if [row[1] for row in connection.execute("PRAGMA table_info(events)")] != _COLUMNS:
+    if [row[1] for row in connection.execute("PRAGMA table_info(events)")] not in (_COLUMNS, [*_COLUMNS, "form"]):
         raise Broken(Sentence("not_a_log", path=path))
     [version] = connection.execute("PRAGMA user_version").fetchone()
     if version > FORMAT:

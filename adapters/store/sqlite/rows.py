@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from adapters.files import private_file
 from adapters.store.errors import StoreError
+from adapters.store.port import SqlConnection
 from adapters.store.sql.rows import SqlRows
 from adapters.store.sqlite.schema import NEEDED, OBJECTS, OF_BEFORE, OURS, columns_of
 from domain.values.sentences import Sentence, sentence_of
@@ -57,6 +58,10 @@ class SqliteRows(SqlRows):
         unknown = (f"it has a {kind} that is not ours: {name}" for kind, name in sorted(there - OURS - OF_BEFORE))
         missing = (f"the {kind} {name} is missing" for kind, name in sorted(NEEDED - there))
         return [*(row[0] for row in report if row[0] != "ok"), *unknown, *missing]
+
+    def _knows_forms(self, connection: SqlConnection) -> bool:
+        names = connection.execute("SELECT name FROM pragma_table_info('events')").fetchall()
+        return ("form",) in names
 
     def receipts(self) -> Iterator[Sequence[Any]]:
         with self._connection() as connection:

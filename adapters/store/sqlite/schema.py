@@ -12,6 +12,7 @@ CREATE TABLE IF NOT EXISTS events (
   topic TEXT NOT NULL,
   state BLOB NOT NULL,
   hash BLOB NOT NULL,
+  form INTEGER NOT NULL DEFAULT 1,
   UNIQUE (stream, version)
 ) STRICT;
 CREATE TABLE IF NOT EXISTS texts (digest TEXT PRIMARY KEY, content TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -62,13 +63,16 @@ _RANKS: Final = (
     "UPDATE turns SET rank = requested_at",
     "DROP INDEX IF EXISTS turns_open",
 )
+_FORMS: Final = ("ALTER TABLE events ADD COLUMN form INTEGER NOT NULL DEFAULT 1",)
 _DIGESTS: Final = ("ALTER TABLE receipts ADD COLUMN digest BLOB",)
 
 
 def _missing_columns(connection: sqlite3.Connection) -> tuple[str, ...]:
     """The statements that add them. A new file has no tables yet."""
     turns, receipts = columns_of(connection, "turns"), columns_of(connection, "receipts")
-    ranks = _RANKS if turns and "rank" not in turns else ()
+    ranks: tuple[str, ...] = _RANKS if turns and "rank" not in turns else ()
+    events = columns_of(connection, "events")
+    ranks += _FORMS if events and "form" not in events else ()
     return ranks + (_DIGESTS if receipts and "digest" not in receipts else ())
 
 

@@ -246,13 +246,13 @@ class _Transaction:
             self._lock.__exit__(None, None, None)
 
 
-_EVENTS: Final = "INSERT INTO events (stream, version, topic, state, hash) VALUES (?, ?, ?, ?, ?)"
+_EVENTS: Final = "INSERT INTO events (stream, version, topic, state, hash, form) VALUES (?, ?, ?, ?, ?, ?)"
 
 
 def _packed(row: Sequence[Any]) -> tuple[Any, ...]:
     """An event as the file holds it, without its position."""
-    _, stream, version, topic, state, digest = row
-    return (stream, version, topic, pack(state), digest)
+    _, stream, version, topic, state, digest, form = row
+    return (stream, version, topic, pack(state), digest, form)
 
 
 def _last_given(connection: sqlite3.Connection) -> int:
