@@ -91,7 +91,6 @@ LIGHT = {
     "adapters.proof.envelope": 5,
     "adapters.proof.merkle": 5,
     "adapters.store.postgres.address": 5,
-    "adapters.store.rows": 5,
     "adapters.store.sql.compression": 5,
     "api.node.local_files": 20,
     "domain.orchestration": 5,
@@ -110,7 +109,9 @@ WEIGHTS = {
     "adapters.proof.inclusion": 40,
     "adapters.store.location": 40,
     "adapters.store.port": 40,
+    "adapters.store.rows": 15,
     "adapters.store.sqlite.views": 40,
+    "adapters.turns.commands.limits": 60,
     "adapters.writer.newest": 40,
 }
 """How many of our modules others may load. A module that is not listed may load what it needs."""
