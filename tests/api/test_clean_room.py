@@ -101,7 +101,10 @@ def test_copied_files_are_in_the_fresh_checkout_too(client: httpx.Client, tmp_pa
 
 
 def test_the_head_of_the_fresh_checkout_is_a_commit_of_the_work(client: httpx.Client, tmp_path: Path) -> None:
-    check = 'test -z "$(git status --porcelain)" && git show HEAD:a.txt | grep -qx b && git diff --quiet $HANSARD_BASE -- keep\n'
+    check = (
+        'test -z "$(git status --porcelain)" && git show HEAD:a.txt | grep -qx b'
+        " && git diff --quiet $HANSARD_BASE -- keep\n"
+    )
     files = {"hansard.toml": '[workspace]\nsetup = ["true"]\n', "keep": "k", "a.txt": "a\n"}
     folder = repository(tmp_path / "shop", **files, **{"check.sh": f"grep -qx a a.txt && exit 0\n{check}"})
     assert run(client, folder, "sh check.sh", {"a.txt": "b\n"})["status"] == "success"
@@ -114,10 +117,10 @@ def test_each_fresh_checkout_gets_the_caches_of_the_base_tree_only(client: httpx
     set_up = 'ls "$HOME" | sort | tr "\\n" " " > seen\ntouch "$HOME/cache-$(cat name.txt)"\n'
     files = {"hansard.toml": '[workspace]\nsetup = ["sh make.sh"]\n', "make.sh": set_up, ".gitignore": "seen\n"}
     folder = repository(tmp_path / "shop", **files, **{"name.txt": "base"})
-    check = ["sh", "-c", "grep -qx base name.txt || test \"$(cat seen)\" = 'cache-base ' || test ! -s seen"]
+    check = ["sh", "-c", "grep -q one name.txt && exit 1; test \"$(cat seen)\" = 'cache-base ' || test ! -s seen"]
     bodies = [{"text": "Done.", "files": {"name.txt": name}} for name in ("one", "two")]
     body = delivery(
-        {"dev": bodies, "reviewer": [review(issues=1), review()]},
+        {"dev": bodies, "reviewer": [review()]},
         workspace=str(folder),
         validationCommands=[check],
         baseline=True,
