@@ -34,6 +34,7 @@ from adapters.workspace import WorkspaceError, Workspaces
 from adapters.writer.writer import Writer
 from domain.delivery.commands import RecordBaseline, RecordValidation
 from domain.delivery.state import Delivery
+from domain.orchestration.commands import RecordRound
 from domain.orchestration.state import Orchestration
 from domain.session.attempts import Failure
 from domain.session.landing import RecordLanding
@@ -214,6 +215,8 @@ def failed(job: Job, failure: Failure, *, seconds: float) -> Command:
         case "prepare":
             return RecordBaseline(**common)
         case "validate":
+            if isinstance(job.session, Orchestration):
+                return RecordRound(**common)
             return RecordValidation(passed=False, **common)
         case "package":
             return RecordPackage(**common)

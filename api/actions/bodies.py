@@ -206,6 +206,12 @@ class Conversation(Start):
     triage: Literal["auto", "direct", "orchestrate"] = "auto"
     plan_review: WishBody | None = Field(default=None, description="debate the plan before the first round")
     work_review: WishBody | None = Field(default=None, description="review work that passed")
+    validation_commands: Annotated[list[CommandWords], Field(max_length=100)] | None = Field(
+        default=None, description="the commands that validate the work of each round; default: those of hansard.toml"
+    )
+    validated: StrictBool | None = Field(
+        default=None, alias="validate", description="false: the work is not validated, although there are commands"
+    )
 
 
 class OrchestrationStart(Conversation):

@@ -146,9 +146,22 @@ def orchestration(
         retry=retry_policy(body, team, settings),
         preparation=preparation_of(project),
         scope=project.scope,
+        steps=_steps_if_any(body, shared["workspace"], settings, project),
         **shared,
     )
     return opening, blobs
+
+
+def _steps_if_any(
+    body: Conversation, workspace: str | None, settings: Settings, project: Project
+) -> tuple[ValidationStep, ...]:
+    """The commands that validate a run: of the request, else of the repository; none if they are turned off, or there
+    are none. Raises Invalid."""
+    if body.validated is False:
+        return ()
+    if not body.validation_commands and not project.validation_steps():
+        return ()
+    return steps_of(None, body.validation_commands, workspace, settings, project)
 
 
 def discussion(

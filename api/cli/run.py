@@ -169,8 +169,15 @@ class Talk:
     work_review: ReviewOption = False
     """Have passed work reviewed, then decide: --work-review or --work-review=red-team."""
 
+    validation_commands: Annotated[list[str] | None, Parameter(alias="--validate")] = None
+    """Commands that validate the work of each round, comma-separated or repeated; default: those of hansard.toml."""
+    no_validation: bool = False
+    """Do not validate the work."""
+
     def body(self) -> Json:
         return {
+            "validationCommands": split(self.validation_commands) if self.validation_commands else None,
+            "validate": False if self.no_validation else None,
             "employees": [_employee(word) for word in split(self.employee)] if self.employee else None,
             "maxRounds": self.max_rounds,
             "triage": self.triage,

@@ -34,7 +34,7 @@ class OrchestrationChart(Chart):
     proceed = working.from_(judging, reviewing)
     pause = checkpoint.from_(direct, judging, reviewing)
     finish = done.from_(judging, reviewing) | checkpoint.to(done, cond="nothing_left")
-    stop = partial.from_(planning, direct, judging, reviewing)
+    stop = partial.from_(planning, direct, working, judging, reviewing)
     resume = (
         checkpoint.to(working)
         | partial.to(working, cond="planned")
@@ -54,6 +54,9 @@ class OrchestrationChart(Chart):
         | direct.to(direct, cond="waits")
         | working.to(working, cond="waits")
         | judging.to(judging, cond="waits")
+        | partial.to(working, cond="commands_failed_for_agents")
+        | partial.to(direct, cond="commands_failed_for_answer")
+        | partial.to(planning, cond="commands_failed")
         | partial.to(planning, cond="planner_failed")
         | partial.to(planning, cond="plan_refused")
         | partial.to(direct, cond="assistant_failed")

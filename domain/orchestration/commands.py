@@ -1,17 +1,23 @@
 """The commands of an orchestration, and how they are read back from its events."""
 
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from domain.checks.weakening import Weakening
+from domain.delivery.commands import RecordBaseline
+from domain.delivery.validation import Baseline
 from domain.orchestration.events import (
+    BaselineRecorded,
     Completed,
     Continued,
     OrchestrationRequest,
     OrchestrationRetried,
     OrchestrationStarted,
     RoundsAdded,
+    TreeFailures,
+    Validated,
     WasReset,
 )
 from domain.session.past_commands import RecordedCommand
@@ -19,13 +25,15 @@ from domain.session.state import Session
 from domain.session.turns import (
     AgentSessionsCleared,
     RecordPackage,
+    RecordTurn,
     RetryTurn,
     TurnAnswered,
     TurnAttemptFailed,
     TurnFailed,
 )
+from domain.session.validation import CleanRoom, Flake
 from domain.session.workspace import ResultPublished
-from domain.values.base import Command, DomainEvent, StartCommand
+from domain.values.base import Command, DomainEvent, StartCommand, Text
 from domain.values.budget import Extension
 from domain.values.sentences import Sentence
 
@@ -53,6 +61,21 @@ class ResetOrchestration(Command):
     action: Literal["reset", "cancel"] = "reset"
 
 
+class RecordRound(RecordTurn):
+    """The outcome of the validation commands on the work of a round, or of a direct answer."""
+
+    WORK = "validate"
+    passed: bool = False
+    summary: str = ""
+    sentence: Sentence | None = None
+    reasons: tuple[str, ...] = ()
+    flaky: tuple[Flake, ...] = ()
+    weakened: tuple[Weakening, ...] = ()
+    clean_room: CleanRoom | None = None
+    earlier: tuple[TreeFailures, ...] = ()
+    report: Text = Text()
+
+
 class AddRounds(Extension):
     REFUSAL: ClassVar[str] = "cannot_be_given_rounds"
     add_rounds: Annotated[int, Field(ge=1)]
@@ -63,12 +86,18 @@ class ClearAgentSessions(Command):
     """A new request of the same origin starts clean (S1 §1.2)."""
 
 
-def command_of(recorded: RecordedCommand, _: Session | None) -> Command | None:
+def command_of(recorded: RecordedCommand, session: Session | None) -> Command | None:
     """The command that led to these events, if it is one of the above."""
     events = recorded.events
     match events[0]:
-        case TurnAnswered() | TurnFailed() | TurnAttemptFailed() as first:
-            return _package(first, events)
+        case TurnAnswered() | TurnFailed() | TurnAttemptFailed() as first if session is not None:
+            match session.turn(first.turn_id).work:
+                case "prepare":
+                    return _baseline(first, events)
+                case "validate":
+                    return _round(first, events)
+                case _:
+                    return _package(first, events)
         case OrchestrationStarted() as first:
             return StartOrchestration(opening=first.opening, policy=first.policy)
         case Completed():
@@ -86,6 +115,26 @@ def command_of(recorded: RecordedCommand, _: Session | None) -> Command | None:
             case WasReset():
                 return ResetOrchestration(reason=event.reason)
     return None
+
+
+def _settled(event: TurnAnswered | TurnFailed | TurnAttemptFailed) -> dict[str, Any]:
+    fields: dict[str, Any] = {"turn_id": event.turn_id, "attempt": event.attempt, "seconds": event.seconds}
+    fields |= {"fence": event.fence, "fence_gaps": event.fence_gaps}
+    return fields | ({"slot": event.slot} if isinstance(event, TurnAnswered) else {"failure": event.failure})
+
+
+def _baseline(first: TurnAnswered | TurnFailed | TurnAttemptFailed, events: Sequence[DomainEvent]) -> RecordBaseline:
+    recorded = next((event for event in events if isinstance(event, BaselineRecorded)), None)
+    if recorded is None:
+        return RecordBaseline(**_settled(first))
+    baseline = Baseline(**{name: getattr(recorded, name) for name in Baseline.model_fields})
+    return RecordBaseline(baseline=baseline, **{**_settled(first), "failure": None})
+
+
+def _round(first: TurnAnswered | TurnFailed | TurnAttemptFailed, events: Sequence[DomainEvent]) -> RecordRound:
+    recorded = next((event for event in events if isinstance(event, Validated)), None)
+    names = ("passed", "summary", "sentence", "reasons", "flaky", "weakened", "clean_room", "earlier", "report")
+    return RecordRound(**_settled(first), **({name: getattr(recorded, name) for name in names} if recorded else {}))
 
 
 def _package(first: TurnAnswered | TurnFailed | TurnAttemptFailed, events: Sequence[DomainEvent]) -> RecordPackage:

@@ -3,6 +3,7 @@
 from functools import partial
 
 from domain import replies
+from domain.delivery.commands import RecordBaseline
 from domain.orchestration.chart import TABLE
 from domain.orchestration.commands import (
     NOTHING_TO_CONTINUE,
@@ -10,6 +11,7 @@ from domain.orchestration.commands import (
     AddRounds,
     ClearAgentSessions,
     ContinueOrchestration,
+    RecordRound,
     ResetOrchestration,
     StartOrchestration,
 )
@@ -28,7 +30,15 @@ from domain.orchestration.events import (
 from domain.orchestration.judgement import judge
 from domain.orchestration.phrases import RESET, RESET_DONE
 from domain.orchestration.plan import ask_first, record_answer, record_plan, revise_plan
-from domain.orchestration.rounds import begin_round, close_round, record_report, record_verdicts
+from domain.orchestration.rounds import (
+    ask_baseline,
+    begin_round,
+    close_round,
+    record_checks,
+    record_preparation,
+    record_report,
+    record_verdicts,
+)
 from domain.orchestration.state import AGENT, Orchestration
 from domain.session.attempts import ONCE, Failure
 from domain.session.children import CloseChild, fix_feedback, fix_issues
@@ -52,6 +62,10 @@ def decide(now: Run, command: Command) -> Events:
             return start(now, command)
         case RecordReply():
             return record_reply(now, command)
+        case RecordBaseline():
+            return record_preparation(now, command)
+        case RecordRound():
+            return record_checks(now, command)
         case RecordPackage():
             return record_package(now, command)
         case ContinueOrchestration():
@@ -96,6 +110,8 @@ def start(now: Run, command: StartOrchestration) -> Events:
     )
     yield clear_agents(now, "a new request begins clean")
     yield ask_first(now)
+    if planned and now.state.needs_baseline:
+        yield ask_baseline(now)
 
 
 def resume(now: Run) -> Events:
@@ -173,11 +189,16 @@ def retry(now: Run, command: RetryTurn) -> Events:
     waiting = retry_waiting(now, command)
     if waiting:
         return (yield from waiting)
-    refused = now.state.failed_turn is None
+    failed = now.state.failed_turn
     now.next("retry", refusal=command.REFUSAL)
     message = f"Retried: {command.reason}" if command.reason else "Retried."
     yield now.move("retry", OrchestrationRetried, message=message, round=now.state.round, why=command.reason)
-    yield ask_first(now) if refused else retry_failed(now, command, None)
+    if failed is None:
+        yield ask_first(now)
+        return
+    yield retry_failed(now, command, None)
+    if failed.work == "prepare" and now.state.state == "planning":
+        yield ask_first(now)
 
 
 # -- answers -------------------------------------------------------------------------------------------------------

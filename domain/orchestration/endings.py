@@ -11,9 +11,9 @@ from domain.orchestration.events import (
 )
 from domain.orchestration.phrases import CHECKPOINT_DONE
 from domain.orchestration.state import Orchestration
-from domain.session.decision import Events, Now, clear_agents
+from domain.session.decision import Events, Now, cancel_turn, clear_agents
 from domain.session.shared_steps import hand_over
-from domain.session.workspace import named
+from domain.session.workspace import named, undo
 from domain.values.base import Text
 from domain.values.phases import AgentPhases, phase_name
 
@@ -42,7 +42,9 @@ def pause(now: Run, words: str) -> Events:
 
 
 def complete(now: Run, summary: Text, *, by: str, all_done: bool = False) -> Events:
-    """The end: all agents completed, and their conversations are closed (S1)."""
+    """The end: all agents completed, and their conversations are closed (S1). Commands that run beside a plan that is
+    not needed are called off."""
+    yield from _call_off(now)
     more = {"all_done": all_done, "reason": _no_change(now.state)}
     yield now.move(by, Completed, message="Done.", round=now.state.round, summary=summary, **more)
     yield clear_agents(now, "done")
@@ -52,6 +54,16 @@ def complete(now: Run, summary: Text, *, by: str, all_done: bool = False) -> Eve
 def _no_change(run: Orchestration) -> Literal["no_change"] | None:
     """The reason of an end where planned work has changed no file."""
     return "no_change" if run.agents and run.unchanged and run.policy != "orchestration@1" else None
+
+
+def finish_answer(now: Run, answer: Text) -> Events:
+    """The end of a direct answer, unless it changed paths outside the scope: then a person is asked, or it stops."""
+    run = now.state
+    if asks(run):
+        return pause(now, answer.head)
+    if run.scope.outside == "fail" and run.outside:
+        return stop(now, "outside_scope", undo(run.outside))
+    return complete(now, answer, by="answer")
 
 
 def run_out(now: Run) -> Events:
@@ -97,8 +109,15 @@ def _unfinished(run: Orchestration, done: list[AgentPhases], pending: list[Agent
 def stop(now: Run, reason: str, words: str) -> Events:
     """Stop without a plan or an answer; the run can be continued (contract §5)."""
     summary = now.text(words)
+    yield from _call_off(now)
     yield now.move("stop", PartialReached, message=f"Stopped: {reason}.", reason=reason, summary=summary)
     yield from _done(now, "Stopped.", summary)
+
+
+def _call_off(now: Run) -> Events:
+    for turn in tuple(now.state.outstanding.values()):
+        if turn.work == "prepare":
+            yield cancel_turn(turn, "no agent works")
 
 
 def _done(now: Run, message: str, text: Text, *, checkpoint: bool = False) -> Events:

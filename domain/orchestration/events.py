@@ -4,10 +4,12 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from domain.delivery.validation import Preparation
-from domain.session.attempts import ONCE, RetryPolicy
+from domain.checks.weakening import Weakening
+from domain.delivery.validation import BaselineCommand, Escape, Preparation
+from domain.session.attempts import ONCE, RetryPolicy, Unready
 from domain.session.children import ReviewSettings
 from domain.session.team_decisions import TeamPolicy
+from domain.session.validation import CleanRoom, Flake, SetupCommand, ValidationStep
 from domain.session.workspace import EVERYTHING, PathScope
 from domain.values.base import DomainEvent, Text, Value, absent
 from domain.values.phases import AgentPhase, AgentPhases
@@ -15,7 +17,9 @@ from domain.values.sentences import Sentence
 
 Mode = Literal["direct", "orchestrated"]
 Forced = Literal["auto", "direct", "orchestrate"]
-PartialReason = Literal["rounds", "plan_invalid", "turn_failed", "agent_failed", "outside_scope"]
+PartialReason = Literal[
+    "rounds", "plan_invalid", "turn_failed", "agent_failed", "outside_scope", "validation_failed", Unready
+]
 
 
 NoChange = Annotated[
@@ -52,6 +56,16 @@ class OrchestrationRequest(Value):
     preparation: Preparation = Field(default=Preparation(), description="how its workspaces are prepared")
     scope: PathScope = Field(default=EVERYTHING, description="the paths it may change")
     decisions: TeamPolicy = None
+    steps: tuple[ValidationStep, ...] = Field(
+        default=(), description="the validation commands, in order; none: it is off"
+    )
+
+
+class TreeFailures(Value):
+    """Why the commands fail on another tree: an earlier one of the round, or the one that the work began with."""
+
+    tree: str
+    reasons: tuple[str, ...]
 
 
 class TriageSignals(Value):
@@ -84,6 +98,45 @@ class OrchestrationStarted(OrchestrationTransition):
     opening: OrchestrationRequest = Field(description="the request")
     mode: Mode = Field(description="answered directly, or planned and distributed")
     triage: TriageSignals = Field(description="the result of the triage rule")
+
+
+class BaselineRecorded(OrchestrationEvent):
+    """The workspace was prepared and validated once, before any agent worked."""
+
+    TOPIC: ClassVar[str] = "orchestration.baseline_recorded"
+    commands: tuple[BaselineCommand, ...] = Field(default=(), description="the validation commands, in order")
+    setup: tuple[SetupCommand, ...] = Field(default=(), description="the set-up commands, up to the first that failed")
+    escapes: tuple[Escape, ...] = Field(default=(), description="what validation would load from elsewhere")
+    env: dict[str, str] = Field(default_factory=dict, description="variables that make the workspace take precedence")
+
+
+class BrokenBy(Value):
+    """The failures that an agent's tree is the first one to show."""
+
+    index: int = Field(description="the agent's place in the plan")
+    agent: str
+    reasons: tuple[str, ...]
+
+
+class Validated(OrchestrationEvent):
+    """The validation commands ran on the tree of a round, before its verdicts, or on what a direct answer changed."""
+
+    TOPIC: ClassVar[str] = "orchestration.validated"
+    passed: bool = Field(description="whether every command passed")
+    summary: str = ""
+    sentence: Sentence | None = Field(default=None, exclude_if=absent, description="how a command that failed ended")
+    reasons: tuple[str, ...] = Field(default=(), description="the lines that say why it failed")
+    new_failures: tuple[str, ...] = Field(default=(), description="those that were not there before any change")
+    flaky: tuple[Flake, ...] = Field(default=(), description="commands that failed and passed on the same tree")
+    weakened: tuple[Weakening, ...] = Field(default=(), description="what makes the validation weaker than before")
+    clean_room: CleanRoom | None = Field(
+        default=None, exclude_if=absent, description="the run in a fresh checkout; null where there was none"
+    )
+    broken: tuple[BrokenBy, ...] = Field(default=(), description="the agents who fail the round for new failures")
+    earlier: tuple[TreeFailures, ...] = Field(
+        default=(), description="the earlier trees of the round that were checked"
+    )
+    report: Text = Field(default=Text(), description="every command with its output (JSON)")
 
 
 class PlanRefused(OrchestrationEvent):
@@ -280,6 +333,8 @@ class WasReset(OrchestrationTransition):
 
 EVENTS: tuple[type[DomainEvent], ...] = (
     OrchestrationStarted,
+    BaselineRecorded,
+    Validated,
     PlanRefused,
     PlanMade,
     RoundStart,

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 
+from domain.delivery.validation import Baseline, unready
 from domain.orchestration.claims import hindrances
 from domain.orchestration.events import (
+    BaselineRecorded,
     CheckpointReached,
     Completed,
     Continued,
@@ -17,6 +19,7 @@ from domain.orchestration.events import (
     ReviewStarted,
     RoundsAdded,
     RoundStart,
+    Validated,
     VerdictGiven,
     VerdictOverturned,
     VerdictUnreadable,
@@ -26,7 +29,8 @@ from domain.orchestration.events import (
 from domain.orchestration.state import AGENT, Fix, Orchestration, WorkReport
 from domain.session.children import ChildClosed, ChildRequested
 from domain.session.state import EventMetadata, evolve_shared
-from domain.session.turns import TurnAnswered, TurnFailed
+from domain.session.turns import TurnAnswered, TurnFailed, TurnRequested
+from domain.session.validation import Validated as Proof
 from domain.values.base import DomainEvent, without
 from domain.values.phases import AgentPhases, Judged, paused
 from domain.values.sentences import Sentence, as_sentences
@@ -44,6 +48,24 @@ def evolve(run: Orchestration | None, event: DomainEvent, metadata: EventMetadat
         case PlanRefused():
             state.refused_plans += 1
             state.refusals = as_sentences(event.reasons, event.sentences)
+        case BaselineRecorded():
+            state.baseline, state.validation_env = event.commands, event.env
+            found = Baseline(commands=event.commands, setup=event.setup, escapes=event.escapes)
+            state.baselined = unready(found) is None
+        case Validated():
+            state.checked, state.check, state.failures = True, event.summary, event.new_failures
+            state.broken = {each.index: each.reasons for each in event.broken}
+            state.validated = Proof(
+                commands=tuple(step.command for step in state.steps),
+                clean_room=event.clean_room is not None,
+                version=state.version,
+                passed=event.passed,
+            )
+            state.flaky = {flake.command: flake for flake in event.flaky}
+            state.clean_room = event.clean_room
+        case TurnRequested(work="validate"):
+            evolve_shared(state, event, metadata.at)
+            state.answer = event.context.get("answer", state.answer)
         case PlanMade():
             _planned(state, event)
         case RoundStart():
@@ -117,14 +139,19 @@ def _begin(event: OrchestrationStarted, metadata: EventMetadata) -> Orchestratio
 def _settled(state: Orchestration, before: Orchestration, event: TurnAnswered | TurnFailed) -> None:
     """Only a turn of the planner, the judge or the assistant can be retried; the run continues without any other."""
     turn = before.outstanding[event.turn_id]
-    if turn.lane and isinstance(event, TurnAnswered):
+    if isinstance(event, TurnAnswered) and event.tree is not None:
+        state.checked = False
+        state.validated = None
+    if turn.lane and turn.work == "ask" and isinstance(event, TurnAnswered):
         place = turn.lane - 1
         state.authors = state.authors | {place: event.agent}
+        if event.tree is not None:
+            state.trees = without(state.trees, place) | {place: event.tree}
         if event.patch is not None:
             state.patches = state.patches | {place: (*state.patches.get(place, ()), event.patch)}
         paths = dict.fromkeys((*state.strayed.get(place, ()), *state.scope.outside_of(event.files)))
         state.strayed = state.strayed | {place: tuple(paths)} if paths else state.strayed
-    if turn.lane or turn.work in ("package", "land"):
+    if (turn.lane and turn.work == "ask") or turn.work in ("package", "land"):
         state.failed_turn = before.failed_turn
 
 
@@ -150,7 +177,7 @@ def _round(state: Orchestration, event: RoundStart) -> None:
     state.warnings = tuple(dict.fromkeys((*state.warnings, *hindrances(state.claims))))
     settled = state.passed.keys() - state.fixes.keys()
     state.patches = {place: patches for place, patches in state.patches.items() if place not in settled}
-    state.reports, state.passed = {}, {}
+    state.reports, state.passed, state.trees = {}, {}, {}
     state.unreadable_verdicts, state.verdict_problem = 0, ""
 
 

@@ -12,6 +12,7 @@ from domain.values.phases import PHASES, match
 from domain.values.sentences import Sentence
 
 NO_ANSWER = "did not answer in this round, so its work cannot pass"
+BROKEN = "has brought new failures into the validation, so its work cannot pass"
 OUTSIDE = "has changed paths outside the scope of this repository, so its work cannot pass"
 
 
@@ -45,6 +46,11 @@ def judge(run: Orchestration, answer: Verdicts) -> Judgement:
             if verdict.passed:
                 refused.append((_named(verdict), OUTSIDE))
             verdict = verdict.changed(passed=False, feedback=f"{undo(paths)}\n{verdict.feedback}".strip())
+        if reasons := run.broken.get(place):
+            if verdict.passed:
+                refused.append((_named(verdict), BROKEN))
+            lines = "\n".join(["The validation fails with your changes:", *(f"- {reason}" for reason in reasons)])
+            verdict = verdict.changed(passed=False, feedback=f"{lines}\n{verdict.feedback}".strip())
         accepted[place] = verdict
     if not accepted:
         raise Unreadable(Sentence("verdicts_judge_nobody"))

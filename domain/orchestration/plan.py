@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from domain import replies
 from domain.discussion.strategies import STRATEGIES
-from domain.orchestration.endings import Run, asks, complete, pause, stop
+from domain.orchestration.endings import Run, complete, finish_answer, stop
 from domain.orchestration.events import (
     PlanMade,
     PlanRefused,
 )
-from domain.orchestration.rounds import Places, begin_round
+from domain.orchestration.rounds import Places, ask_validation, begin_round
 from domain.orchestration.state import Orchestration
 from domain.session.attempts import ONCE, Failure
 from domain.session.children import ChildRequested
@@ -35,20 +35,18 @@ def record_answer(now: Run, command: RecordReply, words: str) -> Events:
     try:
         plan = replies.subtasks(words)
     except Unreadable:
-        return finish_answer(now, now.text(_public_words(words)))
+        return answer_directly(now, now.text(_public_words(words)))
     if not now.state.employees:
-        return finish_answer(now, command.reply)
+        return answer_directly(now, command.reply)
     return adopt(now, command, plan.subtasks, plan=now.text("Agent-initiated dispatch"), source="agent", words=words)
 
 
-def finish_answer(now: Run, answer: Text) -> Events:
-    """The end of a direct answer, unless it changed paths outside the scope: then a person is asked, or it stops."""
-    run = now.state
-    if asks(run):
-        return pause(now, answer.head)
-    if run.scope.outside == "fail" and run.outside:
-        return stop(now, "outside_scope", undo(run.outside))
-    return complete(now, answer, by="answer")
+def answer_directly(now: Run, answer: Text) -> Events:
+    """The direct answer. If it changed files and there are commands, they run first."""
+    if now.state.needs_validation:
+        yield ask_validation(now, answer=answer)
+    else:
+        yield from finish_answer(now, answer)
 
 
 def _public_words(words: str) -> str:

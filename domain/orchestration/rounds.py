@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from functools import partial
 
 from domain import replies
+from domain.delivery.commands import RecordBaseline
 from domain.orchestration.assignment import assignments, expected, results
 from domain.orchestration.claims import parallel
-from domain.orchestration.endings import Run, asks, complete, pause, rest, run_out
+from domain.orchestration.commands import RecordRound
+from domain.orchestration.endings import Run, asks, complete, finish_answer, pause, rest, run_out, stop
 from domain.orchestration.events import (
     JudgingStarted,
     ReviewStarted,
@@ -18,7 +20,8 @@ from domain.orchestration.events import (
 )
 from domain.orchestration.judgement import Judgement, judge, judged_phases, verdict
 from domain.orchestration.phrases import ALL_DONE
-from domain.orchestration.state import AGENT, Orchestration
+from domain.orchestration.state import AGENT, COMMANDS_LANE, Orchestration
+from domain.orchestration.validation import for_agents, for_the_judge, record_baseline, record_round
 from domain.session.attempts import ONCE, Failure
 from domain.session.decision import Events, ask
 from domain.session.shared_steps import headline, request_child
@@ -63,13 +66,31 @@ def distribute(now: Run) -> Events:
     run = now.state
     if run.at_work:
         return
+    if run.needs_baseline:
+        yield ask_baseline(now)
+        return
     waiting = [place for place in run.active if place not in run.reports]
     together = [place for place in waiting if run.parallel[place]]
     for place in together or waiting[:1]:
         yield _assign(now, place)
-    if not waiting:
+    if waiting:
+        return
+    if run.needs_validation:
+        yield ask_validation(now)
+    else:
         yield now.move("judge", JudgingStarted, message="The round is judged.", round=run.round)
         yield ask_judge(now)
+
+
+def ask_baseline(now: Run) -> TurnRequested:
+    """Have the workspace prepared and the commands run once, before any agent works."""
+    return ask(now, role="setup", work="prepare", lane=COMMANDS_LANE)
+
+
+def ask_validation(now: Run, **context: Text) -> TurnRequested:
+    """Have the commands run on the work as it is now."""
+    run = now.state
+    return ask(now, role="test", work="validate", lane=COMMANDS_LANE, context=context, round=run.round or None)
 
 
 def _assign(now: Run, place: int) -> TurnRequested:
@@ -91,7 +112,7 @@ def _assign(now: Run, place: int) -> TurnRequested:
 
 def _fix_places(run: Orchestration, place: int) -> Places:
     fix = run.fixes[place]
-    issues = "\n\n".join(filter(None, (fix.issues, run.feedback.get(place))))
+    issues = "\n\n".join(filter(None, (fix.issues, _feedback(run, place))))
     return {"task": run.agents[place].task, "issues": issues, "synthesis": fix.synthesis}
 
 
@@ -108,9 +129,15 @@ def _work_places(run: Orchestration, place: int) -> Places:
         "peers": "\n".join(f"- {peer.agent}: {', '.join(peer.affected_files)}" for peer in peers),
         "pass_criteria": (verification.pass_criteria or "") if verification else "",
         "fail_criteria": (verification.fail_criteria or "") if verification else "",
-        "feedback": run.feedback.get(place, ""),
+        "feedback": _feedback(run, place),
         "plan": run.plan or Text(),
     }
+
+
+def _feedback(run: Orchestration, place: int) -> str:
+    """The judge's words on the agent's work; while the validation fails, also why, if the agent changed files."""
+    failures = for_agents(run) if place in run.patches or place in run.broken else ""
+    return "\n\n".join(filter(None, (run.feedback.get(place, ""), failures)))
 
 
 def _previous(run: Orchestration) -> str:
@@ -126,7 +153,7 @@ def ask_judge(now: Run, prompt: str = "verdict", **more: str | Text) -> TurnRequ
         "task": run.prompt,
         "round": str(run.round),
         "max_rounds": str(run.last_round),
-        "results": results(run),
+        "results": "\n\n".join(filter(None, (results(run), for_the_judge(run)))),
         "agents": assignments(run),
         "rubric": ",".join(str(phase) for phase in phases),
         **more,
@@ -146,18 +173,20 @@ def ask_judge(now: Run, prompt: str = "verdict", **more: str | Text) -> TurnRequ
 def close_round(now: Run, *, all_done: bool, words: str) -> Events:
     """Scope done → checkpoint or done; rounds used up → partial; otherwise the next round (§1.10)."""
     run = now.state
-    scope_done = all_done or not run.active
+    scope_done = (all_done or not run.active) and not run.failures
     yield RoundDone(
         message=f"Round {run.round} finished.",
         round=run.round,
         action="complete" if scope_done else "next",
         agent_phases=run.agent_phases,
-        all_done=all_done,
+        all_done=all_done and scope_done,
     )
     if scope_done and (asks(run) or any(agent.checkpoint and not agent.checkpointed for agent in run.agents)):
         yield from pause(now, words)
     elif scope_done:
         yield from complete(now, now.text(replies.without_json(words) or ALL_DONE), by="finish", all_done=all_done)
+    elif run.round >= run.last_round and run.failures:
+        yield from rest(now, "validation_failed", "The validation fails, and the rounds are used up.")
     elif run.round >= run.last_round:
         yield from run_out(now)
     else:
@@ -184,6 +213,28 @@ def record_report(now: Run, command: RecordReply, place: int, words: str) -> Eve
         claimed=replies.phases_completed(words) if failure is None else (),
     )
     yield from distribute(now)
+
+
+def record_checks(now: Run, command: RecordRound) -> Events:
+    """The validation of the round's work: go on to the verdicts, with what it showed. A direct answer counts unless its
+    changes brought new failures."""
+    known = yield from record_round(now, command)
+    run = now.state
+    if not known:
+        return
+    if run.state == "working":
+        yield from distribute(now)
+    elif run.failures:
+        yield from stop(now, "validation_failed", "\n".join([run.check, *(f"- {reason}" for reason in run.failures)]))
+    else:
+        yield from finish_answer(now, run.answer)
+
+
+def record_preparation(now: Run, command: RecordBaseline) -> Events:
+    """The baseline: agents that waited for it begin."""
+    yield from record_baseline(now, command)
+    if now.state.state == "working" and now.state.baselined:
+        yield from distribute(now)
 
 
 # -- verdicts ------------------------------------------------------------------------------------------------------

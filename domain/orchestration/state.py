@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from domain.delivery.validation import Preparation
+from domain.delivery.validation import BaselineCommand, Preparation
 from domain.orchestration.chart import Status, status
 from domain.orchestration.claims import FileClaim
 from domain.orchestration.events import (
@@ -14,11 +14,14 @@ from domain.orchestration.events import (
 )
 from domain.session.children import ReviewSettings
 from domain.session.state import Session
+from domain.session.validation import ValidationStep
 from domain.session.workspace import EVERYTHING, PathScope, touched
 from domain.values.base import Text
 from domain.values.phases import AgentPhase, AgentPhases, resumed
 from domain.values.sentences import Sentence
 
+COMMANDS_LANE = 900
+"""The worktree of the set-up and the validation: agents work in others at the same time."""
 AGENT = "agent:"
 """What a review of an agent's work is about, followed by the agent's place in the plan."""
 
@@ -97,6 +100,24 @@ class Orchestration(Session):
     strayed: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """The paths outside the scope that each place has changed, whether or not it has undone that since."""
     preparation: Preparation = field(default_factory=Preparation)
+    steps: tuple[ValidationStep, ...] = ()
+    baseline: tuple[BaselineCommand, ...] = ()
+    baselined: bool = False
+    """Whether the baseline was recorded, and the validation proves something."""
+    validation_env: dict[str, str] = field(default_factory=dict)
+    trees: dict[int, str] = field(default_factory=dict)
+    """The state of the workspace after each turn of the round that changed files, in the order in which they were
+    merged, by the agent's place."""
+    checked: bool = False
+    """Whether the work was validated since it was changed last."""
+    check: str = ""
+    """What the last validation showed, in a sentence."""
+    failures: tuple[str, ...] = ()
+    """What fails now and did not before any change."""
+    broken: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """The new failures, by the place of the agent who brought them."""
+    answer: Text = field(default_factory=Text)
+    """A direct answer that counts once its changes are validated."""
 
     @property
     def status(self) -> Status:
@@ -116,6 +137,16 @@ class Orchestration(Session):
     def at_work(self) -> bool:
         """Whether an agent is being asked right now. A branch may be made in parallel."""
         return any(turn.work not in ("package", "land") for turn in self.outstanding.values())
+
+    @property
+    def needs_baseline(self) -> bool:
+        """Whether the commands have to run before the first agent works."""
+        return bool(self.steps) and not self.baselined
+
+    @property
+    def needs_validation(self) -> bool:
+        """Whether there are changes whose validation is not recorded yet."""
+        return bool(self.steps) and not self.checked and not self.unchanged
 
     @property
     def active(self) -> tuple[int, ...]:
@@ -166,11 +197,17 @@ class Orchestration(Session):
         """The chart's guards."""
         match name:
             case "planned":
-                return bool(self.agents) and (self.partial_reason == "rounds" or self._failed("judge"))
+                return bool(self.agents) and (self._out_of_rounds or self._failed("judge"))
             case "answers_directly":
                 return self.mode == "direct" and not self.agents
             case "out_of_rounds":
-                return self.partial_reason == "rounds"
+                return bool(self.agents) and self._out_of_rounds
+            case "commands_failed_for_agents":
+                return self._commands_failed and bool(self.agents)
+            case "commands_failed_for_answer":
+                return self._commands_failed and self.mode == "direct"
+            case "commands_failed":
+                return self._commands_failed
             case "waits":
                 return self.waits
             case "planner_failed" | "assistant_failed" | "judge_failed":
@@ -183,6 +220,15 @@ class Orchestration(Session):
                 return self.state == "checkpoint" and all(agent.completed for agent in self.resumed())
             case _:
                 return False
+
+    @property
+    def _out_of_rounds(self) -> bool:
+        return self.partial_reason in ("rounds", "validation_failed")
+
+    @property
+    def _commands_failed(self) -> bool:
+        """Whether it stopped because the set-up or a validation command could not run."""
+        return self.failed_turn is not None and self.failed_turn.work in ("prepare", "validate")
 
     def _failed(self, role: str) -> bool:
         return self.failed_turn is not None and self.failed_turn.role == role

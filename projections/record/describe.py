@@ -94,6 +94,10 @@ _VARIANTS: Final[Mapping[str, Callable[[Data], str]]] = {
     "delivery.budget_exhausted": lambda data: str(data.get("reason") or ""),
     "delivery.session_finished": _finished,
     "orchestration.session_started": lambda data: str(data.get("mode", "orchestrated")),
+    "orchestration.baseline_recorded": _baseline,
+    "orchestration.validated": lambda data: (
+        "" if data.get("passed") else "failed" if data.get("newFailures") else "red"
+    ),
     "orchestration.plan_made": lambda data: "" if data.get("agents") else "direct",
     "orchestration.work_reported": lambda data: str(data.get("result", "done")),
     "orchestration.verdict_refused": _ignored,

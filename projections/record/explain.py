@@ -7,7 +7,7 @@ from typing import Final
 from domain.delivery.events import PhaseFailed, ReviewBlockingDetected, ValidationFailed
 from domain.discussion.events import AgentFailed
 from domain.discussion.state import Discussion
-from domain.orchestration.events import VerdictGiven
+from domain.orchestration.events import Validated, VerdictGiven
 from domain.orchestration.state import Orchestration
 from domain.session.past_commands import RecordedCommand, commands_in
 from domain.session.record import Recorded
@@ -139,6 +139,7 @@ CAUSES: Final = frozenset(
         "delivery.review_blocking_detected",
         "delivery.phase_failed",
         "turn.failed",
+        "orchestration.validated",
         "orchestration.verdict_given",
         "review.agent_failed",
         "debate.agent_failed",
@@ -146,7 +147,15 @@ CAUSES: Final = frozenset(
 )
 """Topics of events that give a reason."""
 _STOPPED: Final = frozenset({"failed", "exhausted", "partial"})
-_FAILURES: Final = (ValidationFailed, ReviewBlockingDetected, PhaseFailed, TurnFailed, AgentFailed, VerdictGiven)
+_FAILURES: Final = (
+    ValidationFailed,
+    ReviewBlockingDetected,
+    PhaseFailed,
+    TurnFailed,
+    AgentFailed,
+    Validated,
+    VerdictGiven,
+)
 
 
 def stopped(session: Session) -> bool:
@@ -173,6 +182,8 @@ def evidence(event: DomainEvent) -> tuple[str, ...]:
             return (_because(event.failure.code, event.failure.detail, event.failure.sentence),)
         case AgentFailed():
             return (event.sentence or event.error,)
+        case Validated():
+            return event.new_failures
         case VerdictGiven(passed=False):
             return (_joined(event.agent, event.feedback),)
         case _:

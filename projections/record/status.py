@@ -23,6 +23,7 @@ _WHY: Final = {
     "plan_invalid": "There is no valid plan.",
     "agent_failed": "An agent failed.",
     "no_change": "Nothing was changed.",
+    "validation_failed": "The validation fails with the changes.",
     "no_progress": "The last iterations made no progress.",
     "outside_scope": "Files outside the scope were changed; a person decides.",
     "scope_checkpoint": "Files outside the scope were changed; continuing permits these changes.",

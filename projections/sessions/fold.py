@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, get_args
 
 from domain.delivery import events as delivery
 from domain.delivery.chart import PHASES
@@ -12,7 +12,7 @@ from domain.discussion import events as discussion
 from domain.discussion.events import main_point, seen_after
 from domain.orchestration import events as orchestration
 from domain.orchestration.chart import status as orchestration_status
-from domain.session.attempts import failure_sentence
+from domain.session.attempts import Unready, failure_sentence
 from domain.session.children import ParentLink
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
@@ -211,6 +211,14 @@ def _evolve_delivery(row: SessionRow, recorded: Recorded, event: delivery.Delive
             row.go_on()
 
 
+_MORE_CHOICES: Final = {
+    "rounds": ["extend"],
+    "validation_failed": ["extend"],
+    **{reason: ["retry"] for reason in ("turn_failed", "plan_invalid", *get_args(Unready))},
+}
+"""What a person may do about a run that stopped, besides continuing and resetting it."""
+
+
 def _evolve_orchestration(row: SessionRow, recorded: Recorded, event: orchestration.OrchestrationEvent) -> None:
     """A run waits at its checkpoint, or where it stopped, until an event continues it."""
     if isinstance(event, orchestration.OrchestrationTransition):
@@ -225,8 +233,7 @@ def _evolve_orchestration(row: SessionRow, recorded: Recorded, event: orchestrat
         case orchestration.PartialReached(reason=reason):
             out_of_rounds = reason == "rounds"
             row.wait("budget" if out_of_rounds else "partial", reason, position=recorded.position, at=recorded.at)
-            more = {"rounds": ["extend"], "turn_failed": ["retry"], "plan_invalid": ["retry"]}.get(reason, [])
-            row.choices = json.dumps(["continue", "reset", *more])
+            row.choices = json.dumps(["continue", "reset", *_MORE_CHOICES.get(reason, ())])
             row.summary = shortened(event.summary.head, HEAD)
         case orchestration.Completed():
             row.fail(None)

@@ -13,6 +13,7 @@ from adapters.turns.commands.clock import BudgetClock
 from adapters.turns.commands.fence import Fencing
 from adapters.turns.commands.land import land
 from adapters.turns.commands.prepare import Places, Ready, relative
+from adapters.turns.commands.rounds import validate_round
 from adapters.turns.commands.run import (
     CommandPlace,
     ValidationSettings,
@@ -28,6 +29,8 @@ from adapters.workspace import Workspaces
 from domain.delivery.commands import RecordBaseline, RecordValidation
 from domain.delivery.state import Delivery
 from domain.delivery.validation import MOST, Baseline, BaselineCommand, unready
+from domain.orchestration.commands import RecordRound
+from domain.orchestration.state import Orchestration
 from domain.session.attempts import Failure
 from domain.session.landing import RecordLanding
 from domain.session.validation import DID_NOT_EXIT, ValidationStep
@@ -42,8 +45,8 @@ class Commands(Protocol):
         """Prepare the workspace and run each validation command once."""
         ...
 
-    async def validate(self, job: Job) -> RecordValidation:
-        """Run the validation of an iteration."""
+    async def validate(self, job: Job) -> RecordValidation | RecordRound:
+        """Run the validation of an iteration or a round."""
         ...
 
     async def land(self, job: Job) -> RecordLanding:
@@ -67,8 +70,8 @@ class HostCommands:
     clock: BudgetClock
 
     async def prepare(self, job: Job) -> RecordBaseline:
-        """The baseline of a delivery."""
-        assert isinstance(job.session, Delivery), "only deliveries begin with it"
+        """The baseline of a delivery, or of the work that an orchestration plans."""
+        assert isinstance(job.session, Delivery | Orchestration), "only these have commands"
         started = time.monotonic()
         baseline = await self.baseline(job, job.session.steps)
         return RecordBaseline(
@@ -91,7 +94,20 @@ class HostCommands:
         await places.trust(ready.place)
         return result
 
-    async def validate(self, job: Job) -> RecordValidation:
+    async def validate(self, job: Job) -> RecordValidation | RecordRound:
+        """The validation of an iteration of a delivery, or of a round of an orchestration."""
+        if not isinstance(job.session, Orchestration):
+            return await self._validate_iteration(job)
+        session = job.session
+        known = [command.command for command in session.baseline if command.flaky]
+
+        async def judge(steps: Sequence[ValidationStep], tree: str | None) -> Verdict:
+            return await self.verdict(job, steps, tree=tree, known=known, inspected=session.baselined)
+
+        base = (await self._places(job).workspace()).base()
+        return await validate_round(job, session, base=base, judge=judge)
+
+    async def _validate_iteration(self, job: Job) -> RecordValidation:
         """The validation of an iteration of a delivery. Without a baseline, it is looked at here whether something else
         would be tested instead: a success would prove nothing."""
         session = job.session

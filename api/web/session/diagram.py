@@ -199,13 +199,13 @@ ORCHESTRATION: Final = Diagram(
         Way("finish", ("checkpoint",), "done", "M230 277H244"),
         Way("resume", ("checkpoint",), "working", "M196 262V130", (202, 160)),
         Way("answer", ("planning", "direct"), "done", "M284 228V262", (242, 250)),
-        Way("stop", ("planning", "direct", "judging", "reviewing"), "partial", "M16 228V262", (22, 250)),
+        Way("stop", ("planning", "direct", "working", "judging", "reviewing"), "partial", "M16 228V262", (22, 250)),
         *(
             Way("resume", ("partial",), state, "M102 262V228", (108, 255))
             for state in ("working", "direct", "planning")
         ),
         Way("extend", ("partial",), "working", "M94 262V228", (108, 243)),
-        *(Way("retry", ("partial",), state, "M86 262V228") for state in ("planning", "direct", "judging")),
+        *(Way("retry", ("partial",), state, "M86 262V228") for state in ("planning", "direct", "working", "judging")),
         Way("discard", ACTIVE, "reset", "M414 228V262", (420, 250)),
         Way("discard", ("checkpoint", "partial"), "reset", "M134 292V308H414V292", (368, 320)),
     ),

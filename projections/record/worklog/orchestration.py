@@ -18,6 +18,7 @@ from domain.orchestration.events import (
     PlanReturned,
     RoundsAdded,
     RoundStart,
+    Validated,
     VerdictGiven,
     VerdictOverturned,
     VerdictRefused,
@@ -33,7 +34,7 @@ from domain.session.turns import Settled, TurnAnswered, TurnCancelled
 from domain.values.phases import PHASES, AgentPhases
 from domain.values.sentences import Sentence
 from domain.values.words import Words
-from projections.record.markdown import cell, inline, mark, name, worded
+from projections.record.markdown import cell, code, inline, mark, name, worded
 from projections.record.session import agent_status
 from projections.record.turns import Turns
 from projections.record.worklog.parts import (
@@ -97,7 +98,8 @@ def _phase(number: int) -> str:
 def _settled(turns: Turns, event: Settled) -> Iterator[Row]:
     """An agent's work is shown by its report, a planner's or judge's by its result; this only shows failures."""
     turn = turns.get(event.turn_id)
-    if isinstance(event, TurnAnswered) or (turn and turn.lane and not isinstance(event, TurnCancelled)):
+    reported = turn is not None and turn.lane and turn.work == "ask"
+    if isinstance(event, TurnAnswered) or (reported and not isinstance(event, TurnCancelled)):
         return
     phase = _phase(int(turn.phase)) if turn and turn.phase and turn.phase.isdecimal() else None
     first = heading(mark("round", turn.number if turn else 0), event.agent, event.role, phase)
@@ -165,6 +167,15 @@ def _criteria(agents: Iterable[AgentPhases]) -> Iterator[str]:
             yield f"- {cell(agent.agent)} ({cell(agent.role)}): {words}"
 
 
+def _checked(event: Validated) -> Iterator[str]:
+    """What the validation of a round showed: the new failures, line by line."""
+    if not event.new_failures:
+        yield f"- {mark('validation_passed')}" if event.passed else f"- {mark('validation_red')}"
+        return
+    yield f"- {mark('validation_broken')}"
+    yield from (f"  - {code(line)}" for line in event.new_failures)
+
+
 def _worked(event: OrchestrationEvent) -> Iterator[Row]:
     match event:
         case RoundStart():
@@ -173,6 +184,8 @@ def _worked(event: OrchestrationEvent) -> Iterator[Row]:
             first = heading(mark("round", event.round), event.agent, event.role, _phase(event.phase))
             lines = [first, "", ended(event.result), *quotation(mark("result"), event.report)]
             yield _place(event), "\n".join(lines)
+        case Validated():
+            yield "log", "\n".join(_checked(event))
         case VerdictGiven():
             words = f"PASS — {event.feedback}" if event.passed else f"FAIL — {event.feedback}"
             yield _place(event), point(mark("verdict"), words.removesuffix(" — "))

@@ -1,0 +1,119 @@
+"""The validation of a run: a baseline beside the plan, the commands on the work of each round, and whose work fails
+(contract-3 §17)."""
+
+from collections.abc import Generator
+from typing import Final, get_args
+
+from domain.delivery.commands import RecordBaseline
+from domain.delivery.validation import new_failures, red, unready
+from domain.orchestration.commands import RecordRound
+from domain.orchestration.endings import Run, stop
+from domain.orchestration.events import BaselineRecorded, BrokenBy, Validated
+from domain.orchestration.state import Orchestration
+from domain.session.attempts import Failure, Unready
+from domain.session.decision import Events, cancel_turns, end_attempt
+from domain.session.turns import TurnAnswered, TurnFailed
+from domain.values.base import DomainEvent
+
+UNREADY: Final = frozenset(get_args(Unready))
+
+
+def record_baseline(now: Run, command: RecordBaseline) -> Events:
+    """Record what the commands gave before any change. If the validation would prove nothing, the run stops: an agent
+    that is being asked is called off."""
+    baseline = command.baseline
+    event = end_attempt(now, command, command.failure or unready(baseline))
+    yield event
+    if command.failure is None:
+        fields = {name: getattr(baseline, name) for name in type(baseline).model_fields}
+        yield BaselineRecorded(message="Baseline recorded.", round=now.state.round, **fields)
+    if isinstance(event, TurnFailed) and now.state.state in ("planning", "working"):
+        yield from cancel_turns(now, "the validation would prove nothing")
+        yield from stop_unready(now, event.failure, given=command.failure is not None)
+
+
+def stop_unready(now: Run, failure: Failure, *, given: bool) -> Events:
+    """Stop because the commands cannot run; a retry runs them again."""
+    return stop(now, "turn_failed" if given else failure.code, failure.why or failure.code)
+
+
+def record_round(now: Run, command: RecordRound) -> Generator[DomainEvent, None, bool]:
+    """Record what the commands give for the work as it is now. Returns whether that is known; if the commands could
+    not run, the run stops, and a retry runs them again."""
+    run = now.state
+    event = end_attempt(now, command, command.failure)
+    yield event
+    if isinstance(event, TurnFailed):
+        yield from stop_unready(now, event.failure, given=event.failure.code not in UNREADY)
+    if not isinstance(event, TurnAnswered):
+        return False
+    found = _new(run, command)
+    yield Validated(
+        message="Validation passed." if command.passed else f"Validation failed, with {len(found)} new failures.",
+        role="test",
+        round=run.round,
+        passed=command.passed,
+        summary=command.summary,
+        sentence=command.sentence,
+        reasons=command.reasons,
+        new_failures=found,
+        flaky=command.flaky,
+        weakened=command.weakened,
+        clean_room=command.clean_room,
+        broken=_broken(run, command, found),
+        earlier=command.earlier,
+        report=command.report,
+    )
+    return True
+
+
+def _new(run: Orchestration, command: RecordRound) -> tuple[str, ...]:
+    """The failures that are new. A direct answer has no baseline: its base tree was checked beside it."""
+    if run.agents:
+        return new_failures(command.reasons, run.baseline)
+    before = {reason for each in command.earlier for reason in each.reasons}
+    return tuple(reason for reason in command.reasons if reason not in before)
+
+
+def _broken(run: Orchestration, command: RecordRound, found: tuple[str, ...]) -> tuple[BrokenBy, ...]:
+    """Who brought the new failures: who had brought them before, else the agent whose tree is the first of the round to
+    show them, in the order of merging."""
+    by: dict[int, list[str]] = {}
+    for reason in found:
+        place = _place(run, command, reason)
+        if place is not None:
+            by.setdefault(place, []).append(reason)
+    return tuple(
+        BrokenBy(index=place, agent=run.agents[place].agent, reasons=tuple(reasons))
+        for place, reasons in sorted(by.items())
+    )
+
+
+def _place(run: Orchestration, command: RecordRound, reason: str) -> int | None:
+    earlier = next((place for place, reasons in run.broken.items() if reason in reasons), None)
+    if earlier is not None:
+        return earlier
+    shown = {each.tree: each.reasons for each in command.earlier}
+    places = list(run.trees.items())
+    first = next((place for place, tree in places if reason in shown.get(tree, ())), None)
+    return first if first is not None else places[-1][0] if places else next(iter(run.active), None)
+
+
+# -- what agents read of it ------------------------------------------------------------------------------------------
+
+
+def for_the_judge(run: Orchestration) -> str:
+    """What the validation of this round shows; empty where there was none."""
+    if not run.check:
+        return ""
+    lines = [f"- {reason}" for reason in run.failures]
+    new = "\n".join(["These failures were not there before any change:", *lines]) if lines else ""
+    before = red(run.baseline) if run.baseline else ""
+    return "\n\n".join(filter(None, ("Validation of the work of this round:", run.check, new, before)))
+
+
+def for_agents(run: Orchestration) -> str:
+    """What an agent reads who changed files, while there are new failures."""
+    lines = [f"- {reason}" for reason in run.failures]
+    head = "The validation commands fail on the work of all agents together. These failures are new:"
+    return "\n".join([head, *lines]) if lines else ""
