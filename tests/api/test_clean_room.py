@@ -69,6 +69,8 @@ def test_work_that_a_clone_confirms_passes_and_says_so(client: httpx.Client, tmp
     room = session["report"]["cleanRoom"]
     assert (room["needed"], room["same"], session["report"]["flaky"]) == (True, True, [])
     assert room["seconds"] >= sum(command["seconds"] for command in room["setup"])
+    head = client.get(f"/sessions/{session['id']}", headers={"Accept": "text/html"}).text
+    assert f"Fresh checkout: {round(room['seconds'])} s" in head
     validated = session["result"]["validated"]
     assert validated == {
         "commands": ["test -s parser.out"],
@@ -160,6 +162,8 @@ def test_a_folder_without_git_has_no_clean_room(client: httpx.Client, tmp_path: 
     assert session["status"] == "success", session["finalSummary"]
     assert session["result"]["validated"]["cleanRoom"] is False
     assert "Not checked in a clone." in session["finalSummary"]
+    head = client.get(f"/sessions/{session['id']}", headers={"Accept": "text/html"}).text
+    assert "Not checked in a clone" in head
 
 
 def test_clean_rooms_can_be_turned_off(client: httpx.Client, tmp_path: Path) -> None:
@@ -204,6 +208,8 @@ def test_a_command_that_fails_once_is_flaky_and_counts_as_passed(client: httpx.C
     [seen] = data(client, session, "delivery.flaky_seen")
     assert {name: seen[name] for name in flake} == flake
     assert "is flaky" in session["finalSummary"]
+    head = client.get(f"/sessions/{session['id']}", headers={"Accept": "text/html"}).text
+    assert "Flaky: python3 check.py failed 1 of 2 times, then passed" in head
     rows = client.get("/api/reports/quality").json()["totals"]["validation"]
     assert (rows["passed"], rows["failed"], rows["flaky"]) == (1, 0, 1)
 

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 from api.web import svg
 from api.web.model import clock, money, owner
-from api.web.plain_text import cut, in_line
+from api.web.plain_text import cut, in_line, short_command
 from api.web.session.context import LONG, SENTENCE, PanelContext
 from api.web.session.failure import CauseShown, cause_of
 from api.web.session.leading import Lead, lead
@@ -160,7 +160,30 @@ def _handed_over(context: PanelContext) -> dict[str, Any] | None:
         "removed": sum(file["removed"] or 0 for file in files),
         "outside": len(result.get("outside") or ()),
         "reviewed": _seen_in_part(context.session),
+        "notes": _on_validation(context.session),
+        "clean": _in_clean_room(context.session),
     }
+
+
+def _on_validation(session: Session) -> list[dict[str, Any]]:
+    """What a reader has to know of the validation, as messages with their values; empty where nothing is open."""
+    if session.validated is None:
+        return [] if session.outstanding else [{"say": "head_not_validated", "values": {}}]
+    alone = [] if session.validated.clean_room else [{"say": "head_not_cloned", "values": {}}]
+    flakes = (flake for flake in session.flaky.values() if not flake.known)
+    return alone + [
+        {
+            "say": "head_flaky",
+            "values": {"command": cut(short_command(flake.command), 80), "n": flake.failed, "of": flake.runs},
+        }
+        for flake in flakes
+    ]
+
+
+def _in_clean_room(session: Session) -> int | None:
+    """How many seconds the fresh checkout took; None where none was needed."""
+    room = session.clean_room
+    return round(room.seconds) if room is not None and room.needed else None
 
 
 def _seen_in_part(session: Session) -> int | None:
