@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from adapters.proof.transfer import export
-from tests.golden import details, happenings, scenes
+from tests.golden import details, happenings, runs, scenes
 from tests.projections.stage import Stage, wander
 
 PLACE = Path(__file__).parent
@@ -21,7 +21,7 @@ SEEDS = (1, 5, 13)
 
 
 def main(version: str) -> None:
-    for name, scene in (scenes.SCENES | happenings.SCENES | details.SCENES).items():
+    for name, scene in (scenes.SCENES | happenings.SCENES | details.SCENES | runs.SCENES).items():
         with TemporaryDirectory() as folder:
             stage = Stage(Path(folder))
             scene(stage)

@@ -1,0 +1,67 @@
+"""Scenes of the golden logs: runs and direct answers that are validated, and deliveries that go without phases."""
+
+from collections.abc import Callable
+from typing import Any
+
+from domain.delivery.chart import NEEDED, QUICK
+from domain.delivery.commands import RecordBaseline
+from domain.delivery.validation import Baseline, BaselineCommand
+from domain.orchestration.commands import RecordRound
+from domain.orchestration.events import TreeFailures
+from domain.session.workspace import ChangedFile, WorkspaceChanges
+from tests.golden.happenings import BASE, HEAD, PREPARED, SHOP, TESTS
+from tests.golden.scenes import validated
+from tests.projections.given import APPROVING
+from tests.projections.stage import Stage, plan, subtask, verdicts
+
+CHANGED = (ChangedFile(path="a.py", status="modified", added=1, removed=1),)
+BROKEN = "FAILED test_a.py::test_add"
+
+
+def runs(stage: Stage) -> None:
+    """A run whose first round brings a new failure, one that stays in its last round, and a direct answer."""
+    for name, rounds in (("orchestration-mended", 3), ("orchestration-broken", 1)):
+        stage.orchestrates(name, steps=TESTS, workspace=SHOP, repository=True, max_rounds=rounds)
+        stage.answers(name, plan(subtask(start_phase=3, end_phase=3)))
+        green = Baseline(commands=(_ran(),))
+        stage.do(name, RecordBaseline(**_turn(stage, name), baseline=green, prepared=PREPARED))
+        _works(stage, name, HEAD)
+        _checked(stage, name, BROKEN)
+        stage.answers(name, verdicts(Backend=True))
+    _works(stage, "orchestration-mended", "d" * 40)
+    _checked(stage, "orchestration-mended")
+    stage.answers("orchestration-mended", verdicts(Backend=True))
+
+
+def short(stage: Stage) -> None:
+    """The short way, and one without a review that changed nothing."""
+    for name, phases in (("delivery-quick", QUICK), ("delivery-bare", NEEDED)):
+        stage.delivers(name, phases=phases)
+        stage.answers(name, "Written.", prepared=PREPARED)
+        validated(stage, name)
+    stage.answers("delivery-quick", APPROVING)
+
+
+def _ran() -> BaselineCommand:
+    return BaselineCommand(stage="test", command="pytest", startable=True, exit_code=0, passed=True, seconds=1.0)
+
+
+def _turn(stage: Stage, name: str) -> dict[str, Any]:
+    return {"turn_id": stage.turn(name).turn_id, "attempt": 1, "seconds": 1.0}
+
+
+def _works(stage: Stage, name: str, head: str) -> None:
+    """The agent changes a file."""
+    before = stage.session(name).tree
+    stage.answers(name, "Done.", base=before, tree=head, changes=WorkspaceChanges(head=head, files=CHANGED))
+
+
+def _checked(stage: Stage, name: str, *reasons: str) -> None:
+    """The commands ran on the work of the round."""
+    summary = "1 failed" if reasons else "1 passed"
+    earlier = (TreeFailures(tree=BASE, reasons=()),) if reasons else ()
+    fields = {"passed": not reasons, "summary": summary, "reasons": reasons, "earlier": earlier}
+    stage.do(name, RecordRound(**_turn(stage, name), **fields))
+
+
+SCENES: dict[str, Callable[[Stage], None]] = {"runs": runs, "short": short}
