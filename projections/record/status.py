@@ -61,9 +61,19 @@ def outcome(view: Mapping[str, Any], language: Language) -> str:
     """The summary of a session's view (`projections/record/session.py`), which says first if nothing was changed; empty
     before it ends."""
     summary = _summary(view, language)
+    if _is_unvalidated_run(view) and summary:
+        bare = summary if "\n" in summary else summary.rstrip(".")
+        return words(language, ROOM).fill("outcome.not_validated", {"summary": bare})
     if view.get("reason") != "no_change" or not summary or summary.startswith(_UNCHANGED):
         return summary
     return words(language, ROOM).fill("outcome.unchanged", {"summary": summary})
+
+
+def _is_unvalidated_run(view: Mapping[str, Any]) -> bool:
+    """Whether it is a run that has stopped with changes which no command has validated."""
+    result = view.get("result") or {}
+    stopped = view.get("kind") == "orchestration" and view.get("status") in ("done", "checkpoint", "partial")
+    return stopped and "validated" in result and result["validated"] is None
 
 
 def _summary(view: Mapping[str, Any], language: Language) -> str:
@@ -76,7 +86,9 @@ def _summary(view: Mapping[str, Any], language: Language) -> str:
         return in_language(of_data(sentence), language)
     say = words(language, ROOM)
     match view:
-        case {"kind": "orchestration", "status": "partial", "reason": "rounds"} if recorded:
+        case {"kind": "orchestration", "status": "partial", "reason": "rounds"}:
+            return _unfinished(view, say)
+        case {"kind": "orchestration", "status": "partial", "reason": "validation_failed", "agents": [_, *_]}:
             return _unfinished(view, say)
         case {"kind": "delivery", "status": "success", "result": None} if _BRANCH in recorded:
             summary = recorded.rpartition(_BRANCH)[0] if language == "en" else _delivered(view, say)

@@ -84,7 +84,7 @@ def test_a_korean_success_says_what_was_validated_and_that_the_review_approved()
         "iteration": 3,
         "finalSummary": "Success on iteration 3. Validated by pytest -q. Review approved. Branch hansard/delivery-1.",
         "validationCommands": [{"stage": "test", "command": "pytest -q"}],
-        "result": {"branch": "hansard/delivery-1"},
+        "result": {"branch": "hansard/delivery-1", "validated": {"cleanRoom": True}},
     }
     assert (
         outcome(session, "ko") == "3번째 반복에서 성공 · 검증 통과: pytest -q · 리뷰 승인 · 브랜치 hansard/delivery-1"
