@@ -93,10 +93,12 @@ class Places:
         return await asyncio.to_thread(workspace_of, self.job, self.workspaces)
 
     async def has_leftovers(self, place: CommandPlace) -> bool:
-        """Whether the folder or the home holds a file that a clone would not have."""
+        """Whether the folder or the home, tidied, hold a file that a clone would not have."""
         workspace = await self.workspace()
         if workspace.in_place is not None:
             return True
+        if not self.job.preparation.needs_work:
+            return False  # nothing was put there, and all else has just been deleted
         return await asyncio.to_thread(lambda: workspace.has_leftovers(place.folder) or _has_file(place.home))
 
     async def keep_caches(self) -> None:
