@@ -153,7 +153,8 @@ def _evolve(state: Delivery, event: DeliveryEvent, at: int) -> None:
         case BranchPublished():
             state.branch, state.published = event.branch, event.commit
         case AttemptStarted():
-            state.iteration, state.validated, state.clean_room = event.iteration, None, None
+            state.iteration = event.iteration
+            state.validated = state.clean_room = None
         case TestsPassed():
             _apart(state, event.apart_ms)
             state.validation_summary = event.summary

@@ -12,7 +12,7 @@ from adapters.project.escapes import hidden_program, missing_packages
 from adapters.turns.commands.clock import BudgetClock
 from adapters.turns.commands.fence import Fencing
 from adapters.turns.commands.land import land
-from adapters.turns.commands.prepare import Places, Ready, relative
+from adapters.turns.commands.prepare import CommandPlaces, Ready, relative
 from adapters.turns.commands.rounds import validate_round
 from adapters.turns.commands.run import (
     CommandPlace,
@@ -22,7 +22,7 @@ from adapters.turns.commands.run import (
     run_of,
     run_step,
 )
-from adapters.turns.commands.validate import Validation, Verdict
+from adapters.turns.commands.validate import WorkValidation, WorkVerdict
 from adapters.turns.job import Job
 from adapters.turns.live import Live
 from adapters.workspace import Workspaces
@@ -90,7 +90,7 @@ class HostCommands:
             return Baseline(setup=ready.setup)
         await places.keep_caches()
         base = (await places.workspace()).base()
-        result = await self._untouched(Validation(places, self.clock, base=base), steps, ready, base)
+        result = await self._untouched(WorkValidation(places, self.clock, base=base), steps, ready, base)
         await places.trust(ready.place)
         return result
 
@@ -101,7 +101,7 @@ class HostCommands:
         session = job.session
         known = [command.command for command in session.baseline if command.flaky]
 
-        async def judge(steps: Sequence[ValidationStep], tree: str | None) -> Verdict:
+        async def judge(steps: Sequence[ValidationStep], tree: str | None) -> WorkVerdict:
             return await self.verdict(job, steps, tree=tree, known=known, inspected=session.baselined)
 
         base = (await self._places(job).workspace()).base()
@@ -158,13 +158,15 @@ class HostCommands:
         tree: str | None = None,
         known: Collection[str] = (),
         inspected: bool = True,
-    ) -> Verdict:
+    ) -> WorkVerdict:
         """Validate a state of the session's work, whatever kind of session it is: the recorded one, or `tree`. `known`
         are the commands that are flaky without the work. Unless it was `inspected` before whether the commands test
         something other than the workspace, that is looked at first."""
         places = self._places(job)
         base = (await places.workspace()).base()
-        return await Validation(places, self.clock, base=base, known=known).run(steps, tree=tree, inspected=inspected)
+        return await WorkValidation(places, self.clock, base=base, known=known).run(
+            steps, tree=tree, inspected=inspected
+        )
 
     async def ready(self, job: Job) -> Failure | None:
         """Prepare the folder in which an agent is asked."""
@@ -179,8 +181,8 @@ class HostCommands:
         """Merge the result into a branch if its validation passes there."""
         return await land(self._places(job), self.clock)
 
-    def _places(self, job: Job) -> Places:
-        return Places(
+    def _places(self, job: Job) -> CommandPlaces:
+        return CommandPlaces(
             job=job,
             workspaces=self.workspaces,
             home=self.homes / job.session.id,
@@ -192,7 +194,7 @@ class HostCommands:
     # -- the baseline ------------------------------------------------------------------------------------------------
 
     async def _untouched(
-        self, validation: Validation, steps: Sequence[ValidationStep], ready: Ready, base: str
+        self, validation: WorkValidation, steps: Sequence[ValidationStep], ready: Ready, base: str
     ) -> Baseline:
         """The results of the commands on the untouched workspace."""
         place = ready.place.also({"HANSARD_BASE": base})
@@ -203,7 +205,7 @@ class HostCommands:
         return Baseline(commands=tuple(ran), setup=ready.setup, escapes=inspection.escapes, env=env)
 
     async def _untouched_run(
-        self, validation: Validation, steps: Sequence[ValidationStep], place: CommandPlace, base: str
+        self, validation: WorkValidation, steps: Sequence[ValidationStep], place: CommandPlace, base: str
     ) -> BaselineCommand:
         """The run of the last of these commands. One that fails is run again: it may be flaky."""
         step = steps[-1]

@@ -6,8 +6,8 @@ import time
 from typing import Final
 
 from adapters.turns.commands.clock import BudgetClock
-from adapters.turns.commands.prepare import Places
-from adapters.turns.commands.validate import Validation, Verdict
+from adapters.turns.commands.prepare import CommandPlaces
+from adapters.turns.commands.validate import WorkValidation, WorkVerdict
 from adapters.turns.job import Job
 from adapters.workspace.branch import NoBranch
 from adapters.workspace.git import WorkspaceError
@@ -22,13 +22,13 @@ _TRIES: Final = 3
 """How often the merge is repeated because the branch has moved."""
 
 
-async def land(places: Places, clock: BudgetClock) -> RecordLanding:
+async def land(places: CommandPlaces, clock: BudgetClock) -> RecordLanding:
     """Merge, validate, move the branch. Raises WorkspaceError."""
     job, started = places.job, time.monotonic()
     landing = job.session.landing
     assert landing is not None, "a landing is recorded before its turn"
     workspace = await places.workspace()
-    verdict = Verdict()
+    verdict = WorkVerdict()
 
     def record(**fields: object) -> RecordLanding:
         fence = verdict.place.fence() if verdict.place else None
@@ -62,7 +62,7 @@ async def land(places: Places, clock: BudgetClock) -> RecordLanding:
         if merged == before:
             return record(before=before, commit=before)
         if landing.steps:
-            verdict = await Validation(places, clock, base=before).run(landing.steps, tree=merged)
+            verdict = await WorkValidation(places, clock, base=before).run(landing.steps, tree=merged)
         if verdict.failure is not None:
             return record(failure=verdict.failure)
         if landing.steps and not verdict.passed:

@@ -42,7 +42,7 @@ class Ready(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class CommandPlaces:
     """The places where the commands of one turn run. `home` is the home of the session's commands."""
 
     job: Job

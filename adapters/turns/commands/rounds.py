@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from adapters.turns.commands.validate import Verdict
+from adapters.turns.commands.validate import WorkVerdict
 from adapters.turns.job import Job
 from domain.delivery.validation import new_failures
 from domain.orchestration.commands import RecordRound
@@ -16,7 +16,7 @@ from domain.session.attempts import Failure
 from domain.session.validation import ValidationStep
 from domain.values.base import Text
 
-Judge = Callable[[Sequence[ValidationStep], str | None], Awaitable[Verdict]]
+Judge = Callable[[Sequence[ValidationStep], str | None], Awaitable[WorkVerdict]]
 """Runs commands on the recorded state of the session's work, or on another tree."""
 
 
@@ -73,9 +73,9 @@ def _parts(session: Orchestration) -> list[list[ValidationStep]]:
     return [*([green] if green else []), *([step] for step in session.steps if step.command in red)]
 
 
-async def _verdicts(parts: Sequence[Sequence[ValidationStep]], tree: str | None, judge: Judge) -> list[Verdict]:
+async def _verdicts(parts: Sequence[Sequence[ValidationStep]], tree: str | None, judge: Judge) -> list[WorkVerdict]:
     """The verdicts on the tree; the last one alone has a failure if the commands could not run."""
-    verdicts: list[Verdict] = []
+    verdicts: list[WorkVerdict] = []
     for steps in parts:
         verdicts.append(await judge(steps, tree))
         if verdicts[-1].failure is not None:
@@ -83,15 +83,15 @@ async def _verdicts(parts: Sequence[Sequence[ValidationStep]], tree: str | None,
     return verdicts
 
 
-def _failure(verdicts: Sequence[Verdict]) -> Failure | None:
+def _failure(verdicts: Sequence[WorkVerdict]) -> Failure | None:
     return next((each.failure for each in verdicts if each.failure is not None), None)
 
 
-def _reasons(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
+def _reasons(verdicts: Sequence[WorkVerdict]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(reason for each in verdicts for reason in each.reasons))
 
 
-def _report(verdicts: Sequence[Verdict]) -> str:
+def _report(verdicts: Sequence[WorkVerdict]) -> str:
     """One report of all commands."""
     first, *others = (orjson.loads(each.report()) for each in verdicts)
     for other in others:

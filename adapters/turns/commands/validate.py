@@ -17,7 +17,7 @@ from adapters.processes.environment import clean_environment
 from adapters.processes.program import Finished
 from adapters.project.escapes import Inspection, inspect
 from adapters.turns.commands.clock import BudgetClock
-from adapters.turns.commands.prepare import Places
+from adapters.turns.commands.prepare import CommandPlaces
 from adapters.turns.commands.run import CommandPlace, output_of, own_program, reasons_of, run_of, run_step
 from domain.delivery.validation import Baseline, failed_tests, not_startable, unready
 from domain.session.attempts import Failure
@@ -39,7 +39,7 @@ _NOTHING_RAN: Final = outcome(())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class WorkVerdict:
     """What a validation has shown. With a `failure` it has shown nothing."""
 
     result: ValidationResult = _NOTHING_RAN
@@ -88,16 +88,18 @@ class _Series:
         return all(run.passed for run in self.runs)
 
 
-class Validation:
+class WorkValidation:
     """Runs the commands of one turn. `base` is the commit that the work starts from, `known` are the commands that were
     flaky there."""
 
-    def __init__(self, places: Places, clock: BudgetClock, *, base: str, known: Collection[str] = ()) -> None:
+    def __init__(self, places: CommandPlaces, clock: BudgetClock, *, base: str, known: Collection[str] = ()) -> None:
         self._places, self._clock, self._base, self._known = places, clock, base, known
         self._settings, self._preparation = places.settings, places.job.preparation
         self._repeating = 0.0
 
-    async def run(self, steps: Sequence[ValidationStep], *, tree: str | None = None, inspected: bool = True) -> Verdict:
+    async def run(
+        self, steps: Sequence[ValidationStep], *, tree: str | None = None, inspected: bool = True
+    ) -> WorkVerdict:
         """Validate the recorded state, or that of `tree`. If a program cannot be started, that is no verdict on the
         work, unless the program is part of the work. Unless it was `inspected` before whether the commands test
         something other than the workspace, that is looked at first."""
@@ -108,7 +110,7 @@ class Validation:
         if not inspected:
             inspection = await self.inspect(steps, place)
             if failure := unready(Baseline(escapes=inspection.escapes)):
-                return Verdict(failure=failure, place=place)
+                return WorkVerdict(failure=failure, place=place)
             place = place.also(dict(inspection.env))
         dirty = await self._places.has_leftovers(place)
         series = await self._series(steps, place, tree)
@@ -120,8 +122,8 @@ class Validation:
         return await self._in_clean_room(verdict, steps, tree, place) if verdict.passed else verdict
 
     async def _in_clean_room(
-        self, verdict: Verdict, steps: Sequence[ValidationStep], tree: str | None, before: CommandPlace
-    ) -> Verdict:
+        self, verdict: WorkVerdict, steps: Sequence[ValidationStep], tree: str | None, before: CommandPlace
+    ) -> WorkVerdict:
         """The verdict of a fresh checkout about commands that passed in the workspace."""
         began = time.monotonic()
         async with AsyncExitStack() as room:
@@ -156,13 +158,13 @@ class Validation:
             cause="only_passes_with_leftovers",
         )
 
-    def _verdict(self, series: _Series, steps: Sequence[ValidationStep], place: CommandPlace) -> Verdict:
+    def _verdict(self, series: _Series, steps: Sequence[ValidationStep], place: CommandPlace) -> WorkVerdict:
         last = steps[len(series.runs) - 1] if series.runs else None
         if last is not None and series.outputs[-1].ended == "not_started" and not own_program(last, place.folder):
             why = not_startable(last.command, series.outputs[-1].detail)
-            return Verdict(failure=Failure.of("validation_not_startable", why), place=place)
+            return WorkVerdict(failure=Failure.of("validation_not_startable", why), place=place)
         result = outcome(series.runs)
-        return Verdict(
+        return WorkVerdict(
             result=result,
             outputs=tuple(series.outputs),
             reasons=() if result.passed else reasons_of(series.runs[-1], series.outputs[-1]),
@@ -170,13 +172,13 @@ class Validation:
             place=place,
         )
 
-    async def _set_up_failed(self, setup: Sequence[SetupCommand]) -> Verdict:
+    async def _set_up_failed(self, setup: Sequence[SetupCommand]) -> WorkVerdict:
         """The verdict where the set-up does not succeed: on the work, unless the set-up fails on the base tree, too.
         Then it is waited for. A folder without git has no base tree to try."""
         failed = setup[-1]
         if (await self._places.workspace()).in_place is None and not await self._base_can_be_set_up():
             sentence = Sentence("setup_fails_everywhere", command=failed.command, number=failed.exit_code)
-            return Verdict(failure=Failure.of("setup", with_output(sentence, failed.tail)))
+            return WorkVerdict(failure=Failure.of("setup", with_output(sentence, failed.tail)))
         run = CommandRun(
             stage="custom",
             command=failed.command,
@@ -186,7 +188,7 @@ class Validation:
             tail=failed.tail,
         )
         finished = Finished(failed.exit_code, failed.tail, "", truncated=False, seconds=failed.seconds, ended="exit")
-        return Verdict(
+        return WorkVerdict(
             result=outcome([run]), outputs=(finished,), reasons=reasons_of(run, finished), cause="setup_failed"
         )
 
