@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from api.cli.exits import in_words
 from api.cli.labels import sentence
 
 
@@ -21,11 +22,20 @@ def _on_validation(session: Mapping[str, Any], result: Mapping[str, Any]) -> Ite
         return
     validated = result.get("validated")
     if validated is None:
-        yield sentence("Not validated.")
+        no_tests = result.get("why") == "no_tests"
+        yield sentence("Not validated: no tests ran." if no_tests else "Not validated.")
         return
     if not validated["cleanRoom"]:
         yield sentence("Not checked in a clone.")
+    for weakening in (session.get("report") or {}).get("weakened") or ():
+        yield _weaker(weakening)
     for flake in (session.get("report") or {}).get("flaky") or ():
         if not flake["known"]:
             words = "Flaky: `{command}` failed {failed} of {runs} times, then passed."
             yield sentence(words, command=flake["command"], failed=flake["failed"], runs=flake["runs"])
+
+
+def _weaker(weakening: Mapping[str, Any]) -> str:
+    from domain.checks.weakening import Weakening, weakening_sentence  # only where there is one
+
+    return in_words(weakening_sentence(Weakening.model_validate(weakening)))

@@ -6,6 +6,7 @@ counts of one runner are added up. Skipped tests did not run.
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from pydantic import Field
@@ -35,10 +36,18 @@ class RunnerCount(Value):
         )
 
 
+NO_COUNTS: Final[Mapping[str, tuple[RunnerCount, ...]]] = MappingProxyType({})
+
+
 def counts_in(output: str) -> tuple[RunnerCount, ...]:
     """The counts of each known runner that the output names, in the order of their first lines."""
+    return together(_counts(output))
+
+
+def together(counts: Iterable[RunnerCount]) -> tuple[RunnerCount, ...]:
+    """One count for each runner, in the order of the first ones."""
     by_runner: dict[str, RunnerCount] = {}
-    for count in _counts(output):
+    for count in counts:
         earlier = by_runner.get(count.runner)
         by_runner[count.runner] = count if earlier is None else earlier.plus(count)
     return tuple(by_runner.values())

@@ -17,6 +17,7 @@ from domain.checks.test_counts import RunnerCount
 from domain.session.workspace import is_test
 from domain.values.base import Value
 from domain.values.json import Malformed, decode
+from domain.values.sentences import Sentence
 
 LONGEST_SOURCE: Final = 1_000_000
 """Characters of a file; a longer one is not read for assertions."""
@@ -34,6 +35,17 @@ class Weakening(Value):
     path: str | None = Field(default=None, description="the file; null where a command is meant")
     before: int | None = Field(default=None, description="the number at the start of the work; null for settings")
     after: int | None = Field(default=None, description="the number now; null for settings")
+
+
+def weakening_sentence(weakening: Weakening) -> Sentence:
+    """The weakening in a sentence for a person or a reviewer."""
+    if weakening.what == "settings":
+        return Sentence("weakened_settings", path=weakening.path)
+    numbers = {"then": weakening.before, "now": weakening.after}
+    if weakening.path is None:
+        return Sentence(f"weakened_{weakening.what}", **numbers)
+    code = "weakened_assertions" if weakening.what == "assertions" else "weakened_skips_in"
+    return Sentence(code, path=weakening.path, **numbers)
 
 
 class ChangedSource(NamedTuple):

@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from domain.checks.weakening import Weakening
 from domain.delivery.chart import PHASES, Phase
 from domain.delivery.events import (
     ArtifactCreated,
@@ -88,6 +89,8 @@ class RecordValidation(RecordTurn):
     clean_room: CleanRoom | None = None
     flaky: tuple[Flake, ...] = ()
     cause: Cause | None = None
+    weakened: tuple[Weakening, ...] = ()
+    no_tests: bool = False
     apart_ms: int = 0
     """Milliseconds that do not count for the budget."""
 
@@ -190,12 +193,12 @@ def _validation(
     for event in events:
         match event:
             case TestsPassed():
-                return RecordValidation(
-                    passed=True, summary=event.summary, clean_room=event.clean_room, apart_ms=event.apart_ms, **fields
-                )
+                fields |= {"clean_room": event.clean_room, "apart_ms": event.apart_ms, "weakened": event.weakened}
+                return RecordValidation(passed=True, summary=event.summary, no_tests=event.no_tests, **fields)
             case ValidationFailed():
                 fields |= {"classification": event.classification, "reasons": event.reasons, "sentence": event.sentence}
                 fields |= {"clean_room": event.clean_room, "cause": event.cause, "apart_ms": event.apart_ms}
+                fields["weakened"] = event.weakened
                 return RecordValidation(passed=False, summary=event.summary, **fields)
     raise Unknown(Sentence("validation_has_no_outcome", id=first.turn_id))
 

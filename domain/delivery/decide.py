@@ -245,9 +245,10 @@ def record_validation(now: Now[Delivery], command: RecordValidation) -> Events:
     fields = about(now, "validation")
     for flake in command.flaky:
         yield FlakySeen(message=str(flaky_sentence(flake)), **flake.model_dump(), **fields)
-    fields |= {"clean_room": command.clean_room, "apart_ms": command.apart_ms}
+    fields |= {"clean_room": command.clean_room, "apart_ms": command.apart_ms, "weakened": command.weakened}
     if command.passed:
-        yield TestsPassed(message="Validation passed.", summary=command.summary, **fields)
+        passed = {"summary": command.summary, "no_tests": command.no_tests}
+        yield TestsPassed(message="Validation passed.", **passed, **fields)
         return (yield from complete(now, "validation"))
     kind = command.classification or "unknown"
     same = repeated(now.state, failing(command.summary))

@@ -4,6 +4,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from domain.checks.weakening import Weakening
 from domain.delivery.chart import PHASES, Phase
 from domain.delivery.validation import BaselineCommand, Escape, Preparation
 from domain.session.attempts import ONCE, RetryPolicy
@@ -19,6 +20,14 @@ from domain.values.sentences import Sentence
 
 ScopeDecision = Literal["allow", "deny"]
 Hold = Literal["setup", "repeat"]
+
+
+def _is_empty(values: tuple[object, ...]) -> bool:
+    return not values
+
+
+def _is_false(value: bool) -> bool:
+    return not value
 
 
 def _is_zero(number: int) -> bool:
@@ -146,6 +155,14 @@ class TestsPassed(DeliveryEvent):
     clean_room: CleanRoom | None = Field(
         default=None, exclude_if=absent, description="the run in a fresh checkout; null where there was none"
     )
+    weakened: tuple[Weakening, ...] = Field(
+        default=(), exclude_if=_is_empty, description="what makes the validation prove less than before the work"
+    )
+    no_tests: bool = Field(
+        default=False,
+        exclude_if=_is_false,
+        description="whether no test ran, nor before the work: it proves nothing",
+    )
     apart_ms: int = Field(
         default=0, exclude_if=_is_zero, description="milliseconds of the validation that do not count for the budget"
     )
@@ -166,6 +183,9 @@ class ValidationFailed(DeliveryEvent):
     )
     cause: Cause | None = Field(
         default=None, exclude_if=absent, description="why it failed, if not only because a command failed"
+    )
+    weakened: tuple[Weakening, ...] = Field(
+        default=(), exclude_if=_is_empty, description="what makes the validation prove less than before the work"
     )
     apart_ms: int = Field(
         default=0, exclude_if=_is_zero, description="milliseconds of the validation that do not count for the budget"

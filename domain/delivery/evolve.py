@@ -155,10 +155,13 @@ def _evolve(state: Delivery, event: DeliveryEvent, at: int) -> None:
         case AttemptStarted():
             state.iteration = event.iteration
             state.validated = state.clean_room = None
+            state.proves_nothing, state.weakened = None, ()
         case TestsPassed():
             _apart(state, event.apart_ms)
             state.validation_summary = event.summary
-            state.validated, state.clean_room = _validated(state, event, passed=True), event.clean_room
+            state.validated = None if event.no_tests else _validated(state, event, passed=True)
+            state.clean_room, state.weakened = event.clean_room, event.weakened
+            state.proves_nothing = "no_tests" if event.no_tests else None
         case FlakySeen():
             state.flaky = state.flaky | {event.command: event.flake}
         case BudgetHeld():
@@ -171,6 +174,7 @@ def _evolve(state: Delivery, event: DeliveryEvent, at: int) -> None:
             _apart(state, event.apart_ms)
             state.validation_summary = event.summary
             state.validated, state.clean_room = _validated(state, event, passed=False), event.clean_room
+            state.weakened = event.weakened
             state.verdict = event.iteration, failing(event.summary)
             _sent_back(state, event)
         case NoProgress():

@@ -121,9 +121,11 @@ def delivered(delivery: Delivery) -> str:
     parts = [
         "Nothing was changed." if delivery.delivers_nothing else "",
         f"Success on iteration {delivery.iteration}.",
-        f"Validated by {', '.join(step.command for step in delivery.steps)}." if delivery.steps else "",
+        f"Validated by {', '.join(step.command for step in delivery.steps)}." if delivery.validated else "",
         f"Review approved{score}." if "review" in delivery.way else "Not reviewed.",
         *(() if delivery.policy == "delivery@1" else notes_on_validation(delivery.validated, delivery.flaky.values())),
+        "No tests ran." if delivery.proves_nothing else "",
+        f"The validation may prove less than before: {len(delivery.weakened)}." if delivery.weakened else "",
         f"Review saw {reviewed.percent} % of the changes." if reviewed and reviewed.shown < reviewed.of else "",
         f"Branch {delivery.branch}." if delivery.branch else "",
     ]

@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
+from domain.checks.test_counts import RunnerCount
 from domain.session.attempts import Failure
 from domain.session.validation import Flake, SetupCommand, Stage, Validated, ValidationStep
 from domain.values.base import Value, absent
@@ -216,6 +217,9 @@ class BaselineCommand(Value):
     remedy_sentence: Sentence | None = Field(default=None, exclude_if=absent, description="`remedy` as data")
     flaky: bool = Field(
         default=False, exclude_if=_is_false, description="whether it failed first and passed when it was run again"
+    )
+    tests: tuple[RunnerCount, ...] = Field(
+        default=(), exclude_if=lambda tests: not tests, description="the tests that it ran, as far as its output says"
     )
 
 

@@ -4,8 +4,9 @@ States are plain dataclasses. `evolve` makes one private copy, assigns its field
 """
 
 from dataclasses import dataclass, field
-from typing import NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
+from domain.checks.weakening import Weakening
 from domain.session.attempts import ONCE, NextAttempt, Outstanding, RetryPolicy, Tries, after, failure_sentence
 from domain.session.children import ChildClosed, ChildRequested, OpenChild
 from domain.session.forks import Reuse, SessionDiverged, SessionForked, SessionReleased
@@ -88,6 +89,10 @@ class Session:
     reviewed: ReviewedLines | None = None
     """How much of the changes the last judgement of the work was shown."""
     validated: Validated | None = None
+    proves_nothing: Literal["no_tests"] | None = None
+    """Why the last validation proves nothing although it passed."""
+    weakened: tuple[Weakening, ...] = ()
+    """What makes the last validation prove less than before the work."""
     """The last validation of the work as it is now; None before it."""
     clean_room: CleanRoom | None = None
     """The run of that validation in a fresh checkout; None where there was none."""

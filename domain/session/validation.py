@@ -152,10 +152,11 @@ class CommandRun(Value):
     truncated: bool = False
     reason: str = Field(default="", description="how it ended, where more is known of that than `ended` says")
     tail: str = Field(default="", description="the end of the output, where a `Text` keeps only its beginning")
+    no_tests: bool = Field(default=False, description="whether it ran no test, although it did before the work")
 
     @property
     def passed(self) -> bool:
-        return self.ended == "exited" and self.exit_code == 0
+        return self.ended == "exited" and self.exit_code == 0 and not self.no_tests
 
 
 class ValidationResult(Value):
@@ -316,6 +317,8 @@ def _end(run: CommandRun) -> str:
     if run.reason:
         return run.reason
     match run.ended:
+        case "exited" if run.no_tests:
+            return Sentence("end_without_tests")
         case "exited":
             return Sentence("end_by_exit", number=run.exit_code)
         case "not_started":

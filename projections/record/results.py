@@ -33,6 +33,7 @@ def result_of(session: Session, planned: Collection[str], scope: PathScope = EVE
             for file in changes.files
         ),
         validated=session.validated,
+        why=session.proves_nothing,
         reviewed=ReviewedView(shown=reviewed.shown, of=reviewed.of) if reviewed else None,
         landed=LandedView(branch=session.landed.onto, commit=session.landed.commit) if session.landed else None,
         landing=_landing(session),

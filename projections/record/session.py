@@ -135,9 +135,11 @@ def _delivery(delivery: Delivery) -> DeliveryView:
 
 def report_of(session: Session) -> ReportView | None:
     """What the last validation has shown; None before it."""
-    if session.validated is None:
+    if session.validated is None and session.proves_nothing is None:
         return None
-    return ReportView(clean_room=session.clean_room or False, flaky=tuple(session.flaky.values()))
+    return ReportView(
+        clean_room=session.clean_room or False, flaky=tuple(session.flaky.values()), weakened=session.weakened
+    )
 
 
 def _scope_request(delivery: Delivery) -> ScopeRequestView | None:

@@ -130,7 +130,10 @@ def _on_validation(view: Mapping[str, Any], summary: str, say: Words) -> str:
         return summary
     validated = result.get("validated")
     if validated is None:
-        return say.fill("outcome.not_validated", {"summary": summary})
+        code = "outcome.no_tests" if result.get("why") == "no_tests" else "outcome.not_validated"
+        return say.fill(code, {"summary": summary})
+    if weakened := (view.get("report") or {}).get("weakened"):
+        summary = say.fill("outcome.weakened", {"summary": summary, "n": len(weakened)})
     if not validated["cleanRoom"]:
         summary = say.fill("outcome.not_cloned", {"summary": summary})
     for flake in (view.get("report") or {}).get("flaky") or ():

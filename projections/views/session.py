@@ -4,6 +4,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
+from domain.checks.weakening import Weakening
 from domain.convergence import Metrics
 from domain.delivery.chart import Phase, PhaseStatus
 from domain.delivery.chart import Status as DeliveryStatus
@@ -149,6 +150,9 @@ class ResultView(View):
     validated: Validated | None = Field(
         default=None, description="the last validation of this work; null where there was none"
     )
+    why: Literal["no_tests"] | None = Field(
+        default=None, exclude_if=absent, description="why a validation that passed counts for nothing"
+    )
     reviewed: ReviewedView | None = Field(
         default=None,
         exclude_if=absent,
@@ -165,6 +169,9 @@ class ReportView(View):
         description="the run in a fresh checkout; false where the commands were not run as in a clone"
     )
     flaky: tuple[Flake, ...] = Field(default=(), description="commands that failed and passed on the same tree")
+    weakened: tuple[Weakening, ...] = Field(
+        default=(), description="what makes the validation prove less than before the work"
+    )
 
 
 class PlannedCommand(View):

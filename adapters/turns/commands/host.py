@@ -1,9 +1,10 @@
 """Runs on this machine what needs no agent: the workspace is prepared and validated before the first agent is asked
 (contract-2 §8, §9), each iteration is validated, and a result lands (contract-2 §12)."""
 
+import asyncio
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -18,14 +19,17 @@ from adapters.turns.commands.run import (
     CommandPlace,
     ValidationSettings,
     can_start,
+    output_of,
     reasons_of,
     run_of,
     run_step,
 )
 from adapters.turns.commands.validate import WorkValidation, WorkVerdict
+from adapters.turns.commands.weakened import weakened
 from adapters.turns.job import Job
 from adapters.turns.live import Live
 from adapters.workspace import Workspaces
+from domain.checks.test_counts import counts_in, together
 from domain.delivery.commands import RecordBaseline, RecordValidation
 from domain.delivery.state import Delivery
 from domain.delivery.validation import MOST, Baseline, BaselineCommand, unready
@@ -116,7 +120,9 @@ class HostCommands:
         await self.clock.resume(job)
         known = [command.command for command in session.baseline if command.flaky]
         known += [flake.command for flake in session.flaky.values() if flake.known]
-        verdict = await self.verdict(job, session.steps, known=known, inspected=bool(session.baseline))
+        verdict = await self.verdict(
+            job, session.steps, known=known, before=session.baseline, inspected=bool(session.baseline)
+        )
         seconds = time.monotonic() - started
         if verdict.failure is not None:
             await self.clock.give_back(job)
@@ -142,6 +148,8 @@ class HostCommands:
             clean_room=verdict.clean_room,
             flaky=verdict.flaky,
             cause=verdict.cause,
+            weakened=verdict.weakened,
+            no_tests=verdict.passed and verdict.ran_no_tests,
             apart_ms=self.clock.taken(job),
             seconds=seconds,
             slot=job.slot,
@@ -157,16 +165,30 @@ class HostCommands:
         *,
         tree: str | None = None,
         known: Collection[str] = (),
+        before: Sequence[BaselineCommand] = (),
         inspected: bool = True,
     ) -> WorkVerdict:
         """Validate a state of the session's work, whatever kind of session it is: the recorded one, or `tree`. `known`
-        are the commands that are flaky without the work. Unless it was `inspected` before whether the commands test
-        something other than the workspace, that is looked at first."""
+        are the commands that are flaky without the work, and `before` is how they ran there. Unless it was `inspected`
+        before whether the commands test something other than the workspace, that is looked at first."""
         places = self._places(job)
-        base = (await places.workspace()).base()
-        return await WorkValidation(places, self.clock, base=base, known=known).run(
-            steps, tree=tree, inspected=inspected
+        workspace = await places.workspace()
+        tests = {each.command: each.tests for each in before}
+        validation = WorkValidation(places, self.clock, base=workspace.base(), known=known, tests=tests)
+        verdict = await validation.run(steps, tree=tree, inspected=inspected)
+        state = tree or job.session.tree
+        if verdict.failure is not None or state is None or workspace.in_place is not None:
+            return verdict
+        ran = verdict.passed  # after a failure, the commands that follow did not run
+        less = await asyncio.to_thread(
+            weakened,
+            workspace,
+            state,
+            [step.command for step in steps],
+            before=together(count for each in tests.values() for count in each) if ran else (),
+            after=verdict.tests if ran else (),
         )
+        return replace(verdict, weakened=less)
 
     async def ready(self, job: Job) -> Failure | None:
         """Prepare the folder in which an agent is asked."""
@@ -232,6 +254,7 @@ class HostCommands:
             remedy_sentence=remedy,
             reasons=tuple(filter(None, (str(remedy or ""), *why)))[:MOST],
             flaky=flaky,
+            tests=counts_in(output_of(finished)),
         )
 
 

@@ -94,6 +94,8 @@ def reasons_of(run: CommandRun, finished: Finished) -> tuple[str, ...]:
     """The lines that say why a command failed, otherwise the end of its output, otherwise how it ended."""
     if finished.ended == "not_started":
         return (str(finished.detail),)
+    if run.no_tests:
+        return (str(ending(run)),)
     output = output_of(finished)
     return reasons(output) or (last_lines(output) if run.ended == "exited" else ()) or (str(ending(run)),)
 

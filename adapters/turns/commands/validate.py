@@ -6,7 +6,7 @@ which is said, and counts as passed.
 """
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -19,6 +19,8 @@ from adapters.project.escapes import Inspection, inspect
 from adapters.turns.commands.clock import BudgetClock
 from adapters.turns.commands.prepare import CommandPlaces
 from adapters.turns.commands.run import CommandPlace, output_of, own_program, reasons_of, run_of, run_step
+from domain.checks.test_counts import NO_COUNTS, RunnerCount, counts_in, none_ran, some_ran, together
+from domain.checks.weakening import Weakening
 from domain.delivery.validation import Baseline, failed_tests, not_startable, unready
 from domain.session.attempts import Failure
 from domain.session.validation import (
@@ -51,12 +53,21 @@ class WorkVerdict:
     """The commands that ran in a fresh checkout besides the workspace, for the report."""
     flaky: tuple[Flake, ...] = ()
     cause: Cause | None = None
+    tests: tuple[RunnerCount, ...] = ()
+    """How many tests ran, as far as the output says."""
+    weakened: tuple[Weakening, ...] = ()
+    """What makes the validation prove less than before the work."""
     failure: Failure | None = None
     place: CommandPlace | None = None
 
     @property
     def passed(self) -> bool:
         return self.failure is None and self.result.passed
+
+    @property
+    def ran_no_tests(self) -> bool:
+        """Whether a runner said that it ran no test, and none ran any: a pass then proves nothing."""
+        return none_ran(self.tests)
 
     def report(self) -> str:
         """The validation as an artifact (JSON): every command with its output. The middle of long output is left out;
@@ -71,6 +82,7 @@ class WorkVerdict:
             "runs": [_shown(run, finished) for run, finished in zip(result.runs, self.outputs, strict=True)],
             "cleanRoom": False if room is None else room | ({"runs": self.in_clean_room} if self.in_clean_room else {}),
             "flaky": [flake.model_dump(by_alias=True) for flake in self.flaky],
+            "weakened": [weakening.model_dump(by_alias=True) for weakening in self.weakened],
         }
         return orjson.dumps(whole).decode()
 
@@ -84,16 +96,29 @@ class _Series:
     flaky: list[Flake]
 
     @property
+    def tests(self) -> tuple[RunnerCount, ...]:
+        """How many tests ran, as far as the output says."""
+        return together(count for output in self.outputs for count in counts_in(output_of(output)))
+
+    @property
     def passed(self) -> bool:
         return all(run.passed for run in self.runs)
 
 
 class WorkValidation:
     """Runs the commands of one turn. `base` is the commit that the work starts from, `known` are the commands that were
-    flaky there."""
+    flaky there, and `tests` says how many tests each of them ran there."""
 
-    def __init__(self, places: CommandPlaces, clock: BudgetClock, *, base: str, known: Collection[str] = ()) -> None:
-        self._places, self._clock, self._base, self._known = places, clock, base, known
+    def __init__(
+        self,
+        places: CommandPlaces,
+        clock: BudgetClock,
+        *,
+        base: str,
+        known: Collection[str] = (),
+        tests: Mapping[str, Sequence[RunnerCount]] = NO_COUNTS,
+    ) -> None:
+        self._places, self._clock, self._base, self._known, self._tests = places, clock, base, known, tests
         self._settings, self._preparation = places.settings, places.job.preparation
         self._repeating = 0.0
 
@@ -139,10 +164,11 @@ class WorkValidation:
         there = tuple(_shown(run, finished) for run, finished in zip(series.runs, series.outputs, strict=True))
         flaky = _together(verdict.flaky, series.flaky)
         if series.passed:
-            return replace(verdict, clean_room=clean, flaky=flaky, in_clean_room=there)
+            return replace(verdict, clean_room=clean, flaky=flaky, in_clean_room=there, tests=series.tests)
         failed_run, output = series.runs[-1], series.outputs[-1]
         result = outcome(series.runs)
-        sentence = Sentence("only_passes_with_leftovers", command=failed_run.command)
+        code = "no_tests_in_clean_room" if failed_run.no_tests else "only_passes_with_leftovers"
+        sentence = Sentence(code, command=failed_run.command)
         return replace(
             verdict,
             result=verdict.result.changed(
@@ -155,7 +181,8 @@ class WorkValidation:
             clean_room=clean,
             in_clean_room=there,
             flaky=flaky,
-            cause="only_passes_with_leftovers",
+            cause="no_tests" if failed_run.no_tests else "only_passes_with_leftovers",
+            tests=series.tests,
         )
 
     def _verdict(self, series: _Series, steps: Sequence[ValidationStep], place: CommandPlace) -> WorkVerdict:
@@ -169,6 +196,8 @@ class WorkValidation:
             outputs=tuple(series.outputs),
             reasons=() if result.passed else reasons_of(series.runs[-1], series.outputs[-1]),
             flaky=tuple(series.flaky),
+            cause="no_tests" if series.runs and series.runs[-1].no_tests else None,
+            tests=series.tests,
             place=place,
         )
 
@@ -212,6 +241,8 @@ class WorkValidation:
                 if repeated is not None:
                     series.flaky.append(repeated[0])
                     run, finished = run_of(step, repeated[1], self._settings), repeated[1]
+            if run.passed and some_ran(self._tests.get(step.command, ())) and none_ran(counts_in(output_of(finished))):
+                run = run.changed(no_tests=True)
             series.runs.append(run)
             series.outputs.append(finished)
             if not run.passed:

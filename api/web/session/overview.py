@@ -162,6 +162,7 @@ def _handed_over(context: PanelContext) -> dict[str, Any] | None:
         "reviewed": _seen_in_part(context.session),
         "notes": _on_validation(context.session),
         "clean": _in_clean_room(context.session),
+        "weaker": len(context.session.weakened),
     }
 
 

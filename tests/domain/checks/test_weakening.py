@@ -3,7 +3,7 @@
 import pytest
 
 from domain.checks.test_counts import RunnerCount
-from domain.checks.weakening import ChangedSource, Weakening, weakenings
+from domain.checks.weakening import ChangedSource, Weakening, weakening_sentence, weakenings
 
 
 def found(
@@ -124,3 +124,12 @@ def test_a_runner_that_is_gone_ran_nothing() -> None:
     before = [RunnerCount(runner="pytest", ran=3)]
     assert weakenings([], commands=[], before=before) == (Weakening(what="tests", before=3, after=0),)
     assert weakenings([], commands=[], after=before) == ()
+
+
+def test_each_weakening_has_a_sentence() -> None:
+    assert weakening_sentence(Weakening(what="tests", before=3, after=1)) == "Fewer tests ran: 3 before, 1 now."
+    file = Weakening(what="assertions", path="tests/test_a.py", before=2, after=0)
+    assert weakening_sentence(file) == "tests/test_a.py asserts less: 2 before, 0 now."
+    assert weakening_sentence(file.changed(what="skipped")).startswith("tests/test_a.py skips more tests")
+    assert weakening_sentence(Weakening(what="skipped", before=0, after=1)).startswith("More tests are skipped")
+    assert "decides what is validated" in weakening_sentence(Weakening(what="settings", path="Makefile"))

@@ -1,0 +1,40 @@
+"""Compares the tests and settings of the work with those that it started from, for the report of a validation."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from adapters.workspace.workspace import Workspace
+from domain.checks.deciding_files import decides
+from domain.checks.test_counts import RunnerCount
+from domain.checks.weakening import LONGEST_SOURCE, ChangedSource, Weakening, weakenings
+from domain.session.workspace import ChangedFile, is_test
+
+MOST: Final = 500
+"""As many changed files are read."""
+
+
+def weakened(
+    workspace: Workspace,
+    tree: str,
+    commands: Sequence[str],
+    *,
+    before: Sequence[RunnerCount],
+    after: Sequence[RunnerCount],
+) -> tuple[Weakening, ...]:
+    """What makes the validation of `tree` prove less than that of the start state. `before` and `after` are the counts
+    of the runners there and now."""
+    changed = [file for file in workspace.files(workspace.base(), tree) if _matters(file, commands)][:MOST]
+    then = workspace.texts(workspace.base(), [_before(file) for file in changed], longest=LONGEST_SOURCE)
+    now = workspace.texts(tree, [file.path for file in changed], longest=LONGEST_SOURCE)
+    sources = [
+        ChangedSource(file.path, then.get(_before(file)), now.get(file.path), file.renamed_from) for file in changed
+    ]
+    return weakenings(sources, commands=commands, before=before, after=after)
+
+
+def _before(file: ChangedFile) -> str:
+    return file.renamed_from or file.path
+
+
+def _matters(file: ChangedFile, commands: Sequence[str]) -> bool:
+    return any(is_test(path) or decides(path, commands) for path in {file.path, _before(file)})

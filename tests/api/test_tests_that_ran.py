@@ -1,0 +1,105 @@
+"""No tests, no pass; and what makes a validation weaker is said (contract-3 §17)."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.api.server import Json, Server, delivery, ended, events, only, serving, start
+from tests.api.test_real_git import git
+
+TESTS = [sys.executable, "-B", "-m", "unittest", "discover", "-s", "tests"]
+CASE = """import unittest
+from shop import total
+class Shop(unittest.TestCase):
+    def test_total(self):
+        {body}
+"""
+RED = CASE.format(body="self.assertEqual(total([1, 2]), 3)")
+FIXED = "def total(prices):\n    return sum(prices)\n"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-untyped-def]
+    with serving(tmp_path_factory.mktemp("tests-that-ran")) as result:
+        yield result
+
+
+def project(folder: Path, **files: str) -> Path:
+    folder.mkdir()
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    for name, text in ({"shop.py": "def total(prices):\n    return 0\n"} | files).items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "-m", "Begin")
+    return folder
+
+
+def run(server: Server, folder: Path, *work: dict[str, str | None]) -> Json:
+    replies = [{"text": "Done.", "files": files} for files in work]
+    body = delivery(
+        {"dev": replies}, workspace=str(folder), validationCommands=[TESTS], baseline=True, maxIterations=len(work)
+    )
+    return ended(server.client, start(server.client, body), seconds=90)
+
+
+def reports(server: Server, session: Json) -> list[Json]:
+    artifacts = server.client.get(f"/api/sessions/{session['id']}/artifacts").json()["items"]
+    kept = [each["artifactId"] for each in artifacts if each["phase"] == "validation"]
+    url = f"/api/sessions/{session['id']}/artifacts"
+    return [json.loads(server.client.get(f"{url}/{each}").json()["content"]) for each in kept]
+
+
+def test_work_after_which_no_test_runs_fails(server: Server, tmp_path: Path) -> None:
+    gone = {"tests/test_shop.py": "import unittest\n"}
+    session = run(server, project(tmp_path / "shop", **{"tests/test_shop.py": RED}), gone, {**gone, "shop.py": FIXED})
+    assert session["status"] == "failed"
+    failed = only(events(server.client, session["id"]), "delivery.validation_failed")
+    assert [event["cause"] for event in failed] == ["no_tests", "no_tests"]
+    assert "ran no test" in failed[0]["summary"]
+    assert [report["reason"] for report in reports(server, session)] == ["no_tests", "no_tests"]
+
+
+def test_where_there_never_were_tests_a_pass_counts_for_nothing(server: Server, tmp_path: Path) -> None:
+    session = run(server, project(tmp_path / "shop", **{"tests/test_shop.py": "import unittest\n"}), {"shop.py": FIXED})
+    assert session["status"] == "success"
+    assert session["result"]["validated"] is None
+    assert session["result"]["why"] == "no_tests"
+    assert "Not validated" in session["finalSummary"]
+
+
+def test_work_that_adds_the_first_test_is_validated(server: Server, tmp_path: Path) -> None:
+    folder = project(tmp_path / "shop", **{"tests/test_shop.py": "import unittest\n"})
+    session = run(server, folder, {"shop.py": FIXED, "tests/test_shop.py": RED})
+    assert session["result"]["validated"]["passed"] is True
+    assert session["result"].get("why") is None
+
+
+def test_what_is_weaker_is_in_the_report_and_the_view_and_read_by_the_reviewer(server: Server, tmp_path: Path) -> None:
+    two = RED + "    def test_more(self):\n        self.assertTrue(total([]) == 0)\n"
+    less = CASE.format(body="pass") + "    @unittest.skip('later')\n    def test_more(self):\n        pass\n"
+    folder = project(tmp_path / "shop", **{"tests/test_shop.py": two, "Makefile": "test:\n\ttrue\n"})
+    session = run(server, folder, {"shop.py": FIXED, "tests/test_shop.py": less, "Makefile": "test:\n\tfalse\n"})
+    expected = [
+        {"what": "tests", "path": None, "before": 2, "after": 1},
+        {"what": "skipped", "path": None, "before": 0, "after": 1},
+        {"what": "settings", "path": "Makefile", "before": None, "after": None},
+        {"what": "assertions", "path": "tests/test_shop.py", "before": 2, "after": 0},
+        {"what": "skipped", "path": "tests/test_shop.py", "before": 0, "after": 1},
+    ]
+    assert reports(server, session)[0]["weakened"] == expected
+    assert session["report"]["weakened"] == expected
+    turn = next(
+        each for each in only(events(server.client, session["id"]), "turn.answered") if each["role"] == "reviewer"
+    )
+    prompt = server.client.get(f"/api/sessions/{session['id']}/turns/{turn['turnId']}").json()["prompt"]
+    assert "tests/test_shop.py asserts less: 2 before, 0 now" in prompt
+    assert prompt.index("asserts less") < prompt.index("diff --git")
+
+
+def test_work_that_weakens_nothing_has_an_empty_list(server: Server, tmp_path: Path) -> None:
+    session = run(server, project(tmp_path / "shop", **{"tests/test_shop.py": RED}), {"shop.py": FIXED})
+    assert session["report"]["weakened"] == []
+    assert reports(server, session)[0]["weakened"] == []
