@@ -34,9 +34,9 @@ class _ChangedEvent(NamedTuple):
 class ChangedEvents:
     """The events whose hashes do not fit, until a redaction excuses them."""
 
-    def __init__(self, known: Callable[[Sequence[str]], Set[str]]) -> None:
-        """`known`: those of these digests that the log has a text for, if only a blank one."""
-        self._known = known
+    def __init__(self, stored: Callable[[Sequence[str]], Set[str]]) -> None:
+        """`stored`: those of these digests that the log has a text for, if only a blank one."""
+        self._stored = stored
         self._changed: dict[tuple[str, int], _ChangedEvent] = {}
 
     def add(self, row: Row, *, form: int) -> None:
@@ -73,7 +73,7 @@ class ChangedEvents:
             and changed.hash == each.hash
             and {event.digest, _WHOLE} & changed.blanked
         ]
-        return named if named and self._known([event.digest]) else []
+        return named if named and self._stored([event.digest]) else []
 
     def drop(self, stream: str, event: TextRedacted) -> list[int]:
         """Forget the events that the redaction excuses. Returns their positions."""

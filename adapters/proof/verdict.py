@@ -73,8 +73,8 @@ class QuotedTexts:
             if quote.blank:
                 self._blank.setdefault(quote.digest, place)
             elif quote.head is not None:
-                found = _Beginning(sha256(quote.head.encode()).digest(), place)
-                if self._beginnings.setdefault(quote.digest, found).hash != found.hash:
+                beginning = _Beginning(sha256(quote.head.encode()).digest(), place)
+                if self._beginnings.setdefault(quote.digest, beginning).hash != beginning.hash:
                     self._wrong.append(place)
 
     def blame_blanks(self, verdict: "Verification") -> None:

@@ -16,12 +16,12 @@ def blanked(state: bytes, digest: str, form: int) -> bytes:
     if form < FORM:
         return _blanked_first_form(state, digest)
     event = loaded(state)
-    found = [quote for quote in quotes(state) if quote.digest == digest and not quote.blank]
-    if event is None or not found:
+    matches = [quote for quote in quotes(state) if quote.digest == digest and not quote.blank]
+    if event is None or not matches:
         return state
-    for quote in found:
+    for quote in matches:
         put(event, quote.path, REDACTED)
-    whole = [(quote.path, digest) for quote in found if quote.head is None]
+    whole = [(quote.path, digest) for quote in matches if quote.head is None]
     if whole:
         event[GONE] = [*gone_places(event), *whole]
     return orjson.dumps(event)

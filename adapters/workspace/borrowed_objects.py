@@ -41,9 +41,9 @@ class Remote(NamedTuple):
 
 def promisor(folder: Path) -> Remote | None:
     """The remote that has promised the missing objects of a partial clone; None for any other repository."""
-    known = _settings(folder, r"^(extensions\.partialclone|remote\..*\.promisor)$")
-    names = [value for key, value in known if key == "extensions.partialclone"]
-    names += [key.removeprefix("remote.").removesuffix(".promisor") for key, value in known if value == "true"]
+    settings = _settings(folder, r"^(extensions\.partialclone|remote\..*\.promisor)$")
+    names = [value for key, value in settings if key == "extensions.partialclone"]
+    names += [key.removeprefix("remote.").removesuffix(".promisor") for key, value in settings if value == "true"]
     for name in names:
         url = line(in_theirs(["config", "--get", f"remote.{name}.url"], folder, codes=(0, 1)))
         if url:

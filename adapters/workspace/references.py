@@ -42,7 +42,7 @@ def shown(folder: Path, branch: str | None) -> list[Reference]:
         names.append(_HEADS + branch)
     if (upstream := _upstream(folder, branch)) is not None:
         names.append(upstream)
-    return _listed(folder, names)
+    return _references(folder, names)
 
 
 def visible_references(repository: Repository) -> list[Reference]:
@@ -50,7 +50,7 @@ def visible_references(repository: Repository) -> list[Reference]:
     return _read(repository.run("for-each-ref", _FORM, "--", _HEADS, _REMOTES, "refs/tags/"))
 
 
-def _listed(folder: Path, names: Sequence[str]) -> list[Reference]:
+def _references(folder: Path, names: Sequence[str]) -> list[Reference]:
     return sorted(_read(in_theirs(["for-each-ref", _FORM, "--", *names], folder)))
 
 
@@ -63,7 +63,7 @@ def _upstream(folder: Path, branch: str | None) -> str | None:
     """The remote-tracking branch of the base's upstream; without one, the default branch of `origin`."""
     if branch is not None:
         named = line(in_theirs(["for-each-ref", "--format=%(upstream)", "--", _HEADS + branch], folder)).split("\n")
-        if named[0].startswith(_REMOTES) and _listed(folder, named[:1]):
+        if named[0].startswith(_REMOTES) and _references(folder, named[:1]):
             return named[0]
     default = line(in_theirs(["symbolic-ref", "--quiet", f"{_REMOTES}origin/HEAD"], folder, codes=(0, 1)))
     return default if default.startswith(_REMOTES) else None

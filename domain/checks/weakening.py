@@ -14,7 +14,7 @@ from pydantic import Field
 
 from domain.checks.deciding_files import decides
 from domain.checks.test_counts import RunnerCount
-from domain.session.workspace import is_test
+from domain.checks.test_files import is_test
 from domain.values.base import Value
 from domain.values.json import Malformed, decode
 from domain.values.sentences import Sentence

@@ -3,13 +3,14 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from domain.checks.test_files import changed_tests
 from domain.checks.weakening import weakening_sentence
 from domain.delivery.chart import MADE_BY, MATERIAL, PHASES, PLACES, Phase, PhaseStatus, Status, status
 from domain.delivery.validation import BaselineCommand, Preparation, flaky_words, red
 from domain.session.children import ReviewSettings
 from domain.session.state import Session
 from domain.session.validation import ValidationStep
-from domain.session.workspace import EVERYTHING, PathScope, changed_tests, touched
+from domain.session.workspace import EVERYTHING, PathScope, touched
 from domain.values.base import Text
 from domain.values.budget import Budget, BudgetStatus, Reason
 from domain.values.sentences import Sentence

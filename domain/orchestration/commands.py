@@ -9,15 +9,15 @@ from domain.checks.weakening import Weakening
 from domain.delivery.commands import RecordBaseline
 from domain.delivery.validation import Baseline
 from domain.orchestration.events import (
-    BaselineRecorded,
     Completed,
     Continued,
     OrchestrationRequest,
     OrchestrationRetried,
     OrchestrationStarted,
     RoundsAdded,
+    RoundValidated,
+    RunBaselineRecorded,
     TreeFailures,
-    Validated,
     WasReset,
 )
 from domain.session.past_commands import RecordedCommand
@@ -124,7 +124,7 @@ def _settled(event: TurnAnswered | TurnFailed | TurnAttemptFailed) -> dict[str, 
 
 
 def _baseline(first: TurnAnswered | TurnFailed | TurnAttemptFailed, events: Sequence[DomainEvent]) -> RecordBaseline:
-    recorded = next((event for event in events if isinstance(event, BaselineRecorded)), None)
+    recorded = next((event for event in events if isinstance(event, RunBaselineRecorded)), None)
     if recorded is None:
         return RecordBaseline(**_settled(first))
     baseline = Baseline(**{name: getattr(recorded, name) for name in Baseline.model_fields})
@@ -132,7 +132,7 @@ def _baseline(first: TurnAnswered | TurnFailed | TurnAttemptFailed, events: Sequ
 
 
 def _round(first: TurnAnswered | TurnFailed | TurnAttemptFailed, events: Sequence[DomainEvent]) -> RecordRound:
-    recorded = next((event for event in events if isinstance(event, Validated)), None)
+    recorded = next((event for event in events if isinstance(event, RoundValidated)), None)
     names = ("passed", "summary", "sentence", "reasons", "flaky", "weakened", "clean_room", "earlier", "report")
     return RecordRound(**_settled(first), **({name: getattr(recorded, name) for name in names} if recorded else {}))
 

@@ -100,7 +100,7 @@ class OrchestrationStarted(OrchestrationTransition):
     triage: TriageSignals = Field(description="the result of the triage rule")
 
 
-class BaselineRecorded(OrchestrationEvent):
+class RunBaselineRecorded(OrchestrationEvent):
     """The workspace was prepared and validated once, before any agent worked."""
 
     TOPIC: ClassVar[str] = "orchestration.baseline_recorded"
@@ -118,7 +118,7 @@ class BrokenBy(Value):
     reasons: tuple[str, ...]
 
 
-class Validated(OrchestrationEvent):
+class RoundValidated(OrchestrationEvent):
     """The validation commands ran on the tree of a round, before its verdicts, or on what a direct answer changed."""
 
     TOPIC: ClassVar[str] = "orchestration.validated"
@@ -333,8 +333,8 @@ class WasReset(OrchestrationTransition):
 
 EVENTS: tuple[type[DomainEvent], ...] = (
     OrchestrationStarted,
-    BaselineRecorded,
-    Validated,
+    RunBaselineRecorded,
+    RoundValidated,
     PlanRefused,
     PlanMade,
     RoundStart,

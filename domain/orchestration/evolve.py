@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from domain.delivery.validation import Baseline, unready
 from domain.orchestration.claims import hindrances
 from domain.orchestration.events import (
-    BaselineRecorded,
     CheckpointReached,
     Completed,
     Continued,
@@ -19,7 +18,8 @@ from domain.orchestration.events import (
     ReviewStarted,
     RoundsAdded,
     RoundStart,
-    Validated,
+    RoundValidated,
+    RunBaselineRecorded,
     VerdictGiven,
     VerdictOverturned,
     VerdictUnreadable,
@@ -30,7 +30,7 @@ from domain.orchestration.state import AGENT, Fix, Orchestration, WorkReport
 from domain.session.children import ChildClosed, ChildRequested
 from domain.session.state import EventMetadata, evolve_shared
 from domain.session.turns import TurnAnswered, TurnFailed, TurnRequested
-from domain.session.validation import Validated as Proof
+from domain.session.validation import Validated
 from domain.values.base import DomainEvent, without
 from domain.values.phases import AgentPhases, Judged, paused
 from domain.values.sentences import Sentence, as_sentences
@@ -48,14 +48,14 @@ def evolve(run: Orchestration | None, event: DomainEvent, metadata: EventMetadat
         case PlanRefused():
             state.refused_plans += 1
             state.refusals = as_sentences(event.reasons, event.sentences)
-        case BaselineRecorded():
+        case RunBaselineRecorded():
             state.baseline, state.validation_env = event.commands, event.env
-            found = Baseline(commands=event.commands, setup=event.setup, escapes=event.escapes)
-            state.baselined = unready(found) is None
-        case Validated():
+            baseline = Baseline(commands=event.commands, setup=event.setup, escapes=event.escapes)
+            state.baselined = unready(baseline) is None
+        case RoundValidated():
             state.checked, state.check, state.failures = True, event.summary, event.new_failures
             state.broken = {each.index: each.reasons for each in event.broken}
-            state.validated = Proof(
+            state.validated = Validated(
                 commands=tuple(step.command for step in state.steps),
                 clean_room=event.clean_room is not None,
                 version=state.version,

@@ -218,9 +218,9 @@ def record_report(now: Run, command: RecordReply, place: int, words: str) -> Eve
 def record_checks(now: Run, command: RecordRound) -> Events:
     """The validation of the round's work: go on to the verdicts, with what it showed. A direct answer counts unless its
     changes brought new failures."""
-    known = yield from record_round(now, command)
+    did_run = yield from record_round(now, command)
     run = now.state
-    if not known:
+    if not did_run:
         return
     if run.state == "working":
         yield from distribute(now)

@@ -8,7 +8,7 @@ from domain.delivery.commands import RecordBaseline
 from domain.delivery.validation import new_failures, red, unready
 from domain.orchestration.commands import RecordRound
 from domain.orchestration.endings import Run, stop
-from domain.orchestration.events import BaselineRecorded, BrokenBy, Validated
+from domain.orchestration.events import BrokenBy, RoundValidated, RunBaselineRecorded
 from domain.orchestration.state import Orchestration
 from domain.session.attempts import Failure, Unready
 from domain.session.decision import Events, cancel_turns, end_attempt
@@ -26,15 +26,15 @@ def record_baseline(now: Run, command: RecordBaseline) -> Events:
     yield event
     if command.failure is None:
         fields = {name: getattr(baseline, name) for name in type(baseline).model_fields}
-        yield BaselineRecorded(message="Baseline recorded.", round=now.state.round, **fields)
+        yield RunBaselineRecorded(message="Baseline recorded.", round=now.state.round, **fields)
     if isinstance(event, TurnFailed) and now.state.state in ("planning", "working"):
         yield from cancel_turns(now, "the validation would prove nothing")
-        yield from stop_unready(now, event.failure, given=command.failure is not None)
+        yield from stop_unready(now, event.failure, reported=command.failure is not None)
 
 
-def stop_unready(now: Run, failure: Failure, *, given: bool) -> Events:
+def stop_unready(now: Run, failure: Failure, *, reported: bool) -> Events:
     """Stop because the commands cannot run; a retry runs them again."""
-    return stop(now, "turn_failed" if given else failure.code, failure.why or failure.code)
+    return stop(now, "turn_failed" if reported else failure.code, failure.why or failure.code)
 
 
 def record_round(now: Run, command: RecordRound) -> Generator[DomainEvent, None, bool]:
@@ -44,23 +44,23 @@ def record_round(now: Run, command: RecordRound) -> Generator[DomainEvent, None,
     event = end_attempt(now, command, command.failure)
     yield event
     if isinstance(event, TurnFailed):
-        yield from stop_unready(now, event.failure, given=event.failure.code not in UNREADY)
+        yield from stop_unready(now, event.failure, reported=event.failure.code not in UNREADY)
     if not isinstance(event, TurnAnswered):
         return False
-    found = _new(run, command)
-    yield Validated(
-        message="Validation passed." if command.passed else f"Validation failed, with {len(found)} new failures.",
+    fresh = _new(run, command)
+    yield RoundValidated(
+        message="Validation passed." if command.passed else f"Validation failed, with {len(fresh)} new failures.",
         role="test",
         round=run.round,
         passed=command.passed,
         summary=command.summary,
         sentence=command.sentence,
         reasons=command.reasons,
-        new_failures=found,
+        new_failures=fresh,
         flaky=command.flaky,
         weakened=command.weakened,
         clean_room=command.clean_room,
-        broken=_broken(run, command, found),
+        broken=_broken(run, command, fresh),
         earlier=command.earlier,
         report=command.report,
     )
@@ -75,11 +75,11 @@ def _new(run: Orchestration, command: RecordRound) -> tuple[str, ...]:
     return tuple(reason for reason in command.reasons if reason not in before)
 
 
-def _broken(run: Orchestration, command: RecordRound, found: tuple[str, ...]) -> tuple[BrokenBy, ...]:
+def _broken(run: Orchestration, command: RecordRound, fresh: tuple[str, ...]) -> tuple[BrokenBy, ...]:
     """Who brought the new failures: who had brought them before, else the agent whose tree is the first of the round to
     show them, in the order of merging."""
     by: dict[int, list[str]] = {}
-    for reason in found:
+    for reason in fresh:
         place = _place(run, command, reason)
         if place is not None:
             by.setdefault(place, []).append(reason)

@@ -263,9 +263,9 @@ class _Shown:
     def _block(self, turn: TurnWork) -> frozenset[str]:
         """The lines of the turn that the commit adds together with lines around them."""
         if turn.turn not in self._blocks:
-            found = [(path, block) for path, run in self._commit.runs for block in turn.blocks_in(path, run)]
-            self._blocks[turn.turn] = frozenset(name for _, block in found for name in block)
-            self._paths[turn.turn] = frozenset(path for path, _ in found)
+            blocks = [(path, block) for path, run in self._commit.runs for block in turn.blocks_in(path, run)]
+            self._blocks[turn.turn] = frozenset(name for _, block in blocks for name in block)
+            self._paths[turn.turn] = frozenset(path for path, _ in blocks)
         return self._blocks[turn.turn]
 
     def _shown_paths(self, turn: TurnWork) -> frozenset[str]:

@@ -132,16 +132,16 @@ class TurnWork:
         file, or consecutive lines with enough words in several of them; of another file, one line more."""
         if run in self.runs.get(path, ()):
             return [run.names]
-        found, start = list[tuple[str, ...]](), 0
+        blocks, start = list[tuple[str, ...]](), 0
         while start < len(run.names):
             length, paths = self._longest(run.names, start)
             block = run.names[start : start + length]
             distinctive = {name for name in block if self.weights[name] >= FAINT}
             least = LEAST_TOGETHER if path in paths else LEAST_TOGETHER + 1
             if len(distinctive) >= least and sum(self.weights[name] for name in distinctive) >= TOGETHER:
-                found.append(block)
+                blocks.append(block)
             start += max(length, 1)
-        return found
+        return blocks
 
     def _longest(self, names: Sequence[str], start: int) -> tuple[int, frozenset[str]]:
         """Returns how many lines from here on it wrote in this order, at most, and in which files."""
@@ -230,8 +230,8 @@ class Works:
             later = turns[next((place for place, each in enumerate(turns) if each.turn == turn.turn), len(turns)) + 1 :]
             gone = set[str]()
             for each in later:
-                written = {name for lines in each.after for _, name in lines}
-                gone = (gone | each.removed) - written
+                lines_now = {name for lines in each.after for _, name in lines}
+                gone = (gone | each.removed) - lines_now
             self._replaced[turn.turn] = frozenset(gone & turn.added.keys())
         return self._replaced[turn.turn]
 

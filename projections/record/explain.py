@@ -7,7 +7,7 @@ from typing import Final
 from domain.delivery.events import PhaseFailed, ReviewBlockingDetected, ValidationFailed
 from domain.discussion.events import AgentFailed
 from domain.discussion.state import Discussion
-from domain.orchestration.events import Validated, VerdictGiven
+from domain.orchestration.events import RoundValidated, VerdictGiven
 from domain.orchestration.state import Orchestration
 from domain.session.past_commands import RecordedCommand, commands_in
 from domain.session.record import Recorded
@@ -153,7 +153,7 @@ _FAILURES: Final = (
     PhaseFailed,
     TurnFailed,
     AgentFailed,
-    Validated,
+    RoundValidated,
     VerdictGiven,
 )
 
@@ -182,7 +182,7 @@ def evidence(event: DomainEvent) -> tuple[str, ...]:
             return (_because(event.failure.code, event.failure.detail, event.failure.sentence),)
         case AgentFailed():
             return (event.sentence or event.error,)
-        case Validated():
+        case RoundValidated():
             return event.new_failures
         case VerdictGiven(passed=False):
             return (_joined(event.agent, event.feedback),)

@@ -4,8 +4,9 @@ import posixpath
 from collections.abc import Collection
 from typing import Literal
 
+from domain.checks.test_files import is_test
 from domain.session.state import Session
-from domain.session.workspace import EVERYTHING, PathScope, is_test, touched
+from domain.session.workspace import EVERYTHING, PathScope, touched
 from domain.values.sentences import coded
 from projections.views.session import LandedView, LandingView, ResultBase, ResultFile, ResultView, ReviewedView
 

@@ -8,14 +8,14 @@ from domain.delivery.commands import RecordBaseline
 from domain.delivery.validation import Baseline, BaselineCommand
 from domain.orchestration.commands import ContinueOrchestration, RecordRound
 from domain.orchestration.events import (
-    BaselineRecorded,
     CheckpointReached,
     Completed,
     JudgingStarted,
     PartialReached,
     RoundStart,
+    RoundValidated,
+    RunBaselineRecorded,
     TreeFailures,
-    Validated,
     VerdictGiven,
 )
 from domain.session.attempts import Failure
@@ -104,7 +104,7 @@ def test_the_baseline_runs_beside_the_plan_and_before_the_first_agent() -> None:
     run.plans()
     assert run.of(RoundStart) and not run.asks_for("ask")
     run.prepared()
-    assert run.of(BaselineRecorded)[0].commands[0].passed and run.asked == ["Backend"]
+    assert run.of(RunBaselineRecorded)[0].commands[0].passed and run.asked == ["Backend"]
 
 
 def test_agents_begin_at_once_if_the_baseline_is_there_before_the_plan() -> None:
@@ -191,7 +191,7 @@ def test_failures_that_were_there_before_stop_nobody() -> None:
     run.changes("Backend")
     run.validates(BROKEN)
     run.judges(Backend=True)
-    [validated] = run.of(Validated)
+    [validated] = run.of(RoundValidated)
     assert (validated.passed, validated.new_failures, run.run.status) == (False, (), "done")
 
 
@@ -211,7 +211,7 @@ def test_only_the_agent_whose_tree_shows_them_first_fails() -> None:
     run.changes("Backend")
     run.changes("Docs")
     run.validates(BROKEN, OTHER, earlier=(TreeFailures(tree="c1", reasons=(OTHER,)),))
-    [validated] = run.of(Validated)
+    [validated] = run.of(RoundValidated)
     assert [(each.agent, each.reasons) for each in validated.broken] == [("Backend", (OTHER,)), ("Docs", (BROKEN,))]
     run.judges(Backend=True, Docs=True)
     assert [event.passed for event in run.of(VerdictGiven)] == [False, False]

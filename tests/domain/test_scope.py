@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
+from domain.checks.test_files import changed_tests
 from domain.delivery.commands import CancelDelivery, DecideScope
 from domain.delivery.events import ScopeDecided, ScopeRequested
 from domain.kinds import allowed_actions
 from domain.orchestration.events import VerdictRefused
 from domain.orchestration.judgement import OUTSIDE
 from domain.replay import first_difference
-from domain.session.workspace import ChangedFile, PathScope, WorkspaceChanges, changed_tests, touched
+from domain.session.workspace import ChangedFile, PathScope, WorkspaceChanges, touched
 from projections.record.session import view
 from tests.domain.test_replay import recorded
 from tests.kit.replies import subtask, verdicts

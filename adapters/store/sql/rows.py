@@ -130,10 +130,10 @@ class SqlRows(ABC):
     def known_texts(self, digests: Sequence[str]) -> set[str]:
         """Those of these digests that have a text."""
         with self._reading() as connection:
-            found = connection.execute(
+            rows = connection.execute(
                 f"SELECT digest FROM texts WHERE digest IN ({self.elements})", (orjson.dumps(list(digests)).decode(),)
             )
-            return {str(digest) for (digest,) in found.fetchall()}
+            return {str(digest) for (digest,) in rows.fetchall()}
 
     def receipts(self) -> Iterator[Sequence[Any]]:
         """Key, fingerprint, status, body, time and digest of every receipt, by key."""

@@ -103,10 +103,10 @@ class HostCommands:
         if not isinstance(job.session, Orchestration):
             return await self._validate_iteration(job)
         session = job.session
-        known = [command.command for command in session.baseline if command.flaky]
+        flaky_before = [command.command for command in session.baseline if command.flaky]
 
         async def judge(steps: Sequence[ValidationStep], tree: str | None) -> WorkVerdict:
-            return await self.verdict(job, steps, tree=tree, known=known, inspected=session.baselined)
+            return await self.verdict(job, steps, tree=tree, flaky_before=flaky_before, inspected=session.baselined)
 
         base = (await self._places(job).workspace()).base()
         return await validate_round(job, session, base=base, judge=judge)
@@ -118,10 +118,10 @@ class HostCommands:
         assert isinstance(session, Delivery), "only deliveries have iterations"
         started = time.monotonic()
         await self.clock.resume(job)
-        known = [command.command for command in session.baseline if command.flaky]
-        known += [flake.command for flake in session.flaky.values() if flake.known]
+        flaky_before = [command.command for command in session.baseline if command.flaky]
+        flaky_before += [flake.command for flake in session.flaky.values() if flake.known]
         verdict = await self.verdict(
-            job, session.steps, known=known, before=session.baseline, inspected=bool(session.baseline)
+            job, session.steps, flaky_before=flaky_before, before=session.baseline, inspected=bool(session.baseline)
         )
         seconds = time.monotonic() - started
         if verdict.failure is not None:
@@ -164,17 +164,19 @@ class HostCommands:
         steps: Sequence[ValidationStep],
         *,
         tree: str | None = None,
-        known: Collection[str] = (),
+        flaky_before: Collection[str] = (),
         before: Sequence[BaselineCommand] = (),
         inspected: bool = True,
     ) -> WorkVerdict:
-        """Validate a state of the session's work, whatever kind of session it is: the recorded one, or `tree`. `known`
-        are the commands that are flaky without the work, and `before` is how they ran there. Unless it was `inspected`
-        before whether the commands test something other than the workspace, that is looked at first."""
+        """Validate a state of the session's work, whatever kind of session it is: the recorded one, or `tree`.
+
+        `flaky_before` are the commands that are flaky without the work, and `before` is how they ran there. Unless it
+        was `inspected` before whether the commands test something other than the workspace, that is looked at first.
+        """
         places = self._places(job)
         workspace = await places.workspace()
         tests = {each.command: each.tests for each in before}
-        validation = WorkValidation(places, self.clock, base=workspace.base(), known=known, tests=tests)
+        validation = WorkValidation(places, self.clock, base=workspace.base(), flaky_before=flaky_before, tests=tests)
         verdict = await validation.run(steps, tree=tree, inspected=inspected)
         state = tree or job.session.tree
         if verdict.failure is not None or state is None or workspace.in_place is not None:

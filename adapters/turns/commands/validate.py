@@ -106,8 +106,8 @@ class _Series:
 
 
 class WorkValidation:
-    """Runs the commands of one turn. `base` is the commit that the work starts from, `known` are the commands that were
-    flaky there, and `tests` says how many tests each of them ran there."""
+    """Runs the commands of one turn. `base` is the commit that the work starts from, `flaky_before` are the commands
+    that were flaky there, and `tests` says how many tests each of them ran there."""
 
     def __init__(
         self,
@@ -115,10 +115,10 @@ class WorkValidation:
         clock: BudgetClock,
         *,
         base: str,
-        known: Collection[str] = (),
+        flaky_before: Collection[str] = (),
         tests: Mapping[str, Sequence[RunnerCount]] = NO_COUNTS,
     ) -> None:
-        self._places, self._clock, self._base, self._known, self._tests = places, clock, base, known, tests
+        self._places, self._clock, self._base, self._known, self._tests = places, clock, base, flaky_before, tests
         self._settings, self._preparation = places.settings, places.job.preparation
         self._repeating = 0.0
 

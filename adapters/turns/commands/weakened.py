@@ -6,8 +6,9 @@ from typing import Final
 from adapters.workspace.workspace import Workspace
 from domain.checks.deciding_files import decides
 from domain.checks.test_counts import RunnerCount
+from domain.checks.test_files import is_test
 from domain.checks.weakening import LONGEST_SOURCE, ChangedSource, Weakening, weakenings
-from domain.session.workspace import ChangedFile, is_test
+from domain.session.workspace import ChangedFile
 
 MOST: Final = 500
 """As many changed files are read."""

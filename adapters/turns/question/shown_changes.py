@@ -16,9 +16,10 @@ from adapters.turns.job import Job
 from adapters.workspace import Workspace, Workspaces
 from domain.checks.deciding_files import decides, sourced_in
 from domain.checks.instruction_files import is_instruction
+from domain.checks.test_files import is_code, is_test
 from domain.delivery.state import Delivery
 from domain.session.state import Session
-from domain.session.workspace import ChangedFile, ReviewedLines, is_code, is_test
+from domain.session.workspace import ChangedFile, ReviewedLines
 from domain.values.base import HansardError
 
 DIFF_CHARACTERS: Final = 100_000

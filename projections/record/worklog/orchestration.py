@@ -18,7 +18,7 @@ from domain.orchestration.events import (
     PlanReturned,
     RoundsAdded,
     RoundStart,
-    Validated,
+    RoundValidated,
     VerdictGiven,
     VerdictOverturned,
     VerdictRefused,
@@ -167,7 +167,7 @@ def _criteria(agents: Iterable[AgentPhases]) -> Iterator[str]:
             yield f"- {cell(agent.agent)} ({cell(agent.role)}): {words}"
 
 
-def _checked(event: Validated) -> Iterator[str]:
+def _checked(event: RoundValidated) -> Iterator[str]:
     """What the validation of a round showed: the new failures, line by line."""
     if not event.new_failures:
         yield f"- {mark('validation_passed')}" if event.passed else f"- {mark('validation_red')}"
@@ -184,7 +184,7 @@ def _worked(event: OrchestrationEvent) -> Iterator[Row]:
             first = heading(mark("round", event.round), event.agent, event.role, _phase(event.phase))
             lines = [first, "", ended(event.result), *quotation(mark("result"), event.report)]
             yield _place(event), "\n".join(lines)
-        case Validated():
+        case RoundValidated():
             yield "log", "\n".join(_checked(event))
         case VerdictGiven():
             words = f"PASS — {event.feedback}" if event.passed else f"FAIL — {event.feedback}"
