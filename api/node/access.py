@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from itsdangerous import Signer
+
 from adapters.store.errors import StoreError
 from adapters.store.keys import LOGIN, StoredKey, Vault
 from api.node.recent import remember
@@ -212,26 +214,29 @@ class Logins:
 
     def issue(self, name: str) -> str:
         """The value of a cookie for the owner of a key."""
+        key = self.keys.named(name)
+        assert key is not None, "only owners of keys sign in"
         spelt, until = base64.urlsafe_b64encode(name.encode()).decode().rstrip("="), int(self._now()) + self.seconds
-        return f"{spelt}.{until}.{self._signed(name, until)}"
+        return self._signer(key).sign(f"{spelt}.{until}").decode()
 
     def name_of(self, value: str) -> str | None:
         """The owner of the cookie; None if it is invalid or expired, or its key is gone."""
+        if len(value) > LONGEST_COOKIE:
+            return None
         spelt, _, rest = value.partition(".")
-        until, _, signature = rest.partition(".")
+        until = rest.partition(".")[0]
         try:
             name = base64.b64decode(spelt + "=" * (-len(spelt) % 4), altchars=b"-_", validate=True).decode()
         except ValueError:
             return None
-        if len(value) > LONGEST_COOKIE or not (until.isascii() and until.isdecimal()) or int(until) <= self._now():
-            return None
-        signed = self._signed(name, int(until))
-        return name if signed and hmac.compare_digest(signed.encode(), signature.encode()) else None
-
-    def _signed(self, name: str, until: int) -> str:
-        """Empty for a name without a key."""
         key = self.keys.named(name)
-        return hmac.new(self._secret, f"{until}.{key.digest}.{name}".encode(), "sha256").hexdigest() if key else ""
+        if key is None or not (until.isascii() and until.isdecimal()) or int(until) <= self._now():
+            return None
+        return name if self._signer(key).validate(value) else None
+
+    def _signer(self, key: Key) -> Signer:
+        """The key's digest is signed, too: the cookie ends with the key."""
+        return Signer(self._secret, salt=f"sign-in {key.digest}", digest_method=hashlib.sha256)
 
 
 def former_secret(folder: Path) -> bytes:
