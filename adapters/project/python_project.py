@@ -99,9 +99,51 @@ def _installed(checkout: Path, project: Mapping[str, object], *, is_project: boo
     needed = [*_group(project), *(() if requirements or extras else _of_tox(checkout))]
     if requirements:
         yield f"-r {requirements}"
-    if with_pytest and not any(re.match(r"pytest\b(?!-)", each) for each in needed):
-        needed.append("pytest")
+    plugins = _plugins(checkout, project) if with_pytest else ()
+    for name in ("pytest", *plugins) if with_pytest else ():
+        if not any(re.match(rf"{name}(?![\w.-])", each, re.IGNORECASE) for each in needed):
+            needed.append(name)
     yield from (shlex.quote(requirement) for requirement in dict.fromkeys(needed))
+
+
+_PLUGINS: Final = (
+    ("pytest-cov", re.compile(r"--(?:no-)?cov\b.*")),
+    ("pytest-xdist", re.compile(r"-n(?:auto|logical|\d+)?|--numprocesses\b.*|--dist\b.*")),
+    ("pytest-timeout", re.compile(r"--timeout\b.*|timeout")),
+    ("pytest-asyncio", re.compile(r"--asyncio-mode\b.*|asyncio_mode")),
+    ("pytest-benchmark", re.compile(r"--benchmark-.+")),
+    ("pytest-django", re.compile(r"--ds\b.*|--reuse-db|--no-migrations|--nomigrations|DJANGO_SETTINGS_MODULE")),
+    ("pytest-rerunfailures", re.compile(r"--reruns\b.*")),
+)
+"""Plugins by the options and names of settings that only they understand: without them pytest does not even start."""
+
+
+def _plugins(checkout: Path, project: Mapping[str, object]) -> tuple[str, ...]:
+    """The plugins that the settings of pytest use."""
+    words: list[str] = []
+    for settings in _pytest_settings(checkout, project):
+        options = settings.get("addopts", "")
+        words += [str(each) for each in options] if isinstance(options, list) else str(options).split()
+        words += settings
+    return tuple(name for name, used in _PLUGINS if any(used.fullmatch(word) for word in words))
+
+
+def _pytest_settings(checkout: Path, project: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
+    """The tables of settings that pytest may read."""
+    tool = project.get("tool")
+    native = tool.get("pytest") if isinstance(tool, dict) else None
+    for table in (native, native.get("ini_options") if isinstance(native, dict) else None):
+        if isinstance(table, dict):
+            yield table
+    for name, section in (("pytest.ini", "pytest"), ("tox.ini", "pytest"), ("setup.cfg", "tool:pytest")):
+        settings = configparser.RawConfigParser(strict=False)
+        settings.optionxform = str  # type: ignore[assignment,method-assign]
+        try:
+            settings.read_string(beginning(checkout / name), source=name)
+        except configparser.Error:
+            continue
+        if settings.has_section(section):
+            yield dict(settings[section])
 
 
 def _extras(project: Mapping[str, object]) -> str:

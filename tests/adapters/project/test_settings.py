@@ -176,6 +176,31 @@ def test_init_finds_what_the_tests_need(
     assert parse(project_file(result)).validation_steps()
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "plugins"),
+    [
+        ("pyproject.toml", '[tool.pytest.ini_options]\naddopts = "--cov=x --cov-branch -q"\n', " pytest-cov"),
+        ("pyproject.toml", '[tool.pytest.ini_options]\naddopts = ["-n", "4", "--strict-markers"]\n', " pytest-xdist"),
+        (
+            "pytest.ini",
+            "[pytest]\nasyncio_mode = auto\naddopts =\n  -ra\n  --timeout=5\n",
+            " pytest-timeout pytest-asyncio",
+        ),
+        ("setup.cfg", "[tool:pytest]\nDJANGO_SETTINGS_MODULE = a.b\n", " pytest-django"),
+        ("tox.ini", "[testenv]\ndeps = Pytest-Cov>4\n[pytest]\naddopts = --no-cov\n", ""),
+        ("pytest.ini", "[pytest]\naddopts = --covers --doctest-modules\n", ""),
+        ("pytest.ini", "not a section\n", ""),
+    ],
+)
+def test_init_installs_the_plugins_that_the_settings_of_pytest_use(
+    tmp_path: Path, name: str, text: str, plugins: str
+) -> None:
+    for each, content in {"setup.py": "", "conftest.py": "", name: text}.items():
+        (tmp_path / each).write_text(content)
+    install = discover(tmp_path).setup[-1]
+    assert install.endswith(f"pytest{plugins}"), install
+
+
 CASE = "import unittest\nclass A(unittest.TestCase):\n  def test_a(self): pass\n"
 
 
