@@ -4,7 +4,7 @@ among the others."""
 from typing import Final
 
 from domain.delivery.events import BaselineRecorded, PhaseCompleted
-from domain.orchestration.events import WorkReported
+from domain.orchestration.events import RunBaselineRecorded, WorkReported
 from domain.session.activity import ActivityRecorded
 from domain.session.workspace import ResultPublished, WorkspacePrepared
 from domain.values.base import DomainEvent
@@ -35,6 +35,7 @@ IMPORTANT: Final = frozenset(
             f"orchestration.{name}"
             for name in (
                 *("session_started", "plan_made", "plan_refused", "plan_returned", "round_start", "verdict_given"),
+                "validated",
                 *("verdict_unreadable", "verdict_refused", "verdict_overturned", "checkpoint_reached"),
                 *("partial_reached", "completed", "continued", "retried", "rounds_added", "reset"),
             )
@@ -56,7 +57,10 @@ def is_important(event: DomainEvent) -> bool:
     if event.TOPIC in IMPORTANT:
         return True
     match event:
-        case BaselineRecorded(commands=commands, escapes=escapes, setup=setup):
+        case (
+            BaselineRecorded(commands=commands, escapes=escapes, setup=setup)
+            | RunBaselineRecorded(commands=commands, escapes=escapes, setup=setup)
+        ):
             passed = all(run.passed for run in commands) and all(run.passed for run in setup)
             return bool(escapes) or not passed
         case PhaseCompleted(problem=problem):

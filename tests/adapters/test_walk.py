@@ -152,9 +152,9 @@ def test_the_turns_of_a_dead_worker_are_claimed_at_once_even_far_back_in_the_que
         settings=WorkerSettings(),
     )
     try:
-        assert worker._claiming.next() is None
-        worker._claiming.take_back()
-        lease = worker._claiming.next()
+        assert worker._claims.next() is None
+        worker._claims.take_back()
+        lease = worker._claims.next()
     finally:
         worker._presence.leave()
         store.close()

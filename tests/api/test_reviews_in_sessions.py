@@ -17,7 +17,7 @@ from tests.kit.replies import challenge, critique, issue, plan, review, subtask,
 ON: Json = {"enabled": True, "maxRounds": 1}
 OFF: Json = {"enabled": False}
 BROKEN = critique(summary="It is broken.", issues=[issue("No test.", suggestion="Write one.")])
-APPROVED = f"{review()}\n{BROKEN}"
+APPROVED = f"{BROKEN}\n{review()}"
 """The delivery's own reviewer approves; asked as the reviewer of a review, the same words find fault."""
 PLAN = plan(subtask("Backend"))
 

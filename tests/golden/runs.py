@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
+from domain.checks.weakening import Weakening
 from domain.delivery.chart import NEEDED, QUICK
-from domain.delivery.commands import RecordBaseline
+from domain.delivery.commands import HoldBudget, RecordBaseline, RecordValidation, ResumeBudget
 from domain.delivery.validation import Baseline, BaselineCommand
 from domain.orchestration.commands import RecordRound
 from domain.orchestration.events import TreeFailures
+from domain.session.validation import Flake
 from domain.session.workspace import ChangedFile, WorkspaceChanges
 from tests.golden.happenings import BASE, HEAD, PREPARED, SHOP, TESTS
 from tests.golden.scenes import validated
@@ -31,6 +33,20 @@ def runs(stage: Stage) -> None:
     _works(stage, "orchestration-mended", "d" * 40)
     _checked(stage, "orchestration-mended")
     stage.answers("orchestration-mended", verdicts(Backend=True))
+
+
+def flaky(stage: Stage) -> None:
+    """A delivery whose validation stops the budget's clock, and finds a flaky command and a weaker test."""
+    stage.delivers("delivery-flaky", phases=NEEDED)
+    stage.answers("delivery-flaky", "Written.", prepared=PREPARED)
+    turn = _turn(stage, "delivery-flaky")
+    stage.do("delivery-flaky", HoldBudget(turn_id=turn["turn_id"], attempt=1, why="repeat"))
+    stage.do("delivery-flaky", ResumeBudget(turn_id=turn["turn_id"], apart_ms=500))
+    flake = Flake(stage="test", command="pytest", runs=2, failed=1, tests=("test_a.py::test_add",))
+    less = Weakening(what="assertions", path="tests/test_a.py", before=2, after=1)
+    stage.do(
+        "delivery-flaky", RecordValidation(passed=True, summary="Passed.", flaky=(flake,), weakened=(less,), **turn)
+    )
 
 
 def short(stage: Stage) -> None:
@@ -64,4 +80,4 @@ def _checked(stage: Stage, name: str, *reasons: str) -> None:
     stage.do(name, RecordRound(**_turn(stage, name), **fields))
 
 
-SCENES: dict[str, Callable[[Stage], None]] = {"runs": runs, "short": short}
+SCENES: dict[str, Callable[[Stage], None]] = {"runs": runs, "short": short, "flaky": flaky}

