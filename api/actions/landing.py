@@ -54,7 +54,7 @@ def _landing(call: ActionCall[Land]) -> Command:
     onto = call.body.onto or (session.base.base_branch if session and session.base else None)
     if onto is None:
         raise Invalid({"/onto": Sentence("landing_without_target")})
-    if session is not None and session.published and not session.outstanding:
+    if session is not None and session.base is not None and session.ended and not session.outstanding:
         _check(call.system, session, onto)
     steps = session.steps if isinstance(session, Delivery) else ()
     if isinstance(session, Orchestration) and session.workspace is not None:
@@ -68,7 +68,7 @@ def _check(system: System, session: Session, onto: str) -> None:
     if session.changes is None or not session.changes.files:
         raise refusal(session, "nothing_to_land", allowed_actions(session))
     here = Workspaces(system.settings.node_dir / "workspaces").exists(session.id)
-    if not here or session.base is None or session.base.repository is None:
+    if not here or not session.published or session.base is None or session.base.repository is None:
         return
     try:
         commit_of_branch(Path(session.base.repository), onto)
