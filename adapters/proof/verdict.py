@@ -106,7 +106,7 @@ class Verification:
     redacted: list[NamedRedaction] = field(default_factory=list)
     unprovable: list[UnprovableEvent] = field(default_factory=list)
     faults: list[LogFault] = field(default_factory=list)
-    quoted: QuotedTexts = field(default_factory=QuotedTexts, repr=False)
+    quoted: QuotedTexts = field(default_factory=QuotedTexts, repr=False, compare=False)
     """What the events quote, until their texts are read."""
 
     @property

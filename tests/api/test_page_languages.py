@@ -19,6 +19,9 @@ def test_every_message_is_used_and_every_message_used_exists() -> None:
     named_elsewhere = {
         "decided_meanwhile",
         "head_files",
+        "head_flaky",
+        "head_not_cloned",
+        "head_not_validated",
         "outside_files",
         "login_used",
         "login_wrong",

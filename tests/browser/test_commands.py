@@ -144,7 +144,7 @@ def test_an_agents_question_is_allowed_on_its_page_and_denied_in_the_inbox(site:
     expect(page.locator("#decision")).to_contain_text("An agent asks for permission:")
     page.get_by_label("Remember for this session").check()
     button(page, "Allow").click()
-    badge(page, "Success")
+    badge(page, "Nothing changed")
     [decided] = only(events(server.client, first), "turn.permission_decided")
     assert (decided["decision"], decided["remember"]) == ("allow", True)
     page = site.tab("/decisions")

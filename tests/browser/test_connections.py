@@ -96,7 +96,7 @@ def test_ended_session_closes_its_stream(site: Browsing, server: Server) -> None
     page = site.tab(f"/sessions/{session_id}")
     live(page)
     ended(server.client, session_id)
-    badge(page, "Success")
+    badge(page, "Nothing changed")
     live(page, "finished")
     expect(page.locator("body")).to_have_attribute("data-follows", "")
 

@@ -23,7 +23,7 @@ def test_a_session_that_is_started_elsewhere_appears_and_its_state_changes(site:
     row = page.locator("li.session", has=page.get_by_role("link", name="Begun elsewhere", exact=True))
     expect(row.locator(".badge")).to_contain_text("Running", timeout=PATIENCE_MS)
     expect(row).to_contain_text(session_id)
-    expect(row.locator(".badge")).to_contain_text("Success", timeout=PATIENCE_MS)
+    expect(row.locator(".badge")).to_contain_text("Nothing changed", timeout=PATIENCE_MS)
 
 
 def test_waiting_items_come_first(site: Browsing, server: Server) -> None:

@@ -273,7 +273,7 @@ def test_a_delivery_is_followed_in_korean(browser: Browser, server: Server) -> N
     with browsing(browser, server.url, locale="ko-KR") as site:
         page = site.tab(f"/sessions/{session_id}")
         expect(page.locator("html[lang=ko]")).to_be_attached()
-        badge(page, "성공")
+        badge(page, "바뀐 것 없음")
         live(page, "종료됨")
         expect(page.get_by_role("heading", name="로그인 추가", exact=True)).to_be_visible()
         page.get_by_role("link", name="이전 이벤트").click()

@@ -114,7 +114,7 @@ def test_live_list_looks_like_a_reloaded_one(site: Browsing, server: Server) -> 
     page = site.tab(f"/sessions/{session_id}?highlights=0")
     badge(page, "Running")
     live(page)
-    badge(page, "Success")
+    badge(page, "Nothing changed")
     live(page, "finished")
     last = len(events(server.client, session_id))
     shown(page, last)

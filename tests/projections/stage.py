@@ -104,7 +104,7 @@ class Stage:
         quoting: dict[str, list[RedactedEvent]] = {}
         for row in self.store.rows.events():
             if digest.encode() in row.state:
-                events, state = quoting.setdefault(row.stream, []), blanked(row.state, digest)
+                events, state = quoting.setdefault(row.stream, []), blanked(row.state, digest, row.form)
                 if state != row.state:
                     events.append(RedactedEvent(version=row.version, hash=sha256(state).hexdigest()))
         for name, quotes in quoting.items():

@@ -85,10 +85,11 @@ def test_the_explained_path_is_the_one_taken(stage: Stage) -> None:
     result = why_not(stage.session(name), "planning").wire()
     assert result["direct"] == [
         {"event": "resume", "guard": None, "holds": False},
+        {"event": "retry", "guard": "commands_failed", "holds": False},
         {"event": "retry", "guard": "planner_failed", "holds": False},
         {"event": "retry", "guard": "plan_refused", "holds": False},
     ]
-    assert "planner_failed, plan_refused must hold" in result["text"].splitlines()[0]
+    assert "commands_failed, planner_failed, plan_refused must hold" in result["text"].splitlines()[0]
 
 
 def test_what_a_checkpoint_still_has_to_do_is_named(stage: Stage) -> None:

@@ -80,6 +80,7 @@ def test_a_running_delivery() -> None:
         "feedback": None,
         "finalSummary": None,
         "result": None,
+        "report": None,
         "reason": None,
     }
 

@@ -61,7 +61,7 @@ def passes(folder: Path, commit: str, place: Path) -> bool:
 @pytest.mark.parametrize("fit", [4, *(pytest.param(fit, marks=pytest.mark.nightly) for fit in (5, 16))])
 def test_overlapping_deliveries(hansard: Hansard, here: Path, tmp_path: Path, fit: int) -> None:
     """Most land; 2 conflict with others, and 2 pass alone but fail on top of what landed before."""
-    first = git(here, "rev-parse", "main")
+    first = git(here, "rev-parse", "refs/heads/main")
     wanted: dict[str, str] = {}
     for number in range(fit):
         text = str(9000 + number)
@@ -74,7 +74,7 @@ def test_overlapping_deliveries(hansard: Hansard, here: Path, tmp_path: Path, fi
         delivered(hansard, tmp_path, {f"parts/new{number}.txt": f"{9000 + number}\n"}, f"twice {number}")
         for number in (2, 3)
     ]
-    assert git(here, "rev-parse", "main") == first
+    assert git(here, "rev-parse", "refs/heads/main") == first
 
     result = hansard("land", *wanted, *clash, *twice, "--onto", "main", "--json")
     assert result.code == 4, result.err
@@ -89,7 +89,7 @@ def test_overlapping_deliveries(hansard: Hansard, here: Path, tmp_path: Path, fi
     assert git(here, "status", "--porcelain") == ""
     everything = "".join(path.read_text() for path in (here / "parts").glob("*"))
     assert [text for text in wanted.values() if f"{text}\n" not in everything] == []
-    commits = git(here, "rev-list", "--first-parent", "--reverse", f"{first}..main").split()
+    commits = git(here, "rev-list", "--first-parent", "--reverse", f"{first}..refs/heads/main").split()
     assert len(commits) == len(wanted) and commits == [outcome["commit"] for outcome in body["landed"]]
     assert [commit for commit in commits if not passes(here, commit, tmp_path / f"at-{commit[:12]}")] == []
     for name in (*clash, *twice):
@@ -134,9 +134,9 @@ def test_land_refuses_unusable_targets(hansard: Hansard, here: Path, tmp_path: P
     git(here, "switch", "--quiet", "--create", "other")
     result = hansard("land", name, "--onto", "main")
     assert (result.code, "landed on main" in result.out) == (0, True), result.out
-    assert git(here, "log", "-1", "--format=%s", "main") == f"Merge hansard/{name} into main"
+    assert git(here, "log", "-1", "--format=%s", "refs/heads/main") == f"Merge hansard/{name} into main"
     assert hansard("land", name, "--onto", "main").code == 0
-    assert len(git(here, "log", "--first-parent", "--format=%h", "main").split()) == 2
+    assert len(git(here, "log", "--first-parent", "--format=%h", "refs/heads/main").split()) == 2
     assert hansard("show", name, "--json").json["session"]["result"]["landed"]["branch"] == "main"
     assert hansard("run", "-t", "Nothing", "--test", "false", "--no-baseline", "--max-iterations", "1").code == 7
     result = hansard("land", "latest", "--onto", "main")
