@@ -377,7 +377,10 @@ def test_no_state_that_quotes_a_text_is_kept_once_another_process_has_taken_it_o
     reply, [blob] = Text.of("The secret. " * 2_000)
     mine.do_now(answered("delivery-1.t1", reply=reply, blobs=(blob,)))
     assert "The secret" in repr(mine.cached("delivery-1"))
-    rows = [(row.version, row.state, blanked(row.state, blob.digest, row.form)) for row in mine.store.rows.events(["delivery-1"])]
+    rows = [
+        (row.version, row.state, blanked(row.state, blob.digest, row.form))
+        for row in mine.store.rows.events(["delivery-1"])
+    ]
     quotes = tuple(
         RedactedEvent(version=version, hash=hashlib.sha256(after).hexdigest())
         for version, before, after in rows

@@ -109,7 +109,9 @@ def test_a_delivery_that_succeeds_is_shown_event_by_event_and_ends_with_its_resu
     assert result.code == 0
     assert lines[0] == f"session  {id_of(result)}"
     assert lines[1:3] == ["status   success", "reason   nothing was changed"]
-    assert lines[3].startswith("summary  Nothing was changed. Success on iteration 1. Validated by true. Review approved")
+    assert lines[3].startswith(
+        "summary  Nothing was changed. Success on iteration 1. Validated by true. Review approved"
+    )
     assert any(line.startswith("used     iteration 1/6, 0:0") for line in lines)
     talk = result.err.splitlines()
     assert talk[1] == "Workspace: a new, empty folder."
