@@ -96,6 +96,10 @@ class Stream:
                 lines = []
         assert lines == [], "the stream ended inside of a block"
 
+    def said(self) -> list[Message]:
+        """All messages until the end, without signs of life."""
+        return [message for message in self.messages() if not message.comment]
+
     def events(self) -> Iterator[Message]:
         return (message for message in self.messages() if message.id is not None)
 
@@ -161,7 +165,7 @@ def test_stream_sends_history_then_live_events_then_the_end(server: Server) -> N
         text = take(stream, 3)
         assert extend(server, session_id)["position"] == take(stream, 1)[0].id
         cancel(server, session_id)
-        rest = [message for message in stream.messages() if not message.comment]
+        rest = stream.said()
     assert (rest[-1].event, rest[-1].data, rest[-1].id) == ("end", "{}", None)
     recorded = events(server.client, session_id)
     assert [item.json() for item in (*text, *rest[:-1])] == [recorded[i] for i in range(len(recorded)) if i != 3]
@@ -172,12 +176,12 @@ def test_stream_of_an_ended_session_is_its_history(server: Server) -> None:
     session_id = start(server.client, delivery())
     ended(server.client, session_id)
     with Stream(server, path(session_id)) as stream:
-        messages = list(stream.messages())
+        messages = stream.said()
     recorded = events(server.client, session_id)
     assert [message.json() for message in messages[:-1]] == recorded
     assert messages[-1].event == "end"
     with Stream(server, path(session_id), last=recorded[-1]["position"]) as stream:
-        assert [message.event for message in stream.messages()] == ["end"]
+        assert [message.event for message in stream.said()] == ["end"]
 
 
 @pytest.mark.parametrize("replies", [{"planner": [{"error": "auth"}]}, {}], ids=["retry", "extend"])
@@ -510,7 +514,7 @@ def test_server_shutdown_ends_streams_at_once(server: Server) -> None:
         streams = [stack.enter_context(Stream(server, path(session_id))) for _ in range(20)]
         begun = [take(stream, 3) for stream in streams]
         assert server.stop() < 2.0
-        rests = [[message for message in stream.messages() if not message.comment] for stream in streams]
+        rests = [stream.said() for stream in streams]
     assert [[message.retry for message in rest] for rest in rests] == [["1000"]] * 20
     assert [[entry.json()["version"] for entry in message] for message in begun] == [[1, 2, 3]] * 20
     server.start()
@@ -543,7 +547,7 @@ def test_text_cannot_forge_a_message(server: Server) -> None:
             recorded = events(server.client, session_id)
             assert recorded[0]["data"]["task"] == f"x{words}"
             with Stream(server, path(session_id)) as stream:
-                messages = [message for message in stream.messages() if not message.comment]
+                messages = stream.said()
             assert [message.json() for message in messages[:-1]] == recorded
             assert [message.event for message in messages] == [""] * len(recorded) + ["end"]
             assert [message.json() for message in take(whole, len(recorded))] == recorded
