@@ -72,7 +72,7 @@ def approval_for(actor: str, approval: ApprovalView | None) -> dict[str, Any] | 
 
 
 BADGES: Final = {"checkpoint": "checkpoint", "budget": "exhausted", "partial": "partial", "failed": "failed"}
-"""The state of what waits for something else than a decision."""
+"""The state of what waits for something other than a decision."""
 
 
 def owner(actor: str) -> str:

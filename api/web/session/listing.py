@@ -27,7 +27,7 @@ def listed_of(request: Request) -> str:
 
 
 def remembering(request: Request, response: Response) -> Response:
-    """The answer with the cookie, if the address says something else than the cookie."""
+    """The answer with the cookie, if the address says something other than the cookie."""
     chosen = request.query_params.get("highlights")
     if chosen and chosen != request.cookies.get(LISTED):
         response.set_cookie(LISTED, chosen, max_age=_YEAR, path="/sessions", samesite="strict", httponly=True)
