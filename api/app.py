@@ -15,7 +15,7 @@ from api.openapi import Document, reference
 from api.reader import READS
 from api.routes import health, metrics, policies, reports, turns
 from api.routes.policies import lab
-from api.system import System
+from api.system import UNLIMITED, Patience, System
 from api.web import (
     assets,
     chat_page,
@@ -31,6 +31,7 @@ from api.web import (
 from api.web import form_commands as forms
 from api.web.session import event, log, why
 from api.web.session import routes as session
+from api.web.session.context import forget_rendered
 
 COMMANDS: Final[tuple[Endpoint, ...]] = (
     *(Endpoint(action.path, ActionHandler(action), action.scope) for action in ACTIONS),
@@ -90,12 +91,16 @@ def create_app(
     notify: bool | None = None,
     actor: str | None = None,
     has_team: bool = True,
+    patience: Patience = UNLIMITED,
 ) -> Starlette:
     """The ASGI application. With `work`, this process runs turns; with `notify` (default: as `work`), it sends
     notifications and checkpoints. `actor` is the name for actions if no one else can reach the application; without
-    `has_team` its settings name no team because none is needed. Raises HansardError if it cannot start."""
+    `has_team` its settings name no team because none is needed.
+    `patience`: how long it waits for views. Raises HansardError if it cannot start."""
+    inside = System(settings, actor=actor, has_team=has_team, patience=patience)
+    inside.forgetting.join(forget_rendered)
     app = application(
-        System(settings, actor=actor, has_team=has_team),
+        inside,
         routes((*VIEWS, *PAGES), (*COMMANDS, *FORMS)),
         work=work,
         notify=work if notify is None else notify,

@@ -3,30 +3,37 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-from adapters.agents.team import load
-from adapters.fence.choice import choose
+from adapters.agents.scripted import forget_scenarios
+from adapters.agents.team import Team, load
+from adapters.cached_texts import Forget, Forgetting
+from adapters.fence.choice import Sandbox, choose
 from adapters.files import private_folder
 from adapters.store.errors import StoreError
 from adapters.store.location import open_store
+from adapters.store.port import Store
 from adapters.store.postgres.address import is_shared
 from adapters.store.spelling import spelled_out
 from adapters.store.sqlite.views import open_views
+from adapters.store.texts import forget_rounds
 from adapters.turns.live import Live
-from adapters.writer.writer import Writer
+from adapters.writer.writer import Nearest, Writer, no_snapshot
 from api.node.hub import Hub
 from api.node.presence import ThisNode, server_name
 from api.node.provenance import Provenance
 from api.node.recent import Recent
 from api.node.search import SearchIndex
 from api.node.settings import Settings, exports_telemetry
+from domain.convergence.counts import forget_read
+from domain.discussion.findings import forget_prompted
+from domain.provenance.distinction import forget_lines
 from domain.values.base import HansardError
 from domain.values.sentences import Sentence
 from projections.engine.snapshots import Snapshots
-from projections.follow import Follower
+from projections.follow import Follower, Listener
 from projections.record.state import Records, Sessions
 
 if TYPE_CHECKING:
@@ -39,29 +46,60 @@ if TYPE_CHECKING:
     from api.node.access import Logins, SharedKeys
     from api.node.checkpointer import Checkpointer
     from api.node.notifier import Notifier
+    from api.node.session_answers import AnswerKeeper
     from api.node.telemetry import Telemetry
+    from domain.session.record import Recorded
     from domain.session.state import Session
     from projections.engine.ports import Database
     from projections.record.mirror import Mirror
     from projections.reports import ReportAnswer
 
 
-class Core:
-    """The log, its team and its writer: what every process that runs turns needs. Raises HansardError."""
+class Ground(NamedTuple):
+    """What a process stands on: its settings, the team, how its agents are fenced, and the log."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        self.team = load(settings.team)
-        self.sandbox = settings.sandbox or self.team.sandbox or "auto"
-        if self.sandbox == "required":
-            choose(self.sandbox)
-        self.store = open_store(settings.database)
-        self.clock = self.store.clock
-        self.live = Live(self.clock)
+    settings: Settings
+    team: Team
+    sandbox: Sandbox
+    store: Store
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """Opens the log. Raises HansardError."""
+        team = load(settings.team)
+        sandbox = settings.sandbox or team.sandbox or "auto"
+        if sandbox == "required":
+            choose(sandbox)
+        store = open_store(settings.database)
         private_folder(settings.node_dir)
-        self.writer = Writer(self.store, self.clock, waiting=settings.max_waiting)
-        self.writer.so_far = self.live.so_far
+        return cls(settings, team, sandbox, store)
+
+
+MEMOS: Final[tuple[Forget, ...]] = (forget_prompted, forget_read, forget_lines, forget_scenarios)
+"""What modules remember of the texts that they read last."""
+
+
+class Core:
+    """The log, its team and its writer: what every process that runs turns needs."""
+
+    def __init__(
+        self, ground: Ground, *, stir: Callable[[], None] = lambda: None, nearest: Nearest = no_snapshot
+    ) -> None:
+        """`stir` is called whenever an agent does something; `nearest` returns snapshots of long sessions."""
+        self.settings, self.team, self.sandbox, self.store = ground
+        self.clock = self.store.clock
+        self.forgetting = Forgetting()
+        self.live = Live(self.clock, stir)
+        self.writer = Writer(
+            self.store,
+            self.clock,
+            waiting=self.settings.max_waiting,
+            so_far=self.live.so_far,
+            nearest=nearest,
+            forgetting=self.forgetting,
+        )
         self.sharing = self._sharing()
+        self.forgetting.join(self.live.forget, partial(forget_rounds, self.store), *MEMOS)
 
     def worker(self) -> "Worker":
         """A worker that runs turns. It is woken through `seen`."""
@@ -103,90 +141,139 @@ UNAUTHENTICATED: Final = "unauthenticated"
 """The actor if no key is required."""
 
 
+class Patience(NamedTuple):
+    """How many seconds a start waits for views that lag behind, and a search for its index; None: without limit. Only a
+    server sets them: others have nobody who waits."""
+
+    views: float | None = None
+    search: float | None = None
+
+
+UNLIMITED: Final = Patience()
+
+
+class Readers(NamedTuple):
+    """What reads all of the views while the system runs."""
+
+    telemetry: "Telemetry | None"
+    notifier: "Notifier | None"
+
+
 class System(Core):
     """Everything a request needs. `actor` is used if no one else can reach the application, because then no key is
     required. Raises HansardError if it cannot start."""
 
-    def __init__(self, settings: Settings, *, actor: str | None = None, has_team: bool = True) -> None:
-        """`has_team`: whether turns may run in this process, with its team."""
-        super().__init__(settings)
+    def __init__(
+        self, settings: Settings, *, actor: str | None = None, has_team: bool = True, patience: Patience = UNLIMITED
+    ) -> None:
+        """`has_team`: whether turns may run in this process, with its team. `patience`: how long it waits for views."""
+        ground = Ground.of(settings)
+        store = ground.store
+        self.hub = Hub(settings.sse_heartbeat_seconds, partial(spelled_out, store))
+        self.views = open_views(settings.views_path)
+        self.snapshots = Snapshots(store, self.views, store.rows.hash_of)
+        super().__init__(ground, stir=self.hub.stir, nearest=self.snapshots.nearest)
+        self.patience = patience
         self.own_team = self.team if has_team else None
         self.actor = actor or UNAUTHENTICATED
-        self.views = open_views(settings.views_path)
         self._keys: SharedKeys | None = None
         self.logins = self._logins() if actor is None and settings.auth == "key" else None
         workers = None if is_shared(settings.database) else settings.node_dir / "workers"
-        self.node = ThisNode(self.store, server_name(), "server", workers)
-        self.follower = Follower(self.store, self.views, poll_seconds=settings.poll_seconds)
-        self.follower.newest = self.writer.newest
-        self.follower.is_busy = lambda: self.writer.waiting() > 0
-        self.catch_up_seconds: float | None = None
-        """How long the start waits for views that lag behind; without limit unless a server sets one."""
-        self.search = SearchIndex(self.store, self.follower, settings)
-        self.snapshots = Snapshots(self.store, self.views, self.store.rows.hash_of)
-        self.writer.nearest = self.snapshots.nearest
-        self.sessions = Sessions(self.store, self.snapshots, memory=self.writer.cached)
-        self.records = Records(self.store, self.snapshots)
-        self.snapshots.grown = self.records.prepare
-        self.follower.listeners += [self.sessions.seen, self.records.seen]
+        self.node = ThisNode(store, server_name(), "server", workers)
+        self.sessions = Sessions(store, self.snapshots, memory=self.writer.cached)
+        self.records = Records(store, self.snapshots)
         self.reports: Recent[ReportAnswer] = Recent(16)  # some have a row for every session
-        self.provenance = Provenance(self.store, settings.node_dir / "workspaces")
-        self.hub: Hub
+        self.provenance = Provenance(store, settings.node_dir / "workspaces")
+        for cache in (self.hub, self.snapshots, self.sessions, self.records, self.reports, self.provenance):
+            self.forgetting.join(cache.forget)
         self._external: ExternalTurns | None = None
-        self._traces: Telemetry | None = None
         self._mirror = self._worklog_files(settings.worklog_folder)
+        self.follower = Follower(
+            store,
+            self.views,
+            newest=self.writer.newest,
+            is_busy=lambda: self.writer.waiting() > 0,
+            listeners=self._listeners(),
+            poll_seconds=settings.poll_seconds,
+        )
+        self.search = SearchIndex(store, self.follower, settings, patience.search)
 
     @contextlib.asynccontextmanager
     async def running(self, *, work: bool, notify: bool) -> AsyncIterator[None]:
         """Run writer, follower and, with `work`, a worker; with `notify`, send notifications and checkpoints."""
-        worker = self.worker() if work else None
-        if worker:
-            self.follower.listeners.append(worker.seen)
-        self.writer.listeners.append(self.follower.wake)
-        self.writer.start()
+        self.writer.start(self.follower.wake)
         if self._keys is not None:
             self._keys.start()
         self.store.listen(self.follower.wake)
-        await asyncio.to_thread(lambda: self.follower.catch_up(self.store.head(), seconds=self.catch_up_seconds))
-        self.hub = Hub(self.settings.sse_heartbeat_seconds, partial(spelled_out, self.store))
-        self.live.stir = self.hub.stir
-        self.hub.begin(self.follower.listen(self.hub.seen))
-        self.follower.listeners += [self.live.seen, self.snapshots.seen]
+        await asyncio.to_thread(lambda: self.follower.catch_up(self.store.head(), seconds=self.patience.views))
+        self.hub.begin(self.follower.published)
+        worker = self.worker() if work else None
+        checkpointer = await self._checkpointer() if notify else None
+        answers = self._answers()
+        for one in (worker, checkpointer, answers):
+            if one is not None:
+                self.follower.listen(one.seen)
         self.follower.start()
         readers = asyncio.create_task(self._begin_readers(notify=notify))
         if not self.follower.behind_start:
             await readers
-        checkpointer = await self._checkpointer() if notify else None
         task = asyncio.create_task(worker.run()) if worker else None
         try:
             async with self.node.attending():
                 yield
         finally:
+            if answers:
+                await asyncio.to_thread(answers.stop)
             self.release_waiting()
             if worker and task:
                 worker.stop()
                 await task
             if checkpointer:
                 await checkpointer.stop()
-            readers.cancel()
-            [notifier] = await asyncio.gather(readers, return_exceptions=True)
-            if notifier and not isinstance(notifier, BaseException):
-                await asyncio.to_thread(self.follower.catch_up)
-                await notifier.stop()
-            if self._traces:
-                await asyncio.to_thread(self._traces.stop)
+            await self._end_readers(readers)
             await asyncio.to_thread(self._close)
 
-    async def _begin_readers(self, *, notify: bool) -> "Notifier | None":
+    async def _begin_readers(self, *, notify: bool) -> "Readers":
         """Start everything that reads all of the views, once these are complete."""
         await self.follower.has_begun()
         if self._mirror:
-            self.follower.listen(self._mirror.seen)
             self._mirror.start()
-        self.snapshots.start()
+        self.snapshots.start(self.records.prepare)
         await asyncio.to_thread(self.search.start)
-        self._traces = self._telemetry()
-        return await self._notifier() if notify else None
+        notifier = await self._notifier() if notify else None
+        readers = Readers(self._telemetry(), notifier)
+        for reader in readers:
+            if reader is not None:
+                self.follower.listen(reader.seen)
+        return readers
+
+    async def _end_readers(self, beginning: "asyncio.Task[Readers]") -> None:
+        beginning.cancel()
+        [readers] = await asyncio.gather(beginning, return_exceptions=True)
+        if not isinstance(readers, Readers):  # the views were never complete
+            return
+        if readers.notifier:
+            await asyncio.to_thread(self.follower.catch_up)
+            await readers.notifier.stop()
+        if readers.telemetry:
+            await asyncio.to_thread(readers.telemetry.stop)
+
+    def _listeners(self) -> tuple[Listener, ...]:
+        """Who hears of new events, in this order: first the caches that must forget, and the open streams. Those that
+        `running` makes follow."""
+        mirror = (self._mirror.seen,) if self._mirror else ()
+        return (
+            self.forgetting.seen,
+            self.hub.seen,
+            self.live.seen,
+            self.snapshots.seen,
+            self._tell_external,
+            *mirror,
+        )
+
+    def _tell_external(self, page: "Sequence[Recorded]") -> None:
+        if self._external is not None:
+            self._external.seen(page)
 
     def reading(self) -> "AbstractContextManager[Database]":
         """The views, to be read. Raises StoreError while they lack events from before the start: half a list would pass
@@ -233,7 +320,6 @@ class System(Core):
                 sharing=self.sharing,
                 settings=ExternalTurnSettings(lease=settings.lease, turn=self.team.limits.turn_seconds),
             )
-            self.follower.listeners.append(self._external.seen)
         return self._external
 
     def _logins(self) -> "Logins":
@@ -257,9 +343,7 @@ class System(Core):
         receivers = Receivers(self.team.notify)
         outbox = await asyncio.to_thread(open_outbox, self.store, self.settings.node_dir / "notify.db")
         head, scale = self.store.head(), self.settings.retry_seconds
-        notifier = Notifier(receivers, outbox, self.views, self.clock, head=head, scale=scale)
-        self.follower.listen(notifier.seen)
-        return notifier
+        return Notifier(receivers, outbox, self.views, self.clock, head=head, scale=scale)
 
     async def _checkpointer(self) -> "Checkpointer | None":
         """The sender of checkpoints; None if it is not configured."""
@@ -269,9 +353,17 @@ class System(Core):
         from api.node.checkpointer import Checkpointer
 
         key = signing_key(self.settings.signing_key)
-        checkpointer = Checkpointer(self.store, key, self.settings.checkpoint_to, self.settings.checkpoint_every)
-        self.follower.listen(checkpointer.seen)
-        return checkpointer
+        return Checkpointer(self.store, key, self.settings.checkpoint_to, self.settings.checkpoint_every)
+
+    def _answers(self) -> "AnswerKeeper | None":
+        """What makes answers in advance; None where no command looks for them."""
+        if self.settings.log_file is None:
+            return None
+        from api.node.session_answers import AnswerKeeper
+
+        keeper = AnswerKeeper(self)
+        keeper.start()
+        return keeper
 
     def _telemetry(self) -> "Telemetry | None":
         """Traces and metrics, if the environment says where to send them."""
@@ -279,10 +371,7 @@ class System(Core):
             return None
         from api.node.telemetry import exporting
 
-        telemetry = exporting(self.store.history)
-        if telemetry is not None:
-            self.follower.listen(telemetry.seen)
-        return telemetry
+        return exporting(self.store.history)
 
     def _worklog_files(self, folder: "Path | None") -> "Mirror | None":
         if folder is None:

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from api.node.presence import ThisNode
 from api.node.settings import Settings
-from api.system import Core
+from api.system import Core, Ground
 from domain.values.base import HansardError
 
 PAGE = 500
@@ -20,7 +20,7 @@ class WorkerProcess(Core):
     """Works on turns, together with any number of other workers on one log. Raises HansardError if it cannot start."""
 
     def __init__(self, settings: Settings) -> None:
-        super().__init__(settings)
+        super().__init__(Ground.of(settings))
         self._worker = self.worker()
         self.name, self.stop = self._worker.name, self._worker.stop
 
@@ -31,8 +31,7 @@ class WorkerProcess(Core):
         def wake() -> None:
             loop.call_soon_threadsafe(news.set)
 
-        self.writer.listeners.append(wake)
-        self.writer.start()
+        self.writer.start(wake)
         self.store.listen(wake)
         following = asyncio.create_task(self._follow(news))
         try:
@@ -57,6 +56,7 @@ class WorkerProcess(Core):
                 log.warning("the log after position %d cannot be read now: %s", position, error)
                 continue
             if page:
+                self.forgetting.seen(page)
                 self._worker.seen(page)
                 position = page[-1].position
             if len(page) == PAGE:

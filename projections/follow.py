@@ -60,24 +60,26 @@ class Follower:
         views: Views,
         projections: Iterable[Projection] = PROJECTIONS,
         *,
+        newest: EventLog | None = None,
+        is_busy: Callable[[], bool] = lambda: False,
+        listeners: Sequence[Listener] = (),
         page: int = PAGE,
         omitted: Omitted = OMITTED,
         poll_seconds: float = LONGEST_POLL,
     ) -> None:
+        """`newest` is where new events are read: the same log, perhaps with the latest events at hand. `is_busy`
+        returns whether commands wait: then views that are behind take their time."""
         self._source, self._views, self._folding = log, views, Folding(projections, omitted)
-        self.newest = log
-        """Where new events are read: the same log, perhaps with the latest events at hand."""
+        self.newest, self._is_busy = newest or log, is_busy
         self._page, self._poll = page, min(poll_seconds, LONGEST_POLL)
         self._rounds, self._waiting = threading.Lock(), threading.Lock()
         self._woken, self._stopped, self._asked = threading.Event(), threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self._waiters: list[_Waiter] = []
         self._failure: str | None = None
-        self.listeners: list[Listener] = []
-        """Called in the following thread with the events of a page in order: after the views' commit, or at once while
-        the views are far behind."""
-        self.is_busy: Callable[[], bool] = lambda: False
-        """Whether commands wait: then views that are behind take their time."""
+        self.listeners: list[Listener] = list(listeners)
+        """Called in this order in the following thread with the events of a page: after the views' commit, or at once
+        while the views are far behind."""
         with views.transaction() as db:
             self._folding.prepare(db, log)
             lowest = self._folding.lowest(db)
@@ -89,6 +91,11 @@ class Follower:
     def position(self) -> int:
         """The position up to which every active view has folded the log and every listener was called."""
         return self._position
+
+    @property
+    def published(self) -> int:
+        """The position up to which the listeners were called."""
+        return self._published
 
     @property
     def behind_start(self) -> bool:
@@ -138,7 +145,7 @@ class Follower:
             began = time.monotonic()
             try:
                 while not self._stopped.is_set() and self._round() >= self._page:
-                    if self.behind_start and self.is_busy():
+                    if self.behind_start and self._is_busy():
                         self._stopped.wait(YIELDING)
                 if self._failure is not None:
                     self._failure = None

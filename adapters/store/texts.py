@@ -110,6 +110,12 @@ class JoinedRounds:
         self._known: OrderedDict[tuple[str, str], _Joined] = OrderedDict()
         self._lock = Lock()
 
+    def forget(self, session_id: str) -> None:
+        """Drop what is joined of a discussion from which a text was taken out."""
+        with self._lock:
+            for key in [key for key in self._known if key[0] == session_id]:
+                del self._known[key]
+
     def rounds(self, log: TextSource, derived: Derived) -> str:
         between = derived.between or BLANK_LINE
         key = (derived.session_id, between)
@@ -127,6 +133,11 @@ class JoinedRounds:
 
 
 _JOINED: WeakKeyDictionary[TextSource, JoinedRounds] = WeakKeyDictionary()
+
+
+def forget_rounds(log: TextSource, session_id: str) -> None:
+    """Drop what is joined of a discussion of this log."""
+    _joined_of(log).forget(session_id)
 
 
 def _joined_of(log: TextSource) -> JoinedRounds:

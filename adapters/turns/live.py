@@ -42,10 +42,22 @@ class _KeptFrame(NamedTuple):
         return Frame(seq=self.seq, at=iso(self.at), **fields)
 
 
+class _Ring:
+    """The newest frames of a turn, and how many it has had."""
+
+    def __init__(self) -> None:
+        self.frames: deque[_KeptFrame] = deque(maxlen=FRAMES)
+        self.count = 0
+
+    def add(self, at: int, seen: Activity) -> None:
+        self.count += 1
+        self.frames.append(_KeptFrame(self.count, at, seen))
+
+
 class RunningAttempt:
     """One attempt of a turn, while it runs. From any thread."""
 
-    def __init__(self, live: "Live", ring: deque[_KeptFrame], turn_id: str, number: int) -> None:
+    def __init__(self, live: "Live", ring: _Ring, turn_id: str, number: int) -> None:
         self._live, self._ring, self._turn_id, self._number = live, ring, turn_id, number
         self._began = live.clock()
         self._doing = Doing(live.clock)
@@ -54,8 +66,7 @@ class RunningAttempt:
         """The agent did or said something."""
         live = self._live
         with live.lock:
-            number = self._ring[-1].seq + 1 if self._ring else 1
-            self._ring.append(_KeptFrame(number, live.clock(), seen))
+            self._ring.add(live.clock(), seen)
             self._doing.see(seen)
         live.wake(self._turn_id)
         live.stir()
@@ -115,14 +126,13 @@ class Bell:
 class Live:
     """The turns that run in this process, or ran until recently. From any thread."""
 
-    def __init__(self, clock: Callable[[], int]) -> None:
-        self.clock, self.lock = clock, threading.RLock()
-        self._rings: OrderedDict[str, deque[_KeptFrame]] = OrderedDict()
+    def __init__(self, clock: Callable[[], int], stir: Callable[[], None] = lambda: None) -> None:
+        """`stir` is called from any thread whenever an agent did or said something."""
+        self.clock, self.stir, self.lock = clock, stir, threading.RLock()
+        self._rings: OrderedDict[str, _Ring] = OrderedDict()
         self._running: dict[str, RunningAttempt] = {}
         self._since: dict[str, int] = {}
         self.closed = False
-        self.stir: Callable[[], None] = lambda: None
-        """Called from any thread whenever an agent did or said something."""
         self._listeners: dict[str, list[Bell]] = {}
 
     @contextmanager
@@ -147,13 +157,20 @@ class Live:
     def attempt(self, turn_id: str, number: int = 1) -> RunningAttempt:
         """An attempt of the turn begins. Its frames continue the numbers of the previous one."""
         with self.lock:
-            ring = self._rings.setdefault(turn_id, deque(maxlen=FRAMES))
+            ring = self._rings.setdefault(turn_id, _Ring())
             self._rings.move_to_end(turn_id)
             self._since[turn_id] = self.clock()
-            self._forget(spared=turn_id)
+            self._drop_oldest(spared=turn_id)
             return RunningAttempt(self, ring, turn_id, number)
 
-    def _forget(self, *, spared: str) -> None:
+    def forget(self, session_id: str) -> None:
+        """Drop the frames of a session from which a text was taken out. Later ones continue their numbers."""
+        with self.lock:
+            for turn_id, ring in self._rings.items():
+                if turn_id.rpartition(".")[0] == session_id:
+                    ring.frames.clear()
+
+    def _drop_oldest(self, *, spared: str) -> None:
         """The turns that began longest ago, but never one that runs: someone may be watching it."""
         over = len(self._rings) - TURNS
         if over > 0:
@@ -164,15 +181,19 @@ class Live:
     def frames(self, turn_id: str, *, after: int = 0) -> tuple[Frame, ...]:
         """The frames with a higher number; empty for a turn that does not run here."""
         with self.lock:
-            newest_first = takewhile(lambda entry: entry.seq > after, reversed(self._rings.get(turn_id, ())))
+            newest_first = takewhile(lambda entry: entry.seq > after, self._newest_first(turn_id))
             frames = list(newest_first)[::-1]
         return tuple(entry.frame() for entry in frames)
 
     def newest(self, turn_id: str, most: int) -> tuple[tuple[int, Activity], ...]:
         """What was seen last, with its place in the turn; empty for a turn that does not run here."""
         with self.lock:
-            newest_first = list(islice(reversed(self._rings.get(turn_id, ())), most))
+            newest_first = list(islice(self._newest_first(turn_id), most))
         return tuple((entry.seq, entry.seen) for entry in reversed(newest_first))
+
+    def _newest_first(self, turn_id: str) -> Iterator[_KeptFrame]:
+        ring = self._rings.get(turn_id)
+        return reversed(ring.frames) if ring else iter(())
 
     def since(self, turn_id: str) -> int | None:
         """When the present attempt began here, in milliseconds."""

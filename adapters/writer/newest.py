@@ -8,7 +8,6 @@ from typing import Final
 
 from adapters.store.port import PAGE, Store
 from domain.session.record import Omitted, Recorded
-from domain.session.redaction import TextRedacted
 from domain.session.turns import TurnRequested
 
 KEPT: Final = 1_000
@@ -34,14 +33,16 @@ class NewestEvents:
             if self._events and committed and committed[0].position != self._events[-1].position + 1:
                 self._forget()
             for recorded in committed:
-                match recorded.event:
-                    case TextRedacted():  # earlier events may still quote the text
-                        self._forget()
-                    case TurnRequested():
-                        self._requests[recorded.session_id, recorded.version] = recorded
+                if isinstance(recorded.event, TurnRequested):
+                    self._requests[recorded.session_id, recorded.version] = recorded
                 self._events.append(recorded)
             while len(self._requests) > KEPT_REQUESTS:
                 del self._requests[next(iter(self._requests))]
+
+    def forget(self, _: str) -> None:
+        """Drop everything: the newest events of any session may quote a text that was taken out of one."""
+        with self._lock:
+            self._forget()
 
     def _forget(self) -> None:
         self._events.clear()

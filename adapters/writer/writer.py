@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from queue import SimpleQueue
 
+from adapters.cached_texts import Forgetting
 from adapters.store.errors import Conflict, Fenced
 from adapters.store.port import Store, StoredReceipt, Write
 from adapters.writer.answers import Busy, CommandAnswer, KeyReused, answer_to, fingerprint, refusal_of
@@ -19,8 +20,7 @@ from adapters.writer.pending import Pending, answer_callers
 from adapters.writer.unit_of_work import CommandEnvelope, UnitOfWork
 from domain.kinds import fold
 from domain.session.attempt_ends import SoFar, nothing
-from domain.session.record import Recorded, kind_of
-from domain.session.redaction import TextRedacted
+from domain.session.record import Recorded, kind_of, redacted_sessions
 from domain.session.state import Moved, Session
 from domain.values.base import Refused, Stale, Unknown
 from domain.values.sentences import Sentence
@@ -33,33 +33,51 @@ TRIES = 3
 
 Listener = Callable[[], None]
 Nearest = Callable[[str, int | None], Session | None]
-"""Something kept of a session, at most as far as that version; None where nothing is."""
+"""Returns the newest snapshot of a session at or before a version, or None."""
 CommitListener = Callable[[Sequence[Recorded]], None]
 _STOP = object()
+
+
+def no_snapshot(_: str, __: int | None) -> None:
+    """A `Nearest` for a process that keeps no snapshots."""
 
 
 class Writer:
     """Runs commands: in its thread after `start`, before that in the caller's."""
 
-    def __init__(self, store: Store, clock: Callable[[], int], *, waiting: int = 10_000) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Callable[[], int],
+        *,
+        waiting: int = 10_000,
+        so_far: SoFar = nothing,
+        nearest: Nearest = no_snapshot,
+        forgetting: Forgetting | None = None,
+    ) -> None:
+        """`so_far` returns what an attempt has done that runs in this process. `forgetting` is the register of all
+        caches of this log; the writer's own join it."""
         self.store, self._clock, self._size = store, clock, waiting
-        self.so_far: SoFar = nothing
-        """What the attempts have done that run in this process."""
-        self.nearest: Nearest = lambda _, __: None
+        self._so_far, self._nearest = so_far, nearest
         self.newest = NewestEvents(store)
         self._queue: SimpleQueue[Pending | object] = SimpleQueue()
         self._cache: OrderedDict[str, Session] = OrderedDict()
         self._thread: threading.Thread | None = None
         self._intake = threading.Lock()
-        self._deciding = threading.Lock()
+        self._deciding = threading.RLock()
+        """Also held while `forget` changes the cache, which a listener may call after a commit."""
         self.listeners: list[Listener] = []
-        self.on_commit: list[CommitListener] = []
+        forgetting = forgetting or Forgetting()
+        forgetting.join(self.forget, self.newest.forget)
+        self.on_commit: list[CommitListener] = [forgetting.seen]
         """Called with the events of a batch right after their commit, by the thread that made it."""
         self.batches = self.commands = self.conflicts = 0
 
     # -- the ways in -----------------------------------------------------------------------------------------------
 
-    def start(self) -> None:
+    def start(self, *listeners: Listener) -> None:
+        """Decide in a thread. The listeners are called there after each batch that wrote something."""
+        self.listeners += listeners
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
 
@@ -170,7 +188,7 @@ class Writer:
         """What each command of a batch writes, if anything."""
         turn_ids = [turn_id for pending in batch if (turn_id := vars(pending.envelope.command).get("turn_id"))]
         attempts = self.store.turns.attempts(turn_ids) if turn_ids else {}
-        work = UnitOfWork(self._cache, self._catch_up, self._history, self._clock, attempts, self.so_far)
+        work = UnitOfWork(self._cache, self._catch_up, self._history, self._clock, attempts, self._so_far)
         receipts = self._receipts(batch)
         first: dict[str, Pending] = {}
         for pending in batch:
@@ -238,7 +256,7 @@ class Writer:
             base = self._cache.get(session_id)
         if base is not None:
             rest = self.store.history(session_id, after=base.version, upto=upto)
-            if not _redacts(rest):
+            if not redacted_sessions(rest):
                 return _folded(session_id, base, rest)
         history = self.store.history(session_id, upto=upto, limit=LONG)
         if len(history) == LONG:
@@ -251,11 +269,16 @@ class Writer:
     def _from_snapshot(self, session_id: str, upto: int | None) -> Session | None:
         """A long session from what was kept of it; None where nothing was, or where it may quote a text that was taken
         out since."""
-        stored = self.nearest(session_id, upto)
+        stored = self._nearest(session_id, upto)
         if stored is None or stored.version < LONG:
             return None
         rest = self.store.history(session_id, after=stored.version, upto=upto)
-        return None if _redacts(rest) else _folded(session_id, stored, rest)
+        return None if redacted_sessions(rest) else _folded(session_id, stored, rest)
+
+    def forget(self, session_id: str) -> None:
+        """Drop what is cached of a session from which a text was taken out. From any thread."""
+        with self._deciding:
+            self._cache.pop(session_id, None)
 
     def _catch_up(self, session_id: str, base: Session | None) -> Session | None:
         return self.load(session_id, base=base)
@@ -266,18 +289,10 @@ class Writer:
         for session_id, session in pending.sessions.items():
             self._cache[session_id] = session
             self._cache.move_to_end(session_id)
-        for each in recorded:
-            if isinstance(each.event, TextRedacted):
-                self._cache.pop(each.session_id, None)  # it still quotes the text
         while len(self._cache) > CACHED:
             self._cache.popitem(last=False)
         pending.answer = pending.prepared or answer_to(pending.envelope, pending.sessions, recorded[-1].position)
         pending.write = None  # its receipt refers to `pending`: freed at once, not by the garbage collector
-
-
-def _redacts(history: Sequence[Recorded]) -> bool:
-    """Whether a state from before these events may quote a text that was taken out since."""
-    return any(isinstance(each.event, TextRedacted) for each in history)
 
 
 def _folded(session_id: str, base: Session | None, history: Sequence[Recorded]) -> Session | None:

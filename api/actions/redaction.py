@@ -77,14 +77,12 @@ async def redact(system: System, digest: str, *, reason: str, actor: str) -> Red
     text = await asyncio.to_thread(system.store.text, digest)
     if text is None or text == REDACTED:
         raise Unknown(Sentence("text_gone", digest=digest))
-    quoting = await asyncio.to_thread(_quoting, system, digest, text)
+    quoting = await asyncio.to_thread(quotes, system, digest, text)
     if not quoting:
         raise Unknown(Sentence("text_unnamed", digest=digest))
     for stream, events in quoting.items():
         command = RedactText(digest=digest, reason=reason, events=events)
         await system.writer.do(CommandEnvelope(stream, command, actor, command_id=str(uuid4())))
-        system.sessions.forget(stream)
-        system.records.forget(stream)
     await asyncio.to_thread(system.follower.rebuild)
     await asyncio.to_thread(system.search.scrub)
     return RedactionAnswer(
@@ -116,19 +114,19 @@ def _still_shared(system: System, names: Sequence[str]) -> list[str]:
     return left
 
 
-def _quoting(system: System, digest: str, text: str) -> dict[str, tuple[RedactedEvent, ...]]:
+def quotes(system: System, digest: str, text: str) -> dict[str, tuple[RedactedEvent, ...]]:
     """By session, the events that have the text, in their new form; includes sessions that only mention it."""
-    quotes: dict[str, tuple[RedactedEvent, ...]] = {}
+    found: dict[str, tuple[RedactedEvent, ...]] = {}
     needles = (digest.encode(), orjson.dumps(text[:_BEGINNING])[:-1])
     for row in system.store.rows.events():
         if any(needle in row.state for needle in needles):
             state = blanked(row.state, digest, row.form)
             event = RedactedEvent(version=row.version, hash=hashlib.sha256(state).hexdigest())
             if state != row.state:
-                quotes[row.stream] = (*quotes.get(row.stream, ()), event)
+                found[row.stream] = (*found.get(row.stream, ()), event)
             elif needles[0] in row.state:
-                quotes.setdefault(row.stream, ())
-    return quotes
+                found.setdefault(row.stream, ())
+    return found
 
 
 def _repeated(system: System, names: Sequence[str], text: str) -> dict[str, tuple[int, ...]]:

@@ -81,10 +81,10 @@ async def _served(settings: "Settings", *, example: bool, no_work: bool) -> int:
         from api.app import create_app
         from api.http.protocol import HttpProtocol
         from api.node.owner import noted
+        from api.system import Patience
 
-        app = create_app(settings, work=not no_work, notify=True)
-        app.state.system.catch_up_seconds = _CATCH_UP_SECONDS
-        app.state.system.search.patience = _SEARCH_SECONDS
+        patience = Patience(views=_CATCH_UP_SECONDS, search=_SEARCH_SECONDS)
+        app = create_app(settings, work=not no_work, notify=True, patience=patience)
         config = uvicorn.Config(
             app,
             http=partial(HttpProtocol, patience=settings.receive_seconds),  # type: ignore[arg-type]  # makes protocols all the same

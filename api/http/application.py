@@ -1,9 +1,8 @@
 """An ASGI application around one `System`: a single function handles a request, including errors as problems."""
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -21,9 +20,6 @@ from api.http.requests import weights_of
 from api.node.scopes import Scope
 from api.system import System
 from domain.values.base import HansardError
-
-if TYPE_CHECKING:
-    from api.node.session_answers import AnswerKeeper
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -80,9 +76,17 @@ def routes(gets: Iterable[Endpoint], posts: Iterable[Endpoint]) -> list[Route]:
 class _Application(Starlette):
     """Starlette without its middleware layers, each of which would cost a command several calls."""
 
-    guard: Guard
-    on_error: OnError
-    on_http_exception: OnError
+    def __init__(
+        self,
+        routes: list[Route],
+        lifespan: Callable[[Starlette], contextlib.AbstractAsyncContextManager[None]],
+        *,
+        guard: Guard,
+        on_error: OnError,
+        on_http_exception: OnError,
+    ) -> None:
+        super().__init__(routes=routes, lifespan=lifespan)
+        self.guard, self.on_error, self.on_http_exception = guard, on_error, on_http_exception
 
     def build_middleware_stack(self) -> ASGIApp:
         return self._serve
@@ -141,18 +145,6 @@ def _packed(response: Response, scope: Connection) -> ASGIApp:
     return GZipResponder(response, _PACKED, compresslevel=5)
 
 
-def _answer_keeper(system: System) -> "AnswerKeeper | None":
-    """What makes answers in advance; None where no command looks for them."""
-    if system.settings.log_file is None:
-        return None
-    from api.node.session_answers import AnswerKeeper
-
-    keeper = AnswerKeeper(system)
-    system.follower.listen(keeper.seen)
-    keeper.start()
-    return keeper
-
-
 def application(
     system: System,
     places: list[Route],
@@ -168,16 +160,15 @@ def application(
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with system.running(work=work, notify=notify):
-            keeper = _answer_keeper(system)
-            try:
-                yield
-            finally:
-                if keeper is not None:
-                    await asyncio.to_thread(keeper.stop)
+            yield
 
-    app = _Application(routes=places, lifespan=lifespan)
-    app.guard = Guard(system.settings, system.logins or system.actor)
-    app.on_error, app.on_http_exception = on_error, on_http_exception
+    app = _Application(
+        places,
+        lifespan,
+        guard=Guard(system.settings, system.logins or system.actor),
+        on_error=on_error,
+        on_http_exception=on_http_exception,
+    )
     app.state.system = system
     app.state.kept = {}
     return app

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Final, Protocol
 
@@ -73,16 +74,18 @@ class Reader:
 
 
 class Hub:
-    """Belongs to one event loop, except for `seen` and `frame`. Heartbeats in seconds; `spelled` fills in derived
-    texts."""
+    """Belongs to one event loop, from `begin` on, except for `seen`, `frame`, `stir` and `forget`. Heartbeats in
+    seconds; `spelled` fills in derived texts."""
 
     def __init__(self, heartbeat: float, spelled: Callable[[Recorded], Recorded] = lambda recorded: recorded) -> None:
         self._heartbeat, self._spelled = heartbeat, spelled
-        self._loop = asyncio.get_running_loop()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._frames: list[SseFrame] = []
         self._bytes = self._before = self.position = 0
         self._newest, self._older = Pieces(), Pieces()
         self._finding: dict[tuple[Interest, int], asyncio.Task[list[Piece]]] = {}
+        self._forgotten = 0
+        """How often pieces were dropped: what was read before is not kept."""
         self._ends: dict[str | None, int | None] = {}
         self._readers: dict[str | None, set[Reader]] = {}
         self._interests: dict[str | None, Counter[Interest]] = {}
@@ -95,15 +98,32 @@ class Hub:
     # -- what happens ----------------------------------------------------------------------------------------------
 
     def begin(self, position: int) -> None:
-        """Everything after this position arrives here; earlier events are read from the log."""
+        """Everything after this position arrives here, in the running loop; earlier events are read from the log."""
+        self._loop = asyncio.get_running_loop()
         self.position = self._before = position
 
     def seen(self, page: Sequence[Recorded]) -> None:
         """A page of the log, from the follower's thread. Only what a reader wants is encoded; without readers, nothing
         is kept."""
         frames = [self._wanted(recorded) for recorded in page] if self.clients else None
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._add, frames, page[-1].position)
+        self._soon(partial(self._add, frames, page[-1].position))
+
+    def forget(self, _: str) -> None:
+        """Drop everything that is encoded, because it may quote a text that was taken out; the log has what is left
+        of it. From any thread."""
+        self._soon(self._drop)
+
+    def _soon(self, act: Callable[[], None]) -> None:
+        """In the loop, if there still is one."""
+        if self._loop is not None:
+            with suppress(RuntimeError):  # it was closed meanwhile
+                self._loop.call_soon_threadsafe(act)
+
+    def _drop(self) -> None:
+        self._forgotten += 1
+        self._newest.clear()
+        self._older.clear()
+        self._frames, self._bytes, self._before = [], 0, self.position
 
     def _wanted(self, recorded: Recorded) -> SseFrame:
         bare = SseFrame.bare(recorded)
@@ -174,10 +194,12 @@ class Hub:
         if key not in self._finding:
             self._finding[key] = asyncio.create_task(asyncio.to_thread(search))
             self._finding[key].add_done_callback(lambda _: self._finding.pop(key))
+        forgotten = self._forgotten
         results = await asyncio.shield(self._finding[key])
-        for each in results:
-            self._older.keep(interest, position, each)
-            position = each.position
+        if forgotten == self._forgotten:
+            for each in results:
+                self._older.keep(interest, position, each)
+                position = each.position
         return results[0]
 
     def has_ended(self, reader: Reader) -> bool:
@@ -197,7 +219,7 @@ class Hub:
         self._interests.setdefault(reader.interest.session_id, Counter())[reader.interest] += 1
         self.clients += 1
         if self._beating is None:
-            self._beating = self._loop.call_later(self._heartbeat, self._beat)
+            self._beating = self._later(self._heartbeat, self._beat)
 
     def part(self, reader: Reader) -> None:
         group = self._readers[reader.interest.session_id]
@@ -218,7 +240,7 @@ class Hub:
         return [reader for group in self._readers.values() for reader in group]
 
     def _beat(self) -> None:
-        self._beating = self._loop.call_later(self._heartbeat, self._beat)
+        self._beating = self._later(self._heartbeat, self._beat)
         for reader in self._everybody():
             reader.beat = True
             reader.rung.set()
@@ -230,11 +252,14 @@ class Hub:
         """From any thread: an agent did something that is not an event. Without readers, nothing happens."""
         if self.clients and not self._stirring:
             self._stirring = True
-            with suppress(RuntimeError):  # the loop was closed meanwhile
-                self._loop.call_soon_threadsafe(self._pass_on_later)
+            self._soon(self._pass_on_later)
 
     def _pass_on_later(self) -> None:
-        self._loop.call_later(STIR_SECONDS, self._pass_on)
+        self._later(STIR_SECONDS, self._pass_on)
+
+    def _later(self, seconds: float, act: Callable[[], None]) -> asyncio.TimerHandle:
+        assert self._loop is not None, "it has begun"
+        return self._loop.call_later(seconds, act)
 
     def _pass_on(self) -> None:
         self._stirring = False
@@ -251,7 +276,8 @@ class Hub:
         readers = self._everybody()
         for reader in readers:
             reader.rung.set()
-        self._loop.call_later(LEAVE_SECONDS, self._cut, readers)
+        if readers:
+            self._later(LEAVE_SECONDS, partial(self._cut, readers))
 
     def _cut(self, readers: Sequence[Reader]) -> None:
         """Drop those that have not read their last message. Who was not sent it yet, because this process was held up,
@@ -260,7 +286,7 @@ class Hub:
         for reader in set(readers).difference(late):
             reader.wire.cut()
         if late:
-            self._loop.call_later(LEAVE_SECONDS, self._cut, late)
+            self._later(LEAVE_SECONDS, partial(self._cut, late))
 
     def _is_here(self, reader: Reader) -> bool:
         return reader in self._readers.get(reader.interest.session_id, ())

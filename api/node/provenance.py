@@ -141,6 +141,13 @@ class Provenance:
                 remember(self._answers, (state, path), answer, KEPT_ANSWERS)
             return answer
 
+    def forget(self, session: str) -> None:
+        """Drop what is cached of a session from which a text was taken out: findings may quote it."""
+        with self._lock:
+            self._sessions.pop(session, None)
+            for cache in (self._known, self._lineages, self._answers):
+                cache.clear()
+
     def _lineage(self, top: Path, commit: str, state: tuple[str, str, tuple[tuple[str, int], ...]]) -> _Lineage:
         lineage = self._lineages.get(state)
         if lineage is None:

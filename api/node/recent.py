@@ -26,6 +26,8 @@ class Recent(Generic[T]):
         self._most = most
         self._lock = threading.Lock()
         self._kept: OrderedDict[Hashable, T] = OrderedDict()
+        self._forgotten = 0
+        """How often answers were dropped: what was computed before is not kept."""
 
     def of(self, question: Hashable, make: Callable[[], T]) -> T:
         """The answer, computed if it is not cached."""
@@ -33,6 +35,13 @@ class Recent(Generic[T]):
             if question in self._kept:
                 self._kept.move_to_end(question)
                 return self._kept[question]
+            forgotten = self._forgotten
         made = make()
         with self._lock:
-            return remember(self._kept, question, made, self._most)
+            return made if forgotten != self._forgotten else remember(self._kept, question, made, self._most)
+
+    def forget(self, _: str) -> None:
+        """Drop all answers: each may quote a text that was taken out of a session."""
+        with self._lock:
+            self._forgotten += 1
+            self._kept.clear()

@@ -18,16 +18,15 @@ from projections.sessions.search import SEARCH, SEARCH_OMITS
 class SearchIndex:
     """The search over the log. It is opened when it is first needed, and never lags behind the other views."""
 
-    def __init__(self, log: EventLog, views: Follower, settings: Settings) -> None:
-        self.patience: float | None = None
-        """How many seconds a reader waits for an index that lags behind. Without limit unless a server sets one."""
-        self._log, self._others, self._settings = log, views, settings
+    def __init__(self, log: EventLog, views: Follower, settings: Settings, patience: float | None) -> None:
+        """`patience`: how many seconds a reader waits for an index that lags behind; without limit but in a server."""
+        self._log, self._others, self._settings, self._patience = log, views, settings, patience
         self._lock = threading.Lock()
         self._open: tuple[SqliteViews, Follower] | None = None
 
     def start(self) -> None:
         """Follow the log, if this is a server."""
-        if self.patience is not None:
+        if self._patience is not None:
             self._opened()[1].start()
 
     def _opened(self) -> tuple[SqliteViews, Follower]:
@@ -35,8 +34,8 @@ class SearchIndex:
             if self._open is None:
                 views = open_views(search_of(self._settings.node_dir))
                 poll = self._settings.poll_seconds
-                follower = Follower(self._log, views, [SEARCH], omitted=SEARCH_OMITS, poll_seconds=poll)
-                follower.newest = self._others.newest
+                newest = self._others.newest
+                follower = Follower(self._log, views, [SEARCH], newest=newest, omitted=SEARCH_OMITS, poll_seconds=poll)
                 self._open = views, follower
             return self._open
 
@@ -48,7 +47,7 @@ class SearchIndex:
             return
         views, follower = self._opened()
         position = self._others.position
-        follower.catch_up(position, seconds=self.patience)
+        follower.catch_up(position, seconds=self._patience)
         [lag] = follower.lags().values()
         head = self._log.head()
         if head - lag < position:

@@ -17,7 +17,6 @@ from api.node.local_files import ANSWER, code
 from domain.discussion.state import Discussion
 from domain.kinds import KINDS, allowed_actions
 from domain.session.record import Recorded, kind_of
-from domain.session.redaction import TextRedacted
 from domain.session.state import Session
 from projections.engine.ports import Database
 from projections.engine.snapshots import Snapshot, Snapshots
@@ -139,8 +138,6 @@ class AnswerKeeper:
     def __init__(self, source: AnswerSource) -> None:
         self._source = source
         self._changed: OrderedDict[str, None] = OrderedDict()
-        self._redacted: set[str] = set()
-        """Sessions whose states in memory may still quote a text that was removed."""
         self._lock = threading.Lock()
         self._woken, self._stopped = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
@@ -148,7 +145,6 @@ class AnswerKeeper:
     def seen(self, events: Sequence[Recorded]) -> None:
         """A listener of the follower: these events happened."""
         with self._lock:
-            self._redacted |= {each.session_id for each in events if isinstance(each.event, TextRedacted)}
             for session_id in dict.fromkeys(each.session_id for each in events):
                 self._changed[session_id] = None
                 self._changed.move_to_end(session_id)
@@ -179,7 +175,7 @@ class AnswerKeeper:
 
     def _keep(self, session_id: str) -> None:
         """Not of a session with discussions, whose state shows in it, too."""
-        session = None if session_id in self._redacted else self._source.sessions.get(session_id)
+        session = self._source.sessions.get(session_id)
         if session is None or session.open_children:
             return
         answer = SessionAnswer(

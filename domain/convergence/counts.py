@@ -66,6 +66,11 @@ def _read(text: str, words: str, similarity: str) -> Reading:
     return Reading(signals=_signals(prose, WORD_LISTS[words]), words=_words(prose, similarity), says=says)
 
 
+def forget_read(_: str) -> None:
+    """Drop the words of recent texts. Which sessions had them is not kept."""
+    _read.cache_clear()
+
+
 def overlap(a: frozenset[str], b: frozenset[str], profile: Profile) -> float | None:
     """Common words divided by all words, or by the larger set, depending on the profile; None if they cannot be
     compared."""

@@ -95,6 +95,13 @@ def closed_rounds(session: Session, text: Text) -> SafePieces | None:
     return SafePieces(pieces)
 
 
+def forget_prompted(session_id: str) -> None:
+    """Drop what is kept of a discussion from which a text was taken out."""
+    for key in tuple(_memo):
+        if key[0] == session_id:
+            _memo.pop(key, None)
+
+
 # -- feedback and points without agreement -----------------------------------------------------------------------------
 
 

@@ -55,3 +55,8 @@ def weight(text: str) -> int:
         return 0
     words = (word for word in _WORD.findall(text) if word.casefold() not in _COMMON)
     return sum(1 if letter.isascii() else _FOREIGN for word in words for letter in word)
+
+
+def forget_lines(_: str) -> None:
+    """Drop the weights of recent lines. Which sessions had them is not kept."""
+    weight.cache_clear()

@@ -1,8 +1,9 @@
 """An event as the log holds it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from domain.session.redaction import TextRedacted
 from domain.session.state import EventMetadata
 from domain.values.base import DomainEvent, iso
 
@@ -61,6 +62,11 @@ class Recorded(NamedTuple):
 
 Omitted = Mapping[type[DomainEvent], frozenset[str] | None]
 """The fields of events that a reader does not use; None: it uses none of them."""
+
+
+def redacted_sessions(events: Iterable[Recorded]) -> set[str]:
+    """Returns the sessions from which these events took a text out: what was folded of them before may quote it."""
+    return {recorded.session_id for recorded in events if isinstance(recorded.event, TextRedacted)}
 
 
 def kind_of(session_id: str) -> str:

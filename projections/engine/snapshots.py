@@ -33,6 +33,8 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 HashOf = Callable[[str, int], bytes | None]
 """The chained hash of an event, which identifies its session's whole history up to that version."""
+Grown = Callable[[str, int], None]
+"""Folds more of a long session, at a version, before a reader asks."""
 
 
 @cache
@@ -89,8 +91,7 @@ class Snapshots:
     def __init__(self, log: Histories, views: Views, hash_of: HashOf, *, every: int = EVERY) -> None:
         self._source, self._views, self._hash_of, self.every = log, views, hash_of, every
         self._offered: dict[Place, Snapshot] = {}
-        self.grown: Callable[[str, int], None] = _nothing
-        """Called in the thread with each long session and its version, to fold more of it before a reader asks."""
+        self._grown: Grown = _nothing
         self._keeper = ChangeQueue(
             "snapshots",
             what="snapshots",
@@ -149,8 +150,9 @@ class Snapshots:
         self._offered[place] = snapshot
         self._keeper.tell([place])
 
-    def start(self) -> None:
-        """Keep snapshots in a thread, starting with missing ones."""
+    def start(self, grown: Grown) -> None:
+        """Keep snapshots in a thread, starting with missing ones. `grown` is called there for each long session."""
+        self._grown = grown
         self._keeper.start()
 
     def stop(self) -> None:
@@ -161,6 +163,13 @@ class Snapshots:
         """Keep what was offered, and what is missing for sessions that grew. Returns how many failed; these are tried
         again."""
         return self._keeper.work_off()
+
+    def forget(self, session_id: str) -> None:
+        """Drop what is offered of a session from which a text was taken out. What is kept of it beside the views goes
+        with their next rebuilding, and no reader continues from it."""
+        for place in tuple(self._offered):
+            if place.session_id == session_id:
+                self._offered.pop(place, None)
 
     def _missed(self) -> list[Place]:
         """The sessions that became long while it was not running."""
@@ -189,7 +198,7 @@ class Snapshots:
             with self._views.transaction() as db:
                 self._insert(db, Snapshot(session_id, SESSION, session.version, rules(), state))
         if session is not None and not self._keeper.ending:
-            self.grown(session_id, session.version)
+            self._grown(session_id, session.version)
 
     def keep(self, snapshot: Snapshot) -> None:
         """Keep it now, in place of others of its kind. Raises what the views raise."""
@@ -209,7 +218,7 @@ class Snapshots:
 
 
 def _nothing(_: str, __: int) -> None:
-    """The default of `grown`: nothing."""
+    """Nothing is folded ahead."""
 
 
 def read_as(load: Callable[[str], T], snapshot: Snapshot) -> T | None:

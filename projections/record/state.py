@@ -14,8 +14,7 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from domain.kinds import fold
-from domain.session.record import Recorded, kind_of
-from domain.session.redaction import TextRedacted
+from domain.session.record import Recorded, kind_of, redacted_sessions
 from domain.session.state import Session
 from projections.engine.ports import Histories
 from projections.engine.snapshots import Snapshot, Snapshots, digest_of, read_as
@@ -51,19 +50,14 @@ class Sessions:
         self._log, self._snapshots, self._memory, self._size = log, snapshots, memory, capacity
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, dict[int, Session]] = OrderedDict()
-        self.forgotten = 0
+        self._forgotten = 0
         """How often something was forgotten: nothing that was read before is kept."""
 
     def forget(self, session_id: str) -> None:
         """Drop what is cached of a session from which a text was taken out: earlier states may quote it, too."""
         with self._lock:
-            self.forgotten += 1
+            self._forgotten += 1
             self._kept.pop(session_id, None)
-
-    def seen(self, events: Sequence[Recorded]) -> None:
-        """A listener of the follower: these events happened, perhaps in another process."""
-        for session_id in _redacted(events):
-            self.forget(session_id)
 
     def get(self, session_id: str, version: int | None = None) -> Session | None:
         """The session now, or after its event `version`; None if there is no such session or event.
@@ -72,14 +66,14 @@ class Sessions:
         """
         if version is not None and version < 1:
             return None
-        forgotten = self.forgotten
+        forgotten = self._forgotten
         session = self._nearest(session_id, version)
         if session is not None and session.version == version:
             return session
         after = session.version if session else 0
         seen: list[Session] = []
         history = self._log.history(session_id, after=after, upto=version)
-        if session is not None and _redacted(history):
+        if session is not None and redacted_sessions(history):
             session, history = None, self._log.history(session_id, upto=version)  # it may quote the text
         for recorded in history:
             session = _next(session, recorded)
@@ -87,7 +81,7 @@ class Sessions:
                 seen.append(session)
         if session is None or (version is not None and session.version != version):
             return None
-        if forgotten == self.forgotten:
+        if forgotten == self._forgotten:
             self._keep(session_id, [*seen, session])
         return session
 
@@ -123,11 +117,6 @@ class Sessions:
             self._kept.move_to_end(session_id)
             while len(self._kept) > self._size:
                 self._kept.popitem(last=False)
-
-
-def _redacted(events: Iterable[Recorded]) -> set[str]:
-    """The sessions from which a text was taken out: what is cached of them from before may quote it."""
-    return {recorded.session_id for recorded in events if isinstance(recorded.event, TextRedacted)}
 
 
 def _next(session: Session | None, recorded: Recorded) -> Session:
@@ -220,11 +209,6 @@ class Records:
         with self._lock:
             self._kept.pop(session_id, None)
 
-    def seen(self, events: Sequence[Recorded]) -> None:
-        """A listener of the follower: these events happened, perhaps in another process."""
-        for session_id in _redacted(events):
-            self.forget(session_id)
-
     def of(self, session_id: str, version: int) -> Record:
         """The record, at least up to that version. Raises what the log raises for an unreadable event."""
         cached = self._of(session_id)
@@ -256,7 +240,7 @@ class Records:
             cached.snapshot = cached.record.version
         record = cached.record
         history = self.log.history(session_id, after=record.version, upto=version)
-        if record.version and _redacted(history):
+        if record.version and redacted_sessions(history):
             record, cached.snapshot = Record(), 0
             history = self.log.history(session_id, upto=version)
         for recorded in history:

@@ -30,6 +30,18 @@ def test_the_next_attempt_continues_the_numbering() -> None:
     assert [(frame.seq, frame.text) for frame in live.frames("t1")] == [(1, "first"), (2, "second")]
 
 
+def test_frames_of_a_session_are_forgotten_and_later_ones_continue_the_numbering() -> None:
+    live = Live(lambda: 0)
+    attempt, other = live.attempt("delivery-1.t1"), live.attempt("delivery-12.t1")
+    attempt.observe(said("a key"))
+    other.observe(said("harmless"))
+    live.forget("delivery-1")
+    assert live.frames("delivery-1.t1") == ()
+    assert [frame.text for frame in live.frames("delivery-12.t1")] == ["harmless"]
+    attempt.observe(said("second"))
+    assert [(frame.seq, frame.text) for frame in live.frames("delivery-1.t1")] == [(2, "second")]
+
+
 def test_a_long_turn_keeps_the_latest_frames() -> None:
     live = Live(lambda: 0)
     attempt = live.attempt("t1")

@@ -330,8 +330,8 @@ def test_a_long_session_continues_from_its_snapshot(
     for _ in range(20):
         writer.do_now(more())
     kept, asked, read = writer.load("delivery-1", upto=18), list[tuple[str, int | None]](), list[int]()
-    cold = Writer(database.open(), clock)
-    history = cold.store.history
+    log = database.open()
+    history = log.history
 
     def counted(*given: Any, **named: Any) -> list[Recorded]:
         story = history(*given, **named)
@@ -342,8 +342,8 @@ def test_a_long_session_continues_from_its_snapshot(
         asked.append((session_id, upto))
         return kept
 
-    monkeypatch.setattr(cold.store, "history", counted)
-    cold.nearest = nearest
+    monkeypatch.setattr(log, "history", counted)
+    cold = Writer(log, clock, nearest=nearest)
     answer = cold.do_now(more())
     assert (answer.version, asked, read) == (24, [("delivery-1", None)], [10, 5])
     assert cold.load("delivery-1") == Writer(database.open(), clock).load("delivery-1")

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from adapters.store.sqlite.views import SqliteViews
 from api.app import create_app
 from api.node.settings import Settings
-from api.system import System
+from api.system import Patience, System
 from tests.api.server import inside, session, start
 from tests.projections.stage import Stage
 
@@ -102,9 +102,9 @@ def test_a_server_answers_while_its_views_are_folded_again(tmp_path: Path) -> No
     settings = Settings(auth="off", database=f"sqlite:///{tmp_path / 'hansard.db'}", data_dir=tmp_path / "node")
     with closing(SqliteViews(settings.views_path)) as views, views.transaction() as db:
         db.execute("UPDATE progress SET shape = 'of another release'")
-    app = create_app(settings, work=False)
+    app = create_app(settings, work=False, patience=Patience(views=0))
     upgraded: System = app.state.system
-    upgraded.catch_up_seconds, upgraded.follower._page = 0, 1
+    upgraded.follower._page = 1
     upgraded.follower.start = lambda: None  # type: ignore[method-assign]
     with TestClient(app, base_url="http://127.0.0.1") as client:
         assert client.get("/healthz").status_code == 200

@@ -67,11 +67,18 @@ def encoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return results
 
 
+def begun(heartbeat: float) -> Hub:
+    """A hub in the running loop, from the first event on."""
+    hub = Hub(heartbeat)
+    hub.begin(0)
+    return hub
+
+
 def test_an_event_is_encoded_once_and_its_bytes_are_shared(encoded: list[int]) -> None:
     """Three clients of a session and two of the log share two pieces, each a single object."""
 
     async def scene() -> tuple[list[Wire], list[Wire]]:
-        hub = Hub(15.0)
+        hub = begun(15.0)
         mine, whole = [Wire() for _ in range(3)], [Wire() for _ in range(2)]
         for wire in mine:
             resting(hub, A, wire)
@@ -92,7 +99,7 @@ def test_only_requested_events_are_encoded(encoded: list[int]) -> None:
     """A client that joins gets the encoded events up to the first missing one, and reads the rest from the log."""
 
     async def scene() -> list[Piece | None]:
-        hub = Hub(15.0)
+        hub = begun(15.0)
         resting(hub, B, Wire())
         events = (recorded(1, "delivery-b"), recorded(2), recorded(3, "delivery-b"))
         await happened(hub, *events)
@@ -106,7 +113,7 @@ def test_only_requested_events_are_encoded(encoded: list[int]) -> None:
 
 def test_nothing_is_encoded_without_readers(encoded: list[int]) -> None:
     async def scene() -> tuple[Piece | None, Piece | None]:
-        hub = Hub(15.0)
+        hub = begun(15.0)
         await happened(hub, recorded(1), recorded(2))
         return hub.take(ALL, 1), hub.take(ALL, 2)
 
@@ -116,7 +123,7 @@ def test_nothing_is_encoded_without_readers(encoded: list[int]) -> None:
 
 def test_only_waiting_clients_are_woken() -> None:
     async def scene() -> list[tuple[int, bool]]:
-        hub = Hub(15.0)
+        hub = begun(15.0)
         readers = [resting(hub, interest, Wire(full=True)) for interest in (A, B, ALL)]
         await happened(hub, recorded(1))
         return [(reader.position, reader.rung.is_set()) for reader in readers]
@@ -128,7 +135,7 @@ def test_client_that_cannot_be_pushed_to_is_woken() -> None:
     """A full connection, a busy client, one that is behind, and one whose session has ended."""
 
     async def scene() -> list[tuple[int, bool, int]]:
-        hub = Hub(15.0)
+        hub = begun(15.0)
         full, busy, late, done, fine = (Wire(full=number == 0) for number in range(5))
         readers = [resting(hub, ALL, wire) for wire in (full, busy, late)]
         readers += [resting(hub, A, done, end=lambda: 1), resting(hub, B, fine, end=lambda: 9)]
@@ -150,7 +157,7 @@ def test_the_hub_keeps_a_bounded_number_of_bytes(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("api.node.hub.KEPT_BYTES", 3 * size)
 
     async def scene() -> list[int]:
-        hub = Hub(15.0)
+        hub = begun(15.0)
         resting(hub, ALL, Wire())
         await happened(hub, *(recorded(position) for position in range(10, 15)))
         await happened(hub, *(recorded(position) for position in range(15, 20)))
@@ -168,7 +175,7 @@ def test_evicted_events_are_read_from_the_log_once() -> None:
         return [Piece(b"a", 3, 3), Piece(b"b", 5, 5), Piece(b"", 5, 0)]
 
     async def scene() -> tuple[list[Piece], Piece | None, Piece | None]:
-        hub = Hub(15.0)
+        hub = begun(15.0)
         hub.begin(9)
         result = await asyncio.gather(*(hub.find(A, 1, search) for _ in range(5)))
         return result, hub.take(A, 3), hub.take(A, 5)
@@ -191,7 +198,7 @@ def test_stalled_connection_is_cut_after_two_heartbeats() -> None:
     """The third heartbeat ends it; an idle client gets every heartbeat."""
 
     async def scene() -> tuple[bool, bool]:
-        hub = Hub(0.01)
+        hub = begun(0.01)
         stuck, well = Wire(), Wire()
         resting(hub, ALL, stuck).sending = True
         reader = resting(hub, ALL, well)
@@ -207,7 +214,7 @@ def test_delayed_loop_says_goodbye_before_it_cuts(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("api.node.hub.LEAVE_SECONDS", 0.01)
 
     async def scene() -> tuple[bool, bool, bool]:
-        hub = Hub(15.0)
+        hub = begun(15.0)
         stuck, well = Wire(), Wire()
         resting(hub, ALL, stuck).sending = True
         reader = resting(hub, ALL, well)

@@ -224,7 +224,7 @@ def test_a_session_that_grew_without_a_follower_gets_snapshots_at_the_start(
     log: Reading, store: Store, views: SqliteViews
 ) -> None:
     snapshots = Snapshots(log, views, store.rows.hash_of, every=FEW)
-    snapshots.start()
+    snapshots.start(Records(log, snapshots).prepare)
     until(lambda: len(kept(views)) == 6, what="six snapshots")
     snapshots.stop()
     assert log.events == 46
@@ -234,7 +234,7 @@ def test_a_session_that_grows_gets_the_next_one_from_the_last(log: Reading, stor
     snapshots = taken(log, store, views)
     with views.transaction() as db:
         db.execute("DELETE FROM snapshots WHERE version > 28")
-    snapshots.start()
+    snapshots.start(Records(log, snapshots).prepare)
     until(lambda: len(kept(views)) == 6, what="six snapshots")
     with views.transaction() as db:
         db.execute("DELETE FROM snapshots WHERE version > 35")
@@ -250,9 +250,9 @@ def test_the_record_of_a_long_session_is_folded_before_it_is_opened(
 ) -> None:
     monkeypatch.setattr("projections.record.state.LONG", 40)
     snapshots = Snapshots(log, views, store.rows.hash_of, every=FEW)
-    snapshots.grown = Records(log, snapshots).prepare
+    records = Records(log, snapshots)
     for _ in range(2):  # the second start finds it
-        snapshots.start()
+        snapshots.start(records.prepare)
         until(lambda: ("record", 42) in kept(views), what="a snapshot of the record")
         snapshots.stop()
     log.events = 0

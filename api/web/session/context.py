@@ -144,6 +144,12 @@ def tame(words: str, limit: int = WHOLE) -> Markup:
     return Markup(rendered(cut(words, limit)))  # noqa: S704 - `rendered` is what makes it safe
 
 
+def forget_rendered(_: str) -> None:
+    """Drop all rendered texts."""
+    tame.cache_clear()
+    rendered.cache_clear()
+
+
 READ: Final = 1_000_000
 """Characters of a text that is read for a page, unless the reader says otherwise."""
 

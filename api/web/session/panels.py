@@ -94,7 +94,7 @@ class Selection(NamedTuple):
     file: str = ""
 
 
-_Key = tuple[str, int, Language, Language | None, Selection, str | None, int]
+_Key = tuple[str, int, Language, Language | None, Selection, str | None]
 
 
 class Gallery:
@@ -104,8 +104,18 @@ class Gallery:
         self._system, self._most = inside, kept_bytes
         self.shared = Shared()
         self._lock = threading.Lock()
+        self._forgotten = 0
+        """How often panels were dropped: what was made before is not kept."""
         self._kept: OrderedDict[_Key, Panels] = OrderedDict()
         self._bytes = 0
+        inside.forgetting.join(self.forget, self.shared.forget)
+
+    def forget(self, _: str) -> None:
+        """Drop all panels: those of other sessions may quote the text, too."""
+        with self._lock:
+            self._forgotten += 1
+            self._kept.clear()
+            self._bytes = 0
 
     def record(self, session: Session) -> Record:
         """The session's record, at least up to its version."""
@@ -116,15 +126,15 @@ class Gallery:
 
     def panels(self, session: Session, say: Words, named: Language | None, of: Selection) -> Panels:
         machine = self._system.missing_machine(session)
-        forgotten = self._system.sessions.forgotten  # earlier versions may quote a text that was taken out since
-        key = (session.id, session.version, say.language, named, of, machine, forgotten)
+        key = (session.id, session.version, say.language, named, of, machine)
         with self._lock:
             cached = self._kept.get(key)
             if cached is not None:
                 self._kept.move_to_end(key)
                 return cached
+            forgotten = self._forgotten
         made = self._make(session, say, named, of, machine)
-        self._keep(key, made)
+        self._keep(key, made, forgotten)
         return made
 
     def _make(self, session: Session, say: Words, named: Language | None, of: Selection, machine: str | None) -> Panels:
@@ -146,9 +156,9 @@ class Gallery:
             file=of.file if of else "",
         )
 
-    def _keep(self, key: _Key, made: Panels) -> None:
+    def _keep(self, key: _Key, made: Panels, forgotten: int) -> None:
         with self._lock:
-            if key in self._kept:
+            if key in self._kept or forgotten != self._forgotten:
                 return
             self._kept[key] = made
             self._bytes += _size(made)
@@ -186,6 +196,10 @@ class Shared:
         self._head = 0
         self._made: dict[Hashable, asyncio.Task[Any]] = {}
 
+    def forget(self, _: str) -> None:
+        """Drop all answers. From any thread."""
+        self._made = {}
+
     async def of(self, head: int, key: Hashable, make: Callable[[], T]) -> T:
         """The answer as of a head of the log; made in a thread. Raises what `make` raises, which is not kept."""
         if head > self._head:
@@ -204,4 +218,4 @@ def _forget(made: dict[Hashable, "asyncio.Task[Any]"], key: Hashable, task: "asy
     """What failed is tried again; what is long is not held on to."""
     failed = task.cancelled() or task.exception() is not None
     if failed or (isinstance(task.result(), str | bytes) and len(task.result()) > LONGEST):
-        del made[key]
+        made.pop(key, None)
