@@ -116,17 +116,17 @@ def _still_shared(system: System, names: Sequence[str]) -> list[str]:
 
 def quotes(system: System, digest: str, text: str) -> dict[str, tuple[RedactedEvent, ...]]:
     """By session, the events that have the text, in their new form; includes sessions that only mention it."""
-    found: dict[str, tuple[RedactedEvent, ...]] = {}
+    result: dict[str, tuple[RedactedEvent, ...]] = {}
     needles = (digest.encode(), orjson.dumps(text[:_BEGINNING])[:-1])
     for row in system.store.rows.events():
         if any(needle in row.state for needle in needles):
             state = blanked(row.state, digest, row.form)
             event = RedactedEvent(version=row.version, hash=hashlib.sha256(state).hexdigest())
             if state != row.state:
-                found[row.stream] = (*found.get(row.stream, ()), event)
+                result[row.stream] = (*result.get(row.stream, ()), event)
             elif needles[0] in row.state:
-                found.setdefault(row.stream, ())
-    return found
+                result.setdefault(row.stream, ())
+    return result
 
 
 def _repeated(system: System, names: Sequence[str], text: str) -> dict[str, tuple[int, ...]]:
