@@ -101,6 +101,29 @@ COMMANDS: Final = (
 )
 
 
+FIRST: Final = frozenset(
+    [
+        "run",
+        "orchestrate",
+        "review",
+        "example",
+        "inbox",
+        "decide",
+        "watch",
+        "merge",
+        "extend",
+        "list",
+        "show",
+        "changes",
+        "explain",
+        "init",
+        "serve",
+        "doctor",
+    ]
+)
+"""The commands that `hansard --help` shows: those that a person needs in the first week."""
+MORE: Final = """All commands: `hansard help --all`. One command: `hansard COMMAND --help`."""
+
 OPTIONS: Final = (
     ("--help (-h)", "Display this message and exit."),
     ("--install-completion", "Install shell completion for bash, zsh or fish."),
@@ -114,18 +137,20 @@ _EDGE: Final = 4
 _LEAST: Final = 40
 
 
-def page() -> str:
-    """What the program is, all its commands in groups, and its exit codes, as wide as the terminal."""
+def page(*, everything: bool = False) -> str:
+    """The program's help, as wide as the terminal: the first commands, or all commands and the exit codes."""
     width, say = max(_LEAST, min(_MOST, shutil.get_terminal_size().columns)), korean()
-    groups = [(group, [(each.name, each.help) for each in some]) for group, some in groupby(COMMANDS, _group)]
+    commands = [each for each in COMMANDS if everything or each.name in FIRST]
+    groups = [(group, [(each.name, each.help) for each in some]) for group, some in groupby(commands, _group)]
     boxes = (
         "\n".join(
             _box(say.get(f"help.{title}", title), [(name, say.get(f"help.{name}", line)) for name, line in rows], width)
         )
         for title, rows in (*groups, (OTHER, OPTIONS))
     )
-    usage, about, epilogue = say.get("usage", _USAGE), say.get("about", ABOUT), say.get("epilogue", EPILOGUE)
-    return "\n\n".join((usage, _prose(about, width), "\n".join(boxes), _prose(epilogue, width)))
+    usage, about = say.get("usage", _USAGE), say.get("about", ABOUT)
+    end = say.get("epilogue", EPILOGUE) if everything else say.get("more", MORE)
+    return "\n\n".join((usage, _prose(about, width), "\n".join(boxes), _prose(end, width)))
 
 
 def korean() -> dict[str, str]:

@@ -21,7 +21,8 @@ FLAGS_WITH_STRATEGY: Final = ("--review", "--plan-review", "--work-review")
 """Options that take a strategy or nothing: `--review`, `--review=red-team`."""
 _COMPLETION: Final = "--install-completion"
 _HELP: Final = frozenset({"--help", "-h"})
-_ASKS_FOR_THE_PAGE: Final[tuple[list[str], ...]] = ([], ["--help"], ["-h"])
+_SPELLINGS: Final = {"-h": "--help", "-v": "--version", "-V": "--version", "version": "--version"}
+"""What people type at a first word, and how the program calls it."""
 
 
 def program(words: Sequence[str] = ()) -> "App":
@@ -69,10 +70,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def carry_out(argv: Sequence[str]) -> int:
     """The same inside a process that has its own signals, streams and log."""
-    words = list(argv)
+    words = _meant(argv)
     try:
-        if words in _ASKS_FOR_THE_PAGE:
-            put(page())
+        if not words or words[0] == "--help":
+            put(page(everything="--all" in words))
             return exits.OK
         return _call(words)
     except KeyboardInterrupt:
@@ -89,6 +90,15 @@ def carry_out(argv: Sequence[str]) -> int:
         return _complain(problem, sentence("Set HANSARD_DEBUG=1 for a traceback."), code=exits.FAILURE)
 
 
+def _meant(argv: Sequence[str]) -> list[str]:
+    """The command line in the program's own words: `help run` is `run --help`."""
+    first, *rest = argv or [""]
+    if first in ("help", "--help", "-h"):
+        named = [word for word in rest if not word.startswith("-")]
+        return [*named, "--help"] if named else ["--help", *rest]
+    return [_SPELLINGS.get(first, first), *rest] if argv else []
+
+
 def _report(error: Exception, words: Sequence[str]) -> int | None:
     """Print an error of ours, of the command line or of the system; its exit code. None for a defect of the program."""
     from cyclopts import CycloptsError
@@ -97,7 +107,7 @@ def _report(error: Exception, words: Sequence[str]) -> int | None:
         from api.cli.help import misuse
 
         usage = sentence("`hansard {command}--help` shows the usage.", command=_named(words))
-        return _complain(misuse(error, [verb.name for verb in COMMANDS]), usage, code=exits.USAGE)
+        return _complain(misuse(error, [verb.name for verb in COMMANDS], words), usage, code=exits.USAGE)
     if isinstance(error, exits.Failed):
         return _complain(*str(error).splitlines(), code=error.code)
     from domain.values.base import HansardError, Invalid

@@ -3,7 +3,8 @@ catalogue.
 What is wrong with a command line, in the terminal's language: what was typed, and what is expected instead."""
 
 import difflib
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
 
@@ -65,11 +66,16 @@ def key_of(english: str) -> str:
     return f"text.{' '.join(english.split())}"
 
 
-def misuse(error: CycloptsError, commands: Iterable[str]) -> str:
-    """One sentence; what the library says where it knows more kinds of mistakes than this."""
+def misuse(error: CycloptsError, commands: Collection[str], typed: Sequence[str]) -> str:
+    """The mistake in one sentence, and what to type; the library's own words for kinds that are not known here."""
     match error:
         case UnknownCommandError():
             [word, *_] = error.unused_tokens or [""]
+            moved = next((each for each in typed if each in commands), None) if word.startswith("-") else None
+            if moved is not None:
+                return sentence(
+                    "{option} comes after the command: hansard {command} {option}.", option=word, command=moved
+                )
             unknown = "Unknown option: {word}." if word.startswith("-") else "Unknown command: {word}."
             return sentence(unknown, word=word) + _did_you_mean(word, commands)
         case UnknownOptionError():
@@ -77,7 +83,7 @@ def misuse(error: CycloptsError, commands: Iterable[str]) -> str:
             names = [name for each in error.argument_collection for name in each.names if name.startswith("-")]
             return sentence("Unknown option: {word}.", word=word) + _did_you_mean(word, names)
         case UnusedCliTokensError():
-            return sentence("Not expected: {words}.", words=" ".join(error.unused_tokens or ()))
+            return _left_over(" ".join(error.unused_tokens or ()), typed)
         case RepeatArgumentError() if error.msg is None:
             return sentence("{option} is given more than once.", option=error.token.keyword)
         case MissingArgumentError() if error.argument:
@@ -88,6 +94,15 @@ def misuse(error: CycloptsError, commands: Iterable[str]) -> str:
             return _out_of_bounds(error, error.argument)
         case _:
             return str(error)
+
+
+def _left_over(words: str, typed: Sequence[str]) -> str:
+    """The words that fit nowhere, and for a task the option that it needs."""
+    if next(iter(typed), "") != "run":
+        return sentence("Not expected: {words}.", words=words)
+    return sentence(
+        "Not expected: {words}. The task needs its option: hansard run -t {task}", words=words, task=shlex.quote(words)
+    )
 
 
 def _missing(error: MissingArgumentError, argument: "Argument") -> str:

@@ -486,7 +486,7 @@ def test_the_doctor_needs_no_log(hansard: Hansard, own_log: Path) -> None:
 
 
 def test_help_names_exit_code_8(hansard: Hansard) -> None:
-    words = " ".join(hansard("--help").out.split())
+    words = " ".join(hansard("help", "--all").out.split())
     assert "8 failed check (verify, replay --assert, import, proofs)" in words
 
 

@@ -9,7 +9,7 @@ import pytest
 from rich.cells import cell_len
 
 from api.cli.client import option_of
-from api.cli.commands import ABOUT, COMMANDS, EPILOGUE, GROUPS, OPTIONS, OTHER, page
+from api.cli.commands import ABOUT, COMMANDS, EPILOGUE, FIRST, GROUPS, MORE, OPTIONS, OTHER, page
 from domain.values.words import words
 from tests.api.cli.conftest import Hansard, Result, git, review
 
@@ -46,8 +46,9 @@ def test_the_help_is_korean_where_the_terminal_is(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("LC_ALL", "ko_KR.UTF-8")
     monkeypatch.setenv("COLUMNS", "90")
     korean = words("ko", "api.cli.help").group("help")
-    shown = page()
+    shown = page(everything=True)
     assert [verb.name for verb in COMMANDS if korean[verb.name] not in shown] == []
+    assert [name for name in FIRST if korean[name] not in page()] == []
     assert "Deliver" not in shown and "사용법" in shown
     assert {cell_len(line) for line in shown.splitlines() if line[:1] in "╭│╰" and line} == {90}
     monkeypatch.setenv("LC_ALL", "C")
@@ -58,7 +59,28 @@ def test_the_english_help_of_the_catalogue_is_that_of_the_commands() -> None:
     english = words("en", "api.cli.help")
     lines = {verb.name: verb.help for verb in COMMANDS} | dict(OPTIONS) | {group: group for group in (*GROUPS, OTHER)}
     assert english.group("help") == lines
-    assert (english("about"), english("epilogue")) == (ABOUT, EPILOGUE)
+    assert (english("about"), english("more"), english("epilogue")) == (ABOUT, MORE, EPILOGUE)
+
+
+@pytest.mark.parametrize("words", [[], ["help"], ["--help"], ["-h"]])
+def test_the_first_page_fits_a_screen_and_names_the_rest(hansard: Hansard, words: list[str]) -> None:
+    shown = hansard(*words).out
+    listed = {line.split()[1] for line in shown.splitlines() if line.startswith("│ ")}
+    assert listed >= FIRST and listed & {verb.name for verb in COMMANDS} == FIRST
+    assert "hansard help --all" in shown and "hansard COMMAND --help" in shown
+    assert len(shown.splitlines()) <= 50
+
+
+@pytest.mark.parametrize("words", [["help", "--all"], ["--help", "--all"], ["-h", "--all"]])
+def test_the_whole_page_lists_every_command(hansard: Hansard, words: list[str]) -> None:
+    shown = hansard(*words).out
+    assert {verb.name for verb in COMMANDS} <= {line.split()[1] for line in shown.splitlines() if line.startswith("│ ")}
+
+
+def test_other_programs_spellings_are_understood(hansard: Hansard) -> None:
+    assert hansard("help", "run").out == hansard("run", "--help").out
+    version = hansard("--version").out
+    assert {hansard(word).out for word in ("version", "-v", "-V")} == {version}
 
 
 @pytest.mark.parametrize(
@@ -83,6 +105,9 @@ def test_the_english_help_of_the_catalogue_is_that_of_the_commands() -> None:
         (["run", "--workspace", "/no/such"], "--workspace: /no/such does not exist.", "`hansard run --help`"),
         (["init", __file__], "is not a folder.", "`hansard init --help`"),
         (["watch", "x", "y"], "Not expected: y.", "`hansard watch --help`"),
+        (["run", "Add a flag"], "Not expected: Add a flag. The task needs its option: hansard run -t 'Add a flag'", ""),
+        (["--json", "list"], "--json comes after the command: hansard list --json.", "`hansard --help`"),
+        (["--server", "http://x", "show"], "--server comes after the command: hansard show --server.", ""),
         (["resume", "x", "--team", "/no/such"], "--team: /no/such does not exist.", "`hansard resume --help`"),
         (["resume", "x", "--team", "/"], "--team: / is a folder.", "`hansard resume --help`"),
         (["--nope"], "Unknown option: --nope.", "`hansard --help` shows the usage."),

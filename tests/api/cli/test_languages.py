@@ -63,7 +63,7 @@ def test_the_catalogue_of_the_help_has_nothing_else() -> None:
     for command in CALLED:
         for argument in program([command])[command].assemble_argument_collection(parse_docstring=True):
             shown |= {key_of(text) for text in texts_of(argument)}
-    others = {"usage", "about", "epilogue", *(f"page.{command}" for command in CALLED)}
+    others = {"usage", "about", "more", "epilogue", *(f"page.{command}" for command in CALLED)}
     assert {key for key in catalogue(HELP) if not key.startswith("help.")} - shown - others == set()
 
 
