@@ -1,4 +1,5 @@
-"""The register of everything that caches texts of a log: all of it forgets a session from which a text was taken out.
+"""The register of everything that caches texts of a log: all of it forgets a session from which a text was taken out,
+and every session once the log has gone back.
 
 Whatever is made of events and kept, in memory or beside the log, joins the register of its log. Nothing else decides
 what to drop after a redaction.
@@ -8,8 +9,9 @@ from collections.abc import Callable, Sequence
 
 from domain.session.record import Recorded, redacted_sessions
 
-Forget = Callable[[str], None]
-"""Drops what is cached of a session, or everything if that cannot be told apart. Cheap, from any thread."""
+Forget = Callable[[str | None], None]
+"""Drops what is cached of a session, or of all of them (None), or everything if that cannot be told apart. Cheap, from
+any thread."""
 
 
 class Forgetting:
@@ -21,6 +23,11 @@ class Forgetting:
     def join(self, *caches: Forget) -> None:
         """Add caches. What they keep already is not dropped."""
         self._caches += caches
+
+    def everything(self) -> None:
+        """Drop what is cached of every session: the log has gone back, and what was read may never have been."""
+        for forget in tuple(self._caches):
+            forget(None)
 
     def seen(self, events: Sequence[Recorded]) -> None:
         """Drop what quotes the texts that these events have taken out, in this process or another one."""

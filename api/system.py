@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
@@ -137,6 +138,8 @@ class Core:
             return None
 
 
+_log = logging.getLogger(__name__)
+
 UNAUTHENTICATED: Final = "unauthenticated"
 """The actor if no key is required."""
 
@@ -188,12 +191,15 @@ class System(Core):
             self.forgetting.join(cache.forget)
         self._external: ExternalTurns | None = None
         self._mirror = self._worklog_files(settings.worklog_folder)
+        self._rewound: list[Callable[[int], None]] = [self._mirror.rewound] if self._mirror else []
+        """Who hears, with the position, that the log has gone back; those that `running` makes follow."""
         self.follower = Follower(
             store,
             self.views,
             newest=self.writer.newest,
             is_busy=lambda: self.writer.waiting() > 0,
             listeners=self._listeners(),
+            rewound=(self._go_back,),
             poll_seconds=settings.poll_seconds,
         )
         self.search = SearchIndex(store, self.follower, settings, patience.search)
@@ -201,18 +207,21 @@ class System(Core):
     @contextlib.asynccontextmanager
     async def running(self, *, work: bool, notify: bool) -> AsyncIterator[None]:
         """Run writer, follower and, with `work`, a worker; with `notify`, send notifications and checkpoints."""
+        if self.follower.rewinding:
+            self._go_back(0, self.store.head())
         self.writer.start(self.follower.wake)
         if self._keys is not None:
             self._keys.start()
         self.store.listen(self.follower.wake)
         await asyncio.to_thread(lambda: self.follower.catch_up(self.store.head(), seconds=self.patience.views))
-        self.hub.begin(self.follower.published)
+        self.hub.begin(self.follower.published, self.follower.epoch)
         worker = self.worker() if work else None
         checkpointer = await self._checkpointer() if notify else None
         answers = self._answers()
         for one in (worker, checkpointer, answers):
             if one is not None:
                 self.follower.listen(one.seen)
+                self._rewound.append(one.rewound)
         self.follower.start()
         readers = asyncio.create_task(self._begin_readers(notify=notify))
         if not self.follower.behind_start:
@@ -245,6 +254,7 @@ class System(Core):
         for reader in readers:
             if reader is not None:
                 self.follower.listen(reader.seen)
+                self._rewound.append(reader.rewound)
         return readers
 
     async def _end_readers(self, beginning: "asyncio.Task[Readers]") -> None:
@@ -257,6 +267,21 @@ class System(Core):
             await readers.notifier.stop()
         if readers.telemetry:
             await asyncio.to_thread(readers.telemetry.stop)
+
+    def _go_back(self, position: int, head: int) -> None:
+        """The log has gone back to `position`, and ends at `head` now. In the follower's thread."""
+        _log.warning(
+            "the log has gone back, as after a restore or a failover: it ends at position %d now, and only what it had"
+            " up to position %d is surely the same; the views are folded again",
+            head,
+            position,
+        )
+        self.forgetting.everything()
+        self.hub.rewound(position, head, self.follower.epoch)
+        for rewound in (self.live.rewound, *self._rewound):
+            rewound(position)
+        if self._external is not None:
+            self._external.rewound(position)
 
     def _listeners(self) -> tuple[Listener, ...]:
         """Who hears of new events, in this order: first the caches that must forget, and the open streams. Those that

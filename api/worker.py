@@ -3,12 +3,15 @@
 import asyncio
 import contextlib
 import logging
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
 from api.node.presence import ThisNode
 from api.node.settings import Settings
 from api.system import Core, Ground
+from domain.session.record import Recorded
 from domain.values.base import HansardError
 
 PAGE = 500
@@ -45,19 +48,48 @@ class WorkerProcess(Core):
 
     async def _follow(self, news: asyncio.Event) -> None:
         """Pass new events to the worker: its own at once, those of others at the next poll."""
-        position = await asyncio.to_thread(self.store.head)
+        newest = await asyncio.to_thread(self._end)
         while True:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(news.wait(), self.settings.poll_seconds)
             news.clear()
             try:
-                page = await asyncio.to_thread(self.store.log, after=position, limit=PAGE)
+                page, end, gone_back = await asyncio.to_thread(self._next, newest)
             except (HansardError, ValidationError) as error:  # the worker polls too, only less often
-                log.warning("the log after position %d cannot be read now: %s", position, error)
+                log.warning("the log after position %d cannot be read now: %s", newest.position, error)
                 continue
-            if page:
+            if gone_back:
+                log.warning(
+                    "the log has gone back, as after a restore or a failover: it lacks what it had at position %d, and"
+                    " ends at position %d now",
+                    newest.position,
+                    end.position,
+                )
+                await asyncio.to_thread(self.forgetting.everything)
+                self._worker.rewound(end.position)
+            elif page:
                 self.forgetting.seen(page)
                 self._worker.seen(page)
-                position = page[-1].position
+            newest = end
             if len(page) == PAGE:
                 news.set()
+
+    def _end(self) -> "_NewestRead":
+        head = self.store.head()
+        return _NewestRead(head, self.store.sight(head).marks[0])
+
+    def _next(self, newest: "_NewestRead") -> "tuple[Sequence[Recorded], _NewestRead, bool]":
+        """The next events and the last of them; or the end of a log that has gone back."""
+        page = self.store.log(after=newest.position, limit=PAGE)
+        last = page[-1].position if page else newest.position
+        sight = self.store.sight(newest.position, last)
+        if sight.marks[0] != newest.mark:
+            return (), self._end(), True
+        return page, _NewestRead(last, sight.marks[1]), False
+
+
+class _NewestRead(NamedTuple):
+    """The newest event that was read, by its position and mark."""
+
+    position: int
+    mark: str | None

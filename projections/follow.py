@@ -9,15 +9,16 @@ import asyncio
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from domain.session.record import Omitted, Recorded
+from domain.session.record import Omitted, Recorded, Sight
 from projections.catalogue import PROJECTIONS
-from projections.engine.fold import PAGE, Folding, LogPage, ViewProblem, read
+from projections.engine.fold import PAGE, Folding, LogPage, ViewProblem, are_there, read
 from projections.engine.ports import OMITTED, EventLog, Projection, Views
 from projections.engine.rebuild import merge, refold
 
@@ -30,6 +31,9 @@ YIELDING = 0.005
 _PATIENCE = 60.0
 LONGEST_POLL = 1.0
 """Seconds: a wake-up is a hint that may get lost, the poll is not (P10)."""
+
+TRAIL: Final = 1_000
+"""How many pages are remembered by their last event, to know how far a log has gone back."""
 
 Listener = Callable[[Sequence[Recorded]], None]
 
@@ -63,6 +67,7 @@ class Follower:
         newest: EventLog | None = None,
         is_busy: Callable[[], bool] = lambda: False,
         listeners: Sequence[Listener] = (),
+        rewound: Sequence[Callable[[int, int], None]] = (),
         page: int = PAGE,
         omitted: Omitted = OMITTED,
         poll_seconds: float = LONGEST_POLL,
@@ -77,15 +82,36 @@ class Follower:
         self._thread: threading.Thread | None = None
         self._waiters: list[_Waiter] = []
         self._failure: str | None = None
+        self.rewound: list[Callable[[int, int], None]] = list(rewound)
+        """Called in the following thread once the log has gone back, before any event after that: with the position up
+        to which the log is surely the same, and its head then."""
         self.listeners: list[Listener] = list(listeners)
         """Called in this order in the following thread with the events of a page: after the views' commit, or at once
         while the views are far behind."""
         with views.transaction() as db:
-            self._folding.prepare(db, log)
+            self._rewinding, noted = self._folding.prepare(db, log), self._folding.epoch(db)
+            self.epoch = self._epoch(noted, gone_back=self._rewinding)
+            """How often the log has gone back, so far as is known."""
+            if self.epoch != noted:
+                self._folding.rewind(db, log, self.epoch)
             lowest = self._folding.lowest(db)
-        self._published = log.head()
-        self._position = self._published if lowest is None else min(self._published, lowest)
+        self._published, mark = self._end()
+        self._trail = deque([(self._published, mark)], TRAIL)
+        """Positions that were published and the marks of their events, the newest last."""
+        self._position = self._published if lowest is None else min(self._published, lowest.position)
         self._begin = self._published
+
+    def _epoch(self, noted: int, *, gone_back: bool) -> int:
+        """The log's epoch, if `noted` is the last one: an older log may not have noted that one, either."""
+        if gone_back:
+            return self._source.gone_back(noted)
+        now = self._source.sight().epoch
+        return now if now >= noted else self._source.gone_back(noted - 1)
+
+    def _end(self) -> tuple[int, str | None]:
+        """The log's newest position and the mark of its event."""
+        head = self._source.head()
+        return head, self._source.sight(head).marks[0]
 
     @property
     def position(self) -> int:
@@ -101,6 +127,11 @@ class Follower:
     def behind_start(self) -> bool:
         """Returns whether the views still lack events from before this follower: what they say is not yet what was."""
         return self._position < self._begin
+
+    @property
+    def rewinding(self) -> bool:
+        """Returns whether the log has gone back and the views are not folded again yet."""
+        return self._rewinding and self.behind_start
 
     # -- following -------------------------------------------------------------------------------------------------
 
@@ -162,15 +193,49 @@ class Follower:
         with self._rounds:
             with self._views.reading() as db:
                 lowest = self._folding.lowest(db)
-            start = self._published if lowest is None else min(self._published, lowest)
+            start = self._published if lowest is None else min(self._published, lowest.position)
             page, is_old = self._next(start), start < self._published
-            if page.unreadable or (lowest is not None and lowest < page.end):
+            noted = [self._trail[-1]] if lowest is None else [self._trail[-1], (lowest.position, lowest.event_id)]
+            sight = self._source.sight(*(position for position, _ in noted), page.end)
+            if sight.epoch != self.epoch or not are_there(sight, noted):
+                return self._rewind(sight)
+            page = replace(page, mark=sight.marks[-1])
+            if page.unreadable or (lowest is not None and lowest.position < page.end):
                 with self._views.transaction() as db:
                     self._folding.fold(db, page)
             if page.end < self._published:  # the views are behind: others hear meanwhile what happens
-                self._announce(read(self.newest, after=self._published, limit=self._page))
+                newer = read(self.newest, after=self._published, limit=self._page)
+                self._announce(replace(newer, mark=self._source.sight(newer.end).marks[0]))
             self._publish(page)
             return self._page if is_old and page.end > start else page.end - start
+
+    def _rewind(self, sight: Sight) -> int:
+        """Begin again with a log that has gone back: it lacks events that were published, or has others there. Also
+        where only another process has seen that, since that one counts it for all. Returns a page's length."""
+        gone_back = sight.epoch <= self.epoch
+        epoch = self._source.gone_back(self.epoch) if gone_back else sight.epoch
+        with self._views.transaction() as db:
+            self._folding.rewind(db, self._source, epoch)
+            lowest = self._folding.lowest(db)
+        end = self._end()
+        same = self._same_up_to(end)
+        self.epoch, self._published = epoch, same[0]
+        self._trail.append(same)
+        with self._waiting:
+            self._begin = end[0]
+            self._position = end[0] if lowest is None else min(end[0], lowest.position)
+        self._rewinding = True
+        for listener in tuple(self.rewound):
+            listener(same[0], end[0])
+        return self._page
+
+    def _same_up_to(self, end: tuple[int, str | None]) -> tuple[int, str | None]:
+        """The newest published event that the log still has; its end if it has none of them. Forgets the others."""
+        while self._trail:
+            position, mark = self._trail.pop()
+            if mark == self._source.sight(position).marks[0] and (mark is not None or not position):
+                return position, mark
+        return end
 
     def _next(self, start: int) -> LogPage:
         """The next page; what only the views read comes without what they do not use."""
@@ -182,7 +247,9 @@ class Follower:
     def _announce(self, page: LogPage) -> None:
         """Tell the listeners what is new to them."""
         fresh = [recorded for recorded in page.events if recorded.position > self._published]
-        self._published = max(self._published, page.end)
+        if page.end > self._published:
+            self._published = page.end
+            self._trail.append((page.end, page.mark))
         if fresh:
             for listener in tuple(self.listeners):
                 self._tell(listener, fresh)
@@ -272,7 +339,7 @@ class Follower:
             refold(self._folding, db, self._source)
             lowest = self._folding.lowest(db)
         self.wake()
-        return self._source.head() if lowest is None else lowest
+        return self._source.head() if lowest is None else lowest.position
 
     def replace(self, parts: Sequence[Path], head: int) -> int:
         """Replace the views by what several processes folded up to `head` (`projections.parts`); that position."""

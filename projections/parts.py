@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 from domain.discussion.chart import TABLES as DISCUSSIONS
 from domain.discussion.events import DiscussionStarted
-from domain.session.record import Omitted, Recorded, kind_of
+from domain.session.record import Omitted, Recorded, Sight, kind_of
 from projections.catalogue import PROJECTIONS
 from projections.engine.fold import UNREADABLE, Folding
 from projections.engine.ports import EventLog, Views
@@ -93,6 +93,14 @@ class LogPart:
 
     def head(self) -> int:
         return self._head
+
+    def sight(self, *positions: int) -> Sight:
+        """Without marks: what is folded from a part is noted with the whole."""
+        return Sight(self._head, 0, tuple(None for _ in positions))
+
+    def gone_back(self, since: int) -> int:
+        """The epoch `since`: a part is only read."""
+        return since
 
     def log(self, *, after: int = 0, limit: int = _PAGE, omitted: Omitted | None = None) -> Sequence[Recorded]:
         """Raises Undivided for events that cannot be read."""

@@ -167,7 +167,7 @@ def _inline(scenario: str) -> Scenario:
     return Scenario.parse(orjson.loads(scenario), at="/scenario")
 
 
-def forget_scenarios(_: str) -> None:
+def forget_scenarios(_: str | None) -> None:
     """Drop the scenarios of sessions: one may quote a text that was taken out."""
     _inline.cache_clear()
 

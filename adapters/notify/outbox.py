@@ -40,10 +40,18 @@ class Outbox:
         self._alone = alone
 
     def begin(self, head: int) -> int:
-        """Up to which position of the log this is complete; on first use, everything so far counts as done."""
+        """Up to which position of the log this is complete; on first use, everything so far counts as done. A log that
+        ends before that has gone back."""
+        self.rewind(head)
         with self._alone() as db:
             db.execute("INSERT INTO bookmark VALUES (1, ?) ON CONFLICT DO NOTHING", [head])
             return _bookmark(db)
+
+    def rewind(self, head: int) -> None:
+        """Drop what waits for events beyond the head of the log, which has gone back: the next ones there are new."""
+        with self._alone() as db:
+            db.execute("DELETE FROM notifications WHERE position > ?", [head])
+            db.execute("UPDATE bookmark SET position = ? WHERE position > ?", [head, head])
 
     def add(self, notifications: Iterable[Notification], *, upto: int, now: int) -> None:
         """Add new items, only once even with several processes, and remember how far the log was read."""

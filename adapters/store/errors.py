@@ -37,6 +37,13 @@ class Conflict(StoreError, IntegrityError):
         super().__init__(sentence or Sentence("changed_by_another_process", names=names))
 
 
+class Rewound(StoreError):
+    """The log has gone back since this process last wrote to it: what it knows of the sessions may never have been."""
+
+    def __init__(self) -> None:
+        super().__init__(Sentence("log_gone_back"))
+
+
 class Fenced(StoreError):
     """The attempt that answers the turn does not hold its lease, or not any more."""
 

@@ -6,7 +6,7 @@ from itertools import repeat
 
 from eventsourcing.persistence import StoredEvent
 
-from adapters.store.errors import Conflict
+from adapters.store.errors import Conflict, Rewound
 from adapters.store.rows import Row, chained
 from adapters.store.seal import FORM
 
@@ -26,13 +26,30 @@ class StreamHeads:
     def __init__(self, size: int = KNOWN) -> None:
         self._size = size
         self._known: OrderedDict[str, Head] = OrderedDict()
+        self._newest: tuple[int, bytes] = (0, b"")
 
     def get(self, stream: str) -> Head | None:
         return self._known.get(stream)
 
-    def keep(self, heads: dict[str, Head]) -> None:
-        """Remember what was committed."""
-        for stream, head in heads.items():
+    @property
+    def position(self) -> int:
+        """The position of the last event that this process has committed, 0 before the first."""
+        return self._newest[0]
+
+    def check(self, digest: bytes | None) -> None:
+        """Compare that event with what the log has at its position now. Raises Rewound where it is another one or none:
+        the log was replaced by an older state of itself. All that this process knew is forgotten then."""
+        position, last = self._newest
+        if position and (digest is None or bytes(digest) != last):
+            self._known.clear()
+            self._newest = (0, b"")
+            raise Rewound
+
+    def keep(self, batch: "AppendBatch", positions: Sequence[int]) -> None:
+        """Remember what was committed, at these positions."""
+        if positions:
+            self._newest = (positions[-1], batch.rows[-1].hash)
+        for stream, head in batch.heads.items():
             self._known[stream] = head
             self._known.move_to_end(stream)
         while len(self._known) > self._size:

@@ -4,6 +4,7 @@
     ├── Broken                 it will not answer until a person repairs the file or its folder
     │   └── DamagedEvent       an event cannot be read
     ├── Conflict               another process wrote first
+    ├── Rewound                the log has gone back since this process last wrote to it
     └── Fenced                 the attempt that answers a turn does not hold its lease
 
 A store runs in many threads, and several may share one log. An answer leaves after its bytes are safe.
@@ -19,7 +20,7 @@ from adapters.store.keys import Vault
 from adapters.store.rows import SIZE, Row, Rows
 from adapters.store.shares import Shares
 from adapters.store.turns import Turns
-from domain.session.record import Causation, Omitted, Recorded
+from domain.session.record import Causation, Omitted, Recorded, Sight
 from domain.values.base import Blob, DomainEvent
 
 PAGE = 500
@@ -106,6 +107,12 @@ class Log(Texts, Protocol):
     def head(self) -> int:
         """The newest position, 0 for an empty log."""
 
+    def sight(self, *positions: int) -> Sight:
+        """The end of the log, and the marks of its events at these positions, all of one moment."""
+
+    def gone_back(self, since: int) -> int:
+        """Note that the log has gone back since its epoch `since`, unless another process has; the epoch now."""
+
     def history(self, session_id: str, *, after: int = 0, upto: int | None = None) -> list[Recorded]:
         """The events of a session with versions `after`+1 … `upto`."""
 
@@ -177,7 +184,7 @@ class Store(Log, Protocol):
         """Store the writes in one transaction; the recorded events of each, in order.
 
         Raises Conflict (with every stream and key that is taken), Fenced (the attempt that settles a turn does not hold
-        it) or StoreError; then nothing is stored.
+        it), Rewound (once; another try is based on the log as it is now) or StoreError; then nothing is stored.
         """
 
     def import_rows(self, rows: Sequence[Row], texts: Iterable[tuple[str, str]]) -> None:

@@ -110,10 +110,10 @@ class JoinedRounds:
         self._known: OrderedDict[tuple[str, str], _Joined] = OrderedDict()
         self._lock = Lock()
 
-    def forget(self, session_id: str) -> None:
-        """Drop what is joined of a discussion from which a text was taken out."""
+    def forget(self, session_id: str | None) -> None:
+        """Drop what is joined of a discussion from which a text was taken out, or of all (None)."""
         with self._lock:
-            for key in [key for key in self._known if key[0] == session_id]:
+            for key in [key for key in self._known if session_id in (None, key[0])]:
                 del self._known[key]
 
     def rounds(self, log: TextSource, derived: Derived) -> str:
@@ -135,7 +135,7 @@ class JoinedRounds:
 _JOINED: WeakKeyDictionary[TextSource, JoinedRounds] = WeakKeyDictionary()
 
 
-def forget_rounds(log: TextSource, session_id: str) -> None:
+def forget_rounds(log: TextSource, session_id: str | None) -> None:
     """Drop what is joined of a discussion of this log."""
     _joined_of(log).forget(session_id)
 

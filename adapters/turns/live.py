@@ -163,11 +163,12 @@ class Live:
             self._drop_oldest(spared=turn_id)
             return RunningAttempt(self, ring, turn_id, number)
 
-    def forget(self, session_id: str) -> None:
-        """Drop the frames of a session from which a text was taken out. Later ones continue their numbers."""
+    def forget(self, session_id: str | None) -> None:
+        """Drop the frames of a session from which a text was taken out, or of all (None). Later ones continue their
+        numbers."""
         with self.lock:
             for turn_id, ring in self._rings.items():
-                if turn_id.rpartition(".")[0] == session_id:
+                if session_id in (None, turn_id.rpartition(".")[0]):
                     ring.frames.clear()
 
     def _drop_oldest(self, *, spared: str) -> None:
@@ -224,6 +225,11 @@ class Live:
     def close(self) -> None:
         """End the stream: listeners are notified."""
         self.closed = True
+        for turn_id in tuple(self._listeners):
+            self.wake(turn_id, over=True)
+
+    def rewound(self, _: int) -> None:
+        """Whoever listens to an attempt looks again, since the log has gone back: its turn may be gone."""
         for turn_id in tuple(self._listeners):
             self.wake(turn_id, over=True)
 

@@ -7,7 +7,7 @@ from threading import Lock
 from typing import Final
 
 from adapters.store.port import PAGE, Store
-from domain.session.record import Omitted, Recorded
+from domain.session.record import Omitted, Recorded, Sight
 from domain.session.turns import TurnRequested
 
 KEPT: Final = 1_000
@@ -39,7 +39,7 @@ class NewestEvents:
             while len(self._requests) > KEPT_REQUESTS:
                 del self._requests[next(iter(self._requests))]
 
-    def forget(self, _: str) -> None:
+    def forget(self, _: str | None) -> None:
         """Drop everything: the newest events of any session may quote a text that was taken out of one."""
         with self._lock:
             self._forget()
@@ -55,6 +55,14 @@ class NewestEvents:
     def head(self) -> int:
         """The newest position, 0 for an empty log."""
         return self._store.head()
+
+    def sight(self, *positions: int) -> Sight:
+        """The end of the log and the marks of its events, always from the store."""
+        return self._store.sight(*positions)
+
+    def gone_back(self, since: int) -> int:
+        """Note that the log has gone back; its epoch now."""
+        return self._store.gone_back(since)
 
     def log(self, *, after: int = 0, limit: int = PAGE, omitted: Omitted | None = None) -> Sequence[Recorded]:
         """The events after a position, at most `limit`, perhaps without some fields."""

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 
 from adapters.cached_texts import Forgetting
-from adapters.store.errors import Conflict, Fenced
+from adapters.store.errors import Conflict, Fenced, Rewound
 from adapters.store.port import Store, StoredReceipt, Write
 from adapters.writer.answers import Busy, CommandAnswer, KeyReused, answer_to, fingerprint, refusal_of
 from adapters.writer.newest import NewestEvents
@@ -170,6 +170,11 @@ class Writer:
                 recorded = self.store.append([write for _, write in writes]) if writes else []
             except (Conflict, Fenced) as error:
                 batch = self._overtaken(batch, error)
+            except Rewound:  # once: the store then goes on from the log as it is now
+                self._cache.clear()
+                self.newest.forget(None)
+                for pending in batch:
+                    pending.restart()
             else:
                 break
         self.batches += 1
@@ -275,10 +280,11 @@ class Writer:
         rest = self.store.history(session_id, after=stored.version, upto=upto)
         return None if redacted_sessions(rest) else _folded(session_id, stored, rest)
 
-    def forget(self, session_id: str) -> None:
-        """Drop what is cached of a session from which a text was taken out. From any thread."""
+    def forget(self, session_id: str | None) -> None:
+        """Drop what is cached of a session from which a text was taken out, or of all (None). From any thread."""
         with self._deciding:
-            self._cache.pop(session_id, None)
+            for each in list(self._cache) if session_id is None else [session_id]:
+                self._cache.pop(each, None)
 
     def _catch_up(self, session_id: str, base: Session | None) -> Session | None:
         return self.load(session_id, base=base)

@@ -53,11 +53,11 @@ def _node_of(log: Path) -> Path:
 
 def are_current(log: sqlite3.Connection, views: sqlite3.Connection) -> bool:
     """Whether every view was folded from this log, to its end."""
-    head = log.execute("SELECT position, stream, version FROM events ORDER BY position DESC LIMIT 1").fetchone()
+    head = log.execute("SELECT position, hash FROM events ORDER BY position DESC LIMIT 1").fetchone()
     if head is None:
         return False
     reached = views.execute("SELECT event_id FROM progress WHERE view = 'overview'").fetchone()
-    if reached != (f"{head[1]}:{head[2]}",):
+    if reached != (bytes(head[1]).hex(),):
         return False
     [lag] = views.execute(_BEHIND, [head[0]]).fetchone()
     return int(lag) == 0

@@ -19,7 +19,7 @@ from adapters.store.sqlite.sealed import UNREADABLE, read_only
 from adapters.store.sqlite.views import SqliteViews, is_unavailable
 from api.cli import ALLOCATIONS
 from api.cli.labels import sentence
-from domain.session.record import Omitted, Recorded
+from domain.session.record import Omitted, Recorded, Sight
 from domain.values.base import Value
 from projections.catalogue import dump
 from projections.follow import Follower
@@ -104,6 +104,13 @@ class _Frozen:
 
     def head(self) -> int:
         return self._head
+
+    def sight(self, *positions: int) -> Sight:
+        return self._store.sight(*positions)._replace(head=self._head)
+
+    def gone_back(self, since: int) -> int:
+        """The epoch `since`: a copy of the views is compared, and nothing is noted in the log."""
+        return since
 
     def log(
         self,

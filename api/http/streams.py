@@ -1,15 +1,16 @@
 """Server-sent events: history and live events on one path. The id is the position in the log; nothing is missed or
-repeated.
+repeated. Once the log has gone back, the id also has its epoch.
 
 Every client is a cursor. New events come from the hub, encoded once for all; a client further back reads the log
-itself. A stream ends politely: for a finished session with `event: end`, at shutdown with `retry:`, and if the log
-cannot be read with `event: problem`.
+itself. A stream ends politely: for a finished session with `event: end`, at shutdown with `retry:`, if the log
+has gone back with `event: rewound`, and if it cannot be read with `event: problem`. A cursor that the log does not
+have, because it is beyond its end or from before it went back, gets `event: rewound` and then what follows the head.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,8 +18,8 @@ from starlette.types import Receive, Scope, Send
 
 from adapters.store.errors import DamagedEvent
 from api.http.problems import Problem, document, of
-from api.http.requests import NUMBER, number, system, weights_of
-from api.node.frames import Interest, Piece, pieces
+from api.http.requests import number, system, weights_of
+from api.node.frames import Interest, Piece, StreamId, pieces
 from api.node.hub import Hub, Reader
 from api.system import System
 from domain.kinds import KINDS, allowed_actions
@@ -33,6 +34,8 @@ RETRY: Final = OPENING + b"\n"
 ALIVE: Final = b": alive\n\n"
 ACTIVE: Final = b"event: activity\ndata: {}\n\n"
 END: Final = b"event: end\ndata: {}\n\n"
+REWOUND: Final = b'event: rewound\nid: %b\ndata: {"head":%d}\n\n'
+"""With the id of the head: a client that reconnects continues from there."""
 PROBLEM: Final = b"event: problem\ndata: %b\n\n"
 LATER: Final = b"retry: 30000\n\n"
 """Clients return to the same server, so they should wait a moment."""
@@ -75,11 +78,11 @@ def stream_session(request: Request, session_id: str) -> Response:
     newest = inside.store.version(session_id) if kind_of(session_id) in KINDS else 0
     if not newest:
         raise Unknown(Sentence("session_not_found", id=session_id))
-    after = begin_after(request)
-    begin, version, above = _last_event_id(request), None, 0
-    if begin is None:
-        begin = _position_of(inside, session_id, after)
-        version, above = (after, 0) if after <= newest else (None, after)
+    cursor, after, version = _last_event_id(request), begin_after(request), None
+    if cursor is None and after <= newest:
+        start, version = StreamStart(_position_of(inside, session_id, after)), after
+    else:
+        start = _start(inside, cursor)
 
     def read_events(position: int, version: int | None) -> list[Recorded]:
         if version is None:
@@ -92,30 +95,59 @@ def stream_session(request: Request, session_id: str) -> Response:
             return None
         return _position_of(inside, session_id, now.version)
 
-    return EventStream(inside.hub, Interest(session_id, above=above), (begin, version), read_events, end)
+    return EventStream(inside.hub, Interest(session_id), start, read_events, end, version=version)
 
 
 def stream_log(request: Request, *, kind: str | None, topic: str | None, lively: bool) -> Response:
     """The whole log, or events of a kind or type, after `?after=` (a position) or `Last-Event-ID`. A lively one also
     says when agents are active, at most once a second."""
     inside = system(request)
-    begin = _last_event_id(request)
-    if begin is None:
-        begin = begin_after(request)
+    cursor = _last_event_id(request)
+    start = _start(inside, cursor or StreamId(begin_after(request), inside.hub.epoch))
 
     def read_events(position: int, _: int | None) -> list[Recorded]:
         return inside.store.log(after=position, limit=PAGE, kind=kind, topic=topic)
 
-    return EventStream(inside.hub, Interest(kind=kind, topic=topic), (begin, None), read_events, lively=lively)
+    return EventStream(inside.hub, Interest(kind=kind, topic=topic), start, read_events, lively=lively)
 
 
-def _last_event_id(request: Request) -> int | None:
+class StreamStart(NamedTuple):
+    """After which position a stream begins; `rewound` if the client is told that this is the head of the log, which
+    does not have its cursor. None if this server does not know yet that the log has gone back: the client soon asks
+    again."""
+
+    position: int | None
+    rewound: bool = False
+
+
+def _start(inside: System, cursor: StreamId | None) -> StreamStart:
+    """Where to begin for the cursor of a client; None for a version that its session does not have."""
+    sight = inside.store.sight()
+    if sight.epoch != inside.hub.epoch:
+        inside.follower.wake()
+        return StreamStart(None)
+    if cursor is None or cursor.epoch != sight.epoch or cursor.position > sight.head:
+        return StreamStart(sight.head, rewound=True)
+    return StreamStart(cursor.position)
+
+
+def check_cursor(cursor: int, newest: int) -> None:
+    """Raise Problem (422) for a cursor of a page that is beyond the end of what it reads."""
+    if cursor > newest:
+        detail = Sentence("cursor_beyond", number=cursor, newest=newest)
+        raise Problem(
+            422, detail, errors=[{"pointer": "/after", "detail": Sentence("beyond_the_log_end", number=newest)}]
+        )
+
+
+def _last_event_id(request: Request) -> StreamId | None:
     text = request.headers.get("last-event-id")
     if text is None or not text.strip():
         return None
-    if not NUMBER.fullmatch(text.strip()):
+    cursor = StreamId.parse(text.strip())
+    if cursor is None:
         raise Problem(400, Sentence("last_event_id_malformed"))
-    return int(text)
+    return cursor
 
 
 def _position_of(inside: System, session_id: str, version: int) -> int:
@@ -132,15 +164,16 @@ class EventStream(Response):
         self,
         hub: Hub,
         interest: Interest,
-        begin: tuple[int, int | None],
+        start: StreamStart,
         source: Read,
         end: Callable[[], int | None] = lambda: None,
         *,
+        version: int | None = None,
         lively: bool = False,
     ) -> None:
         super().__init__()
         self._lively = lively
-        self._hub, self._interest, self._begin = hub, interest, begin
+        self._hub, self._interest, self._start, self._version = hub, interest, start, version
         self._read, self._end = source, end
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -149,7 +182,8 @@ class EventStream(Response):
             await send({"type": "http.response.body", "body": b""})
             return
         wire = scope.get("extensions", {}).get(WIRE) or _Borrowed()
-        reader = Reader(self._interest, *self._begin, self._end, wire, lively=self._lively)
+        position = self._start.position or 0
+        reader = Reader(self._interest, position, self._version, self._end, wire, lively=self._lively)
         leaving = asyncio.create_task(_gone(receive))
         leaving.add_done_callback(lambda _: reader.leave())
         self._hub.join(reader)
@@ -169,6 +203,10 @@ class EventStream(Response):
 
     async def _chunks(self, reader: Reader) -> AsyncIterator[bytes]:
         yield OPENING
+        if self._start.position is None:
+            return
+        if self._start.rewound:
+            yield self._rewound(self._start.position)
         try:
             async for chunk in self._send_pieces(reader):
                 yield chunk
@@ -178,12 +216,14 @@ class EventStream(Response):
 
     async def _send_pieces(self, reader: Reader) -> AsyncIterator[bytes]:
         hub = self._hub
-        while not (hub.closed or reader.gone):
+        while not (hub.closed or reader.gone or reader.rewound is not None):
             reader.rung.clear()
             piece = hub.take(reader.interest, reader.position)
             if piece is None:
                 search = partial(self._search, reader.position, reader.version, hub.position)
                 piece = await hub.find(reader.interest, reader.position, search)
+                if reader.rewound is not None:
+                    break
             reader.advance(piece)
             if piece.data:
                 yield piece.data
@@ -199,8 +239,13 @@ class EventStream(Response):
                 yield END
                 return
             await reader.rest()
-        if hub.closed:
+        if reader.rewound is not None:
+            yield self._rewound(reader.rewound)
+        elif hub.closed:
             yield RETRY
+
+    def _rewound(self, head: int) -> bytes:
+        return REWOUND % (bytes(StreamId(head, self._hub.epoch)), head)
 
     def _search(self, position: int, version: int | None, upto: int) -> list[Piece]:
         """A page of the log up to the hub's position; the hub sends what follows."""

@@ -43,7 +43,7 @@ class Checkpointer:
     """
 
     def __init__(self, store: "Log", key: "Ed25519PrivateKey", place: str, every: int) -> None:
-        self._head, self._key = GrowingHead(store), key
+        self._store, self._head, self._key = store, GrowingHead(store), key
         self._place, self._every, self._kept = place, every, 0
         self._loop = asyncio.get_running_loop()
         self._woken = asyncio.Event()
@@ -53,6 +53,14 @@ class Checkpointer:
         """There are new events; called in the thread that follows the log."""
         if page:
             self._loop.call_soon_threadsafe(self._woken.set)
+
+    def rewound(self, _: int) -> None:
+        """Read the log again from its beginning, since it has gone back; called in the thread that follows it."""
+        self._loop.call_soon_threadsafe(self._begin_again)
+
+    def _begin_again(self) -> None:
+        self._head, self._kept = GrowingHead(self._store), 0
+        self._woken.set()
 
     async def stop(self) -> None:
         self._task.cancel()

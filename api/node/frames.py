@@ -1,5 +1,6 @@
 """Frames: events encoded once, ready to be sent, and the pieces of them that clients at the same position share."""
 
+import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
@@ -14,6 +15,23 @@ SHARED: Final = 256
 SHARED_BYTES: Final = 16 * 1024 * 1024
 """Number of pieces kept for the next client at the same position: tabs that open a session all start at the same
 one."""
+_ID: Final = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
+
+
+class StreamId(NamedTuple):
+    """A position of the log in an epoch of it, as clients name it: `864`, and `864-1` once the log has gone back."""
+
+    position: int
+    epoch: int
+
+    def __bytes__(self) -> bytes:
+        return b"%d-%d" % self if self.epoch else b"%d" % self.position
+
+    @classmethod
+    def parse(cls, text: str) -> "StreamId | None":
+        """The id of a client; None if it is not one."""
+        match = _ID.fullmatch(text)
+        return None if match is None else cls(int(match[1]), int(match[2] or 0))
 
 
 class SseFrame(NamedTuple):
@@ -32,25 +50,24 @@ class SseFrame(NamedTuple):
         return cls(recorded.position, recorded.session_id, recorded.version, recorded.kind, recorded.event.TOPIC)
 
     @classmethod
-    def of(cls, recorded: Recorded) -> "SseFrame":
-        data = b"id: %d\ndata: %b\n\n" % (recorded.position, orjson.dumps(recorded.wire()))
+    def of(cls, recorded: Recorded, epoch: int = 0) -> "SseFrame":
+        name = StreamId(recorded.position, epoch)
+        data = b"id: %b\ndata: %b\n\n" % (bytes(name), orjson.dumps(recorded.wire()))
         return cls.bare(recorded)._replace(data=data)
 
 
 class Interest(NamedTuple):
-    """Which events a client wants: the whole log unless filtered; for a session, those after a version."""
+    """Which events a client wants: the whole log unless filtered."""
 
     session_id: str | None = None
     kind: str | None = None
     topic: str | None = None
-    above: int = 0
 
     def wants(self, frame: SseFrame) -> bool:
         return (
             (self.session_id is None or frame.session_id == self.session_id)
             and (self.kind is None or frame.kind == self.kind)
             and (self.topic is None or frame.topic == self.topic)
-            and frame.version > self.above
         )
 
 

@@ -51,6 +51,8 @@ class Reader:
     wire: Wire
     rung: asyncio.Event = field(default_factory=asyncio.Event)
     gone: bool = False
+    rewound: int | None = None
+    """The head of the log after it went back: then the stream ends."""
     beat: bool = False
     lively: bool = False
     """Whether it wants a sign when agents are active."""
@@ -80,6 +82,8 @@ class Hub:
     def __init__(self, heartbeat: float, spelled: Callable[[Recorded], Recorded] = lambda recorded: recorded) -> None:
         self._heartbeat, self._spelled = heartbeat, spelled
         self._loop: asyncio.AbstractEventLoop | None = None
+        self.epoch = 0
+        """How often the log has gone back."""
         self._frames: list[SseFrame] = []
         self._bytes = self._before = self.position = 0
         self._newest, self._older = Pieces(), Pieces()
@@ -97,10 +101,25 @@ class Hub:
 
     # -- what happens ----------------------------------------------------------------------------------------------
 
-    def begin(self, position: int) -> None:
+    def begin(self, position: int, epoch: int = 0) -> None:
         """Everything after this position arrives here, in the running loop; earlier events are read from the log."""
         self._loop = asyncio.get_running_loop()
-        self.position = self._before = position
+        self.position, self.epoch = position, epoch
+        self._before = position
+
+    def rewound(self, position: int, head: int, epoch: int) -> None:
+        """End every stream, since the log has gone back: everything after this position arrives again. From any
+        thread."""
+        self._soon(partial(self._rewind, position, head, epoch))
+
+    def _rewind(self, position: int, head: int, epoch: int) -> None:
+        self.position, self.epoch = position, epoch
+        self._drop()
+        self._finding.clear()
+        self._ends.clear()
+        for reader in self._everybody():
+            reader.rewound = head
+            reader.rung.set()
 
     def seen(self, page: Sequence[Recorded]) -> None:
         """A page of the log, from the follower's thread. Only what a reader wants is encoded; without readers, nothing
@@ -108,7 +127,7 @@ class Hub:
         frames = [self._wanted(recorded) for recorded in page] if self.clients else None
         self._soon(partial(self._add, frames, page[-1].position))
 
-    def forget(self, _: str) -> None:
+    def forget(self, _: str | None) -> None:
         """Drop everything that is encoded, because it may quote a text that was taken out; the log has what is left
         of it. From any thread."""
         self._soon(self._drop)
@@ -131,7 +150,7 @@ class Hub:
         return self.frame(recorded) if any(interest.wants(bare) for interest in interests) else bare
 
     def frame(self, recorded: Recorded) -> SseFrame:
-        return SseFrame.of(self._spelled(recorded))
+        return SseFrame.of(self._spelled(recorded), self.epoch)
 
     def _add(self, frames: list[SseFrame] | None, position: int) -> None:
         self.position = position
@@ -163,7 +182,7 @@ class Hub:
 
     def _pushed(self, reader: Reader) -> bool:
         """Whether a resting client is up to date again without being woken: usually, most are."""
-        if not reader.resting or reader.rung.is_set():
+        if not reader.resting or reader.rung.is_set() or reader.rewound is not None:
             return False
         piece = self.take(reader.interest, reader.position)
         if piece is None or piece.position < self.position or (piece.data and not reader.wire.push(piece.data)):
@@ -193,7 +212,7 @@ class Hub:
         key = (interest, position)
         if key not in self._finding:
             self._finding[key] = asyncio.create_task(asyncio.to_thread(search))
-            self._finding[key].add_done_callback(lambda _: self._finding.pop(key))
+            self._finding[key].add_done_callback(lambda _: self._finding.pop(key, None))
         forgotten = self._forgotten
         results = await asyncio.shield(self._finding[key])
         if forgotten == self._forgotten:

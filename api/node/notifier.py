@@ -55,6 +55,8 @@ class Notifier:
         self._loop = asyncio.get_running_loop()
         self._woken = asyncio.Event()
         self._woken.set()
+        self._back: int | None = None
+        """The position to which the log has gone back, until that is noted."""
         self._senders = [NotificationSender(name, self._send, outbox, clock, scale=scale) for name in RECEIVERS]
         self._sending = [asyncio.create_task(sender.run()) for sender in self._senders]
         self._reading = asyncio.create_task(self._run())
@@ -63,6 +65,15 @@ class Notifier:
         """There are new events; called in the thread that follows the log."""
         if page:
             self._loop.call_soon_threadsafe(self._woken.set)
+
+    def rewound(self, position: int) -> None:
+        """The log has gone back to this position; called in the thread that follows the log. What begins to wait after
+        it is new, and what waited for events that are gone is not sent."""
+        self._loop.call_soon_threadsafe(self._rewind, position)
+
+    def _rewind(self, position: int) -> None:
+        self._back = position if self._back is None else min(self._back, position)
+        self._woken.set()
 
     async def stop(self) -> None:
         """Send what is due now, once; the rest is kept. What is being sent is not interrupted for a while: the receiver
@@ -101,6 +112,9 @@ class Notifier:
     def _collect(self) -> bool:
         """Whether something began to wait."""
         has_new = False
+        if self._back is not None:
+            self._outbox.rewind(self._back)
+            self._read, self._back = min(self._read, self._back), None
         while True:
             with self._views.reading() as db:
                 waiting = inbox.begun_after(db, self._read, inbox.MOST)

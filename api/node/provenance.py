@@ -11,7 +11,7 @@ from typing import Final
 from adapters.store.port import Log
 from adapters.store.texts import whole
 from adapters.workspace.history import blamed, commit_of, commits_since, lines_before, lines_in, reachable, shared_base
-from api.node.recent import remember
+from api.node.recent import drop, remember
 from domain.provenance.claims import BlamedLine, Claims, CommitLines, Surroundings
 from domain.provenance.demand import demanded
 from domain.provenance.distinction import FAINT
@@ -141,10 +141,10 @@ class Provenance:
                 remember(self._answers, (state, path), answer, KEPT_ANSWERS)
             return answer
 
-    def forget(self, session: str) -> None:
-        """Drop what is cached of a session from which a text was taken out: findings may quote it."""
+    def forget(self, session: str | None) -> None:
+        """Drop what is cached of a session from which a text was taken out, since findings may quote it, or of all."""
         with self._lock:
-            self._sessions.pop(session, None)
+            drop(self._sessions, session)
             for cache in (self._known, self._lineages, self._answers):
                 cache.clear()
 

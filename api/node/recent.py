@@ -2,8 +2,8 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Hashable, MutableMapping
+from typing import Any, Generic, TypeVar
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -16,6 +16,14 @@ def remember(cache: OrderedDict[K, T], key: K, value: T, most: int) -> T:
     while len(cache) > most:
         cache.popitem(last=False)
     return value
+
+
+def drop(cache: MutableMapping[str, Any], session_id: str | None) -> None:
+    """Take a session out of a cache by session, or all of them (None)."""
+    if session_id is None:
+        cache.clear()
+    else:
+        cache.pop(session_id, None)
 
 
 class Recent(Generic[T]):
@@ -40,7 +48,7 @@ class Recent(Generic[T]):
         with self._lock:
             return made if forgotten != self._forgotten else remember(self._kept, question, made, self._most)
 
-    def forget(self, _: str) -> None:
+    def forget(self, _: str | None) -> None:
         """Drop all answers: each may quote a text that was taken out of a session."""
         with self._lock:
             self._forgotten += 1

@@ -152,6 +152,11 @@ class AnswerKeeper:
                 self._changed.popitem(last=False)
         self._woken.set()
 
+    def rewound(self, _: int) -> None:
+        """Drop what was to be answered, since the log has gone back."""
+        with self._lock:
+            self._changed.clear()
+
     def start(self) -> None:
         """Make answers in a thread, until `stop`."""
         self._thread = threading.Thread(target=self._run, name="answers", daemon=True)

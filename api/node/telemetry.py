@@ -73,6 +73,11 @@ class Telemetry:
         self._traces.shutdown()
         self._metrics.shutdown()
 
+    def rewound(self, _: int) -> None:
+        """Forget sessions and turns, since the log has gone back: they may never have been."""
+        self._sessions.clear()
+        self._requested.clear()
+
     def seen(self, page: Sequence[Recorded]) -> None:
         """There are events; called in the thread that follows the log. Its own errors stop nothing else."""
         try:

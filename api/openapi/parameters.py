@@ -151,8 +151,8 @@ HEADERS: dict[str, tuple[str, str, Schema]] = {
     ),
     "LastEventId": (
         "Last-Event-ID",
-        "for a stream: the position of the last event received; overrides `after`",
-        _WHOLE,
+        "for a stream: the id of the last event received; overrides `after`",
+        {"type": "string", "pattern": "^[0-9]{1,18}(-[0-9]{1,18})?$", "example": "864"},
     ),
 }
 

@@ -80,6 +80,10 @@ def _figures(inside: System, failure: str | None) -> Readiness:
     problems = list(dict.fromkeys(f"{each.subject} at position {each.position}: {each.error}" for each in stopped))
     if failure is not None:
         problems.insert(0, f"the last write failed: {failure}")
+    if head < position:
+        problems.append(f"the log has gone back to position {head}, and the views are at {position}")
+    if inside.follower.rewinding:
+        problems.append(f"the log has gone back: the views are folded again, up to position {position} of {head}")
     if head - position > inside.settings.lag_events:
         problems.append(f"the views are {head - position} events behind (limit {inside.settings.lag_events})")
     return Readiness(

@@ -12,7 +12,7 @@ from adapters.store.spelling import spelled_out
 from adapters.store.texts import whole
 from api.http.problems import of_field
 from api.http.requests import MOST, answer_headers, caught_up, has_it_already, limit, number, only, read_after, system
-from api.http.streams import begin_after, stream_log, stream_session, wants_stream
+from api.http.streams import begin_after, check_cursor, stream_log, stream_session, wants_stream
 from api.node.session_answers import allowed, marked, marked_list, owned
 from api.routes.branch_wait import check_branch, read_with_branch
 from api.routes.spans import span
@@ -139,7 +139,8 @@ def list_events(request: Request) -> Response:
         return stream_session(request, request.path_params["id"])
     most = limit(request, default=MOST, most=500)
     session = session_of(request)
-    history = system(request).store.history(session.id, after=begin_after(request), limit=most)
+    check_cursor(after := begin_after(request), session.version)
+    history = system(request).store.history(session.id, after=after, limit=most)
     full = len(history) == most and history[-1].version < session.version
     items = _envelopes(request, history)
     return answer(EventPage(items=items, next_cursor=str(history[-1].version) if full else None))
@@ -174,7 +175,10 @@ def list_log(request: Request) -> Response:
     if wants_stream(request):
         return stream_log(request, kind=kind, topic=topic, lively=query.get("activity") == "1")
     most = limit(request, default=MOST, most=500)
-    page = system(request).store.log(after=begin_after(request), limit=most, kind=kind, topic=topic)
+    store, after = system(request).store, begin_after(request)
+    page = store.log(after=after, limit=most, kind=kind, topic=topic)
+    if not page:
+        check_cursor(after, store.head())
     items = _envelopes(request, page)
     return answer(EventPage(items=items, next_cursor=str(page[-1].position) if len(page) == most else None))
 

@@ -16,10 +16,11 @@ export function following({ heard, stirred, tell }) {
   let waiting = null;
   let retry = null;
 
-  function receive({ hello, at, session, type, state, active }) {
+  function receive({ hello, at, session, type, state, active, rewound }) {
     if (hello && source) return share(here());
     if (state) tell(state);
     if (active && waiting) stirred();
+    if (rewound) position = -1; // the log has gone back: what this page shows may be gone
     if (at > position) {
       position = at;
       if (waiting) heard(session, type);
@@ -42,8 +43,9 @@ export function following({ heard, stirred, tell }) {
     source.onopen = () => share(here());
     source.onmessage = ({ data, lastEventId }) => {
       const { sessionId, type } = JSON.parse(data);
-      share({ at: Number(lastEventId), session: sessionId, type });
+      share({ at: parseInt(lastEventId, 10), session: sessionId, type });
     };
+    source.addEventListener("rewound", ({ data }) => share({ at: JSON.parse(data).head, session: ANY, rewound: true }));
     source.addEventListener("activity", () => share({ active: true }));
     source.onerror = () => {
       share({ state: "lost" });

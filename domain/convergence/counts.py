@@ -66,7 +66,7 @@ def _read(text: str, words: str, similarity: str) -> Reading:
     return Reading(signals=_signals(prose, WORD_LISTS[words]), words=_words(prose, similarity), says=says)
 
 
-def forget_read(_: str) -> None:
+def forget_read(_: str | None) -> None:
     """Drop the words of recent texts. Which sessions had them is not kept."""
     _read.cache_clear()
 

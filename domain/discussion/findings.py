@@ -95,10 +95,10 @@ def closed_rounds(session: Session, text: Text) -> SafePieces | None:
     return SafePieces(pieces)
 
 
-def forget_prompted(session_id: str) -> None:
-    """Drop what is kept of a discussion from which a text was taken out."""
+def forget_prompted(session_id: str | None) -> None:
+    """Drop what is kept of a discussion from which a text was taken out, or of all (None)."""
     for key in tuple(_memo):
-        if key[0] == session_id:
+        if session_id in (None, key[0]):
             _memo.pop(key, None)
 
 

@@ -57,6 +57,6 @@ def weight(text: str) -> int:
     return sum(1 if letter.isascii() else _FOREIGN for word in words for letter in word)
 
 
-def forget_lines(_: str) -> None:
+def forget_lines(_: str | None) -> None:
     """Drop the weights of recent lines. Which sessions had them is not kept."""
     weight.cache_clear()

@@ -19,6 +19,15 @@ class Causation(NamedTuple):
     """The caller's `traceparent` (W3C Trace Context), if there was one."""
 
 
+class Sight(NamedTuple):
+    """The end of a log. `epoch` counts how often the log has gone back, as after a restore or a failover. Each mark
+    identifies an event with everything before it in its session; None where there is no event."""
+
+    head: int
+    epoch: int
+    marks: tuple[str | None, ...]
+
+
 class Recorded(NamedTuple):
     """One event of the log. `position` orders the whole log, `version` counts 1, 2, 3 … within the session."""
 

@@ -187,6 +187,7 @@ class HansardError(Exception):
     │   │   ├── NotEmpty       the target of a migration
     │   │   └── ViewsBroken
     │   ├── Conflict           another process has stored a version first
+    │   ├── Rewound            the log has gone back since this process last wrote to it
     │   ├── Fenced             the attempt does not hold the turn
     │   ├── Moving             the source of a migration was written to
     │   ├── Unconfirmed        the database did not say whether it committed

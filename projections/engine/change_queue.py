@@ -55,6 +55,8 @@ class ChangeQueue(Generic[K]):
         self._lock = threading.Lock()
         self._woken, self._stopped = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
+        self._behind = True
+        """Whether what was missed has still to be looked for."""
 
     @property
     def ending(self) -> bool:
@@ -72,6 +74,16 @@ class ChangeQueue(Generic[K]):
                     self._changed[each] = Due(since, min(now, since + (LONGEST - 1) * self._rest) + self._rest)
             self._woken.set()
 
+    def forget(self) -> None:
+        """Drop every change that waits for its turn."""
+        with self._lock:
+            self._changed.clear()
+
+    def look(self) -> None:
+        """Look again for what was missed, as at the start."""
+        self._behind = True
+        self._woken.set()
+
     def start(self) -> None:
         """Work in a thread, starting with what was missed."""
         if self._thread is None:
@@ -88,11 +100,13 @@ class ChangeQueue(Generic[K]):
             self._thread = None
 
     def _run(self) -> None:
-        behind, last = True, False
+        self._behind, last = True, False
         while not last:
             last = self._stopped.is_set()
-            behind = behind and not self._looked()
-            again = bool(self._work_off(math.inf if last else time.monotonic())) or behind
+            if self._behind:
+                self._behind = False  # before looking: who asks again meanwhile is not lost
+                self._behind = not self._looked() or self._behind
+            again = bool(self._work_off(math.inf if last else time.monotonic())) or self._behind
             if not last:
                 self._woken.wait(self._retry if again else self._until_next())
                 self._woken.clear()

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from operator import attrgetter
+from typing import Final
 
-from domain.session.record import Omitted, Recorded
+from domain.session.record import Omitted, Recorded, Sight
 from domain.values.base import DomainEvent, Unknown
 from projections.engine import snapshots
 from projections.engine.ports import OMITTED, Database, EventLog, Projection
@@ -16,6 +17,7 @@ SCHEMA = (
     "CREATE TABLE IF NOT EXISTS progress (view TEXT PRIMARY KEY, shape TEXT NOT NULL, position BIGINT NOT NULL,"
     " event_id TEXT, failed_at BIGINT, error TEXT)",
     "CREATE TABLE IF NOT EXISTS unreadable (position BIGINT PRIMARY KEY, error TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS epoch (one BIGINT PRIMARY KEY, number BIGINT NOT NULL)",
     snapshots.SCHEMA,
 )
 PAGE = 500
@@ -27,16 +29,19 @@ LONGEST_ERROR = 500
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """A stretch of the log, decoded once: the events after one position, up to and including `end`."""
+    """A stretch of the log, decoded once: the events after one position, up to and including `end`, where the log has
+    an event with this mark."""
 
     end: int
     events: Sequence[Recorded] = ()
     unreadable: dict[int, str] = field(default_factory=dict)
+    mark: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a view has got. A view with an `error` is parked before the event at `failed_at`."""
+    """How far a view has got. `event_id` is the mark of the event at its position, None where that is not known. A view
+    with an `error` is parked before the event at `failed_at`."""
 
     shape: str
     position: int
@@ -89,8 +94,9 @@ class Folding:
     def __init__(self, projections: Iterable[Projection], omitted: Omitted = OMITTED) -> None:
         self.projections, self.omitted = tuple(projections), omitted
 
-    def prepare(self, db: Database, log: EventLog) -> None:
-        """Create the tables. Views with another schema, or of another log, are emptied; following folds them again."""
+    def prepare(self, db: Database, log: EventLog) -> bool:
+        """Create the tables. Views with another schema, or of another log, are emptied; following folds them again.
+        Returns whether they were of another log, or of what this one was before it went back."""
         for statement in SCHEMA:
             db.execute(statement)
         progress = self.progress(db)
@@ -100,26 +106,33 @@ class Folding:
             create(db, projection)
         for gone in progress.keys() - {projection.name for projection in self.projections}:
             db.execute("DELETE FROM progress WHERE view = ?", (gone,))
-        if any(self._is_strange(progress, log, projection) for projection in self.projections):
+        noted = [(each, progress[each.name]) for each in self.projections if each.name in progress]
+        of_another = not _are_of([stored for view, stored in noted if stored.shape == shape(view)], log)
+        if of_another or any(stored.shape != shape(view) for view, stored in noted):
             self.empty(db)
+        return of_another
 
-    @staticmethod
-    def _is_strange(stored: dict[str, Progress], log: EventLog, projection: Projection) -> bool:
-        progress = stored.get(projection.name)
-        if progress is None:
-            return False
-        return progress.shape != shape(projection) or not _is_of(progress, log)
+    def rewind(self, db: Database, log: EventLog, epoch: int) -> None:
+        """Empty the views if they were folded from what the log was before it went back, and note its epoch. Another
+        process may already have done so."""
+        if not _are_of(self.progress(db).values(), log):
+            self.empty(db)
+        db.execute("INSERT INTO epoch VALUES (1, ?) ON CONFLICT (one) DO UPDATE SET number = excluded.number", (epoch,))
+
+    def epoch(self, db: Database) -> int:
+        """The epoch of the log that was last noted, 0 for one that has never gone back."""
+        row = db.execute("SELECT number FROM epoch").fetchone()
+        return int(row[0]) if row else 0
 
     def progress(self, db: Database) -> dict[str, Progress]:
         rows = db.execute("SELECT view, shape, position, event_id, failed_at, error FROM progress").fetchall()
         return {row[0]: Progress(*row[1:]) for row in rows}
 
-    def lowest(self, db: Database) -> int | None:
-        """The position that every active view has reached; None if all views are parked."""
+    def lowest(self, db: Database) -> Progress | None:
+        """How far every active view has got; None if all views are parked."""
         progress = self.progress(db)
-        names = [projection.name for projection in self.projections]
-        running = [progress[name].position for name in names if progress[name].error is None]
-        return min(running, default=None)
+        running = [progress[each.name] for each in self.projections if progress[each.name].error is None]
+        return min(running, key=attrgetter("position"), default=None)
 
     def problems(self, db: Database) -> list[ViewProblem]:
         parked = [
@@ -141,20 +154,20 @@ class Folding:
             if progress[projection.name].error is None and progress[projection.name].position < page.end
         ]
         places = {progress[projection.name].position for projection in behind}
-        if len(places) == 1 and _all_at_once(db, behind, _behind(page, places.pop()), page.end):
+        if len(places) == 1 and _all_at_once(db, behind, _behind(page, places.pop()), page):
             return
         for projection in behind:
-            self._advance(db, projection, _behind(page, progress[projection.name].position), page.end)
+            self._advance(db, projection, _behind(page, progress[projection.name].position), page)
 
-    def _advance(self, db: Database, projection: Projection, events: Sequence[Recorded], end: int) -> None:
+    def _advance(self, db: Database, projection: Projection, events: Sequence[Recorded], page: LogPage) -> None:
         about = _about(projection, events, [type(recorded.event) for recorded in events])
         error = _apply(db, projection, about)
         if error is None:
-            return note(db, [projection], end, events)
+            return note(db, [projection], page.end, page.mark)
         for recorded in about:
             alone = _apply(db, projection, [recorded])
             if alone is not None:
-                return _park(db, projection, recorded, alone, events)
+                return _park(db, projection, recorded, alone)
         raise RuntimeError(f"The view {projection.name} is no pure fold: {error}, but not event by event.")
 
     def empty(self, db: Database) -> None:
@@ -173,15 +186,19 @@ class Folding:
 
 def shape(projection: Projection) -> str:
     """Returns what distinguishes a view from an earlier version of itself."""
-    words = "\n".join((str(projection.version), *projection.tables, *projection.schema))
+    words = "\n".join((_MARKED, str(projection.version), *projection.tables, *projection.schema))
     return hashlib.sha256(words.encode()).hexdigest()[:16]
+
+
+_MARKED: Final = "by hash"
+"""How a view notes the event at its position: one that noted it otherwise is folded again."""
 
 
 def _behind(page: LogPage, position: int) -> Sequence[Recorded]:
     return [recorded for recorded in page.events if recorded.position > position]
 
 
-def _all_at_once(db: Database, projections: Sequence[Projection], events: Sequence[Recorded], end: int) -> bool:
+def _all_at_once(db: Database, projections: Sequence[Projection], events: Sequence[Recorded], page: LogPage) -> bool:
     """The fast path, which nearly always works and takes a quarter of the statements. If it fails, nothing has changed,
     and each view is folded separately."""
     db.execute("SAVEPOINT fold")
@@ -198,7 +215,7 @@ def _all_at_once(db: Database, projections: Sequence[Projection], events: Sequen
         db.execute("RELEASE SAVEPOINT fold")
         return False
     db.execute("RELEASE SAVEPOINT fold")
-    note(db, projections, end, events)
+    note(db, projections, page.end, page.mark)
     return True
 
 
@@ -227,31 +244,35 @@ def _apply(db: Database, projection: Projection, events: Sequence[Recorded]) -> 
     return None
 
 
-def note(db: Database, projections: Sequence[Projection], position: int, events: Sequence[Recorded]) -> None:
-    """The views' position, and the event there, which identifies their log (none if it could not be read)."""
-    event_id = next((recorded.event_id for recorded in reversed(events) if recorded.position == position), None)
+def note(db: Database, projections: Sequence[Projection], position: int, mark: str | None) -> None:
+    """Note the views' position, and the mark of the event there, which identifies their log."""
     names = [projection.name for projection in projections]
     db.execute(
         f"UPDATE progress SET position = ?, event_id = ? WHERE view IN ({', '.join('?' * len(names))})",
-        (position, event_id, *names),
+        (position, mark, *names),
     )
 
 
-def _park(db: Database, projection: Projection, poison: Recorded, error: str, events: Sequence[Recorded]) -> None:
+def _park(db: Database, projection: Projection, poison: Recorded, error: str) -> None:
     """Park the view before that event until it is rebuilt."""
-    note(db, [projection], poison.position - 1, events)
+    note(db, [projection], poison.position - 1, None)
     values = (poison.position, error, projection.name)
     db.execute("UPDATE progress SET failed_at = ?, error = ? WHERE view = ?", values)
 
 
-def _is_of(progress: Progress, log: EventLog) -> bool:
-    """Returns whether the view was folded from this log: a log that was restored from a backup has other events."""
-    if progress.position > log.head():
-        return False
-    if progress.event_id is None:
-        return True
-    page = read(log, after=progress.position - 1, limit=1)
-    return bool(page.events) and page.events[0].event_id == progress.event_id
+def _are_of(views: Iterable[Progress], log: EventLog) -> bool:
+    """Returns whether the views were folded from this log: one that was restored from a backup has other events."""
+    noted = {(view.position, view.event_id) for view in views}
+    return are_there(log.sight(*(position for position, _ in noted)), noted)
+
+
+def are_there(sight: Sight, noted: Iterable[tuple[int, str | None]]) -> bool:
+    """Returns whether a log still has the events with these positions and marks (None: any), by what it has there
+    now."""
+    return all(
+        position <= sight.head and mark in (None, now)
+        for (position, mark), now in zip(noted, sight.marks, strict=False)
+    )
 
 
 def create(db: Database, projection: Projection) -> None:

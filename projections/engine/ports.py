@@ -13,7 +13,7 @@ from domain.delivery.events import ArtifactCreated
 from domain.orchestration.events import WorkReported
 from domain.session.activity import ActivityRecorded
 from domain.session.children import ChildRequested
-from domain.session.record import Omitted, Recorded
+from domain.session.record import Omitted, Recorded, Sight
 from domain.session.turns import (
     AgentSessionsCleared,
     TurnAnswered,
@@ -71,6 +71,14 @@ class EventLog(Protocol):
         ...
 
     def head(self) -> int: ...
+
+    def sight(self, *positions: int) -> Sight:
+        """The end of the log, and the marks of its events at these positions."""
+        ...
+
+    def gone_back(self, since: int) -> int:
+        """Note that the log has gone back since its epoch `since`, unless another process has; the epoch now."""
+        ...
 
 
 class Histories(Protocol):

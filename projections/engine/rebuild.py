@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from projections.engine.fold import Folding, create, note, read
 from projections.engine.ports import Database, EventLog
@@ -20,7 +21,7 @@ def refold(folding: Folding, db: Database, log: EventLog) -> None:
             page = read(log, after=position, limit=PAGE, omitted=folding.omitted)
             if page.end == position:
                 break
-            folding.fold(db, page)
+            folding.fold(db, replace(page, mark=log.sight(page.end).marks[0]))
             position = page.end
 
 
@@ -32,7 +33,7 @@ def merge(folding: Folding, db: Database, parts: Sequence[str], log: EventLog, h
             for table in projection.tables:
                 for part in parts:
                     db.execute(f"INSERT INTO main.{table} SELECT * FROM {part}.{table}")
-        note(db, folding.projections, head, read(log, after=head - 1, limit=1).events)
+        note(db, folding.projections, head, log.sight(head).marks[0])
 
 
 @contextmanager

@@ -164,11 +164,11 @@ class Snapshots:
         again."""
         return self._keeper.work_off()
 
-    def forget(self, session_id: str) -> None:
-        """Drop what is offered of a session from which a text was taken out. What is kept of it beside the views goes
-        with their next rebuilding, and no reader continues from it."""
+    def forget(self, session_id: str | None) -> None:
+        """Drop what is offered of a session from which a text was taken out, or of all (None). What is kept of it
+        beside the views goes with their next rebuilding, and no reader continues from it."""
         for place in tuple(self._offered):
-            if place.session_id == session_id:
+            if session_id in (None, place.session_id):
                 self._offered.pop(place, None)
 
     def _missed(self) -> list[Place]:

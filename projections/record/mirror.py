@@ -49,6 +49,11 @@ class Mirror:
         """Listener: these events happened, and the views include them."""
         self._keeper.tell(recorded.session_id for recorded in events if recorded.kind in KINDS)
 
+    def rewound(self, _: int) -> None:
+        """Write again what differs now that the log has gone back. Files of sessions that are gone stay."""
+        self._keeper.forget()
+        self._keeper.look()
+
     def start(self) -> None:
         self._keeper.start()
 

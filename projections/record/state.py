@@ -53,11 +53,13 @@ class Sessions:
         self._forgotten = 0
         """How often something was forgotten: nothing that was read before is kept."""
 
-    def forget(self, session_id: str) -> None:
-        """Drop what is cached of a session from which a text was taken out: earlier states may quote it, too."""
+    def forget(self, session_id: str | None) -> None:
+        """Drop what is cached of a session from which a text was taken out: earlier states may quote it, too. None: of
+        all."""
         with self._lock:
             self._forgotten += 1
-            self._kept.pop(session_id, None)
+            for each in list(self._kept) if session_id is None else [session_id]:
+                self._kept.pop(each, None)
 
     def get(self, session_id: str, version: int | None = None) -> Session | None:
         """The session now, or after its event `version`; None if there is no such session or event.
@@ -204,10 +206,11 @@ class Records:
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
 
-    def forget(self, session_id: str) -> None:
-        """Drop the record of a session from which a text was taken out."""
+    def forget(self, session_id: str | None) -> None:
+        """Drop the record of a session from which a text was taken out, or of all (None)."""
         with self._lock:
-            self._kept.pop(session_id, None)
+            for each in list(self._kept) if session_id is None else [session_id]:
+                self._kept.pop(each, None)
 
     def of(self, session_id: str, version: int) -> Record:
         """The record, at least up to that version. Raises what the log raises for an unreadable event."""

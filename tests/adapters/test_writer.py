@@ -5,6 +5,7 @@ import hashlib
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from copy import deepcopy
 from typing import Any, cast
 
 import orjson
@@ -32,6 +33,7 @@ from domain.session.turns import RecordReply
 from domain.values.base import Command, Refused, Stale, Text, Unknown
 from tests.adapters.stores_under_test import Database
 from tests.kit.claiming import claim
+from tests.kit.memory_store import MemoryLog, MemoryStore
 from tests.kit.stories import START, extension, start
 
 SECONDS = 10
@@ -914,3 +916,21 @@ def test_a_session_is_read_at_an_earlier_version(writer: Writer) -> None:
     versions: list[Session | None] = [writer.load("delivery-1", upto=version) for version in (0, 1, 4)]
     assert [result.version if result else None for result in versions] == [None, 1, 4]
     assert writer.load("delivery-9") is None
+
+
+def test_a_writer_goes_on_from_a_log_that_has_gone_back(clock: Clock) -> None:
+    """What it knew of a session was lost: it decides on what the log has, and leaves no version out."""
+    log = MemoryLog()
+    writer = Writer(MemoryStore(log), clock)
+    writer.do_now(begin())
+    before = deepcopy((log.rows, log.streams, log.receipts))
+    for number in range(3):
+        writer.do_now(more(command_id=f"lost-{number}"))
+    log.rows[:], log.streams, log.receipts = before
+    version = len(log.rows)
+    assert writer.do_now(more(command_id="new")).version > version
+    history = MemoryStore(log).history("delivery-1")
+    assert [each.version for each in history] == list(range(1, len(history) + 1))
+    assert {each.causation.command_id for each in history[version:]} == {"new"}
+    state = writer.load("delivery-1")
+    assert state is not None and state.version == len(history)

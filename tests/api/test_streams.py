@@ -41,6 +41,9 @@ class Message:
 
     event: str = ""
     id: int | None = None
+    """The position in the id."""
+    name: str = ""
+    """The whole id."""
     data: str = ""
     comment: str = ""
     retry: str = ""
@@ -59,7 +62,8 @@ def message(lines: list[str]) -> Message:
     ids = result.get("id", [])
     return Message(
         event="".join(result.get("event", [])),
-        id=int(ids[-1]) if ids else None,
+        id=int(ids[-1].partition("-")[0]) if ids else None,
+        name=ids[-1] if ids else "",
         data="\n".join(result.get("data", [])),
         comment="".join(result.get("comment", [])),
         retry="".join(result.get("retry", [])),

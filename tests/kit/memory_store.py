@@ -19,7 +19,7 @@ from adapters.store.mapper import decode_all
 from adapters.store.outline import outline_all
 from adapters.store.port import PAGE, StoredReceipt
 from adapters.store.rows import Row
-from domain.session.record import Omitted, Recorded, kind_of
+from domain.session.record import Omitted, Recorded, Sight, kind_of
 from domain.session.redaction import REDACTED
 from tests.kit.memory_turns import MemoryTurn, MemoryTurns, TurnTable, apply
 
@@ -33,6 +33,7 @@ class MemoryLog:
     texts: dict[str, str] = field(default_factory=dict)
     receipts: dict[str, StoredReceipt] = field(default_factory=dict)
     turns: TurnTable = field(default_factory=TurnTable)
+    epoch: int = 0
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
@@ -68,6 +69,8 @@ class MemoryStore(EventRecorder):
     ) -> Sequence[int]:
         with self._opened() as log:
             head = len(log.rows)
+            known = self._heads.position
+            self._heads.check(log.rows[known - 1].hash if 0 < known <= head else None)
             batch = AppendBatch(self._heads, head, self.rows.hash_of)
             positions = batch.add_all(stored_events, attachments.hashes)
             receipts = attachments.made_receipts(head, positions)
@@ -83,7 +86,7 @@ class MemoryStore(EventRecorder):
                 _redact(log, redaction)
             log.receipts.update((receipt.key, receipt) for receipt in receipts)
             log.turns.keep(turns.maps[0])
-        self._heads.keep(batch.heads)
+        self._heads.keep(batch, positions)
         return positions
 
     # -- reading ---------------------------------------------------------------------------------------------------
@@ -128,6 +131,16 @@ class MemoryStore(EventRecorder):
     def head(self) -> int:
         with self._opened() as log:
             return len(log.rows)
+
+    def sight(self, *positions: int) -> Sight:
+        with self._opened() as log:
+            rows = [log.rows[each - 1] if 0 < each <= len(log.rows) else None for each in positions]
+            return Sight(len(log.rows), log.epoch, tuple(None if row is None else row.hash.hex() for row in rows))
+
+    def gone_back(self, since: int) -> int:
+        with self._opened() as log:
+            log.epoch = max(log.epoch, since + 1)
+            return log.epoch
 
     def version(self, session_id: str) -> int:
         with self._opened() as log:

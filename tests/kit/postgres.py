@@ -105,6 +105,20 @@ class Cluster:
             server.send_signal(how)
             server.wait(30)
 
+    def keep(self) -> None:
+        """Keep a copy of its data as they are now; it is stopped for that."""
+        self.stop()
+        _run("rm", "-rf", f"{self._data}.kept")
+        _run("cp", "-R", self._data, f"{self._data}.kept")
+        self.start()
+
+    def restore(self) -> None:
+        """Put the kept copy in place of its data, as an operator would; it is stopped for that."""
+        self.stop()
+        _run("rm", "-rf", self._data)
+        _run("cp", "-R", f"{self._data}.kept", self._data)
+        self.start()
+
     def freeze(self) -> None:
         """It no longer answers, and its connections stay open."""
         for process in self._processes():

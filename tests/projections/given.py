@@ -13,7 +13,7 @@ from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordValidat
 from domain.delivery.state import Delivery
 from domain.kinds import allowed_actions, fold, kind
 from domain.session.attempts import Failure
-from domain.session.record import Causation, Omitted, Recorded, kind_of
+from domain.session.record import Causation, Omitted, Recorded, Sight, kind_of
 from domain.session.rules import carry_out
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import RecordReply, RetryTurn
@@ -48,6 +48,7 @@ class Twin:
     broken: set[int] = field(default_factory=set)
     """Positions that cannot be read."""
     reads: int = 0
+    epoch: int = 0
 
     def log(self, *, after: int = 0, limit: int = 500, omitted: Omitted | None = None) -> Sequence[Recorded]:
         self.reads += 1
@@ -59,6 +60,14 @@ class Twin:
 
     def head(self) -> int:
         return self.events[-1].position if self.events else 0
+
+    def sight(self, *positions: int) -> Sight:
+        there = {each.position: f"{each.event_id} {each.at} {each.event.TOPIC}" for each in self.events}
+        return Sight(self.head(), self.epoch, tuple(map(there.get, positions)))
+
+    def gone_back(self, since: int) -> int:
+        self.epoch = max(self.epoch, since + 1)
+        return self.epoch
 
     def history(self, session_id: str, *, after: int = 0, upto: int | None = None) -> Sequence[Recorded]:
         self.reads += 1

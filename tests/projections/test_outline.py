@@ -15,7 +15,7 @@ from adapters.store.port import Store
 from adapters.store.sqlite.store import SqliteStore
 from adapters.store.sqlite.views import SqliteViews
 from domain.session.activity import ActivityRecorded
-from domain.session.record import Omitted, Recorded
+from domain.session.record import Omitted, Recorded, Sight
 from domain.session.turns import TurnRequested
 from projections.catalogue import dump
 from projections.engine.ports import OMITTED, EventLog
@@ -33,6 +33,12 @@ class Whole:
 
     def head(self) -> int:
         return self._store.head()
+
+    def sight(self, *positions: int) -> Sight:
+        return self._store.sight(*positions)
+
+    def gone_back(self, since: int) -> int:
+        return self._store.gone_back(since)
 
     def log(self, *, after: int = 0, limit: int = 500, omitted: Omitted | None = None) -> Sequence[Recorded]:
         return self._store.log(after=after, limit=limit)

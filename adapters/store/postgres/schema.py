@@ -71,7 +71,8 @@ CREATE TABLE IF NOT EXISTS notifications (
   tries bigint NOT NULL DEFAULT 0, due bigint NOT NULL, PRIMARY KEY (id, receiver)
 );
 """
-_LATER: Final = {"pack_parts": shares.SCHEMA, "notifications": _NOTIFICATIONS}
+_EPOCHS: Final = "CREATE TABLE IF NOT EXISTS epochs (number bigint PRIMARY KEY, head bigint NOT NULL)"
+_LATER: Final = {"pack_parts": shares.SCHEMA, "notifications": _NOTIFICATIONS, "epochs": _EPOCHS}
 _MADE: Final = re.compile(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)")
 _OURS: Final = {("table", name) for schema in (SCHEMA, *_LATER.values()) for name in _MADE.findall(schema)}
 _NEEDED: Final = {("table", name) for name in ("log", "events", "texts", "receipts", "turns")}

@@ -16,7 +16,7 @@ from eventsourcing.persistence import StoredEvent
 
 from adapters.clock import Clock
 from adapters.store.append import NO_ATTACHMENTS, Attachments
-from adapters.store.errors import Broken, Conflict, Fenced, StoreError
+from adapters.store.errors import Broken, Conflict, Fenced, Rewound, StoreError
 from adapters.store.heads import AppendBatch, StreamHeads
 from adapters.store.migration import Page, Table, in_pages
 from adapters.store.port import Access, Node, StoredReceipt
@@ -123,7 +123,7 @@ class PostgresStore(LargeTexts, SqlRecorder):
         try:
             with self._writers.transaction() as connection:
                 yield connection
-        except (Conflict, Fenced):
+        except (Conflict, Fenced, Rewound):
             raise
         except StoreError as error:
             self._failure = error
@@ -169,7 +169,7 @@ class PostgresStore(LargeTexts, SqlRecorder):
         except Unconfirmed as error:
             if batch is None or not self._was_committed(batch, receipts):
                 raise StoreError(*error.args) from error
-        self._heads.keep(batch.heads)
+        self._heads.keep(batch, positions)
         return positions
 
     def _ahead(self, attachments: Attachments) -> Attachments:
@@ -189,10 +189,13 @@ class PostgresStore(LargeTexts, SqlRecorder):
         return attachments._replace(texts=rest)
 
     def _advanced(self, connection: PostgresConnection, count: int) -> int:
-        """The last position before the batch. Locks the row that counts them."""
-        head, version = connection.execute(
-            "UPDATE log SET position = position + ? RETURNING position - ?, format", (count, count)
-        ).fetchone() or (0, 0)
+        """The last position before the batch. Locks the row that counts them. Raises Rewound."""
+        head, version, digest = connection.execute(
+            "UPDATE log SET position = position + ? RETURNING position - ?, format,"
+            " (SELECT hash FROM events WHERE events.position = ?)",
+            (count, count, self._heads.position),
+        ).fetchone() or (0, 0, None)
+        self._heads.check(digest)
         refuse_newer(version, self._writers.name)
         return int(head)
 

@@ -15,7 +15,7 @@ from adapters.store.migration import COLUMNS, NotEmpty, Page
 from adapters.store.outline import outline_all
 from adapters.store.port import NO_LIMIT, PAGE, SqlConnection, StoredReceipt
 from adapters.store.sql.compression import plain, unpack
-from domain.session.record import Omitted, Recorded
+from domain.session.record import Omitted, Recorded, Sight
 from domain.values.sentences import Sentence
 
 
@@ -24,6 +24,8 @@ class SqlLog(ABC):
 
     elements: ClassVar[str]
     """The elements of a JSON array."""
+    epochs: ClassVar[str] = "SELECT 0"
+    """The query for the log's epoch. One that is only read may be older than the table."""
 
     @abstractmethod
     def _reading(self) -> AbstractContextManager[SqlConnection]:
@@ -91,6 +93,19 @@ class SqlLog(ABC):
         with self._reading() as connection:
             return int(connection.execute("SELECT coalesce(max(position), 0) FROM events").fetchone()[0])
 
+    def sight(self, *positions: int) -> Sight:
+        """The end of the log, and the marks of its events at these positions, all of one moment."""
+        marks = "".join(", (SELECT hash FROM events WHERE position = ?)" for _ in positions)
+        with self._reading() as connection:
+            head, epoch, *hashes = connection.execute(
+                f"SELECT (SELECT coalesce(max(position), 0) FROM events), ({self.epochs}){marks}", positions
+            ).fetchone()
+        return Sight(head, epoch, tuple(bytes(each).hex() if isinstance(each, bytes) else None for each in hashes))
+
+    def gone_back(self, since: int) -> int:
+        """The epoch `since`: in a log that is only read, nothing is noted."""
+        return since
+
     def version(self, session_id: str) -> int:
         """The newest version of a session, 0 if there is none."""
         with self._reading() as connection:
@@ -116,6 +131,22 @@ class SqlLog(ABC):
 
 class SqlRecorder(SqlLog, EventRecorder):
     """The other reads of a store: receipts, and those of the eventsourcing library."""
+
+    epochs = "SELECT coalesce(max(number), 0) FROM epochs"
+
+    @abstractmethod
+    def _transaction(self) -> AbstractContextManager[SqlConnection]:
+        """A connection in a transaction. Errors of the database leave it as StoreError."""
+
+    def gone_back(self, since: int) -> int:
+        """Note that the log has gone back since its epoch `since`, unless another process has; the epoch now."""
+        with self._transaction() as connection:
+            connection.execute(
+                "INSERT INTO epochs SELECT ?, coalesce(max(position), 0) FROM events"
+                " WHERE NOT EXISTS (SELECT 1 FROM epochs WHERE number > ?) ON CONFLICT DO NOTHING",
+                (since + 1, since),
+            )
+            return int(connection.execute(self.epochs).fetchone()[0])
 
     @abstractmethod
     def take_over(self, pages: Iterable[Page]) -> None:

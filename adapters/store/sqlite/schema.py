@@ -32,6 +32,7 @@ CREATE TABLE IF NOT EXISTS secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) 
 CREATE TABLE IF NOT EXISTS links (
   digest TEXT PRIMARY KEY, name TEXT NOT NULL, made INTEGER NOT NULL DEFAULT (CAST(strftime('%s', 'now') AS INTEGER))
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS epochs (number INTEGER PRIMARY KEY, head INTEGER NOT NULL) STRICT;
 CREATE INDEX IF NOT EXISTS turns_ranked ON turns (state, rank) WHERE state IN ('queued', 'running');
 CREATE INDEX IF NOT EXISTS turns_owned ON turns (owner, stream) WHERE state IN ('queued', 'running');
 CREATE INDEX IF NOT EXISTS turns_due ON turns (deadline) WHERE state IN ('queued', 'running');

@@ -173,6 +173,7 @@ class SqliteStore(SqlRecorder):
         receipts: list[StoredReceipt] = []
         try:
             with self._transaction() as connection:
+                self._heads.check(_hash_at(connection, self._heads.position))
                 batch = AppendBatch(self._heads, 0, partial(hash_of, connection))
                 count = len(batch.add_all(stored_events, attachments.hashes))
                 # A version that is taken is reported before a turn that is not held: that one is tried again.
@@ -190,7 +191,7 @@ class SqliteStore(SqlRecorder):
                     redact(connection, attachments.redactions, REDACTED, pack)
         except sqlite3.IntegrityError as error:
             raise self._conflict(batch.rows if batch else [], receipts) from error
-        self._heads.keep(batch.heads)
+        self._heads.keep(batch, positions)
         self._writing.appended()
         if attachments.redactions:
             self._forget_wal()
@@ -253,6 +254,11 @@ def _packed(row: Sequence[Any]) -> tuple[Any, ...]:
     """An event as the file holds it, without its position."""
     _, stream, version, topic, state, digest, form = row
     return (stream, version, topic, pack(state), digest, form)
+
+
+def _hash_at(connection: sqlite3.Connection, position: int) -> bytes | None:
+    row = connection.execute("SELECT hash FROM events WHERE position = ?", (position,)).fetchone()
+    return None if row is None else row[0]
 
 
 def _last_given(connection: sqlite3.Connection) -> int:

@@ -77,6 +77,12 @@ class TurnQueue:
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._woken.set)
 
+    def restart(self) -> None:
+        """Look for turns from the oldest on. From any thread."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._walks.clear)
+        self.wake()
+
     def close(self) -> None:
         """Release all waiting workers without a turn."""
         self._closed = True

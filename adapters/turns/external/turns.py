@@ -80,6 +80,10 @@ class ExternalTurns:
         if any(isinstance(recorded.event, TurnRequested) for recorded in page):
             self._queue.wake()
 
+    def rewound(self, _: int) -> None:
+        """Look for turns from the oldest on, since the log has gone back. From the follower's thread."""
+        self._queue.restart()
+
     def close(self) -> None:
         """Waiting workers get no turn; existing leases stay valid."""
         self._queue.close()

@@ -64,6 +64,10 @@ class TurnClaims:
             if seen_all and (self._scan.complete or (self._scan.ended and looks > 1 and not taken)):
                 return
 
+    def restart(self) -> None:
+        """Look for turns from the oldest on."""
+        self._scan.restart()
+
     def lost(self, leases: Iterable[Lease]) -> list[Lease]:
         """Renew these leases; those that are lost."""
         return [lease for lease in leases if not self._renewed(lease)]

@@ -150,6 +150,19 @@ class Worker:
         if (heard or self._questions.turns) and self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._hear, heard, page)
 
+    def rewound(self, _: int) -> None:
+        """The log has gone back: turns that are gone, or that others have now, are dropped. From any thread."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._check_leases)
+
+    def _check_leases(self) -> None:
+        self._woken_for = 0
+        self._claims.restart()
+        task = asyncio.create_task(self._renew())
+        self._forgetting.add(task)
+        task.add_done_callback(self._forgetting.discard)
+        self._woken.set()
+
     def _hear(self, heard: Sequence[Recorded], page: Sequence[Recorded]) -> None:
         if self._questions.turns:
             self._questions.seen(page)
@@ -228,9 +241,13 @@ class Worker:
         """Renew the leases from time to time. A turn whose lease is lost is stopped."""
         while True:
             await asyncio.sleep(self._settings.heartbeat)
-            held = {lease: task for task, lease in self._leases.items()}
-            for lease in await asyncio.to_thread(self._claims.lost, held):
-                held[lease].cancel()
+            await self._renew()
+
+    async def _renew(self) -> None:
+        """Renew the leases now; the turns of those that are lost are stopped."""
+        held = {lease: task for task, lease in self._leases.items()}
+        for lease in await asyncio.to_thread(self._claims.lost, held):
+            held[lease].cancel()
 
     async def _expire(self) -> None:
         """Deadlines apply whether the turn waits, runs, or the service was down when they passed."""

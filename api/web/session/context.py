@@ -144,7 +144,7 @@ def tame(words: str, limit: int = WHOLE) -> Markup:
     return Markup(rendered(cut(words, limit)))  # noqa: S704 - `rendered` is what makes it safe
 
 
-def forget_rendered(_: str) -> None:
+def forget_rendered(_: str | None) -> None:
     """Drop all rendered texts."""
     tame.cache_clear()
     rendered.cache_clear()

@@ -110,7 +110,7 @@ class Gallery:
         self._bytes = 0
         inside.forgetting.join(self.forget, self.shared.forget)
 
-    def forget(self, _: str) -> None:
+    def forget(self, _: str | None) -> None:
         """Drop all panels: those of other sessions may quote the text, too."""
         with self._lock:
             self._forgotten += 1
@@ -193,15 +193,16 @@ class Shared:
     """Answers that are functions of the log, kept until it moves. Belongs to one event loop."""
 
     def __init__(self) -> None:
-        self._head = 0
+        self._head = (0, 0)
         self._made: dict[Hashable, asyncio.Task[Any]] = {}
 
-    def forget(self, _: str) -> None:
+    def forget(self, _: str | None) -> None:
         """Drop all answers. From any thread."""
         self._made = {}
 
-    async def of(self, head: int, key: Hashable, make: Callable[[], T]) -> T:
-        """The answer as of a head of the log; made in a thread. Raises what `make` raises, which is not kept."""
+    async def of(self, head: tuple[int, int], key: Hashable, make: Callable[[], T]) -> T:
+        """The answer as of an epoch and a head of the log; made in a thread. Raises what `make` raises, which is not
+        kept."""
         if head > self._head:
             self._head, self._made = head, {}
         made = self._made

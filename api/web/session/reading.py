@@ -34,15 +34,19 @@ async def reading(request: Request, build: Callable[[System, Session, int], T], 
 
     def load() -> T:
         now = inside.sessions.get(session_id) if kind_of(session_id) in KINDS else None
-        if now is None:
+        newest = inside.store.version(session_id) if now is not None else 0
+        if now is None or not newest:
             raise Unknown(Sentence("session_not_found", id=session_id))
+        if newest < now.version:  # the log has gone back, which the follower is about to notice
+            inside.follower.wake()
+            raise Problem(503, Sentence("views_catching_up"), headers={"Retry-After": "1"})
         return build(inside, now, head)
 
     if failing or not shared:
         return await asyncio.to_thread(load)
     reader = (language_of(request).language, request.cookies.get(LISTED, ""), getattr(request.state, "actor", ""))
     address = (request.url.path, request.url.query, *reader)
-    return await gallery(request).shared.of(head, address, load)
+    return await gallery(request).shared.of((inside.follower.epoch, head), address, load)
 
 
 def as_of(inside: System, now: Session, at: int | None) -> Session:
