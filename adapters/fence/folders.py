@@ -5,6 +5,8 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
+from adapters.fence.toolchains import toolchain_paths
+
 SYSTEM = tuple(
     Path(name)
     for name in ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/sys")
@@ -24,8 +26,9 @@ _LONGEST = 256
 
 
 def programs(argv: Iterable[str], env: Mapping[str, str], *, hides: Hides) -> tuple[Path, ...]:
-    """The folders of the programs on PATH and of the started program, without the system's and hidden ones."""
-    wanted: dict[Path, None] = {}
+    """The folders of the programs on PATH and of the started program, and what tools have below the person's home,
+    without the system's and hidden ones."""
+    wanted = {path: None for path in toolchain_paths() if not inside(path, SYSTEM) and not hides(path)}
     for place in _places(next(iter(argv), ""), env):
         for folder in () if hides(place) else _prefix(place, Path.home()):
             if not inside(folder, SYSTEM) and not hides(folder) and folder not in (Path("/"), Path.home()):
@@ -85,7 +88,7 @@ def _prefix(folder: Path, home: Path) -> Iterator[Path]:
     if first == ".local" and rest:
         yield home.joinpath(first, *rest[: 2 if rest[0] == "share" else 1])
     elif first == ".cargo":  # its credentials are next to its programs
-        yield from (home / ".cargo" / "bin", home / ".rustup")
+        yield home / ".cargo" / "bin"
     elif first == "bin" or not rest:
         yield folder
     elif first.startswith(".") and len(rest) == 1:  # passwords and sockets may be next to the programs

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from adapters.fence.toolchains import toolchain_variables
 from domain.values.sentences import Sentence
 
 _MARK: Final = "HANSARD_PROCESS"
@@ -55,13 +56,11 @@ def mark_of(pid: int) -> Mark | None:
 
 
 def clean_environment(extra: Mapping[str, str] = _NOTHING, *, home: Path | None = None) -> dict[str, str]:
-    """The part of our environment that a child gets (promise S13): an allow-list, then `HOME`, then `extra`."""
+    """The part of our environment that a child gets (promise S13): an allow-list, then `HOME` with what tools
+    would find below the person's own, then `extra`."""
     env = {name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith("LC_")}
     # A relative entry would find programs in the folder that an agent writes.
     env["PATH"] = os.pathsep.join(entry for entry in env.get("PATH", os.defpath).split(os.pathsep) if entry[:1] == "/")
     if home is not None:
-        env["HOME"] = str(home)
-        rust = Path(os.environ.get("RUSTUP_HOME") or Path.home() / ".rustup")
-        if rust.is_dir():  # its cargo and rustc look for the toolchain there, by default below HOME
-            env["RUSTUP_HOME"] = str(rust)
+        env |= {"HOME": str(home), **toolchain_variables()}
     return env | dict(extra)

@@ -39,6 +39,8 @@ _EXCLUDED: Final = "".join(f"{pattern}\n" for pattern in NEVER_RECORDED)
 _PATTERN: Final = re.compile(r"[\\*?\[\] ]")
 """Characters that need escaping in such a line."""
 _SHA256: Final = 64
+_USAGE: Final = 129
+"""What git exits with where it does not know a question: versions before 2.41, of this one."""
 _BARE: Final = "must be run in a work tree"
 
 
@@ -75,6 +77,7 @@ def create(home: Path, source: str | None, private: Sequence[Path] = (), earlier
             "prefix": "",
             "dirty": False,
             "branch": None,
+            "first_branch": _first_branch(home if source is None else Path(source)),
         }
         if place is None:
             facts["start"] = _begin(repository, None if source is None else Path(source), private)
@@ -88,6 +91,18 @@ def create(home: Path, source: str | None, private: Sequence[Path] = (), earlier
             _go_on(repository, facts, earlier)
         repository.write("hansard.json", json.dumps(facts))
         settle(repository.path, home / "repo.git")
+
+
+def _first_branch(folder: Path) -> str | None:
+    """The name that the person's git gives to the first branch of a new repository; None where they named none."""
+    return line(in_theirs(["config", "--get", "init.defaultBranch"], folder, codes=(0, 1))) or None
+
+
+def settings_for_programs(first_branch: str) -> str:
+    """A file of git's settings for the programs in a workspace, in place of the system's, which it includes."""
+    system = line(in_theirs(["var", "GIT_CONFIG_SYSTEM"], Path("/"), codes=(0, 1, _USAGE))) or "/etc/gitconfig"
+    quoted = first_branch.replace("\\", "\\\\").replace('"', '\\"')
+    return f'[include]\n\tpath = {system}\n[init]\n\tdefaultBranch = "{quoted}"\n'
 
 
 def _go_on(repository: Repository, facts: dict[str, str | bool | None], earlier: Earlier) -> None:

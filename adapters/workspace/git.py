@@ -51,6 +51,14 @@ def authored_by(agent: str) -> dict[str, str]:
     return {"GIT_AUTHOR_NAME": f"{name} via Hansard", "GIT_AUTHOR_EMAIL": f"{local}@hansard.invalid"}
 
 
+def identity_of(agent: str | None = None) -> dict[str, str]:
+    """The environment in which git finds who commits, in repositories that a program makes: the agent, or Hansard."""
+    author = {"GIT_AUTHOR_NAME": "Hansard", "GIT_AUTHOR_EMAIL": "hansard@hansard.invalid"}
+    if agent is not None:
+        author = authored_by(agent)
+    return author | {name.replace("AUTHOR", "COMMITTER"): value for name, value in author.items()}
+
+
 def git(
     args: Iterable[str],
     *,

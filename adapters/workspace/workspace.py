@@ -3,6 +3,7 @@
 import os
 import posixpath
 import re
+import secrets
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ from typing import Final
 
 from adapters.workspace import leftovers
 from adapters.workspace.branch import advance, tip
-from adapters.workspace.creation import SOURCE, give_git
+from adapters.workspace.creation import SOURCE, give_git, settings_for_programs
 from adapters.workspace.folders import (
     check_place,
     delete,
@@ -63,10 +64,24 @@ class Workspace:
     """The branch that was checked out when the session began."""
     bare: bool = False
     """The repository has no checkout."""
+    first_branch: str | None = None
+    """The name that the person's git gives to the first branch of a new repository, if they named one."""
 
     def base(self) -> str:
         """The state that everything started from."""
         return self.start
+
+    @property
+    def git_settings(self) -> Path | None:
+        """The file with git's settings for the programs here; None where the person has set nothing that matters."""
+        if self.first_branch is None:
+            return None
+        file = self._git.path / "for-programs.config"
+        if not file.exists():
+            draft = file.with_name(f"{file.name}.{secrets.token_hex(4)}")
+            draft.write_text(settings_for_programs(self.first_branch), "utf-8", "surrogateescape")
+            draft.replace(file)
+        return file
 
     @in_a_sentence()
     def checkout(self, *, tree: str | None, slot: int, resting: Resting | None = None) -> Path:

@@ -280,3 +280,44 @@ def test_the_clock_stands_still_where_the_deadline_is_near(client: httpx.Client,
     [resumed] = data(client, session, "delivery.budget_resumed")
     assert (held["why"], held["turnId"]) == ("setup", resumed["turnId"])
     assert resumed["waited"] >= 500
+
+
+# -- git inside --------------------------------------------------------------------------------------------------------
+
+IN_A_NEW_REPOSITORY = """\
+set -e
+new=$(mktemp -d) && cd "$new" && git init -q . && git commit -q --allow-empty -m one
+git symbolic-ref --short HEAD
+git log -1 --format='%an <%ae> %cn <%ce>'
+"""
+
+
+@pytest.fixture
+def named_branch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person whose git calls the first branch `trunk`, and who says who they are."""
+    home = tmp_path / "account"
+    home.mkdir()
+    settings = "[init]\n\tdefaultBranch = trunk\n[user]\n\tname = Ann\n\temail = ann@example.com\n"
+    (home / ".gitconfig").write_text(settings)
+    monkeypatch.setenv("HOME", str(home))
+
+
+@pytest.mark.usefixtures("named_branch")
+def test_set_up_and_validation_can_commit_to_a_new_repository(client: httpx.Client, tmp_path: Path) -> None:
+    """The one is Hansard; the first branch is called as by the person."""
+    settings = '[workspace]\nsetup = ["sh new.sh", "sh -c \\"sh new.sh >made\\""]\n'
+    folder = repository(tmp_path / "shop", **{"hansard.toml": settings, "new.sh": IN_A_NEW_REPOSITORY})
+    session = run(client, folder, "sh new.sh", {"a.txt": "a\n"})
+    assert session["status"] == "success", session["finalSummary"]
+    who = "Hansard <hansard@hansard.invalid>"
+    [ran] = report(client, session)["runs"]
+    assert ran["stdout"] == f"trunk\n{who} {who}\n"
+
+
+@pytest.mark.usefixtures("named_branch")
+def test_a_repository_says_otherwise_who_commits(client: httpx.Client, tmp_path: Path) -> None:
+    settings = '[workspace]\nenv = {GIT_AUTHOR_NAME = "Tester", GIT_CONFIG_SYSTEM = "/dev/null"}\n'
+    folder = repository(tmp_path / "shop", **{"hansard.toml": settings, "new.sh": IN_A_NEW_REPOSITORY})
+    session = run(client, folder, "sh new.sh", {"a.txt": "a\n"})
+    [ran] = report(client, session)["runs"]
+    assert ran["stdout"] == "master\nTester <hansard@hansard.invalid> Hansard <hansard@hansard.invalid>\n"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from adapters.agents.command.settings import PLACE, CommandSettings, ProgramSettings, Template, fill, places
 from adapters.agents.port import Turn
+from adapters.fence.toolchains import link_into
 from adapters.processes.environment import clean_environment
 from adapters.references import REFERENCES, Secrets, resolve_secrets
 from domain.values.base import HansardError
@@ -117,6 +118,7 @@ def _furnish(home: Path, files: Mapping[str, str]) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.touch(mode=0o600)
         path.write_text(content, encoding="utf-8", newline="")
+    link_into(home)  # last: no content of ours may be written through a link
 
 
 def _folder(path: Path) -> Path:

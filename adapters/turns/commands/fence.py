@@ -32,9 +32,10 @@ class Fencing:
         """What a program in this folder of the workspace may access: the folder's tree, and the objects of its git. The
         person's checkout is hidden, unless it is where the agents work, except for the folders to `link`."""
         checkout = Path(workspace.repository) if workspace.repository else None
+        settings, objects = workspace.git_settings, (workspace.objects,) if workspace.in_place is None else ()
         return Grant(
             writable=(workspace.tree_of(folder),),
-            readable=(workspace.objects,) if workspace.in_place is None else (),
+            readable=(*objects, *((settings,) if settings else ())),
             hidden=(*self._hidden, *(_spellings(checkout) if checkout else ())),
             linked=tuple(_linked(workspace, folder, link)) if self.links else (),
         )

@@ -4,13 +4,14 @@ where nothing is that a clone would not have (contract-3 §17)."""
 import asyncio
 import shutil
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from adapters.agents.activity import Activity
+from adapters.fence.toolchains import is_linked
 from adapters.files import is_empty
 from adapters.turns.commands.fence import Fencing
 from adapters.turns.commands.run import CommandPlace, ValidationSettings, output_of, run_step
@@ -19,6 +20,7 @@ from adapters.turns.job import Job
 from adapters.workspace import Workspace, WorkspaceError, Workspaces
 from adapters.workspace.copies import copy_folder
 from adapters.workspace.folders import delete
+from adapters.workspace.git import identity_of
 from adapters.workspace.leftovers import tidy_home, trust_home
 from domain.session.validation import DID_NOT_EXIT, SetupCommand, ValidationStep
 from domain.values.sentences import Sentence
@@ -123,7 +125,7 @@ class CommandPlaces:
             folder=folder,
             top=top,
             home=home,
-            env=environment(self.job, top),
+            env=environment(self.job, workspace, top, identity=identity_of()),
             fencing=self.fencing,
             grant=replace(self.fencing.grant(workspace, folder, preparation.link), network=preparation.network),
             observe=self.observe,
@@ -170,7 +172,8 @@ def left_to_do(job: Job, workspaces: Workspaces, folder: Path) -> tuple[dict[str
     if workspace.is_ready(folder):  # nothing is shown to a program that Hansard does not start
         _copy(workspace, folder, job.preparation.link)
     waiting: tuple[ValidationStep, ...] = () if workspace.is_ready(folder) else job.preparation.setup
-    return environment(job, workspace.tree_of(folder)), [list(step.argv) for step in waiting]
+    env = environment(job, workspace, workspace.tree_of(folder), identity=identity_of(job.turn.agent))
+    return env, [list(step.argv) for step in waiting]
 
 
 # -- homes -------------------------------------------------------------------------------------------------------------
@@ -215,18 +218,21 @@ def _keep(home: Path, caches: Path) -> None:
 
 
 def _has_file(home: Path) -> bool:
-    """Whether anything but folders is below."""
-    return any(path.is_symlink() or not path.is_dir() for path in home.rglob("*"))
+    """Whether anything but folders is below, and links to what tools read from every home."""
+    return any((path.is_symlink() or not path.is_dir()) and not is_linked(path) for path in home.rglob("*"))
 
 
 # -- paths -------------------------------------------------------------------------------------------------------------
 
 
-def environment(job: Job, top: Path) -> dict[str, str]:
+def environment(job: Job, workspace: Workspace, top: Path, *, identity: Mapping[str, str]) -> dict[str, str]:
     """The variables of the repository's settings, and those that make the workspace take precedence. Parts that begin
-    with `./` are paths in the workspace."""
+    with `./` are paths in the workspace. Unless the settings say otherwise, git finds the `identity` of who commits to
+    a new repository, and the person's name for its first branch."""
     env = {**job.preparation.env, **job.workspace_env}
-    return {name: ":".join(_absolute(part, top) for part in value.split(":")) for name, value in env.items()}
+    env = {name: ":".join(_absolute(part, top) for part in value.split(":")) for name, value in env.items()}
+    settings = workspace.git_settings
+    return {**identity, **({"GIT_CONFIG_SYSTEM": str(settings)} if settings else {}), **env}
 
 
 def _absolute(part: str, top: Path) -> str:

@@ -12,6 +12,7 @@ from adapters.agents.activity import Activity
 from adapters.agents.speech import Speech
 from adapters.fence.choice import Sandbox
 from adapters.fence.port import Fence, Grant
+from adapters.fence.toolchains import link_into
 from adapters.processes.environment import clean_environment
 from adapters.processes.limits import SystemLimits
 from adapters.processes.program import Finished, run
@@ -118,6 +119,7 @@ async def run_step(
         return Finished(None, "", "", truncated=False, seconds=0.0, ended="not_started", detail=detail)
     place.observe(Activity(kind="notice", text=f"$ {step.command}"))
     place.home.mkdir(parents=True, exist_ok=True)  # for each command, because one may have removed it
+    link_into(place.home)
     output = Speech(place.observe)
     with tempfile.TemporaryDirectory(prefix="hansard-", ignore_cleanup_errors=True) as scratch, ExitStack() as after:
         after.callback(output.flush)

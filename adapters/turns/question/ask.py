@@ -29,6 +29,7 @@ from adapters.turns.question.shown_changes import NO_CHANGES, changes_of
 from adapters.turns.result.changes import NOTHING, keep, text
 from adapters.turns.result.secrets import secrets_of
 from adapters.workspace import Workspaces
+from adapters.workspace.git import identity_of
 from domain.discussion.findings import content_of
 from domain.session.attempts import Failure
 from domain.session.past_commands import Whole
@@ -173,7 +174,8 @@ class Asking:
     def _env(self, job: Job, folder: Path | None) -> dict[str, str]:
         if folder is None:
             return {}
-        return environment(job, workspace_of(job, self._workspaces).tree_of(folder))
+        workspace = workspace_of(job, self._workspaces)
+        return environment(job, workspace, workspace.tree_of(folder), identity=identity_of(job.turn.agent))
 
     def _grant(self, job: Job, folder: Path | None) -> Grant:
         if folder is None:

@@ -291,3 +291,19 @@ def test_alternates_of_alternates(workspaces: Workspaces, origin: Path) -> None:
     assert not (opened.objects / "info" / "alternates").exists()
     origin.rename(origin.with_name("gone"))
     assert "commit 1" in git(opened.checkout(tree=None, slot=0), "log", "-p")
+
+
+@pytest.mark.parametrize("name", ["trunk", "한국", 'odd"name', "with/slash"])
+def test_new_repositories_begin_as_at_the_persons(
+    tmp_path: Path, origin: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    home = tmp_path / "account"
+    home.mkdir()
+    git(tmp_path, "config", "--file", str(home / ".gitconfig"), "init.defaultBranch", name)
+    monkeypatch.setenv("HOME", str(home))
+    settings = Workspaces(tmp_path / "data").open("s1", origin).git_settings
+    assert git(tmp_path, "config", "--file", str(settings), "init.defaultBranch") == f"{name}\n"
+
+
+def test_no_name_for_the_first_branch_is_no_setting(workspaces: Workspaces, origin: Path) -> None:
+    assert workspaces.open("s1", origin).git_settings is None
