@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from adapters.store.sqlite.soundness import LogUse
     from adapters.turns.external.turns import ExternalTurns
     from adapters.turns.lease.worker import Worker
     from adapters.turns.result.sharing import Sharing
@@ -63,6 +64,7 @@ class Ground(NamedTuple):
     team: Team
     sandbox: Sandbox
     store: Store
+    use: "LogUse | None"
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
@@ -71,9 +73,30 @@ class Ground(NamedTuple):
         sandbox = settings.sandbox or team.sandbox or "auto"
         if sandbox == "required":
             choose(sandbox)
-        store = open_store(settings.database)
-        private_folder(settings.node_dir)
-        return cls(settings, team, sandbox, store)
+        use = log_use(settings)
+        try:
+            store = open_store(settings.database)
+        except BaseException:
+            if use is not None:
+                use.end()
+            raise
+        return cls(settings, team, sandbox, store, use)
+
+    def close(self) -> None:
+        """Close the log; it is noted as it is then."""
+        self.store.close()
+        if self.use is not None:
+            self.use.end()
+
+
+def log_use(settings: Settings) -> "LogUse | None":
+    """That this process uses the log, if that is a file. Raises Broken for a malformed one."""
+    private_folder(settings.node_dir)
+    if settings.log_file is None:
+        return None
+    from adapters.store.sqlite.soundness import LogUse
+
+    return LogUse(settings.log_file, settings.node_dir)
 
 
 MEMOS: Final[tuple[Forget, ...]] = (forget_prompted, forget_read, forget_lines, forget_scenarios)
@@ -87,7 +110,8 @@ class Core:
         self, ground: Ground, *, stir: Callable[[], None] = lambda: None, nearest: Nearest = no_snapshot
     ) -> None:
         """`stir` is called whenever an agent does something; `nearest` returns snapshots of long sessions."""
-        self.settings, self.team, self.sandbox, self.store = ground
+        self.ground = ground
+        self.settings, self.team, self.sandbox, self.store, _ = ground
         self.clock = self.store.clock
         self.forgetting = Forgetting()
         self.live = Live(self.clock, stir)
@@ -415,4 +439,4 @@ class System(Core):
             self._keys.stop()
         self.search.close()
         self.views.close()
-        self.store.close()
+        self.ground.close()

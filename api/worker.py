@@ -44,7 +44,7 @@ class WorkerProcess(Core):
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
             await asyncio.to_thread(self.writer.stop)
-            self.store.close()
+            self.ground.close()
 
     async def _follow(self, news: asyncio.Event) -> None:
         """Pass new events to the worker: its own at once, those of others at the next poll."""

@@ -94,6 +94,7 @@ COMMANDS: Final = (
     CliCommand("doctor", "doctor:doctor", CARE, "Check that everything Hansard needs is in place."),
     CliCommand("key", "keys:key", CARE, "Create, list and revoke API keys."),
     CliCommand("backup", "log:backup", CARE, "Copy the log while it is in use."),
+    CliCommand("restore", "restoration:restore", CARE, "Put a copy in place of the log."),
     CliCommand("migrate", "maintenance:migrate", CARE, "Copy the log to PostgreSQL, or back to a file."),
     CliCommand("redact", "log:redact", CARE, "Remove a leaked text from the log."),
     CliCommand("rebuild", "maintenance:rebuild", CARE, "Rebuild the views from the log."),

@@ -6,7 +6,7 @@ import re
 import secrets
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal, Protocol
@@ -16,6 +16,7 @@ from cyclopts import Parameter
 from api.cli import exits
 from api.cli.exits import Failed
 from api.cli.labels import sentence
+from api.cli.log import changing
 from api.cli.options import HERE, AsJson
 from api.cli.terminal import put, put_json, say, visible
 from api.node.access import DEFAULT, KNOWN_AFTER, Key, key_of, keys_in, seconds_of, stored
@@ -117,9 +118,7 @@ def _book(settings: "Settings", file: Path | None) -> Iterator[KeyBook]:
 
 @contextmanager
 def _vault(settings: "Settings") -> Iterator["Vault"]:
-    from adapters.store.location import open_store
-
-    with closing(open_store(settings.database)) as store:
+    with changing(settings) as store:
         assert store.vault is not None, "every store on disk has keys"
         yield store.vault
 

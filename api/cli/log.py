@@ -19,7 +19,7 @@ from api.cli.terminal import counted, put_json, say
 
 if TYPE_CHECKING:
     from adapters.proof.checkpoints import SignedHead
-    from adapters.store.port import Log
+    from adapters.store.port import Log, Store
     from api.node.settings import Settings
 
 Database = Annotated[
@@ -42,6 +42,21 @@ def open_log(settings: "Settings") -> Iterator["Log"]:
         raise Failed(sentence("No log at {log_file}.", log_file=settings.log_file), code=exits.NOT_FOUND)
     with reading(settings.database) as log:
         yield log
+
+
+@contextmanager
+def changing(settings: "Settings") -> Iterator["Store"]:
+    """The log, to be changed. Raises Broken for a malformed one."""
+    from adapters.store.location import open_store
+    from api.system import log_use
+
+    use = log_use(settings)
+    try:
+        with closing(open_store(settings.database)) as store:
+            yield store
+    finally:
+        if use is not None:
+            use.end()
 
 
 def find_stream(store: "Log", name: str) -> str:
@@ -104,23 +119,23 @@ def import_sessions(
     settings = settings_of(database)
     signed = None if checkpoint is None else opened_checkpoint(checkpoint, public_key, settings)
     try:
-        with _lines(file) as lines:
-            return _taken_in(lines, settings, signed)
+        with lines_of(file) as lines:
+            return take_in(lines, settings, signed)
     except OSError as error:
         problem = sentence("{file} cannot be read: {strerror}.", file=file, strerror=exits.reason_of(error))
         raise Failed(problem, code=exits.USAGE) from None
 
 
-def _lines(file: Path) -> AbstractContextManager[Iterable[bytes]]:
+def lines_of(file: Path) -> AbstractContextManager[Iterable[bytes]]:
     return nullcontext(sys.stdin.buffer) if str(file) == "-" else file.open("rb")
 
 
-def _taken_in(lines: Iterable[bytes], settings: "Settings", signed: "SignedHead | None") -> int:
+def take_in(lines: Iterable[bytes], settings: "Settings", signed: "SignedHead | None") -> int:
+    """Import the lines of an export. Raises Failed, and then nothing is imported."""
     from adapters.proof.transfer import AlreadyThere, NotImported
     from adapters.proof.transfer import take_in as carry_in
-    from adapters.store.location import open_store
 
-    with closing(open_store(settings.database)) as store:
+    with changing(settings) as store:
         try:
             sessions, events = carry_in(store, lines, signed)
         except NotImported as error:

@@ -69,11 +69,20 @@ def serve(
         Run no turns here; leave them to `hansard worker` processes and external agents.
     """
     settings = Where(database=database).settings(team=team, host=host, port=port)
+    _refuse_malformed(settings)
     refuse_an_open_server(settings)
     refuse_an_open_database(settings)
     log_to_stderr(Full())
     with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
         return runner.run(_served(settings, example=example, no_work=no_work))
+
+
+def _refuse_malformed(settings: "Settings") -> None:
+    """Look at all of the log before anything is accepted. Raises Broken."""
+    if settings.log_file is not None:
+        from adapters.store.sqlite.soundness import refuse_malformed
+
+        refuse_malformed(settings.log_file)
 
 
 async def _served(settings: "Settings", *, example: bool, no_work: bool) -> int:
@@ -228,6 +237,7 @@ async def worker(
         The log: a file, or a postgresql:// URL. HANSARD_DATABASE; default: a file in your data directory.
     """
     settings = Where(database=database).settings(team=team, worker_slots=slots)
+    _refuse_malformed(settings)
     refuse_an_open_database(settings)
     log_to_stderr(Full())
     from api.worker import WorkerProcess

@@ -189,6 +189,7 @@ class HansardError(Exception):
     │   ├── Conflict           another process has stored a version first
     │   ├── Rewound            the log has gone back since this process last wrote to it
     │   ├── Fenced             the attempt does not hold the turn
+    │   ├── LogInUse           a process has the log open that is to be replaced
     │   ├── Moving             the source of a migration was written to
     │   ├── Unconfirmed        the database did not say whether it committed
     │   └── ViewsUnavailable

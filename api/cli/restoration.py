@@ -1,0 +1,102 @@
+"""`restore`: put a copy in place of the log."""
+
+import secrets
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from api.cli import exits
+from api.cli.exits import Failed
+from api.cli.labels import sentence
+from api.cli.log import Database, lines_of, settings_of, take_in
+from api.cli.terminal import counted, say
+
+if TYPE_CHECKING:
+    from api.node.settings import Settings
+
+
+def restore(file: Path, /, *, database: Database = None) -> int:
+    """Put a copy made by `hansard backup` in place of the log. On PostgreSQL: an export, with the keys that there are.
+
+    The copy is verified first. Stop every server and worker of the log: nothing is done while one has it open. The old
+    log is set aside under another name, and nothing is deleted. Views are folded again at the next start.
+
+    Parameters
+    ----------
+    file
+        The copy.
+    """
+    from adapters.store.sqlite.replacement import LogInUse
+
+    settings = settings_of(database)
+    if not file.is_file():
+        raise Failed(sentence("There is no file {file}.", file=file), code=exits.NOT_FOUND)
+    try:
+        log = settings.log_file
+        return _from_export(file, settings) if log is None else _from_copy(file, log)
+    except LogInUse as error:
+        raise Failed(exits.words_of(error), code=exits.REFUSED) from None
+
+
+def _from_copy(file: Path, log: Path) -> int:
+    from adapters.store.sqlite.replacement import ENDS, alone, put_in_place
+
+    if log.exists() and log.samefile(file):
+        raise Failed(sentence("{file} is the log itself.", file=file), code=exits.USAGE)
+    draft = log.with_name(f".{log.name}.{secrets.token_hex(4)}")
+    aside = log.with_name(f"{log.name}.before-{_now()}")
+    try:
+        with alone(log):
+            size = _verified(file, draft)
+            had = log.exists()
+            put_in_place(draft, log, aside)
+    finally:
+        for end in ENDS:
+            draft.with_name(draft.name + end).unlink(missing_ok=True)
+    _say_restored(size, str(log), str(aside) if had else None)
+    return exits.OK
+
+
+def _from_export(file: Path, settings: "Settings") -> int:
+    from adapters.store.location import reading
+    from adapters.store.postgres.replacement import set_aside
+
+    name = f"hansard_before_{_now().lower()}"
+    with set_aside(settings.database, name), lines_of(file) as lines:
+        take_in(lines, settings, None)
+    with reading(settings.database) as store:
+        size = store.head()
+    _say_restored(size, settings.log_name, name)
+    return exits.OK
+
+
+def _verified(file: Path, draft: Path) -> int:
+    """Copy the file to a draft, and count its events. Raises Failed for one that is damaged or no log."""
+    from adapters.proof.verify import verify
+    from adapters.store.errors import StoreError
+    from adapters.store.location import reading
+    from adapters.store.sqlite.replacement import copied
+
+    try:
+        copied(file, draft)
+        with reading(f"sqlite:///{draft.absolute()}") as log:
+            verdict = verify(log)
+            size = log.head()
+            faults = [str(fault) for fault in verdict.faults]
+    except StoreError as error:
+        faults = [exits.words_of(error)]
+    if faults:
+        why = sentence("{file} is damaged or no log, so nothing was restored:", file=file)
+        raise Failed(why, *faults[:3], code=exits.NOT_VERIFIED)
+    return size
+
+
+def _say_restored(size: int, log: str, aside: str | None) -> None:
+    events = counted(size, "event")
+    say(sentence("Restored {events} to {log}. The copy is complete and unchanged.", events=events, log=log))
+    if aside is not None:
+        say(sentence("What was there before is {aside}.", aside=aside))
+
+
+def _now() -> str:
+    return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
