@@ -4,6 +4,9 @@ import shutil
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+from pydantic import Field
 
 from adapters.agents.acp.settings import AcpSettings
 from adapters.agents.command.settings import CommandSettings
@@ -15,7 +18,9 @@ from adapters.fence.choice import Sandbox, choose
 from adapters.fence.port import Grant
 from adapters.processes.environment import clean_environment
 from adapters.processes.program import run
-from domain.values.base import Usage, Value
+from domain.session.attempts import Failure
+from domain.values.base import Usage, Value, absent
+from domain.values.sentences import Sentence
 
 QUESTION = "This is a test of the connection. Do not use any tool. Answer with the single word READY."
 AGAIN = "Do not use any tool. Answer with the same word again."
@@ -35,6 +40,7 @@ class Trial(Value):
     usage: Usage = Usage()
     resumed: bool | None = None
     problem: str | None = None
+    sentence: Sentence | None = Field(default=None, exclude_if=absent, description="`problem` as data")
 
 
 async def attempt(member: Member, sandbox: Sandbox) -> Trial:
@@ -42,11 +48,15 @@ async def attempt(member: Member, sandbox: Sandbox) -> Trial:
     program = member.settings.argv[0] if isinstance(member.settings, CommandSettings | AcpSettings) else None
     about = {"name": member.name, "preset": member.preset, "program": program}
     if member.adapter == "external":
-        return Trial(ok=True, problem="An external worker answers for this agent; it was not asked.", **about)
+        return Trial(ok=True, **_why(Sentence("agent_is_external")), **about)
     if program is not None and shutil.which(program) is None:
         base = preset(member.preset or "")
-        advice = f" Install it with `{base.install}`." if base else ""
-        return Trial(ok=False, problem=f"{program} is not on PATH.{advice}", **about)
+        missing = (
+            Sentence("program_not_on_path_install", program=program, command=base.install)
+            if base
+            else Sentence("program_not_on_path", program=program)
+        )
+        return Trial(ok=False, **_why(missing), **about)
     version = await version_of(program) if program else None
     with tempfile.TemporaryDirectory(prefix="hansard-try-") as folder:
         first, second = await _ask(member, Path(folder), sandbox)
@@ -56,9 +66,19 @@ async def attempt(member: Member, sandbox: Sandbox) -> Trial:
         answer=first.text.strip()[:200] or None,
         usage=first.usage,
         resumed=second.resumed if second and second.failure is None else None,
-        problem=f"{first.failure.code}: {first.failure.detail}" if first.failure else None,
+        **_why(_problem(first.failure) if first.failure else None),
         **about,
     )
+
+
+def _why(problem: Sentence | None) -> dict[str, Any]:
+    return {"problem": None if problem is None else str(problem), "sentence": problem}
+
+
+def _problem(failure: Failure) -> Sentence:
+    """Why it did not answer: the code of the failure, and its reason."""
+    text = f"{failure.code}: {failure.detail}"
+    return Sentence.foreign(text, "failure_because", failure=Sentence(f"failure_{failure.code}"), detail=failure.why)
 
 
 async def _ask(member: Member, folder: Path, sandbox: Sandbox) -> tuple[Reply, Reply | None]:

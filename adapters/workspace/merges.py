@@ -5,6 +5,7 @@ from typing import Final
 
 from adapters.workspace.git import WorkspaceError, line
 from adapters.workspace.repository import Repository
+from domain.values.sentences import Sentence
 
 _NAMED: Final = 10
 """How many files are named; the others are only counted."""
@@ -13,7 +14,7 @@ _NAMED: Final = 10
 class MergeConflict(WorkspaceError):
     """Both sides changed the same lines, or one removed what the other changed."""
 
-    def __init__(self, words: str, paths: tuple[str, ...]) -> None:
+    def __init__(self, words: Sentence, paths: tuple[str, ...]) -> None:
         super().__init__(words)
         self.paths = paths
 
@@ -36,7 +37,7 @@ def merge(repository: Repository, *, ours: str, theirs: str, message: str) -> st
     return repository.record(tree.decode(), message=message, parents=(ours, theirs))
 
 
-def _conflict(entries: list[bytes], *, suffixes: tuple[str, str]) -> tuple[str, tuple[str, ...]]:
+def _conflict(entries: list[bytes], *, suffixes: tuple[str, str]) -> tuple[Sentence, tuple[str, ...]]:
     """`entries` are git's: mode, id, stage (1: before, 2: ours, 3: theirs), tab, path."""
     stages: defaultdict[str, set[bytes]] = defaultdict(set)
     for entry in entries:
@@ -47,15 +48,21 @@ def _conflict(entries: list[bytes], *, suffixes: tuple[str, str]) -> tuple[str, 
         stages[path].add(facts.rpartition(b" ")[2])
     both = [path for path, seen in stages.items() if {b"2", b"3"} <= seen]
     one = [path for path, seen in stages.items() if not {b"2", b"3"} <= seen]
-    sentences = [f"changed the same lines of {_paths_text(both)}"] if both else []
-    sentences += [f"removed, moved or replaced what the other changed: {_paths_text(one)}"] if one else []
-    words = f"Two turns at once {' and '.join(sentences) or 'moved the same folders apart'}."
-    return words, tuple(sorted(stages))
+    return _conflict_sentence(both, one), tuple(sorted(stages))
+
+
+def _conflict_sentence(both: list[str], one: list[str]) -> Sentence:
+    """`both`: files that both sides changed; `one`: those that one side removed, moved or replaced."""
+    if both and one:
+        return Sentence("turns_at_once_both", lines=_paths_text(both), paths=_paths_text(one))
+    if both:
+        return Sentence("turns_at_once_lines", paths=_paths_text(both))
+    return Sentence("turns_at_once_removed", paths=_paths_text(one)) if one else Sentence("turns_at_once_folders")
 
 
 def _paths_text(paths: list[str]) -> str:
-    named = ", ".join(sorted(paths)[:_NAMED])
-    return named if len(paths) <= _NAMED else f"{named} and {len(paths) - _NAMED} more"
+    named, more = ", ".join(sorted(paths)[:_NAMED]), len(paths) - _NAMED
+    return named if more <= 0 else Sentence("paths_and_more", paths=named, number=more)
 
 
 def integrate(repository: Repository, *, onto: str, commit: str, message: str) -> str:

@@ -201,7 +201,7 @@ async def _trials(members: "tuple[Member, ...]", sandbox: "Sandbox", *, quiet: b
 
 def _tell(trial: "Trial") -> None:
     mark = paint("ok  ", "green") if trial.ok else paint("fail", "red")
-    words = [trial.answer if trial.ok and trial.answer else trial.problem or ""]
+    words = [trial.answer if trial.ok and trial.answer else exits.in_words(trial.sentence or trial.problem or "")]
     if trial.version:
         words.append(f"({trial.version})")
     if trial.usage.tokens is not None:

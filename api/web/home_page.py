@@ -17,7 +17,7 @@ from api.node.session_answers import marked_list
 from api.routes.spans import span
 from api.web.asking import ask_of
 from api.web.model import BADGES, REASON, answering, approval_for, badge, money, owner, reason_of
-from api.web.plain_text import cut, short_command
+from api.web.plain_text import cut, cut_plain, short_command
 from api.web.presets import PRESETS
 from api.web.rendering import language_of, page, render
 from api.web.sent_forms import NOTHING
@@ -162,6 +162,7 @@ async def _shown(request: Request, starting: tuple[Filled, ...]) -> str:
         now = {
             "doing": partial(doing, inside.live, say),
             "phrase": partial(phrase, language=say.language),
+            "cut": partial(cut, limit=REASON),
             "after": after,
         }
         return render(request, say, "home.html", page=home, looked=looked, wanted=needs, sent=NOTHING, **now, **more)
@@ -231,7 +232,7 @@ def _waiting(db: Database, item: WaitingItem, actor: str, find: Callable[[str], 
             "stop": item.stop_reason,
             "choices": item.choices if item.waits_for == "decision" else (),
             "ask": ask,
-            "words": cut(reason_of(db, item), REASON),
+            "words": cut_plain(reason_of(db, item), REASON),
             "since": item.since,
             "cost": money(item.cost_micros),
             "owner": owner(item.owner),
@@ -262,7 +263,7 @@ def _ended(item: SessionItem) -> dict[str, Any]:
     if it is None:
         return {}
     return {
-        "why": cut(it.words_sentence or it.words or "", REASON),
+        "why": cut_plain(it.words_sentence or it.words or "", REASON),
         "by": owner(it.by or ""),
         "choice": it.choice,
         "checks": ", ".join(cut(short_command(command), COMMAND) for command in it.checks),

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePath
 from typing import Any
 
@@ -13,7 +14,7 @@ from api.http.requests import caught_up, only, system
 from api.web.asking import card_of
 from api.web.model import BADGES, answering, approval_for, money, reason_of
 from api.web.model import owner as owner_name
-from api.web.plain_text import cut
+from api.web.plain_text import cut, cut_plain
 from api.web.rendering import language_of, page, render
 from api.web.sent_forms import NOTHING, Sent
 from api.web.session.context import tame
@@ -61,7 +62,8 @@ async def _shown(request: Request, sent: Sent) -> str:
     def build() -> str:
         with inside.reading() as db:
             items = inbox_page(db, getattr(request.state, "actor", ""), inside.sessions.get, **query)
-        return render(request, say, "inbox.html", page=items, after=after, sent=sent, looked=query)
+        shown = partial(cut, limit=WORDS)
+        return render(request, say, "inbox.html", page=items, after=after, sent=sent, looked=query, cut=shown)
 
     return await asyncio.to_thread(build)
 
@@ -106,7 +108,7 @@ def _item(db: Database, item: WaitingItem, actor: str, find: Callable[[str], Ses
             "badge": BADGES.get(item.waits_for, "waiting_for_decision"),
             "approval": approval_for(actor, item.approval),
             "seen": item.seen,
-            "words": cut(words, WORDS),
+            "words": cut_plain(words, WORDS),
             "points": feedback.points if feedback else 0,
             "suggested": suggested(fields["feedback"] or {}),
             "verdict": cut((feedback and feedback.verdict) or "", 40),

@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 
+from domain.values.sentences import Sentence
 from domain.values.words import Language
 from projections.record.markdown import plain, wording
 
@@ -45,6 +46,11 @@ def shown(words: str) -> str:
 def cut(words: str, limit: int) -> str:
     """At most `limit` characters and a mark where there was more."""
     return words if len(words) <= limit else f"{words[:limit].rstrip()}…"
+
+
+def cut_plain(words: str, limit: int) -> str:
+    """The same for a plain text; a sentence is cut where it is worded."""
+    return words if isinstance(words, Sentence) else cut(words, limit)
 
 
 _MARKS = re.compile(r"^\s*(?:#{1,6}|[-*+]|>|\d+[.)])\s+|[*_]{2}(?=\S)|(?<=\S)[*_]{2}|`+", re.MULTILINE)

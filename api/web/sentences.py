@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from domain.values.sentences import Sentence, from_wire, in_language
+from domain.values.sentences import Sentence, from_wire, in_language, recognized
 from domain.values.words import Language, Words
 from domain.values.words import words as of_rooms
 
@@ -21,7 +21,8 @@ _GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def in_words(say: Words, text: str) -> str:
-    """The sentence in the reader's language; a plain text as it is."""
+    """The sentence in the reader's language; a plain text as it is, but for lines that Hansard wrote into it."""
+    text = recognized(text)
     if say.language == "en":  # English sentences hold the values as the API has them
         return in_language(text, "en")
     return in_language(text, say.language, lambda place, value: _name(say, _GROUPS.get(place, ()), value))

@@ -317,6 +317,7 @@ def expire(now: Now[Delivery], command: ExpireTurn) -> Events:
         message=f"Phase {phase} was stopped at the deadline.",
         error_type="deadline",
         error_message="stopped at the deadline",
+        sentence=Sentence("stopped_at_deadline"),
         **about(now, phase),
     )
     yield from exhaust(now, "minutes", phase, state.iteration)

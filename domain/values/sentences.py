@@ -7,7 +7,7 @@ parameters: JSON carries them, and `in_language` translates them. No text is eve
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
+from functools import cache, reduce
 from typing import Any, Self
 
 from pydantic_core import CoreSchema, ErrorDetails, core_schema
@@ -152,6 +152,28 @@ def as_sentences(texts: Sequence[str], sentences: Sequence[Sentence | None]) -> 
     """Each text as its sentence, if there is one."""
     coded_ones = (*sentences, *(None,) * len(texts))
     return tuple(sentence or text for text, sentence in zip(texts, coded_ones, strict=False))
+
+
+def recognized(text: str) -> str:
+    """The text with the lines as sentences that Hansard itself has written into it, where an event has no other place
+    for their codes. Whole lines are looked up; nothing is parsed."""
+    if isinstance(text, Sentence) or not text:
+        return text
+    lines = [_recorded_line(line) for line in text.split("\n")]
+    if not any(isinstance(line, Sentence) for line in lines):
+        return text
+    return reduce(lambda first, rest: Sentence.foreign(f"{first}\n{rest}", "two_lines", first=first, rest=rest), lines)
+
+
+def _recorded_line(line: str) -> str:
+    code = _recorded_codes().get(line)
+    return line if code is None else Sentence(code)
+
+
+@cache
+def _recorded_codes() -> dict[str, str]:
+    """The codes of the lines that are recorded without their code, by their English text."""
+    return {both["en"]: code for code, both in catalogue(_ROOM).items() if code.startswith("recorded_")}
 
 
 def sentence_of(error: Exception) -> str:

@@ -15,7 +15,7 @@ from domain.session.state import Session
 from domain.session.team_decisions import missing
 from domain.session.turns import TurnAttemptFailed, TurnFailed
 from domain.values.base import DomainEvent, iso
-from domain.values.sentences import Sentence, in_language
+from domain.values.sentences import Sentence, in_language, recognized
 from domain.values.words import Language, words
 from projections.record.describe import ROOM, describe, person
 from projections.record.describe import recorded as sentence
@@ -185,7 +185,7 @@ def evidence(event: DomainEvent) -> tuple[str, ...]:
         case RoundValidated():
             return event.new_failures
         case VerdictGiven(passed=False):
-            return (_joined(event.agent, event.feedback),)
+            return (_verdict(event.agent, event.feedback),)
         case _:
             return ()
 
@@ -202,6 +202,11 @@ def _because(code: str, detail: str, sentence: Sentence | None) -> str:
     if sentence is None:
         return text
     return Sentence.foreign(text, "failure_because", failure=Sentence(f"failure_{code}"), detail=sentence)
+
+
+def _verdict(agent: str, feedback: str) -> str:
+    text, ours = _joined(agent, feedback), recognized(feedback)
+    return Sentence.foreign(text, "at_place", place=agent, sentence=ours) if isinstance(ours, Sentence) else text
 
 
 def _joined(name: str, detail: str) -> str:

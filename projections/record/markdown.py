@@ -12,7 +12,7 @@ from functools import cache
 from typing import Final
 
 from domain.values.phases import PHASES
-from domain.values.sentences import Sentence, in_language, of_data, packed
+from domain.values.sentences import Sentence, in_language, of_data, packed, recognized
 from domain.values.words import Language, Words, words
 from projections.record.status import ROOM
 from projections.views.session import GATES
@@ -79,16 +79,31 @@ def code(words: str) -> str:
 
 def quote(words: str, *, indent: str = "") -> str:
     """A block quote; each line starts with `indent`."""
-    lines = neutral(words).strip("\n").split("\n")
+    return _quoted(with_ours(words), indent)
+
+
+def _quoted(words: str, indent: str) -> str:
+    lines = words.strip("\n").split("\n")
     return "\n".join(f"{indent}> {line}".rstrip() for line in lines)
 
 
-def item(label: str, words: str, *, limit: int) -> str:
-    """A list item: a short text after the label, or several lines as a quote below it."""
-    cut = shortened(plain(words).strip(), limit)
+def item(label: str, words: str, *, limit: int, before: str = "") -> str:
+    """A list item: a short text after the label, or several lines as a quote below it. `before` precedes the text."""
+    cut = shortened(plain(f"{before}{words}").strip(), limit)
+    shown = with_ours(cut, before=before)
     if "\n" not in cut:
-        return f"- {label}: {neutral(cut)}"
-    return f"- {label}:\n\n{quote(cut, indent='  ')}\n"
+        return f"- {label}: {shown}"
+    return f"- {label}:\n\n{_quoted(shown, '  ')}\n"
+
+
+def with_ours(words: str, *, before: str = "") -> str:
+    """The text, neutral, with marks for the lines that Hansard has written after `before`."""
+    rest = words.removeprefix(before)
+    lines = [(line, recognized(line)) for line in rest.split("\n")]
+    if not any(isinstance(ours, Sentence) for _, ours in lines):
+        return neutral(words)
+    shown = (mark(_SENTENCE, packed(ours)) if isinstance(ours, Sentence) else neutral(line) for line, ours in lines)
+    return neutral(words.removesuffix(rest)) + "\n".join(shown)
 
 
 # -- texts of ours: marks ----------------------------------------------------------------------------------------------
@@ -132,6 +147,16 @@ def name(group: str, value: str, english: str | None = None) -> Unworded:
 def sentence(text: str, data: Sentence | None) -> str | None:
     """A text that Hansard wrote, on one line; None if it is someone else's, or has several lines."""
     return None if data is None or "\n" in text.strip() else mark(_SENTENCE, packed(data))
+
+
+def with_sentence(label: str, text: str, data: Sentence | None, *, limit: int) -> str | None:
+    """A list item of a sentence of ours and, on the next lines, the output of a program; None for any other text."""
+    first = data.params.get("sentence") if data is not None else None
+    head, _, output = text.strip().partition("\n")
+    if not isinstance(first, Sentence) or first != head:
+        return None
+    below = quote(shortened(plain(output), limit), indent="  ")
+    return f"- {label}:\n\n  > {mark(_SENTENCE, packed(first))}\n{below}\n"
 
 
 def recorded(say: Words, group: str, value: str) -> str:

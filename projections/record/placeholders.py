@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, Final
 
-from domain.values.sentences import SentenceData, in_language, of_data
+from domain.values.sentences import SentenceData, in_language, of_data, recognized
 from domain.values.words import Words
 
 _DETAIL: Final = 300
@@ -32,7 +32,7 @@ class Places(dict[str, object]):
 
     def worded(self, text: str, sentence: SentenceData | None) -> str:
         """A recorded text, in the reader's language where it is a sentence of Hansard."""
-        return in_language(of_data(sentence), self.say.language) if sentence else text
+        return in_language(of_data(sentence) if sentence else recognized(text), self.say.language)
 
     def step(self, phase: object) -> str:
         """A phase by name: `planning`, or `phase 3 (development)`."""
@@ -142,7 +142,8 @@ def _why(places: Places) -> str:
     data = places.data
     if "turnId" in data:
         return places.say.of("turn_end", str(data.get("reason", "")))
-    return _after_colon(next((data[name] for name in ("why", "rationale", "reason") if data.get(name)), ""))
+    reason = next((data[name] for name in ("why", "rationale", "reason") if data.get(name)), "")
+    return _after_colon(places.worded(str(reason), None))
 
 
 def _cancelled(places: Places) -> str:
@@ -246,7 +247,7 @@ _COMPUTED: Final[Mapping[str, Callable[[Places], str]]] = {
     "failure": _failure,
     "detail": _detail,
     "problem": _problem,
-    "feedback": lambda places: _after_colon(places.data.get("feedback")),
+    "feedback": lambda places: _after_colon(places.worded(str(places.data.get("feedback") or ""), None)),
     "error": lambda places: places.say.of("failure", str(places.data.get("errorType", ""))),
     "classification": _named("classification"),
     "used": lambda places: str(max(0, int(places.data.get("iteration") or 1) - 1)),

@@ -81,7 +81,7 @@ def _summary(view: Mapping[str, Any], language: Language) -> str:
     if not recorded:
         return ""
     if (sentence := view.get("finalSummarySentence")) and language != "en":
-        from domain.values.sentences import in_language, of_data
+        from domain.values.sentences import in_language, of_data  # what prints lists starts without them
 
         return in_language(of_data(sentence), language)
     say = words(language, ROOM)
@@ -102,8 +102,14 @@ def _summary(view: Mapping[str, Any], language: Language) -> str:
 
 
 def phrase(recorded: str, language: Language) -> str:
-    """A phrase of ours in the reader's language; any other text as it is recorded."""
-    return words(language, ROOM)(_PHRASES[recorded]) if recorded in _PHRASES else recorded
+    """A phrase of ours in the reader's language; any other text as it is recorded, but for lines of ours in it."""
+    if recorded in _PHRASES:
+        return words(language, ROOM)(_PHRASES[recorded])
+    if language == "en" or type(recorded) is not str:  # a sentence is worded with the names of its values
+        return recorded
+    from domain.values.sentences import in_language, recognized  # what prints lists starts without them
+
+    return in_language(recognized(recorded), language)
 
 
 def _delivered(view: Mapping[str, Any], say: Words) -> str:

@@ -15,6 +15,7 @@ from adapters.store.port import NODE_SECONDS
 from adapters.store.postgres.connection import Connections, PostgresConnection
 from adapters.store.postgres.presence import NOW
 from adapters.store.shares import ShareForm, StoredState, WorkspaceKeeper
+from domain.values.sentences import Sentence
 
 SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS places (
@@ -125,7 +126,7 @@ class PostgresShares:
             except psycopg.IntegrityError:
                 if number is not None:  # another machine has stored the same
                     return number
-        raise StoreError(f"The state {commit} of {name} could not be stored: too many machines store theirs.")
+        raise StoreError(Sentence("state_not_shared", commit=commit, name=name))
 
     def _upload(self, name: str, number: int) -> str | None:
         with self._readers.lent() as connection:

@@ -12,6 +12,7 @@ from adapters.store.port import Access, SqlConnection
 from adapters.store.rows import Row, size_of
 from adapters.store.sql.compression import plain
 from adapters.store.sql.log import as_text, hash_of
+from domain.values.sentences import Sentence
 
 PAGE = 1_000
 _FIRST_PAGE, _PAGE_BYTES = 32, 1 << 22
@@ -59,9 +60,9 @@ class SqlRows(ABC):
             positions = [after, *map(itemgetter(0), rows)]
             kinds = (set(map(type, column)) for column in zip(*rows, strict=True))
             if any({kind} != there for kind, there in zip(_TYPES, kinds, strict=False)):
-                raise StoreError(f"An event after position {after} has values of a wrong type.")
+                raise StoreError(Sentence("event_after_of_wrong_type", position=after))
             if not all(map(lt, positions, positions[1:])):
-                raise StoreError(f"The events after position {after} are not in order.")
+                raise StoreError(Sentence("events_out_of_order", position=after))
             yield list(map(Row._make, rows))
             after = positions[-1]
 
@@ -124,7 +125,7 @@ class SqlRows(ABC):
         """Digest and content of every long text, by digest. Raises StoreError."""
         for digest, content in self._by_key("digest, content", "texts", "digest"):
             if not isinstance(content, str | bytes):
-                raise StoreError(f"The text {digest} is not a text.")
+                raise StoreError(Sentence("text_of_wrong_type", digest=digest))
             yield digest, as_text(content)
 
     def known_texts(self, digests: Sequence[str]) -> set[str]:
@@ -162,7 +163,7 @@ class SqlRows(ABC):
         """Name and value of every secret, by name. Raises StoreError."""
         for name, value in self._by_key("name, value", "secrets", "name"):
             if not isinstance(value, bytes):
-                raise StoreError(f"The secret {name} has a value of a wrong type.")
+                raise StoreError(Sentence("secret_of_wrong_type", name=name))
             yield name, value
 
     def _by_key(self, columns: str, table: str, key: str) -> Iterator[Sequence[Any]]:
@@ -175,7 +176,7 @@ class SqlRows(ABC):
                 ).fetchall()
             for row in rows:
                 if not isinstance(row[0], str) or row[0] <= after:
-                    raise StoreError(f"The table of {table} is not in order after {after!r}.")
+                    raise StoreError(Sentence("table_out_of_order", table=table, place=repr(after)))
                 after = row[0]
                 yield row
             if len(rows) < limit:
@@ -197,5 +198,5 @@ _TYPES = (int, str, int, str, bytes, bytes, int)
 
 def _unsound(before: int, row: tuple[Any, ...]) -> StoreError:
     if row[0] <= before:
-        return StoreError(f"Position {row[0]} follows {before}: the table is not in order.")
-    return StoreError(f"The event at position {row[0]} has values of a wrong type.")
+        return StoreError(Sentence("position_follows", position=row[0], number=before))
+    return StoreError(Sentence("event_of_wrong_type", position=row[0]))

@@ -17,7 +17,7 @@ from domain.discussion.state import Discussion
 from domain.orchestration.state import Orchestration
 from domain.session.state import Session
 from domain.values.base import DomainEvent, Text
-from domain.values.sentences import in_language
+from domain.values.sentences import in_language, recognized
 from domain.values.words import Language
 from projections.engine.ports import Histories
 from projections.record.session import view
@@ -73,7 +73,7 @@ class PanelContext:
 
     def worded(self, text: str | None) -> str:
         """A recorded text, in the reader's language where it is a sentence of Hansard."""
-        return in_language(text or "", self.language)
+        return in_language(recognized(text or ""), self.language)
 
     @property
     def held(self) -> bool:

@@ -43,7 +43,7 @@ def discussion(context: PanelContext) -> dict[str, Any]:
         "counts": _counts(session.counts),
         "feedback": _feedback(session.feedback),
         "dissent": [cut(point, LONG) for point in session.dissent[:POINTS]],
-        "decision": _decision(session),
+        "decision": _decision(context, session),
         "decided_at": (context.where(context.trail.answered) or [0])[-1],
         "error": cut(context.worded(session.last_error), LONG) if session.stop_reason == "error" else "",
     }
@@ -118,14 +118,14 @@ def _feedback(answer: dict[str, Any] | None) -> dict[str, Any]:
     }
 
 
-def _decision(session: Discussion) -> dict[str, Any] | None:
+def _decision(context: PanelContext, session: Discussion) -> dict[str, Any] | None:
     decision = session.decision
     if decision is None:
         return None
     return {
         "choice": decision.choice,
         "actor": cut(decision.actor, 60),
-        "rationale": cut(decision.rationale, LONG),
+        "rationale": cut(context.worded(decision.rationale), LONG),
         "at": iso(decision.at),
         "expired": decision.expired,
         "called_off": session.state == "cancelled",

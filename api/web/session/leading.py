@@ -42,9 +42,9 @@ def lead(context: PanelContext, card: Mapping[str, Any]) -> Lead | None:
         case _ if what == "children":
             return Lead("head_lead.children", {"about": card["children"][0]["about"]})
         case Orchestration(state="partial", partial_reason="rounds"):
-            return Lead("head_lead.partial", _counted(session), sent_back(session))
+            return Lead("head_lead.partial", _counted(session), sent_back(context, session))
         case Orchestration(state="working" | "judging"):
-            return Lead("head_lead.round", {"n": session.round, "of": session.last_round}, sent_back(session))
+            return Lead("head_lead.round", {"n": session.round, "of": session.last_round}, sent_back(context, session))
         case Orchestration(state="done", mode="orchestrated"):
             return Lead(
                 "head_lead.done_unchanged" if session.no_change else "head_lead.done",
@@ -55,7 +55,8 @@ def lead(context: PanelContext, card: Mapping[str, Any]) -> Lead | None:
         case Delivery() if session.outstanding and not session.ended:
             return _at_work(session)
         case Discussion(decision=made) if made is not None:
-            rest = f"“{cut(made.rationale, SENTENCE)}”" if made.rationale else cut(point_of(session), SENTENCE)
+            rationale = context.worded(made.rationale)
+            rest = f"“{cut(rationale, SENTENCE)}”" if rationale else cut(point_of(session), SENTENCE)
             return Lead("head_lead.decided", {"choice": made.choice}, rest)
         case Discussion() if session.outstanding and not session.ended:
             return Lead("head_lead.round", {"n": len(session.rounds) + 1, "of": session.max_rounds})
@@ -63,12 +64,12 @@ def lead(context: PanelContext, card: Mapping[str, Any]) -> Lead | None:
             return None
 
 
-def sent_back(run: Orchestration) -> str:
+def sent_back(context: PanelContext, run: Orchestration) -> str:
     """The agent whose last verdict was that its work does not pass, and why."""
     for agent in run.agents:
         last = agent.history[-1] if agent.history and not agent.completed else None
         if last is not None and not last.passed:
-            return f"{agent.agent}: {cut(last.feedback, SENTENCE)}" if last.feedback else ""
+            return f"{agent.agent}: {cut(context.worded(last.feedback), SENTENCE)}" if last.feedback else ""
     return ""
 
 

@@ -52,7 +52,7 @@ def head(context: PanelContext) -> dict[str, Any]:
         "waited": clock(context.waited_ms) if context.waited_ms >= WAITED_MS else "",
         "choice": made.get("choice"),
         "by": owner(str(made.get("actor") or "")),
-        "rationale": "" if begins and begins.rest else cut(str(made.get("rationale") or ""), SENTENCE),
+        "rationale": "" if begins and begins.rest else cut(context.worded(made.get("rationale")), SENTENCE),
         "closed": [(mark.choice, owner(mark.by), mark.child) for mark in context.past(context.trail.closed)[-1:]],
         "review": ("approved" if outcomes[-1].approved else "blocked") if outcomes else None,
         "now": [(mark["name"], mark["now"], mark["of"]) for mark in _gauges(context.session)],

@@ -84,7 +84,7 @@ def _reason(session: Session, code: str, say: Words) -> str:
 
 def _chain(inside: System, session: Session, say: Words) -> dict[str, Any]:
     history = inside.store.history(session.id, upto=session.version)
-    explanation = explain(history, session)
+    explanation = explain(history, session, language=say.language)
     events = {recorded.version: recorded.event for recorded in history}
     agents = [agent.agent for agent in session.agents] if isinstance(session, Orchestration) else []
     links = []

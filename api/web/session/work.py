@@ -24,7 +24,7 @@ def inputs(context: PanelContext) -> dict[str, Any]:
     plan = it.get("plan") if it["kind"] == "orchestration" else None
     return {
         "task": cut(task, TASK),
-        "plan": tame(cut(plan, TASK)) if plan else None,
+        "plan": tame(cut(context.worded(plan), TASK)) if plan else None,
         "plan_version": it.get("planVersion"),
         "files": [cut(path, SENTENCE) for path in files[:FILES]],
         "more_files": max(0, len(files) - FILES),

@@ -26,6 +26,7 @@ from domain.discussion.state import Discussion
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.values.base import iso
+from domain.values.sentences import Sentence
 from domain.values.words import Words
 from projections.record.markdown import cell, code, mark, name, neutral
 from projections.record.turns import Turns
@@ -133,7 +134,14 @@ def _verdict(feedback: Mapping[str, Any]) -> Iterator[str]:
     if verdict:
         yield f"- {mark('verdict')}: {mark(f'verdict.{verdict}') if verdict in _VERDICTS else cell(verdict)}"
     if feedback.get("summary"):
-        yield point(mark("summary"), str(feedback["summary"]))
+        yield point(mark("summary"), str(feedback["summary"]), _broke_off(feedback))
+
+
+def _broke_off(feedback: Mapping[str, Any]) -> Sentence | None:
+    """The summary of a discussion that ended with an error, as a sentence."""
+    summary, error = str(feedback["summary"]), str(feedback.get("error") or "")
+    is_ours = bool(error) and summary.endswith(f" broke off: {error}")
+    return Sentence.foreign(summary, "discussion_broke_off", detail=error) if is_ours else None
 
 
 def _points(feedback: Mapping[str, Any], answer: Mapping[str, Any] | None = None) -> Iterator[str]:

@@ -187,12 +187,13 @@ def _worked(event: OrchestrationEvent) -> Iterator[Row]:
         case RoundValidated():
             yield "log", "\n".join(_checked(event))
         case VerdictGiven():
-            words = f"PASS — {event.feedback}" if event.passed else f"FAIL — {event.feedback}"
-            yield _place(event), point(mark("verdict"), words.removesuffix(" — "))
+            word = "PASS" if event.passed else "FAIL"
+            before = f"{word} — " if event.feedback else word
+            yield _place(event), point(mark("verdict"), event.feedback, before=before)
         case VerdictOverturned():
             yield _place(event), point(mark("overturned"), event.feedback)
         case VerdictRefused():
-            yield "log", point(mark("verdict_refused"), f"{event.agent} {event.reason}")
+            yield "log", point(mark("verdict_refused"), event.reason, before=f"{event.agent} ")
         case VerdictUnreadable():
             problem = point(mark("problem"), event.problem, event.sentence)
             yield "log", f"### {mark('unreadable_verdict', event.round, event.attempt)}\n\n{problem}"

@@ -22,12 +22,13 @@ from projections.record.markdown import (
     item,
     mark,
     name,
-    neutral,
     plain,
     quote,
     recorded,
     sentence,
     shortened,
+    with_ours,
+    with_sentence,
 )
 
 LOG = "log"
@@ -130,10 +131,12 @@ def heading(place: str, agent: str, *names: str | None) -> str:
     return f"### {place} — {cell(agent)} ({', '.join(words)})"
 
 
-def point(label: str, words: str, data: Sentence | None = None) -> str:
-    """An item of an entry; `data`: the words as a sentence of ours."""
+def point(label: str, words: str, data: Sentence | None = None, *, before: str = "") -> str:
+    """An item of an entry; `data`: the words as a sentence of ours. `before` precedes the words."""
     ours = sentence(words, data)
-    return f"- {label}: {ours}" if ours else item(label, words, limit=RESULT)
+    if ours:
+        return f"- {label}: {ours}"
+    return with_sentence(label, words, data, limit=RESULT) or item(label, words, limit=RESULT, before=before)
 
 
 def permissions(event: DomainEvent) -> Iterator[Row]:
@@ -179,7 +182,7 @@ def summary(text: str, say: Words) -> str:
     """The summary, or a note that there is none yet."""
     if not text.strip():
         return say("worklog.unfinished")
-    return quote(text) if "\n" in plain(text).strip() else neutral(text.strip())
+    return quote(text) if "\n" in plain(text).strip() else with_ours(text.strip())
 
 
 # -- children ------------------------------------------------------------------------------------------------------
