@@ -25,18 +25,19 @@ _NEXT: Final = {
     "checkpoint": "hansard continue SESSION     hansard reset SESSION",
     "partial": "hansard continue SESSION     hansard reset SESSION",
     "failed": "hansard retry SESSION",
+    "landing": "hansard land SESSION     hansard run --fix SESSION",
 }
 """The command that answers what a session waits for."""
 
 
 _QUESTION: Final = 300
 """Characters of an agent's question; `hansard show` has all of it."""
-_ALONE: Final = (["extend"], ["retry"])
+_ALONE: Final = (["extend"], ["retry"], ["land"])
 """Choices of what stopped: what rejected its work, or made it fail, is part of the reason."""
 _MOST: Final = 200
 _WAITING: Final = (
     "SELECT waiting, session_id, waits_for, since, choices, parent, title, feedback, cause, summary,"
-    " summary_sentence, policy FROM overview WHERE waiting > 0 ORDER BY waiting LIMIT ?"
+    " summary_sentence, checked, policy FROM overview WHERE waiting > 0 ORDER BY waiting LIMIT ?"
 )
 _ASKED: Final = (
     "SELECT asked.position, asked.session_id, asked.since, parent, overview.title, agent, tool, asked.title, policy"
@@ -96,6 +97,7 @@ def _waits(
     cause: str | None,
     summary: str | None,
     sentence_data: str | None,
+    checked: str | None,
 ) -> Json:
     from projections.record.status import why
 
@@ -111,7 +113,19 @@ def _waits(
         "why": why(cause),
         "summary": summary,
         "summarySentence": encoding.loads(sentence_data) if sentence_data else None,
+        "notes": _open_points(checked, waits_for),
     }
+
+
+def _open_points(checked: str | None, waits_for: str) -> list[Json]:
+    from projections.sessions.open_points import open_points
+
+    points = open_points(checked, waits_for)
+    if not points:
+        return []
+    from domain.values.sentences import Sentence
+
+    return [{"text": str(Sentence(code, **params)), "code": code, "params": params} for code, params in points]
 
 
 def _asks(session_id: str, since: int, parent: str | None, title: str, agent: str, tool: str, question: str) -> Json:
@@ -152,7 +166,8 @@ def _row(item: Json) -> list[str]:
     judged = verdict(str((item.get("feedback") or {}).get("verdict") or ""))
     title = f"{judged}: {item.get('title')}" if judged else str(item.get("title") or "")
     since, parent = local_time(item.get("since")), str(item.get("parent") or "")
-    why = " ".join(filter(None, (_why(item), approval(item).replace("\n", "; "))))
+    notes = [exits.worded({"note": note["text"], "noteSentence": note}, "note") for note in item.get("notes") or ()]
+    why = " ".join(filter(None, (_why(item), approval(item).replace("\n", "; "), *notes)))
     need = recorded("inbox_kind", str(item["waitsFor"]))
     return [str(item["sessionId"]), need, since, choices, parent, title, why]
 

@@ -1,5 +1,6 @@
 """Says what a good result leaves open: a person reads this before it is merged."""
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -33,6 +34,25 @@ def _on_validation(session: Mapping[str, Any], result: Mapping[str, Any]) -> Ite
         if not flake["known"]:
             words = "Flaky: `{command}` failed {failed} of {runs} times, then passed."
             yield sentence(words, command=flake["command"], failed=flake["failed"], runs=flake["runs"])
+
+
+def landing_in_short(landing: Mapping[str, Any]) -> str:
+    """How the newest landing ended, in a few words."""
+    match landing["status"]:
+        case "landed":
+            return sentence("landed on {branch}", branch=landing["onto"])
+        case "sent_back":
+            return sentence("sent back from {branch}", branch=landing["onto"])
+        case _:
+            return sentence("not landed on {branch}", branch=landing["onto"])
+
+
+def landing_words(landing: Mapping[str, Any]) -> str:
+    """How the newest landing ended, as the record says it."""
+    from domain.values.words import of_environment  # only where there is one
+    from projections.record.describe import describe_landing
+
+    return describe_landing(landing, of_environment(os.environ))
 
 
 def _weaker(weakening: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from api.cli.exits import worded
 from api.cli.figures import MARKS, figures, history, matrix, warnings
 from api.cli.labels import NAMES, gap, recorded, sentence
 from api.cli.options import Json
+from api.cli.result_notes import landing_words
 from api.cli.terminal import counted, local_time, shortened, visible_name
 from api.cli.waiting import doing, is_waiting, questions, why_waiting
 from domain.values.words import of_environment
@@ -78,6 +79,7 @@ def changed(session: Json) -> Pairs:
     return [
         ("base", f"{base['branch'] or sentence('detached')} ({base['commit'][:10]})" if result["repository"] else ""),
         ("branch", result["branch"] or ""),
+        ("landing", landing_words(result["landing"]) if result.get("landing") else ""),
         ("no branch", _without_branch(result, str(session["id"]))),
         ("changed", "\n".join(_file(file) for file in sorted(result["files"], key=_deciding_first)[:_FILES])),
         ("out of scope", ", ".join(map(visible_name, result["outside"][:_FILES]))),

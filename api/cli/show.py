@@ -18,7 +18,7 @@ from api.node.local_files import answer_about
 
 _MOST: Final = 200
 _NEWEST_ROWS: Final = (
-    "SELECT session_id, status, updated_at, title FROM overview"
+    "SELECT session_id, status, updated_at, title, landing FROM overview"
     " WHERE kind = coalesce(:kind, kind) AND status = coalesce(:status, status) ORDER BY created DESC LIMIT :limit"
 )
 
@@ -142,7 +142,18 @@ def _states(where: Where, session_id: str) -> dict[str, str]:
         return {str(row[0]): str(row[6]) for row in log.rows.turns(session_id)}
 
 
+def _landed(status: str, landing: str | None) -> str:
+    """The status, and how the newest landing ended."""
+    if landing is None:
+        return status
+    from api.cli.result_notes import landing_in_short
+
+    return f"{status}, {landing_in_short(encoding.loads(landing))}"
+
+
 def _status(item: Json) -> str:
+    if item.get("landing"):
+        return _landed(str(item["status"]), encoding.dumps(item["landing"]))
     machine = next((turn["machine"] for turn in item["outstandingTurns"] if turn.get("machine")), None)
     return (
         str(item["status"])
@@ -177,7 +188,8 @@ def _newest(where: Where, *, kind: str | None, status: str | None, limit: int) -
         if not are_current(log, views):
             return None
         values = {"kind": kind, "status": status, "limit": limit + 1}
-        return [[row[0], row[1], local_clock(row[2]), row[3]] for row in views.execute(_NEWEST_ROWS, values)]
+        found = views.execute(_NEWEST_ROWS, values)
+        return [[row[0], _landed(row[1], row[4]), local_clock(row[2]), row[3]] for row in found]
 
     rows = read_directly(where, reading)
     return None if not rows and (kind or status) else rows  # there may be no such kind or status

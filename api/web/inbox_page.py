@@ -109,6 +109,7 @@ def _item(db: Database, item: WaitingItem, actor: str, find: Callable[[str], Ses
             "approval": approval_for(actor, item.approval),
             "seen": item.seen,
             "words": cut_plain(words, WORDS),
+            "open": item.notes,
             "points": feedback.points if feedback else 0,
             "suggested": suggested(fields["feedback"] or {}),
             "verdict": cut((feedback and feedback.verdict) or "", 40),

@@ -119,7 +119,7 @@ AMOUNTS: Final = {
 }
 """By what has run out: the field that gives more of it, how much it suggests, and the most."""
 
-_SAID: Final = ("budget", "partial", "failed")
+_SAID: Final = ("budget", "partial", "failed", "landing")
 """What a row explains by its cause."""
 
 

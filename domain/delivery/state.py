@@ -4,9 +4,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from domain.checks.test_files import changed_tests
-from domain.checks.weakening import weakening_sentence
 from domain.delivery.chart import MADE_BY, MATERIAL, PHASES, PLACES, Phase, PhaseStatus, Status, status
-from domain.delivery.validation import BaselineCommand, Preparation, flaky_words, red
+from domain.delivery.validation import BaselineCommand, Preparation, flaky_words, red, weaker_words
 from domain.session.children import ReviewSettings
 from domain.session.state import Session
 from domain.session.validation import ValidationStep
@@ -198,17 +197,10 @@ def _validation(delivery: Delivery, phase: Phase) -> str:
     if phase in ("implementation", "review"):
         before = red(delivery.baseline) if delivery.baseline else ""
         unknown = flaky_words(delivery.flaky.values()) if phase == "review" else ""
-        weaker = _weaker(delivery) if phase == "review" else ""
+        weaker = weaker_words(delivery.weakened) if phase == "review" else ""
         tests = _tests(delivery) if phase == "review" else ""
         return "\n\n".join(filter(None, (unknown, weaker, delivery.validation_summary, before, tests)))
     return "\n".join(step.command for step in delivery.steps)
-
-
-def _weaker(delivery: Delivery) -> str:
-    """What the reviewer reads about checks that prove less than before the work; empty if there are none."""
-    head = "The validation proves less than before the work, or may. Check that each of these is right:"
-    lines = [f"- {weakening_sentence(weakening)}" for weakening in delivery.weakened]
-    return "\n".join([head, *lines]) if lines else ""
 
 
 def _tests(delivery: Delivery) -> str:

@@ -12,6 +12,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from domain.checks.test_counts import RunnerCount
+from domain.checks.weakening import Weakening, weakening_sentence
 from domain.session.attempts import Failure
 from domain.session.validation import Flake, SetupCommand, Stage, Validated, ValidationStep
 from domain.values.base import Value, absent
@@ -296,6 +297,13 @@ def flaky_words(flakes: Iterable[Flake]) -> str:
         if not flake.known
     ]
     return "\n".join(lines)
+
+
+def weaker_words(weakened: Iterable[Weakening]) -> str:
+    """What a reviewer or judge reads about checks that prove less than before the work; empty if there are none."""
+    head = "The validation proves less than before the work, or may. Check that each of these is right:"
+    lines = [f"- {weakening_sentence(weakening)}" for weakening in weakened]
+    return "\n".join([head, *lines]) if lines else ""
 
 
 _NAMES: Final = (

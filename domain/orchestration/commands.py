@@ -71,6 +71,7 @@ class RecordRound(RecordTurn):
     reasons: tuple[str, ...] = ()
     flaky: tuple[Flake, ...] = ()
     weakened: tuple[Weakening, ...] = ()
+    no_tests: bool = False
     clean_room: CleanRoom | None = None
     earlier: tuple[TreeFailures, ...] = ()
     report: Text = Text()
@@ -133,7 +134,10 @@ def _baseline(first: TurnAnswered | TurnFailed | TurnAttemptFailed, events: Sequ
 
 def _round(first: TurnAnswered | TurnFailed | TurnAttemptFailed, events: Sequence[DomainEvent]) -> RecordRound:
     recorded = next((event for event in events if isinstance(event, RoundValidated)), None)
-    names = ("passed", "summary", "sentence", "reasons", "flaky", "weakened", "clean_room", "earlier", "report")
+    names = (
+        *("passed", "summary", "sentence", "reasons", "flaky", "weakened", "no_tests", "clean_room", "earlier"),
+        "report",
+    )
     return RecordRound(**_settled(first), **({name: getattr(recorded, name) for name in names} if recorded else {}))
 
 

@@ -118,6 +118,10 @@ class BrokenBy(Value):
     reasons: tuple[str, ...]
 
 
+def _is_false(value: bool) -> bool:
+    return not value
+
+
 class RoundValidated(OrchestrationEvent):
     """The validation commands ran on the tree of a round, before its verdicts, or on what a direct answer changed."""
 
@@ -132,6 +136,7 @@ class RoundValidated(OrchestrationEvent):
     clean_room: CleanRoom | None = Field(
         default=None, exclude_if=absent, description="the run in a fresh checkout; null where there was none"
     )
+    no_tests: bool = Field(default=False, exclude_if=_is_false, description="whether it passed without any test")
     broken: tuple[BrokenBy, ...] = Field(default=(), description="the agents who fail the round for new failures")
     earlier: tuple[TreeFailures, ...] = Field(
         default=(), description="the earlier trees of the round that were checked"

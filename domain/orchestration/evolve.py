@@ -55,12 +55,9 @@ def evolve(run: Orchestration | None, event: DomainEvent, metadata: EventMetadat
         case RoundValidated():
             state.checked, state.check, state.failures = True, event.summary, event.new_failures
             state.broken = {each.index: each.reasons for each in event.broken}
-            state.validated = Validated(
-                commands=tuple(step.command for step in state.steps),
-                clean_room=event.clean_room is not None,
-                version=state.version,
-                passed=event.passed,
-            )
+            state.weakened = event.weakened
+            state.proves_nothing = "no_tests" if event.no_tests else None
+            state.validated = None if event.no_tests else _validated(state, event)
             state.flaky = {flake.command: flake for flake in event.flaky}
             state.clean_room = event.clean_room
         case TurnRequested(work="validate"):
@@ -136,12 +133,22 @@ def _begin(event: OrchestrationStarted, metadata: EventMetadata) -> Orchestratio
     )
 
 
+def _validated(state: Orchestration, event: RoundValidated) -> Validated:
+    return Validated(
+        commands=tuple(step.command for step in state.steps),
+        clean_room=event.clean_room is not None,
+        version=state.version,
+        passed=event.passed,
+    )
+
+
 def _settled(state: Orchestration, before: Orchestration, event: TurnAnswered | TurnFailed) -> None:
     """Only a turn of the planner, the judge or the assistant can be retried; the run continues without any other."""
     turn = before.outstanding[event.turn_id]
     if isinstance(event, TurnAnswered) and event.tree is not None:
         state.checked = False
-        state.validated = None
+        state.validated = state.proves_nothing = None
+        state.weakened = ()
     if turn.lane and turn.work == "ask" and isinstance(event, TurnAnswered):
         place = turn.lane - 1
         state.authors = state.authors | {place: event.agent}

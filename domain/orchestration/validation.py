@@ -5,7 +5,7 @@ from collections.abc import Generator
 from typing import Final, get_args
 
 from domain.delivery.commands import RecordBaseline
-from domain.delivery.validation import new_failures, red, unready
+from domain.delivery.validation import flaky_words, new_failures, red, unready, weaker_words
 from domain.orchestration.commands import RecordRound
 from domain.orchestration.endings import Run, stop
 from domain.orchestration.events import BrokenBy, RoundValidated, RunBaselineRecorded
@@ -59,6 +59,7 @@ def record_round(now: Run, command: RecordRound) -> Generator[DomainEvent, None,
         new_failures=fresh,
         flaky=command.flaky,
         weakened=command.weakened,
+        no_tests=command.no_tests,
         clean_room=command.clean_room,
         broken=_broken(run, command, fresh),
         earlier=command.earlier,
@@ -106,10 +107,11 @@ def for_the_judge(run: Orchestration) -> str:
     """What the validation of this round shows; empty where there was none."""
     if not run.check:
         return ""
+    known = [flaky_words(run.flaky.values()), weaker_words(run.weakened)]
     lines = [f"- {reason}" for reason in run.failures]
     new = "\n".join(["These failures were not there before any change:", *lines]) if lines else ""
     before = red(run.baseline) if run.baseline else ""
-    return "\n\n".join(filter(None, ("Validation of the work of this round:", run.check, new, before)))
+    return "\n\n".join(filter(None, (*known, "Validation of the work of this round:", run.check, new, before)))
 
 
 def for_agents(run: Orchestration) -> str:

@@ -1,9 +1,10 @@
 """The rules for landings: a finished branch is merged, or the work goes back to its author."""
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import TypeVar, get_args
 
-from domain.session.decision import Events, Now, ask, settle
+from domain.session.attempts import Failure, Waiting
+from domain.session.decision import Events, Now, ask, end_attempt, settle
 from domain.session.landing import (
     LandingNotTried,
     LandingRequested,
@@ -34,7 +35,7 @@ def request_landing(now: Now[S], command: LandSession) -> Events:
 
 def record_landing(now: Now[S], command: RecordLanding) -> Events:
     """The branch was merged, or the work is sent back with the reason."""
-    event = settle(now, command)
+    event = end_attempt(now, command, command.failure) if _waits(command.failure) else settle(now, command)
     yield event
     landing = now.state.landing
     if not isinstance(event, TurnAnswered) or landing is None:
@@ -67,6 +68,11 @@ def record_landing(now: Now[S], command: RecordLanding) -> Events:
         detail=command.detail,
         flaky=command.flaky,
     )
+
+
+def _waits(failure: Failure | None) -> bool:
+    """Whether the landing is tried again later: the set-up fails on the branch without the work, too."""
+    return failure is not None and failure.code in get_args(Waiting)
 
 
 def landing_command(events: Sequence[DomainEvent], session: Session | None) -> Command | None:

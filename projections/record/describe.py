@@ -28,6 +28,12 @@ def describe(topic: str, data: Data, language: Language = "en", *, agents: Seque
     return last.replace("_", " ").capitalize() or topic
 
 
+def describe_landing(landing: Data, language: Language = "en") -> str:
+    """How the newest landing ended, from a result's view."""
+    topics = {"landed": "session.landed", "sent_back": "session.sent_back", "not_tried": "session.landing_not_tried"}
+    return describe(topics[landing["status"]], {"before": "", "reasons": [], **landing}, language)
+
+
 def recorded(event: DomainEvent) -> str:
     """The `message` of the JSON API: the recorded one, otherwise in English."""
     stored = str(getattr(event, "message", ""))

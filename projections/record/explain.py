@@ -9,6 +9,7 @@ from domain.discussion.events import AgentFailed
 from domain.discussion.state import Discussion
 from domain.orchestration.events import RoundValidated, VerdictGiven
 from domain.orchestration.state import Orchestration
+from domain.session.landing import LandingNotTried, WorkLanded, WorkSentBack
 from domain.session.past_commands import RecordedCommand, commands_in
 from domain.session.record import Recorded
 from domain.session.state import Session
@@ -22,6 +23,7 @@ from projections.record.describe import recorded as sentence
 from projections.record.why_not import state_name, why_not
 from projections.views.past import ExplainedCause, ExplainedCommand, ExplainedEvent, Explanation
 
+_LANDINGS: Final = (WorkLanded, WorkSentBack, LandingNotTried)
 INPUTS = (
     *("elapsedMs", "remainingIterations", "reason", "iteration", "phase", "round"),
     *("metrics", "pass", "allDone", "choice", "classification", "score", "errorType", "expiresAt"),
@@ -116,6 +118,15 @@ def _text(
             led = f" → {state_name(event.state, language)}" if event.state else ""
             yield f"{event.version}. {person(link.actor, language)}: {text}{led}"
     yield from _votes(session, language)
+    yield from _landing(history, language)
+
+
+def _landing(history: Sequence[Recorded], language: Language) -> Iterator[str]:
+    """How the newest landing ended, which changes no state."""
+    recorded = next((each for each in reversed(history) if isinstance(each.event, _LANDINGS)), None)
+    if recorded is not None:
+        data = recorded.event.model_dump(mode="json", by_alias=True)
+        yield f"{recorded.version}. {describe(recorded.event.TOPIC, data, language)}"
 
 
 def _votes(session: Session, language: Language) -> Iterator[str]:

@@ -185,6 +185,7 @@ def _orchestration(session: Orchestration) -> OrchestrationView:
         warnings=tuple(map(str, session.warnings)),
         warning_sentences=tuple(map(coded, session.warnings)),
         result=result_of(session, session.affected_files, session.scope),
+        report=report_of(session),
     )
 
 

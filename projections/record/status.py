@@ -31,6 +31,8 @@ _WHY: Final = {
     "validation_not_startable": "A validation command cannot be started.",
     "validation_escapes_workspace": "The validation would test another folder.",
     "setup_failed": "The set-up failed.",
+    "landing_sent_back": "The result does not fit the branch as it is now.",
+    "landing_not_tried": "The result was not landed: the repository is not ready for it.",
 }
 
 
@@ -61,19 +63,19 @@ def outcome(view: Mapping[str, Any], language: Language) -> str:
     """The summary of a session's view (`projections/record/session.py`), which says first if nothing was changed; empty
     before it ends."""
     summary = _summary(view, language)
-    if _is_unvalidated_run(view) and summary:
+    if _is_stopped_run(view) and summary:
         bare = summary if "\n" in summary else summary.rstrip(".")
-        return words(language, ROOM).fill("outcome.not_validated", {"summary": bare})
+        summary = _on_validation(view, bare, words(language, ROOM))
+        return summary if summary != bare else _summary(view, language)
     if view.get("reason") != "no_change" or not summary or summary.startswith(_UNCHANGED):
         return summary
     return words(language, ROOM).fill("outcome.unchanged", {"summary": summary})
 
 
-def _is_unvalidated_run(view: Mapping[str, Any]) -> bool:
-    """Whether it is a run that has stopped with changes which no command has validated."""
-    result = view.get("result") or {}
+def _is_stopped_run(view: Mapping[str, Any]) -> bool:
+    """Whether it is a run that has stopped with changes of which it is known how they were validated."""
     stopped = view.get("kind") == "orchestration" and view.get("status") in ("done", "checkpoint", "partial")
-    return stopped and "validated" in result and result["validated"] is None
+    return stopped and "validated" in (view.get("result") or {})
 
 
 def _summary(view: Mapping[str, Any], language: Language) -> str:

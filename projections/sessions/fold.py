@@ -27,6 +27,7 @@ from projections.record.explain import evidence
 from projections.record.markdown import shortened
 from projections.record.session import title_of
 from projections.sessions import questions, waiting
+from projections.sessions.handover import HANDOVER_EVENTS, follow_handover
 from projections.sessions.row import ENDING_EVENTS, ROWS, SessionRow, date_forks, follow_ending
 
 SCHEMA: Final = (
@@ -67,6 +68,8 @@ def apply(db: Database, events: Sequence[Recorded]) -> None:
             parts.rule(row, recorded, recorded.event)
         if parts.ends:
             follow_ending(row, recorded)
+        if parts.hands_over:
+            follow_handover(row, recorded)
         if parts.turn:
             turns.follow(recorded)
         if parts.question:
@@ -78,10 +81,11 @@ def apply(db: Database, events: Sequence[Recorded]) -> None:
 
 
 class _Parts(NamedTuple):
-    """What else an event of a class may change: the row by a rule, its ending, turns, questions."""
+    """What else an event of a class may change: the row by a rule, its ending, its result, turns, questions."""
 
     rule: Rule | None
     ends: bool
+    hands_over: bool
     turn: bool
     question: bool
 
@@ -90,7 +94,7 @@ class _Parts(NamedTuple):
 def _parts_of(kind: type[DomainEvent]) -> _Parts:
     """Looked up for every event, of which most change little."""
     rules = (rule for about, rule in _RULES.items() if issubclass(kind, about))
-    parts = (ENDING_EVENTS, waiting.TURN_EVENTS, questions.QUESTION_EVENTS)
+    parts = (ENDING_EVENTS, HANDOVER_EVENTS, waiting.TURN_EVENTS, questions.QUESTION_EVENTS)
     return _Parts(next(rules, None), *(issubclass(kind, about) for about in parts))
 
 
@@ -302,5 +306,5 @@ OVERVIEW: Final = Projection(
     tables=("overview", "overview_labels", "overview_turns", "overview_questions"),
     schema=SCHEMA,
     apply=apply,
-    version=20,
+    version=21,
 )

@@ -9,6 +9,7 @@ from domain.values.base import Invalid, iso
 from domain.values.sentences import Sentence
 from projections.engine.ports import Database
 from projections.record.status import why
+from projections.sessions.open_points import open_points
 from projections.sessions.overview import NEEDS, cursor_of, position_of
 from projections.sessions.questions import QuestionRow, asked_after, number_of_requests
 from projections.sessions.row import EVERYTHING, ROWS, Belonging, SessionRow, belonging
@@ -110,6 +111,7 @@ def _item(row: SessionRow) -> WaitingItem:
             "synthesis": row.synthesis if deciding else None,
             "summary": row.summary,
             "summary_sentence": json.loads(row.summary_sentence or "null"),
+            "notes": tuple(Sentence(code, **params) for code, params in open_points(row.checked, row.waits_for)),
             "expires_at": row.expires_at if deciding else None,
             "seen": row.seen if deciding else None,
             "approval": _approval(row),

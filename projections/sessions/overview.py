@@ -236,6 +236,7 @@ def _item(row: SessionRow, turns: Sequence[TurnView], children: Sequence[str]) -
             "convergence_score": row.score,
             "recommendation": row.recommendation,
             "forked_at": row.forked_at,
+            "landing": json.loads(row.landing) if row.landing else None,
             "outcome": _outcome(row) if row.status in AT_REST else None,
             "waiting": row.waits_for or (ASKING if any(turn.waiting_for == ASKING for turn in turns) else None),
         }

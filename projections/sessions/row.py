@@ -24,8 +24,9 @@ from projections.views.sessions import WaitsFor
 class SessionRow:
     """`created` and `waiting` are positions in the log: of the first event, and of the event since which it waits.
 
-    `labels`, `checks`, `choices`, `convergence`, `feedback`, `policy`, `votes` and the sentences are JSON. `cause` is a
-    code: why it waits. `rejected` is what rejected the work last: the failing test, the blocking finding.
+    `labels`, `checked`, `checks`, `landing`, `choices`, `convergence`, `feedback`, `policy`, `votes` and the sentences
+    are JSON. `cause` is a code: why it waits. `rejected` is what rejected the work last: the failing test, the blocking
+    finding.
     """
 
     session_id: str
@@ -82,6 +83,8 @@ class SessionRow:
     ended_by: str | None = None
     ended_words: str | None = None
     ended_as: str | None = None
+    checked: str | None = None
+    landing: str | None = None
 
     def wait(self, what: WaitsFor, cause: str, *, position: int, at: int) -> None:
         """From now on, the session waits for a person."""

@@ -281,6 +281,7 @@ class OrchestrationView(SessionView):
         default=(), exclude_if=empty, description="each warning as data, in the same order"
     )
     result: ResultView | None = Field(default=None, description="null while nothing has changed")
+    report: ReportView | None = Field(default=None, description="of the last validation; null before it")
 
 
 class RoundView(View):

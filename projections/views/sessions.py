@@ -8,10 +8,10 @@ from domain.convergence import Metrics, Recommendation
 from domain.discussion.events import StopReason
 from domain.values.base import absent
 from domain.values.sentences import Sentence
-from projections.views.base import ApprovalView, Page, View
-from projections.views.session import Listed, ResultView
+from projections.views.base import ApprovalView, Page, View, empty
+from projections.views.session import LandingView, Listed, ResultView
 
-WaitsFor = Literal["decision", "permission", "scope", "budget", "checkpoint", "partial", "failed"]
+WaitsFor = Literal["decision", "permission", "scope", "budget", "checkpoint", "partial", "failed", "landing"]
 """What a session needs from a person to continue (contract §16)."""
 
 
@@ -46,6 +46,7 @@ class SessionItem(Listed):
     convergence_score: float | None
     recommendation: Recommendation | None
     waiting: WaitsFor | None = Field(description="what it needs from a person to continue")
+    landing: LandingView | None = Field(default=None, exclude_if=absent, description="the outcome of the newest `land`")
     forked_at: int | None = Field(description="the last event that a fork shares with its source")
     outcome: OutcomeView | None = Field(description="how it ended; null while it has not")
 
@@ -98,6 +99,11 @@ class WaitingItem(View):
     )
     summary_sentence: Sentence | None = Field(
         default=None, exclude_if=absent, description="the summary as code and parameters, where Hansard wrote it"
+    )
+    notes: tuple[Sentence, ...] = Field(
+        default=(),
+        exclude_if=empty,
+        description="what the checks of the result leave open: not validated, weakened, flaky, reviewed in part",
     )
     expires_at: str | None
     seen: str | None = Field(

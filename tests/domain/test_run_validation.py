@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from domain.checks.weakening import Weakening
 from domain.delivery.commands import RecordBaseline
 from domain.delivery.validation import Baseline, BaselineCommand
 from domain.orchestration.commands import ContinueOrchestration, RecordRound
@@ -20,8 +21,9 @@ from domain.orchestration.events import (
 )
 from domain.session.attempts import Failure
 from domain.session.turns import RetryTurn, TurnCancelled, TurnRequested
-from domain.session.validation import SetupCommand
+from domain.session.validation import Flake, SetupCommand
 from domain.session.workspace import ChangedFile, WorkspaceChanges, WorkspacePrepared
+from projections.record.session import view
 from tests.kit.replies import plan, subtask
 from tests.kit.stories import TEST, OrchestrationStory
 
@@ -275,3 +277,40 @@ def test_an_answer_whose_failures_were_there_before_is_the_answer() -> None:
     run = answered(changed=True)
     run.validates(BROKEN, earlier=(TreeFailures(tree="c0", reasons=(BROKEN,)),))
     assert run.run.status == "done"
+
+
+# -- what proves less than before --------------------------------------------------------------------------------------
+
+FEWER = Weakening(what="assertions", path="test_a.py", before=3, after=1)
+
+
+def test_the_judge_reads_first_what_makes_the_validation_weaker() -> None:
+    run = begun()
+    run.changes("Backend")
+    flake = Flake(stage="test", command=TEST.command, runs=2, failed=1)
+    run.validates(weakened=(FEWER,), flaky=(flake,))
+    assert run.run.weakened == (FEWER,)
+    *_, judge = run.of(TurnRequested)
+    results = judge.context["results"].head
+    places = [results.index(words) for words in ("is flaky", "proves less than before", "Validation of the work")]
+    assert places == sorted(places)
+    seen = view(run.run).wire()
+    assert [each["what"] for each in seen["report"]["weakened"]] == ["assertions"]
+    assert [each["command"] for each in seen["report"]["flaky"]] == [TEST.command]
+
+
+def test_a_later_change_makes_the_last_validation_say_nothing() -> None:
+    run = begun(max_rounds=3)
+    run.changes("Backend")
+    run.validates(weakened=(FEWER,))
+    run.judges(Backend=False)
+    run.changes("Backend")
+    assert (run.run.weakened, run.run.validated) == ((), None)
+
+
+def test_a_pass_without_any_test_counts_for_nothing() -> None:
+    run = begun()
+    run.changes("Backend")
+    run.validates(no_tests=True)
+    assert (run.run.validated, run.run.proves_nothing) == (None, "no_tests")
+    assert view(run.run).wire()["result"]["why"] == "no_tests"

@@ -106,7 +106,14 @@ class HostCommands:
         flaky_before = [command.command for command in session.baseline if command.flaky]
 
         async def judge(steps: Sequence[ValidationStep], tree: str | None) -> WorkVerdict:
-            return await self.verdict(job, steps, tree=tree, flaky_before=flaky_before, inspected=session.baselined)
+            return await self.verdict(
+                job,
+                steps,
+                tree=tree,
+                flaky_before=flaky_before,
+                before=session.baseline,
+                inspected=session.baselined,
+            )
 
         base = (await self._places(job).workspace()).base()
         return await validate_round(job, session, base=base, judge=judge)
@@ -175,7 +182,8 @@ class HostCommands:
         """
         places = self._places(job)
         workspace = await places.workspace()
-        tests = {each.command: each.tests for each in before}
+        commands = [step.command for step in steps]
+        tests = {each.command: each.tests for each in before if each.command in commands}
         validation = WorkValidation(places, self.clock, base=workspace.base(), flaky_before=flaky_before, tests=tests)
         verdict = await validation.run(steps, tree=tree, inspected=inspected)
         state = tree or job.session.tree
@@ -186,7 +194,7 @@ class HostCommands:
             weakened,
             workspace,
             state,
-            [step.command for step in steps],
+            commands,
             before=together(count for each in tests.values() for count in each) if ran else (),
             after=verdict.tests if ran else (),
         )

@@ -8,6 +8,7 @@ import orjson
 
 from adapters.turns.commands.validate import WorkVerdict
 from adapters.turns.job import Job
+from domain.checks.test_counts import none_ran, together
 from domain.delivery.validation import new_failures
 from domain.orchestration.commands import RecordRound
 from domain.orchestration.events import TreeFailures
@@ -48,6 +49,9 @@ async def validate_round(job: Job, session: Orchestration, *, base: str, judge: 
         sentence=last.result.sentence,
         reasons=reasons,
         flaky=tuple(flake for each in verdicts for flake in each.flaky),
+        weakened=tuple(dict.fromkeys(each for verdict in verdicts for each in verdict.weakened)),
+        no_tests=all(each.passed for each in verdicts)
+        and none_ran(together(n for each in verdicts for n in each.tests)),
         clean_room=next((each.clean_room for each in verdicts if each.clean_room), None),
         earlier=tuple(earlier),
         report=report,
@@ -97,6 +101,7 @@ def _report(verdicts: Sequence[WorkVerdict]) -> str:
     for other in others:
         first["runs"] += other["runs"]
         first["flaky"] += other["flaky"]
+        first["weakened"] += [each for each in other["weakened"] if each not in first["weakened"]]
         if not other["passed"] and first["passed"]:
             first |= {name: other[name] for name in ("passed", "classification", "summary", "reason")}
     return orjson.dumps(first).decode()

@@ -20,6 +20,7 @@ from domain.values.base import DomainEvent, Text
 from domain.values.sentences import in_language, recognized
 from domain.values.words import Language
 from projections.engine.ports import Histories
+from projections.record.describe import describe_landing
 from projections.record.session import view
 from projections.record.state import Record
 from projections.record.trail import Numbered, Trail, upto
@@ -74,6 +75,12 @@ class PanelContext:
     def worded(self, text: str | None) -> str:
         """A recorded text, in the reader's language where it is a sentence of Hansard."""
         return in_language(recognized(text or ""), self.language)
+
+    @property
+    def landing(self) -> str:
+        """How the newest landing ended; empty where there was none."""
+        landing = (self.it.get("result") or {}).get("landing")
+        return describe_landing(landing, self.language) if landing else ""
 
     @property
     def held(self) -> bool:

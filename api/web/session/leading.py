@@ -33,6 +33,8 @@ def lead(context: PanelContext, card: Mapping[str, Any]) -> Lead | None:
     """None where the outcome says it all."""
     session, what = context.session, card["what"]
     match session:
+        case _ if (session.sent_back or session.not_tried) and context.landing and what not in ASKS:
+            return Lead("head_lead.landing", {"words": context.landing})
         case _ if what == "permission":
             return Lead("head_lead.permission", {}, card["summary"])
         case _ if what in ASKS:

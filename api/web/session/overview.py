@@ -161,6 +161,7 @@ def _handed_over(context: PanelContext) -> dict[str, Any] | None:
         "outside": len(result.get("outside") or ()),
         "reviewed": _seen_in_part(context.session),
         "notes": _on_validation(context.session),
+        "landing": context.landing,
         "clean": _in_clean_room(context.session),
         "weaker": len(context.session.weakened),
     }

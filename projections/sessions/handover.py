@@ -1,0 +1,115 @@
+"""What a row says of a result: what its checks leave open, and how its landing ended."""
+
+import json
+from typing import Any, Final
+
+from domain.delivery import events as delivery
+from domain.orchestration import events as orchestration
+from domain.session.forks import SessionForked
+from domain.session.landing import LandingNotTried, LandingRequested, WorkLanded, WorkSentBack
+from domain.session.record import Recorded
+from domain.session.turns import TurnAnswered
+from domain.session.validation import CleanRoom, Flake
+from domain.session.workspace import ResultPublished, ReviewedLines
+from domain.values.sentences import packed
+from projections.sessions.row import SessionRow
+
+HANDOVER_EVENTS: Final = (
+    TurnAnswered,
+    delivery.AttemptStarted,
+    delivery.TestsPassed,
+    delivery.ValidationFailed,
+    delivery.FlakySeen,
+    orchestration.RoundStart,
+    orchestration.RoundValidated,
+    ResultPublished,
+    delivery.BranchPublished,
+    LandingRequested,
+    WorkLanded,
+    WorkSentBack,
+    LandingNotTried,
+    SessionForked,
+)
+"""Other events change nothing here."""
+_UNVALIDATED: Final[dict[str, Any]] = {"validated": None, "why": None, "weakened": 0, "flaky": {}}
+_LONGEST: Final = 2_000
+"""Characters of what stands against a landing; the session has all of it."""
+
+
+def follow_handover(row: SessionRow, recorded: Recorded) -> None:
+    """One more event of the row's session."""
+    facts: dict[str, Any] = (
+        json.loads(row.checked) if row.checked else {"published": False, "seen": None, **_UNVALIDATED}
+    )
+    match recorded.event:
+        case TurnAnswered(reviewed=ReviewedLines() as reviewed):
+            facts["seen"] = reviewed.percent
+        case TurnAnswered():
+            return
+        case ResultPublished() | delivery.BranchPublished():
+            facts["published"] = True
+        case orchestration.RoundStart():
+            facts |= _UNVALIDATED
+        case delivery.AttemptStarted():
+            facts |= _UNVALIDATED | {"flaky": facts["flaky"]}
+        case delivery.FlakySeen() as event:
+            facts["flaky"] = {**facts["flaky"], **_unknown(event.flake)}
+        case delivery.TestsPassed() | delivery.ValidationFailed() as event:
+            no_tests = isinstance(event, delivery.TestsPassed) and event.no_tests
+            facts |= _validated(event.clean_room, len(event.weakened), no_tests=no_tests)
+        case orchestration.RoundValidated() as event:
+            facts |= _validated(event.clean_room, len(event.weakened), no_tests=event.no_tests)
+            facts["flaky"] = {name: seen for flake in event.flaky for name, seen in _unknown(flake).items()}
+        case _:
+            _land(row, recorded)
+            return
+    row.checked = json.dumps(facts, ensure_ascii=False)
+
+
+def _validated(room: CleanRoom | None, weakened: int, *, no_tests: bool) -> dict[str, Any]:
+    where = "workspace" if room is None else "clone"
+    return {"validated": None if no_tests else where, "why": "no_tests" if no_tests else None, "weakened": weakened}
+
+
+def _unknown(flake: Flake) -> dict[str, list[int]]:
+    """What is flaky only with the changes."""
+    return {} if flake.known else {flake.command: [flake.failed, flake.runs]}
+
+
+def _land(row: SessionRow, recorded: Recorded) -> None:
+    """A landing that came to nothing waits for a person, unless the session waits for something else already."""
+    match recorded.event:
+        case LandingRequested() | SessionForked():
+            _no_longer(row)
+        case WorkLanded() as event:
+            row.landing = _landing(event.onto, "landed", commit=event.commit)
+            _no_longer(row)
+        case WorkSentBack() as event:
+            status = "not_tried" if event.reason == "checkout" else "sent_back"
+            row.landing = _landing(event.onto, status, reason=event.reason, paths=event.paths, detail=event.detail)
+            _wait(row, recorded, status, "\n".join(event.reasons) or ", ".join(event.paths) or event.detail)
+        case LandingNotTried() as event:
+            more = {
+                "paths": event.paths,
+                "detail": event.detail,
+                "sentence": json.loads(packed(event.sentence) or "null"),
+            }
+            row.landing = _landing(event.onto, "not_tried", reason=event.reason, **more)
+            _wait(row, recorded, "not_tried", event.sentence or event.detail)
+
+
+def _landing(onto: str, status: str, **more: Any) -> str:
+    fields = {"onto": onto, "status": status, "commit": None, "reason": None, "paths": (), **more}
+    return json.dumps({name: value for name, value in fields.items() if value != ""}, ensure_ascii=False)
+
+
+def _wait(row: SessionRow, recorded: Recorded, status: str, words: str) -> None:
+    if row.waits_for in (None, "landing"):
+        row.wait("landing", f"landing_{status}", position=recorded.position, at=recorded.at)
+        row.choices, row.summary = json.dumps(["land"]), words[:_LONGEST] or None
+        row.summary_sentence = packed(words)
+
+
+def _no_longer(row: SessionRow) -> None:
+    if row.waits_for == "landing":
+        row.go_on()
