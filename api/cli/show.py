@@ -188,8 +188,8 @@ def _newest(where: Where, *, kind: str | None, status: str | None, limit: int) -
         if not are_current(log, views):
             return None
         values = {"kind": kind, "status": status, "limit": limit + 1}
-        found = views.execute(_NEWEST_ROWS, values)
-        return [[row[0], _landed(row[1], row[4]), local_clock(row[2]), row[3]] for row in found]
+        lines = views.execute(_NEWEST_ROWS, values)
+        return [[row[0], _landed(row[1], row[4]), local_clock(row[2]), row[3]] for row in lines]
 
     rows = read_directly(where, reading)
     return None if not rows and (kind or status) else rows  # there may be no such kind or status

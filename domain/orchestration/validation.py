@@ -107,11 +107,11 @@ def for_the_judge(run: Orchestration) -> str:
     """What the validation of this round shows; empty where there was none."""
     if not run.check:
         return ""
-    known = [flaky_words(run.flaky.values()), weaker_words(run.weakened)]
+    doubts = [flaky_words(run.flaky.values()), weaker_words(run.weakened)]
     lines = [f"- {reason}" for reason in run.failures]
     new = "\n".join(["These failures were not there before any change:", *lines]) if lines else ""
     before = red(run.baseline) if run.baseline else ""
-    return "\n\n".join(filter(None, (*known, "Validation of the work of this round:", run.check, new, before)))
+    return "\n\n".join(filter(None, (*doubts, "Validation of the work of this round:", run.check, new, before)))
 
 
 def for_agents(run: Orchestration) -> str:
