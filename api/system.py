@@ -225,6 +225,7 @@ class System(Core):
             listeners=self._listeners(),
             rewound=(self._go_back,),
             poll_seconds=settings.poll_seconds,
+            witnessed=store.rows,
         )
         self.search = SearchIndex(store, self.follower, settings, patience.search)
 

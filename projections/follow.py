@@ -18,8 +18,9 @@ from typing import Final
 
 from domain.session.record import Omitted, Recorded, Sight
 from projections.catalogue import PROJECTIONS
+from projections.engine import witness
 from projections.engine.fold import PAGE, Folding, LogPage, ViewProblem, are_there, read
-from projections.engine.ports import OMITTED, EventLog, Projection, Views
+from projections.engine.ports import OMITTED, Database, EventLog, Projection, Views
 from projections.engine.rebuild import merge, refold
 
 GATHERING, LONGEST_GATHERING = 0.01, 0.05
@@ -71,11 +72,14 @@ class Follower:
         page: int = PAGE,
         omitted: Omitted = OMITTED,
         poll_seconds: float = LONGEST_POLL,
+        witnessed: witness.Fingerprints | None = None,
     ) -> None:
         """`newest` is where new events are read: the same log, perhaps with the latest events at hand. `is_busy`
-        returns whether commands wait: then views that are behind take their time."""
+        returns whether commands wait: then views that are behind take their time. `witnessed` is the log whose events
+        the views remember, to find it out if they are rewritten."""
         self._source, self._views, self._folding = log, views, Folding(projections, omitted)
         self.newest, self._is_busy = newest or log, is_busy
+        self._witnessed = witnessed
         self._page, self._poll = page, min(poll_seconds, LONGEST_POLL)
         self._rounds, self._waiting = threading.Lock(), threading.Lock()
         self._woken, self._stopped, self._asked = threading.Event(), threading.Event(), threading.Event()
@@ -89,12 +93,16 @@ class Follower:
         """Called in this order in the following thread with the events of a page: after the views' commit, or at once
         while the views are far behind."""
         with views.transaction() as db:
+            if witnessed is not None:
+                self._folding.lay_out(db)
+                witness.prepare(db, witnessed, log.head())
             self._rewinding, noted = self._folding.prepare(db, log), self._folding.epoch(db)
             self.epoch = self._epoch(noted, gone_back=self._rewinding)
             """How often the log has gone back, so far as is known."""
             if self.epoch != noted:
                 self._folding.rewind(db, log, self.epoch)
             lowest = self._folding.lowest(db)
+            self._witness(db, lowest.position if lowest else 0)
         self._published, mark = self._end()
         self._trail = deque([(self._published, mark)], TRAIL)
         """Positions that were published and the marks of their events, the newest last."""
@@ -203,6 +211,7 @@ class Follower:
             if page.unreadable or (lowest is not None and lowest.position < page.end):
                 with self._views.transaction() as db:
                     self._folding.fold(db, page)
+                    self._witness(db, page.end)
             if page.end < self._published:  # the views are behind: others hear meanwhile what happens
                 newer = read(self.newest, after=self._published, limit=self._page)
                 self._announce(replace(newer, mark=self._source.sight(newer.end).marks[0]))
@@ -216,6 +225,8 @@ class Follower:
         epoch = self._source.gone_back(self.epoch) if gone_back else sight.epoch
         with self._views.transaction() as db:
             self._folding.rewind(db, self._source, epoch)
+            if self._witnessed is not None:
+                witness.forget_lost(db, self._witnessed, self._source.head())
             lowest = self._folding.lowest(db)
         end = self._end()
         same = self._same_up_to(end)
@@ -338,6 +349,7 @@ class Follower:
         with self._views.transaction() as db:
             refold(self._folding, db, self._source)
             lowest = self._folding.lowest(db)
+            self._witness(db, lowest.position if lowest else 0)
         self.wake()
         return self._source.head() if lowest is None else lowest.position
 
@@ -345,8 +357,13 @@ class Follower:
         """Replace the views by what several processes folded up to `head` (`projections.parts`); that position."""
         with self._views.beside(parts) as (db, names):
             merge(self._folding, db, names, self._source, head)
+            self._witness(db, head)
         self.wake()
         return head
+
+    def _witness(self, db: Database, upto: int) -> None:
+        if self._witnessed is not None:
+            witness.follow(db, self._witnessed, upto)
 
     def empty(self) -> None:
         """Empty the views, parked ones too. They are folded again as the log is followed."""

@@ -5,13 +5,13 @@ the rules; the lease table must know the same turns. It goes session by session,
 log.
 """
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterable, Set
 from functools import partial
 
 from adapters.proof.contents import check_contents
 from adapters.proof.neighbours import check_keys, check_receipts
 from adapters.proof.stored import check_events, check_texts
-from adapters.proof.verdict import Unchecked, Verification
+from adapters.proof.verdict import LogFault, Unchecked, Verification
 from adapters.store.port import Log
 from adapters.store.rows import Rows
 from adapters.store.sqlite.sealed import UNREADABLE
@@ -23,14 +23,18 @@ def verify(
     store: Log,
     views: Callable[[], str | None] | None = None,
     *,
+    witness: Callable[[], Iterable[LogFault]] | None = None,
     covered: int = 0,
     allowed: Set[str] = frozenset(),
 ) -> Verification:
     """Check everything that can be checked with the log alone. `views` reports what is wrong with the views, if given;
-    it raises Unchecked if it cannot check them. `covered`: how many events a checkpoint covers; of them only quotes of
+    it raises Unchecked if it cannot check them, as does `witness`, which reports the events that are not those that the
+    views were made from. `covered`: how many events a checkpoint covers; of them only quotes of
     the `allowed` texts may have been redacted."""
     verdict = Verification()
     _guarded(verdict, lambda: _log(store, verdict, covered, allowed))
+    if witness is not None:
+        _witness(verdict, witness)
     if views is not None and verdict.sound:
         _guarded(verdict, lambda: _views(verdict, views))
     return verdict
@@ -74,6 +78,17 @@ def _views(verdict: Verification, views: Callable[[], str | None]) -> None:
         return
     if trouble is not None:
         verdict.blame(None, trouble)
+
+
+def _witness(verdict: Verification, witness: Callable[[], Iterable[LogFault]]) -> None:
+    """Add what the views know. An event that does not fit its own hash has been named already."""
+    named = {fault.position for fault in verdict.faults}
+    try:
+        for fault in witness():
+            if fault.position not in named:
+                verdict.blame(fault.position, fault.problem)
+    except Unchecked as error:
+        verdict.unchecked = str(error)
 
 
 def _integrity(rows: Rows, verdict: Verification) -> None:

@@ -1,5 +1,6 @@
 """The rows of the log without decoding: how each is chained to its predecessor, and how stores list them."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from eventsourcing.persistence import StoredEvent
 
 from adapters.store.seal import sealed
+from domain.session.record import Fingerprint
 
 
 class Row(NamedTuple):
@@ -47,6 +49,14 @@ def hashed(previous: bytes, stream: str, version: int, topic: str, words: bytes,
 
 
 SIZE = Struct(">I").pack
+_AT = re.compile(rb'\{(?:"v":\d+,)?"at":(\d{1,18}),')
+"""How every state begins that we write."""
+
+
+def time_of(state: bytes) -> int:
+    """When an event was recorded, without decoding it; 0 for a state that was not written by us."""
+    found = _AT.match(state)
+    return int(found[1]) if found else 0
 
 
 @lru_cache(10_000)
@@ -86,6 +96,9 @@ class Rows(Protocol):
 
     def count(self, upto: int) -> int:
         """How many events there are up to a position, whatever the indexes of the log say."""
+
+    def fingerprints(self, *, after: int = 0, upto: int, limit: int) -> Sequence[Fingerprint]:
+        """What identifies the events after a position, at most `limit`; unsound rows are left out."""
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """Digest and content of every long text, by digest. Raises StoreError."""

@@ -3,7 +3,7 @@
 import base64
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import Parameter
 from cyclopts.types import PositiveInt
@@ -53,7 +53,7 @@ def verify(
     from adapters.store.errors import StoreError
     from adapters.store.sqlite.failures import is_damaged
     from adapters.store.sqlite.views import is_unavailable
-    from api.cli.rebuilding import difference
+    from api.cli.rebuilding import difference, rewritten
 
     if proof is not None:
         return _check_proof(proof, public_key)
@@ -64,6 +64,7 @@ def verify(
             verdict = verify_log(
                 store,
                 lambda: difference(store, settings.views_path, settings.database),
+                witness=lambda: rewritten(store, settings.views_path),
                 covered=0 if signed is None else signed.size,
                 allowed=frozenset(redacted or ()),
             )
@@ -78,7 +79,15 @@ def verify(
         if settings.log_file is None and getattr(sentence_of(error), "code", "") != "database_damaged":
             raise  # the database is away, or does not hold a log that this version reads
         verdict = Verification(faults=[LogFault(None, sentence_of(error))])
-    return _tell(verdict, settings.log_name, json=json)
+    code = _tell(verdict, settings.log_name, json=json)
+    if any(getattr(fault.problem, "code", "") in REWRITTEN for fault in verdict.faults):
+        kept = "Keep a copy of {log} and of the views {views} before you do anything else: they are the evidence."
+        say(sentence(kept, log=settings.log_name, views=settings.views_path))
+    return code
+
+
+REWRITTEN: Final = frozenset({"fault_event_changed", "fault_event_rewritten"})
+"""Faults that are changes of what was recorded: the views may still show what it was."""
 
 
 def _tell(verdict: "Verification", name: str, *, json: bool) -> int:

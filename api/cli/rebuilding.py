@@ -10,7 +10,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from adapters.proof.verdict import Unchecked
+from adapters.proof.verdict import LogFault, Unchecked
 from adapters.store.location import reading
 from adapters.store.port import Log
 from adapters.store.rows import Rows
@@ -21,7 +21,9 @@ from api.cli import ALLOCATIONS
 from api.cli.labels import sentence
 from domain.session.record import Omitted, Recorded, Sight
 from domain.values.base import Value
+from domain.values.sentences import Sentence
 from projections.catalogue import dump
+from projections.engine import witness
 from projections.follow import Follower
 from projections.parts import MOST, WORTH, DividedLog, Undivided, divided, fold_part
 
@@ -129,6 +131,23 @@ class _Frozen:
 
     def beginnings(self, sessions: Sequence[str]) -> list[Recorded]:
         return self._store.beginnings(sessions)
+
+
+def rewritten(store: Log, views: Path) -> list[LogFault]:
+    """The first event of each session that is not the one that the views were made from."""
+    if not views.exists():
+        return []
+    try:
+        with closing(read_only(views)) as connection:
+            if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'witness'").fetchone() is None:
+                return []
+            events = list(witness.rewritten(connection, store.rows, store.head()))
+    except UNREADABLE as error:
+        raise Unchecked(f"{views}: {error}.") from error
+    return [
+        LogFault(each.position, Sentence("fault_event_rewritten", id=each.session_id, number=each.version))
+        for each in events
+    ]
 
 
 def difference(store: Log, path: Path, database: str) -> str | None:

@@ -28,6 +28,16 @@ class Sight(NamedTuple):
     marks: tuple[str | None, ...]
 
 
+class Fingerprint(NamedTuple):
+    """What identifies an event: its place, the hash (hex) that covers it and its session up to it, and its time."""
+
+    position: int
+    session_id: str
+    version: int
+    hash: str
+    at: int
+
+
 class Recorded(NamedTuple):
     """One event of the log. `position` orders the whole log, `version` counts 1, 2, 3 … within the session."""
 

@@ -97,8 +97,7 @@ class Folding:
     def prepare(self, db: Database, log: EventLog) -> bool:
         """Create the tables. Views with another schema, or of another log, are emptied; following folds them again.
         Returns whether they were of another log, or of what this one was before it went back."""
-        for statement in SCHEMA:
-            db.execute(statement)
+        self.lay_out(db)
         progress = self.progress(db)
         for projection in self.projections:
             if projection.name in progress and progress[projection.name].shape != shape(projection):
@@ -111,6 +110,12 @@ class Folding:
         if of_another or any(stored.shape != shape(view) for view, stored in noted):
             self.empty(db)
         return of_another
+
+    @staticmethod
+    def lay_out(db: Database) -> None:
+        """Create the tables that say how far the views have got."""
+        for statement in SCHEMA:
+            db.execute(statement)
 
     def rewind(self, db: Database, log: EventLog, epoch: int) -> None:
         """Empty the views if they were folded from what the log was before it went back, and note its epoch. Another

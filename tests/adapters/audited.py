@@ -11,7 +11,8 @@ from adapters.proof.verdict import Verification
 from adapters.proof.verify import verify
 from adapters.store.keys import LOGIN, StoredKey
 from adapters.store.port import Store, StoredReceipt, Write
-from adapters.store.sql.compression import unpack
+from adapters.store.rows import chained
+from adapters.store.sql.compression import pack, unpack
 from adapters.store.sqlite.sealed import sealed
 from adapters.store.sqlite.store import SqliteStore
 from tests.projections.given import NOON
@@ -80,3 +81,22 @@ def rows(path: Path, statement: str) -> list[tuple[object, ...]]:
 def with_plain(connection: sqlite3.Connection) -> None:
     """Statements may say `plain(state)`: the JSON of an event, which the file may hold packed."""
     connection.create_function("plain", 1, unpack, deterministic=True)
+
+
+def rewritten(path: Path, position: int, old: str, new: str) -> tuple[str, int]:
+    """Change what an event says and compute all hashes again, as someone who knows how would. Its session and
+    version."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        asked = "SELECT stream, version, topic, state, form FROM events WHERE position = ?"
+        stream, version, topic, state, form = connection.execute(asked, (position,)).fetchone()
+        words = unpack(state)
+        assert old.encode() in words
+        changed = pack(words.replace(old.encode(), new.encode()))
+        connection.execute("UPDATE events SET state = ? WHERE position = ?", (changed, position))
+        asked = "SELECT position, version, topic, state, form, hash FROM events WHERE stream = ? ORDER BY version"
+        previous = b""
+        for place, number, topic, state, form, digest in connection.execute(asked, (stream,)).fetchall():
+            previous = digest if number < version else chained(previous, stream, number, topic, unpack(state), form)
+            connection.execute("UPDATE events SET hash = ? WHERE position = ?", (previous, place))
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return stream, version

@@ -18,8 +18,8 @@ from adapters.store.heads import AppendBatch, StreamHeads
 from adapters.store.mapper import decode_all
 from adapters.store.outline import outline_all
 from adapters.store.port import PAGE, StoredReceipt
-from adapters.store.rows import Row
-from domain.session.record import Omitted, Recorded, Sight, kind_of
+from adapters.store.rows import Row, time_of
+from domain.session.record import Fingerprint, Omitted, Recorded, Sight, kind_of
 from domain.session.redaction import REDACTED
 from tests.kit.memory_turns import MemoryTurn, MemoryTurns, TurnTable, apply
 
@@ -237,6 +237,12 @@ class MemoryRows:
 
     def count(self, upto: int) -> int:
         return min(upto, len(self._log.rows))
+
+    def fingerprints(self, *, after: int = 0, upto: int, limit: int) -> Sequence[Fingerprint]:
+        return [
+            Fingerprint(row.position, row.stream, row.version, row.hash.hex(), time_of(row.state))
+            for row in self._log.rows[after:upto][:limit]
+        ]
 
     def texts(self) -> Iterator[tuple[str, str]]:
         return iter(sorted(self._log.texts.items()))

@@ -9,9 +9,10 @@ import orjson
 
 from adapters.store.errors import StoreError
 from adapters.store.port import Access, SqlConnection
-from adapters.store.rows import Row, size_of
+from adapters.store.rows import Row, size_of, time_of
 from adapters.store.sql.compression import plain
 from adapters.store.sql.log import as_text, hash_of
+from domain.session.record import Fingerprint
 from domain.values.sentences import Sentence
 
 PAGE = 1_000
@@ -120,6 +121,20 @@ class SqlRows(ABC):
         with self._reading() as connection:
             rows = connection.execute("SELECT count(*) FROM events WHERE topic <> '' AND position <= ?", (upto,))
             return int(rows.fetchone()[0])
+
+    def fingerprints(self, *, after: int = 0, upto: int, limit: int) -> Sequence[Fingerprint]:
+        """What identifies the events after a position, at most `limit`; unsound rows are left out."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT position, stream, version, hash, state FROM events WHERE position > ? AND position <= ?"
+                " ORDER BY position LIMIT ?",
+                (after, upto, limit),
+            ).fetchall()
+        return [
+            Fingerprint(position, stream, version, digest.hex(), time_of(state))
+            for position, stream, version, digest, state in plain(rows, 4)
+            if isinstance(digest, bytes) and isinstance(state, bytes)
+        ]
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """Digest and content of every long text, by digest. Raises StoreError."""

@@ -127,6 +127,77 @@ def test_verify_finds_wrong_views_and_rebuild_replaces_them(hansard: Hansard, lo
     assert hansard("verify").code == 0
 
 
+@pytest.mark.parametrize("topic", ["review.session_started", "turn.answered", "turn.requested", "review.round_added"])
+def test_a_rewritten_event_is_named_though_its_hashes_fit(hansard: Hansard, log: Path, topic: str) -> None:
+    """Given views that were made before: what they know is kept, whatever is asked of the log meanwhile."""
+    hansard("list")
+    asked = f"SELECT max(position) FROM events WHERE topic = '{topic}'"
+    [(position,)] = audited.rows(log, asked)
+    stream, version = audited.rewritten(log, position, '"actor":"', '"actor":"not-')
+    named = f"position {position}: {stream} version {version} was rewritten, with a new hash"
+    for _ in range(2):
+        result = hansard("verify")
+        assert (result.code, result.out.splitlines()[0].startswith(named)) == (8, True)
+        assert f"Keep a copy of {log} and of the views {Settings().views_path}" in result.err
+        assert hansard("verify", "--json").json["firstBad"] == position
+        assert hansard("list").code == 0
+        refused = hansard("rebuild")
+        assert (refused.code, refused.out.startswith(named)) == (8, True)
+        assert "Nothing was rebuilt" in refused.err and "they are the evidence" in refused.err
+
+
+def test_views_that_end_with_a_rewritten_event_still_show_what_it_was(hansard: Hansard, log: Path) -> None:
+    hansard("list")
+    [(position,)] = audited.rows(log, "SELECT max(position) FROM events")
+    stream, version = audited.rewritten(log, int(str(position)), '"actor":"', '"actor":"not-')
+    shown = audited.rows(Settings().views_path, "SELECT * FROM overview")
+    assert hansard("message", "Go on", "--detach").code == 0
+    assert set(shown) <= set(audited.rows(Settings().views_path, "SELECT * FROM overview"))
+    assert hansard("verify").out.startswith(f"position {position}: {stream} version {version} was rewritten")
+
+
+def test_every_rewritten_session_is_named_by_its_first_event(hansard: Hansard, log: Path) -> None:
+    hansard("list")
+    firsts = audited.rows(log, "SELECT min(position), stream FROM events WHERE version IN (2, 3) GROUP BY stream")
+    for position, _ in firsts:
+        audited.rewritten(log, int(str(position)), '"actor":"', '"actor":"not-')
+    lines = hansard("verify").out.splitlines()
+    assert [line.split()[1:5] for line in lines] == [
+        [f"{position}:", str(stream), "version", "2"] for position, stream in sorted(firsts)
+    ]
+
+
+def test_an_event_with_another_hash_is_not_papered_over(hansard: Hansard, log: Path) -> None:
+    hansard("list")
+    words = "cast(replace(cast(plain(state) AS TEXT), 'tester', 'nobody') AS BLOB)"
+    change(log, f"UPDATE events SET state = {words} WHERE position = 5")
+    result = hansard("rebuild")
+    assert (result.code, result.out.startswith("position 5: ")) == (8, True)
+    assert "Nothing was rebuilt" in result.err
+
+
+def test_views_that_a_person_deletes_are_built_again_from_the_log_as_it_is(hansard: Hansard, log: Path) -> None:
+    hansard("list")
+    audited.rewritten(log, 5, '"actor":"', '"actor":"not-')
+    for path in Settings().views_path.parent.glob("views.db*"):
+        path.unlink()
+    assert hansard("rebuild").code == 0
+    assert hansard("verify").code == 0
+
+
+def test_a_log_that_was_restored_and_used_since_is_not_called_rewritten(
+    hansard: Hansard, log: Path, tmp_path: Path
+) -> None:
+    assert hansard("backup", str(tmp_path / "copy.db")).code == 0
+    assert hansard("message", "Gone", "--detach").code == 0
+    assert hansard("list").code == 0
+    shutil.copy(tmp_path / "copy.db", log)
+    assert hansard("message", "New", "--detach").code == 0
+    assert hansard("list").code == 0
+    result = hansard("verify")
+    assert (result.code, result.out) == (0, "")
+
+
 def test_views_that_are_no_database_are_a_sentence(hansard: Hansard, log: Path) -> None:
     Settings().views_path.parent.mkdir(parents=True)
     Settings().views_path.write_bytes(b"no database at all, and long enough" * 100)
