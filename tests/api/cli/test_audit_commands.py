@@ -127,7 +127,9 @@ def test_verify_finds_wrong_views_and_rebuild_replaces_them(hansard: Hansard, lo
     assert hansard("verify").code == 0
 
 
-@pytest.mark.parametrize("topic", ["review.session_started", "turn.answered", "turn.requested", "delivery.phase_started"])
+@pytest.mark.parametrize(
+    "topic", ["review.session_started", "turn.answered", "turn.requested", "delivery.phase_started"]
+)
 def test_a_rewritten_event_is_named_though_its_hashes_fit(hansard: Hansard, log: Path, topic: str) -> None:
     """Given views that were made before: what they know is kept, whatever is asked of the log meanwhile."""
     hansard("list")
