@@ -7,12 +7,14 @@ from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from struct import Struct
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from eventsourcing.persistence import StoredEvent
 
 from adapters.store.seal import sealed
-from domain.session.record import Fingerprint
+
+if TYPE_CHECKING:
+    from domain.session.record import Fingerprint
 
 
 class Row(NamedTuple):
@@ -97,7 +99,7 @@ class Rows(Protocol):
     def count(self, upto: int) -> int:
         """How many events there are up to a position, whatever the indexes of the log say."""
 
-    def fingerprints(self, *, after: int = 0, upto: int, limit: int) -> Sequence[Fingerprint]:
+    def fingerprints(self, *, after: int = 0, upto: int, limit: int) -> "Sequence[Fingerprint]":
         """What identifies the events after a position, at most `limit`; unsound rows are left out."""
 
     def texts(self) -> Iterator[tuple[str, str]]:

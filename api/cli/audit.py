@@ -81,8 +81,8 @@ def verify(
         verdict = Verification(faults=[LogFault(None, sentence_of(error))])
     code = _tell(verdict, settings.log_name, json=json)
     if any(getattr(fault.problem, "code", "") in REWRITTEN for fault in verdict.faults):
-        kept = "Keep a copy of {log} and of the views {views} before you do anything else: they are the evidence."
-        say(sentence(kept, log=settings.log_name, views=settings.views_path))
+        advice = "Keep a copy of {log} and of the views {views} before you do anything else: they are the evidence."
+        say(sentence(advice, log=settings.log_name, views=settings.views_path))
     return code
 
 

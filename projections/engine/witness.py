@@ -41,7 +41,7 @@ def _keep_views(db: Database, log: Fingerprints) -> None:
     reached = db.execute("SELECT DISTINCT position, event_id FROM progress WHERE event_id IS NOT NULL").fetchall()
     for position, mark in reached:
         page = log.fingerprints(after=position - 1, upto=position, limit=1)
-        if page and page[0].hash != mark and position in _known(db, page):
+        if page and page[0].hash != mark and position in _memory_of(db, page):
             db.execute("UPDATE progress SET event_id = ? WHERE position = ?", (page[0].hash, position))
 
 
@@ -69,30 +69,30 @@ def forget_lost(db: Database, log: Fingerprints, head: int) -> None:
 def _lost(db: Database, page: Sequence[Fingerprint]) -> int | None:
     """The position from which on the log has other events up to the end of the page; None if it ends with the event
     that is remembered, or with a rewritten one."""
-    known, first = _known(db, page), None
+    memory, first = _memory_of(db, page), None
     for each in reversed(page):
-        if each.position in known and each.at == known[each.position].at:
+        if each.position in memory and each.at == memory[each.position].at:
             break
         first = each.position
     return first
 
 
-class Reader(Protocol):
+class Selection(Protocol):
     """A connection that is only read."""
 
     def execute(self, sql: str, params: Sequence[Any] = ..., /) -> Cursor: ...
 
 
-def rewritten(db: Reader, log: Fingerprints, head: int) -> Iterator[Fingerprint]:
+def rewritten(db: Selection, log: Fingerprints, head: int) -> Iterator[Fingerprint]:
     """The first event of each session that is not the one that is remembered."""
-    found: set[str] = set()
+    sessions: set[str] = set()
     after = 0
     while page := log.fingerprints(after=after, upto=head, limit=PAGE):
-        after, known = page[-1].position, _known(db, page)
+        after, memory = page[-1].position, _memory_of(db, page)
         for each in page:
-            remembered = known.get(each.position)
-            if remembered and remembered.hash != each.hash[:_KEPT] and each.session_id not in found:
-                found.add(each.session_id)
+            remembered = memory.get(each.position)
+            if remembered and remembered.hash != each.hash[:_KEPT] and each.session_id not in sessions:
+                sessions.add(each.session_id)
                 yield each
 
 
@@ -103,7 +103,7 @@ class _Remembered(NamedTuple):
     at: int
 
 
-def _known(db: Reader, page: Sequence[Fingerprint]) -> dict[int, _Remembered]:
+def _memory_of(db: Selection, page: Sequence[Fingerprint]) -> dict[int, _Remembered]:
     """What is remembered of these events, by position."""
     if not page:
         return {}
