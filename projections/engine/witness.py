@@ -77,13 +77,13 @@ def _lost(db: Database, page: Sequence[Fingerprint]) -> int | None:
     return first
 
 
-class Selection(Protocol):
+class WitnessReader(Protocol):
     """A connection that is only read."""
 
     def execute(self, sql: str, params: Sequence[Any] = ..., /) -> Cursor: ...
 
 
-def rewritten(db: Selection, log: Fingerprints, head: int) -> Iterator[Fingerprint]:
+def rewritten(db: WitnessReader, log: Fingerprints, head: int) -> Iterator[Fingerprint]:
     """The first event of each session that is not the one that is remembered."""
     sessions: set[str] = set()
     after = 0
@@ -103,7 +103,7 @@ class _Remembered(NamedTuple):
     at: int
 
 
-def _memory_of(db: Selection, page: Sequence[Fingerprint]) -> dict[int, _Remembered]:
+def _memory_of(db: WitnessReader, page: Sequence[Fingerprint]) -> dict[int, _Remembered]:
     """What is remembered of these events, by position."""
     if not page:
         return {}
