@@ -116,18 +116,21 @@ def has_log(url: str) -> bool:
 
 
 def database(url: str) -> Finding:
-    """Whether the database answers, may hold the log, and asks for a password."""
+    """Whether the database answers, may hold the log, takes and gives back a row, passes on notifications, and asks for
+    a password."""
     from adapters.store.location import check_driver
 
     name = "database"
     try:
         check_driver()
         from adapters.store.postgres.sealed import inspect, lets_in_without_password
+        from adapters.store.postgres.trial import try_out
 
         server = inspect(url)
         version = f"PostgreSQL {server.version}"
         if server.head is None:
             return Finding("ok", name, sentence("{log}, no log yet (created at first use)", log=version))
+        try_out(url)
         if lets_in_without_password(url):
             advice = sentence(
                 "Programs that agents run can use it, too. Let the database ask for a password (scram-sha-256)."

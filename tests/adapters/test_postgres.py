@@ -136,14 +136,48 @@ def test_what_is_not_of_our_schema_is_found(database: Database, statement: str, 
         assert f"PostgreSQL: {problem}" in [fault.problem for fault in verify(log).faults]
 
 
-def test_a_database_that_may_lose_what_it_confirmed_is_refused(database: Database) -> None:
+def test_every_connection_waits_for_its_commits(database: Database) -> None:
+    """Whatever the database's own default is, and though that changes later."""
     name = name_of(database)
     cluster().sql(f"ALTER DATABASE {name} SET synchronous_commit = off")
     try:
-        with pytest.raises(Broken, match="runs with synchronous_commit=off"):
-            database.open()
+        store = database.open()
+        for pool in (store._readers, store._writers):
+            with pool.lent() as connection:
+                assert connection.execute("SHOW synchronous_commit").fetchone() == ("on",)
     finally:
         cluster().sql(f"ALTER DATABASE {name} RESET synchronous_commit")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [("fsync = off", "runs with fsync=off"), ("default_transaction_read_only = on", "is read-only now")],
+)
+def test_a_database_that_changes_under_a_store_is_noticed(
+    own: Cluster, monkeypatch: pytest.MonkeyPatch, change: str, reason: str
+) -> None:
+    """Without a command, and it is over without a new start."""
+    monkeypatch.setattr("adapters.store.postgres.store.LOOK_SECONDS", 0.1)
+    monkeypatch.setattr("adapters.store.postgres.news.LOOK_SECONDS", 0.1)
+    store = open_store(own.url("postgres"))
+    store.listen(lambda: None)
+    try:
+        store.append([write(delivery_story().begun)])
+        assert not store.failing
+        own.sql(f"ALTER SYSTEM SET {change}", "SELECT pg_reload_conf()")
+        until(lambda: store.failing, what="that it is noticed")
+        assert reason in (store.failure() or "")
+        with pytest.raises(StoreError, match=reason):
+            store.append([write(delivery_story("delivery-2").begun, session_id="delivery-2")])
+        own.sql(
+            "SET default_transaction_read_only = off",
+            f"ALTER SYSTEM RESET {change.split()[0]}",
+            "SELECT pg_reload_conf()",
+        )
+        until(lambda: store.failure() is None, what="that it is over")
+        store.append([write(delivery_story("delivery-3").begun, session_id="delivery-3")])
+    finally:
+        store.close()
 
 
 def test_a_server_without_fsync_is_refused() -> None:

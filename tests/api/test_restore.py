@@ -132,7 +132,7 @@ def damage(server: Server) -> None:
 def test_a_malformed_log_is_refused_before_the_first_command(server: Server) -> None:
     damage(server)
     before = server.database.read_bytes()
-    for words in (["serve", "--port", "0"], ["worker"], ["review", "x"], ["run", "x"]):
+    for words in (["serve", "--port", "0"], ["worker"], ["review", "x"], ["key", "new", "ada"]):
         result = hansard(server, *words)
         assert result.returncode != 0, words
         assert "hansard restore" in result.stderr, (words, result.stderr)

@@ -1,7 +1,11 @@
 """Servers whose PostgreSQL log goes back under them: lists, streams and commands go back with it, without a restart."""
 
 import json
-from collections.abc import Iterator
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx2 as httpx
@@ -130,3 +134,132 @@ def test_a_restore_under_two_servers_is_followed_without_a_restart(server: Clust
 @pytest.mark.parametrize("night", range(NIGHTS))
 def test_every_restore_under_two_servers_is_followed(server: Cluster, tmp_path: Path, night: int) -> None:
     restored_under_two_servers(server, tmp_path)
+
+
+class Proxy:
+    """Passes connections on to whichever server is the primary, as a load balancer does: those that are there stay."""
+
+    def __init__(self, target: Path) -> None:
+        self.target, self._line = target, socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._line.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._line.accept()
+                server = socket.socket(socket.AF_UNIX)
+                try:
+                    server.connect(str(self.target))
+                except OSError:
+                    client.close()
+                    server.close()
+                    continue
+                for one, other in ((client, server), (server, client)):
+                    threading.Thread(target=self._pass, args=(one, other), daemon=True).start()
+
+    @staticmethod
+    def _pass(one: socket.socket, other: socket.socket) -> None:
+        with suppress(OSError):
+            while data := one.recv(65_536):
+                other.sendall(data)
+        for line in (one, other):
+            with suppress(OSError):
+                line.shutdown(socket.SHUT_RDWR)
+        one.close()
+
+    def close(self) -> None:
+        self._line.close()
+
+
+def place(cluster: Cluster) -> Path:
+    return cluster.folder / ".s.PGSQL.5432"
+
+
+def promote(cluster: Cluster) -> None:
+    cluster.sql("SELECT pg_promote()")
+
+
+@contextmanager
+def behind_a_proxy(folder: Path) -> Iterator[tuple[Server, Proxy, Cluster, Cluster]]:
+    """A server of Hansard behind a proxy to a primary that has a standby."""
+    settings = {"wal_level": "replica", "max_wal_senders": "4", "hot_standby": "on"}
+    primary = Cluster(require(), **settings)
+    standby = Cluster.standby(primary)
+    proxy = Proxy(place(primary))
+    url = f"postgresql://hansard@127.0.0.1:{proxy.port}/postgres"
+    try:
+        with serving(folder, database=url, poll_seconds=0.2) as server:
+            yield server, proxy, primary, standby
+    finally:
+        proxy.close()
+        standby.remove()
+        primary.remove()
+
+
+def failed_over_to_a_lagging_standby(folder: Path) -> None:
+    """The tail that the standby lacks is lost, and nothing else."""
+    with behind_a_proxy(folder) as (server, proxy, primary, standby):
+        kept = post(server.client, "kept")
+        until(lambda: right(server), what="the list")
+        quiet(server)
+        until(lambda: standby.replayed(primary), what="the standby")
+        standby.hold_back()
+        gone = post(server.client, "tail-lost")
+        until(lambda: gone in listed(server.client), what="what will be gone")
+        head = quiet(server)
+        with Stream(server, "/api/events", last=head, seconds=60) as stream:
+            primary.stop(signal.SIGQUIT)
+            promote(standby)
+            proxy.target = place(standby)
+            new = [post(server.client, "after 1"), post(server.client, "after 2")]
+            until(lambda: right(server), what="the list again", seconds=30)
+            told = rewound(stream.messages())
+        assert json.loads(told.data)["head"] < head
+        assert listed(server.client) == {kept, *new}
+        assert server.client.get(f"/sessions/{gone}").status_code == 404
+        assert server.log.read_text().count("the log has gone back") == 1
+
+
+def switched_over(folder: Path) -> None:
+    """The old primary stays up, read-only: connections to it are given up without a restart."""
+    with behind_a_proxy(folder) as (server, proxy, primary, standby):
+        kept = post(server.client, "kept")
+        quiet(server)
+        until(lambda: standby.replayed(primary), what="the standby")
+        primary.sql("ALTER SYSTEM SET default_transaction_read_only = on", "SELECT pg_reload_conf()")
+        until(lambda: standby.replayed(primary), what="the standby")
+        promote(standby)
+        proxy.target = place(standby)
+        new = post(server.client, "new")
+        until(lambda: right(server), what="the list")
+        assert listed(server.client) == {kept, new}
+        of_ours = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'hansard'"
+        until(lambda: primary.sql(of_ours) == [(0,)], what="no connection to the old primary")
+
+
+def durability_switched(folder: Path) -> None:
+    """`fsync` off and on again: no command is accepted meanwhile, and `/readyz` says why."""
+    cluster = Cluster(require())
+    try:
+        with serving(folder, database=cluster.url("postgres"), poll_seconds=0.2) as server:
+            post(server.client, "before")
+            cluster.sql("ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
+            until(lambda: server.client.get("/readyz").status_code == 503, what="/readyz", seconds=75)
+            assert any("fsync=off" in problem for problem in server.client.get("/readyz").json()["problems"])
+            refused = server.client.post("/api/sessions", json={"kind": "review", "subject": "x"})
+            assert refused.status_code == 503 and "fsync=off" in refused.json()["detail"]
+            cluster.sql("ALTER SYSTEM RESET fsync", "SELECT pg_reload_conf()")
+            until(lambda: server.client.get("/readyz").status_code == 200, what="/readyz again")
+            post(server.client, "after")
+    finally:
+        cluster.remove()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("night", range(NIGHTS))
+@pytest.mark.parametrize("scene", [failed_over_to_a_lagging_standby, switched_over, durability_switched])
+def test_every_change_of_the_database_heals_by_itself(
+    scene: Callable[[Path], None], tmp_path: Path, night: int
+) -> None:
+    scene(tmp_path)

@@ -54,8 +54,9 @@ def _empty(programs: Path) -> Path:
 class Cluster:
     """One server, on a socket in its folder and on a port of the loopback address with a password."""
 
-    def __init__(self, programs: Path, **settings: str) -> None:
+    def __init__(self, programs: Path, *, starts: bool = True, **settings: str) -> None:
         self._programs, self.folder = programs, _folder()
+        self._settings_of_its_own = settings
         self._settings = {
             "listen_addresses": "",
             "unix_socket_directories": str(self.folder),
@@ -69,8 +70,9 @@ class Cluster:
         self._count, self._password = 0, ""
         self._handing_out = threading.Lock()
         self._server: subprocess.Popen[bytes] | None = None
-        _run("cp", "-R", _empty(programs), self._data)
-        self.start()
+        if starts:
+            _run("cp", "-R", _empty(programs), self._data)
+            self.start()
 
     @property
     def _data(self) -> str:
@@ -104,6 +106,29 @@ class Cluster:
         if server is not None:
             server.send_signal(how)
             server.wait(30)
+
+    @classmethod
+    def standby(cls, primary: "Cluster") -> "Cluster":
+        """A server that follows another one, through its socket."""
+        result = cls(primary._programs, starts=False, **primary._settings_of_its_own)
+        _run("rm", "-rf", result._data)
+        copy = primary._programs / "pg_basebackup"
+        _run(copy, "-h", primary.folder, "-U", USER, "-D", result._data, "-R", "-X", "stream", "-c", "fast")
+        result.start()
+        return result
+
+    def replayed(self, primary: "Cluster") -> bool:
+        """Whether this standby has everything of its primary."""
+        [(written,)] = primary.sql("SELECT pg_current_wal_lsn()::text")
+        return self.sql(f"SELECT pg_last_wal_replay_lsn() >= '{written}'::pg_lsn") == [(True,)]
+
+    def hold_back(self) -> None:
+        """Take nothing more from the primary: what it writes from now on is lost with it."""
+        self.sql("ALTER SYSTEM SET primary_conninfo = ''", "SELECT pg_reload_conf()")
+        until = time.monotonic() + 10
+        while self.sql("SELECT count(*) FROM pg_stat_wal_receiver") != [(0,)]:
+            assert time.monotonic() < until
+            time.sleep(0.02)
 
     def keep(self) -> None:
         """Keep a copy of its data as they are now; it is stopped for that."""

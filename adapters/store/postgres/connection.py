@@ -4,6 +4,7 @@ A stopped server answers with an error, a frozen one does not answer at all. Bot
 seconds, and for a moment no other connection tries.
 """
 
+import math
 import queue
 import re
 import select
@@ -34,15 +35,20 @@ _FREE_SECONDS: Final = 2.5
 _PAUSE: Final = 0.5
 """After a connection could not be opened, or did not answer, no connection tries for this many seconds."""
 _DAMAGED: Final = ("XX001", "XX002")
+_READ_ONLY: Final = "25006"
+_TURN_SECONDS: Final = 5.0
+"""Connections are all opened again at most as often because the database says that it is read-only."""
 _SESSION: Final = {
     "search_path": "hansard",
     "client_encoding": "UTF8",
     "timezone": "UTC",
+    "synchronous_commit": "on",
     "lock_timeout": "2500ms",
     "statement_timeout": "5s",
     "idle_in_transaction_session_timeout": "5s",
 }
-"""The last three release what a frozen process holds, so that others do not wait longer for it."""
+"""An answer leaves after the commit is safe, whatever the database's own default is. The last three release what a
+frozen process holds, so that others do not wait longer for it."""
 _TCP: Final = {"keepalives_idle": "5", "keepalives_interval": "2", "keepalives_count": "2", "tcp_user_timeout": "5000"}
 
 
@@ -69,6 +75,10 @@ class PatientConnection(psycopg.Connection[TupleRow]):
     """A connection that is closed if a statement takes too long."""
 
     patience = PATIENCE
+    epoch = 0
+    """The outage's, when it was opened."""
+    looked_at = -math.inf
+    """When the database was last seen to keep its promises."""
 
     @contextmanager
     def slower(self, seconds: float) -> Iterator[None]:
@@ -116,6 +126,25 @@ class Outage:
     def __init__(self) -> None:
         self._until = 0.0
         self._why: StoreError | None = None
+        self.epoch = 0
+        """How often connections became worthless that still answer."""
+        self._turned = -math.inf
+        self._is_read_only = False
+
+    def turn(self) -> None:
+        """The database is read-only, so perhaps it is not the primary any more: what was opened before is closed
+        instead of being used again."""
+        self._is_read_only = True
+        if time.monotonic() - self._turned > _TURN_SECONDS:
+            self.epoch, self._turned = self.epoch + 1, time.monotonic()
+
+    def settle(self, connection: "PatientConnection") -> None:
+        """This connection takes changes. If others did not, all but this one are closed: those that were opened in the
+        meantime may still be to the old primary."""
+        if self._is_read_only:
+            self._is_read_only = False
+            self.epoch += 1
+            connection.epoch = self.epoch
 
     def begin(self, why: StoreError) -> None:
         self._why, self._until = why, time.monotonic() + _PAUSE
@@ -151,11 +180,15 @@ class Connections:
         self._slots: queue.LifoQueue[PatientConnection | None] = queue.LifoQueue()
         for _ in range(size):
             self._slots.put(None)
-        self._closed, self._outage = False, outage or Outage()
+        self._closed, self._outage, self._is_read_only = False, outage or Outage(), read_only
+        self._epoch = self._outage.epoch
 
     def close(self) -> None:
         """Close the connections, those in use when they are returned; later use raises StoreError."""
         self._closed = True
+        self._close_idle()
+
+    def _close_idle(self) -> None:
         taken = []
         with suppress(queue.Empty):
             while True:
@@ -170,18 +203,23 @@ class Connections:
         """A connection outside of any transaction. Errors leave it as StoreError, except for IntegrityError: only who
         writes knows what that means."""
         self._check()
+        if self._epoch != self._outage.epoch:
+            self._epoch = self._outage.epoch
+            self._close_idle()
         try:
             connection = self._slots.get(timeout=_FREE_SECONDS)
         except queue.Empty:
             raise StoreError(Sentence("database_busy", database=self.name)) from None
         try:
             self._check()
-            if connection is None or not _is_sound(connection):
+            if connection is None or connection.epoch != self._outage.epoch or not _is_sound(connection):
                 connection = self._opened(connection)
             yield PostgresConnection(connection)
         except psycopg.IntegrityError:
             raise
         except psycopg.Error as error:
+            if error.sqlstate == _READ_ONLY and not self._is_read_only and connection is not None:
+                raise self.refuse_read_only(connection) from error
             raise self._failed(error, lost=connection is None or connection.closed) from error
         finally:
             self._put_back(connection)
@@ -217,7 +255,20 @@ class Connections:
         if worn is not None:
             worn.close()
         # Prepared by the driver, a statement of a pipeline that failed would be thought to be there.
-        return PatientConnection.connect(self._conninfo, autocommit=True, prepare_threshold=None)
+        connection = PatientConnection.connect(self._conninfo, autocommit=True, prepare_threshold=None)
+        connection.epoch = self._outage.epoch
+        return connection
+
+    def refuse_read_only(self, connection: PatientConnection) -> StoreError:
+        """Close a connection to a read-only database, so that the next try finds the primary where that is another one
+        now. Returns the error to raise."""
+        connection.close()
+        self._outage.turn()
+        return StoreError(Sentence("database_read_only", database=self.name))
+
+    def is_worn(self, connection: PostgresConnection) -> bool:
+        """Returns whether a connection that is lent for long should be given back."""
+        return connection.raw.epoch != self._outage.epoch
 
     def _put_back(self, connection: PatientConnection | None) -> None:
         if connection is not None and (

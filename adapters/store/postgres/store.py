@@ -7,7 +7,7 @@ is answered.
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Final, Literal
 
@@ -45,6 +45,8 @@ WRITERS: Final = 2
 _STATEMENT_BYTES: Final = 1 << 23
 _STATEMENT_ROWS: Final = 20_000
 _LARGE_TEXT: Final = 1 << 20
+LOOK_SECONDS: Final = 30.0
+"""How long a database is believed to keep its promises."""
 _SETTLING_SECONDS: Final = 1.5
 """How long an unconfirmed commit is looked for while the database is unavailable."""
 
@@ -53,7 +55,7 @@ class PostgresStore(LargeTexts, SqlRecorder):
     """The log in a database. Safe for many threads, and for many processes on many machines."""
 
     def __init__(self, url: str) -> None:
-        outage = Outage()
+        outage = self._outage = Outage()
         self._readers = Connections(url, size=READERS, outage=outage)
         self._writers = Connections(url, size=WRITERS, outage=outage)
         self._url, self._heads = url, StreamHeads()
@@ -79,7 +81,7 @@ class PostgresStore(LargeTexts, SqlRecorder):
 
     def listen(self, woken: Callable[[], None]) -> None:
         """Call this soon after another process has written. A hint: it may get lost."""
-        self._listening = Listening(self._url, woken)
+        self._listening = Listening(Connections(self._url, size=1, outage=self._outage), woken, self._look)
 
     @property
     def vault(self) -> SqlVault:
@@ -119,9 +121,10 @@ class PostgresStore(LargeTexts, SqlRecorder):
 
     @contextmanager
     def _transaction(self) -> Iterator[PostgresConnection]:
-        """A transaction. Raises Unconfirmed."""
+        """A transaction. Raises Unconfirmed, and StoreError where the database may lose or refuse it."""
         try:
             with self._writers.transaction() as connection:
+                self._check_promises(connection)
                 yield connection
         except (Conflict, Fenced, Rewound):
             raise
@@ -130,6 +133,29 @@ class PostgresStore(LargeTexts, SqlRecorder):
             raise
         if not isinstance(self._failure, Broken):  # which concerns events: others, as of leases, may succeed
             self._failure = None
+
+    def _check_promises(self, connection: PostgresConnection) -> None:
+        """Look whether the database is durable and takes changes: on each new connection, and every minute. Raises
+        StoreError."""
+        now = time.monotonic()
+        if now - connection.raw.looked_at < LOOK_SECONDS:
+            return
+        fsync, synchronous, read_only = connection.execute(
+            "SELECT current_setting('fsync'), current_setting('synchronous_commit'),"
+            " current_setting('transaction_read_only') = 'on' OR pg_is_in_recovery()"
+        ).fetchone() or ("", "", False)
+        for setting, value in (("fsync", fsync), ("synchronous_commit", synchronous)):
+            if value == "off":
+                raise StoreError(Sentence("database_unsafe", database=self._writers.name, setting=setting))
+        if read_only:
+            raise self._writers.refuse_read_only(connection.raw)
+        connection.raw.looked_at = now
+        self._outage.settle(connection.raw)
+
+    def _look(self) -> None:
+        """Look at the database though no command comes: what is wrong is known to `failing` then."""
+        with suppress(StoreError), self._transaction():
+            pass
 
     @property
     def failing(self) -> bool:
