@@ -6,7 +6,6 @@ from functools import cache
 from typing import Any, Final, NamedTuple, get_args
 
 from domain.delivery import events as delivery
-from domain.delivery.chart import PHASES
 from domain.delivery.chart import status as delivery_status
 from domain.discussion import events as discussion
 from domain.discussion.events import main_point, seen_after
@@ -106,7 +105,7 @@ def _begin(db: Database, recorded: Recorded, rows: dict[str, SessionRow]) -> Ses
     match recorded.event:
         case delivery.DeliveryStarted() as event:
             row = _row(recorded, event, event.task, delivery_status(event.state))
-            row.phase, row.iteration, row.max_iterations = PHASES[0], 0, event.limits.max_iterations
+            row.phase, row.iteration, row.max_iterations = event.phases[0], 0, event.limits.max_iterations
             return _labelled(db, row, event.labels)
         case orchestration.OrchestrationStarted(opening=opening) as event:
             row = _row(recorded, opening, opening.prompt, orchestration_status(event.state))

@@ -16,7 +16,7 @@ from adapters.store.sql.compression import pack, unpack
 from adapters.store.sqlite.sealed import sealed
 from adapters.store.sqlite.store import SqliteStore
 from tests.projections.given import NOON
-from tests.projections.stage import wander
+from tests.projections.walks import wander
 
 
 def written(folder: Path, *, seed: int = 1, steps: int = 40) -> Path:

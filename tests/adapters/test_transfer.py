@@ -27,7 +27,8 @@ from tests.adapters import audited
 from tests.adapters.stores_under_test import chain
 from tests.kit.claiming import claim
 from tests.projections.given import NOON
-from tests.projections.stage import Stage, wander
+from tests.projections.stage import Stage
+from tests.projections.walks import wander
 
 Lines = list[bytes]
 
@@ -317,7 +318,7 @@ def test_imported_sessions_without_parent_or_children_can_be_cancelled(tmp_path:
     """A parent's discussions come along; a discussion's parent does not."""
     there = tmp_path / "there"
     there.mkdir()
-    output = wander(there, 6, 200)
+    output = wander(there, 1, 100)
     waiting = [session for session in output.sessions() if session.parent and not session.ended]
     output.store.close()
     assert waiting, "a discussion about another session is open"

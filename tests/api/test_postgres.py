@@ -23,7 +23,7 @@ from projections.follow import Follower
 from tests.api.server import ROOT, Json, Server, delivery, inside, start, system, until
 from tests.kit.commands import Done, command
 from tests.kit.postgres import USER, Cluster, require
-from tests.projections.stage import wander
+from tests.projections.walks import wander
 
 COMMAND_AGENT = """
 [[agents]]

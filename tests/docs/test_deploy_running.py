@@ -168,7 +168,7 @@ def test_a_stream_and_a_long_poll_get_what_happens_at_once(deployed: Deployed) -
     with deployed.client() as client, deployed.client() as worker, ThreadPoolExecutor() as pool:
         head = int(client.get("/api/reports/summary").json()["asOf"])
         with stream(client, "/api/events", **{"Last-Event-ID": str(head)}) as events:
-            waiting = pool.submit(claim, worker, wait=PATIENCE)
+            waiting = pool.submit(claim, worker, wait=20.0)
             session_id = begin(client)
             turn = waiting.result()
             assert turn["sessionId"] == session_id

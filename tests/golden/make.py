@@ -12,7 +12,8 @@ from tempfile import TemporaryDirectory
 
 from adapters.proof.transfer import export
 from tests.golden import details, happenings, runs, scenes
-from tests.projections.stage import Stage, wander
+from tests.projections.stage import Stage
+from tests.projections.walks import wander
 
 PLACE = Path(__file__).parent
 SUMS = PLACE / "SHA256SUMS"

@@ -1,37 +1,33 @@
 """Given: sessions of all kinds in one log, written by the writer, so that what follows from a command has followed."""
 
 import json
-import random
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from adapters.store.blanks import blanked
 from adapters.store.sqlite.store import SqliteStore
-from adapters.writer.writer import CommandEnvelope, CommitListener, Writer
+from adapters.writer.writer import CommandEnvelope, Writer
 from domain.channel import channel_id
 from domain.channel.commands import ReceiveMessage
 from domain.convergence import named
-from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordValidation, StartDelivery
-from domain.discussion.commands import CancelDiscussion, StartDiscussion
-from domain.discussion.state import Discussion
-from domain.kinds import KINDS, allowed_actions
-from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration, StartOrchestration
+from domain.delivery.commands import StartDelivery
+from domain.discussion.commands import StartDiscussion
+from domain.kinds import KINDS
+from domain.orchestration.commands import StartOrchestration
 from domain.orchestration.events import Employee, OrchestrationRequest
-from domain.orchestration.state import Orchestration
-from domain.session.activity import ActivitySummary, ToolUse
 from domain.session.attempts import Failure, FailureCode, Outstanding
-from domain.session.children import Decide, DiscussionBrief, ReviewSettings
+from domain.session.children import DiscussionBrief, ReviewSettings
 from domain.session.record import Recorded, kind_of
 from domain.session.redaction import RedactedEvent, RedactText
 from domain.session.state import Session
-from domain.session.turns import ExpireTurn, RecordPackage, RecordReply, RetryTurn
+from domain.session.turns import RecordReply
 from domain.session.validation import ValidationStep
-from domain.values.base import Command, Refused, Text, Usage
+from domain.values.base import Command, Text, Usage
 from domain.values.budget import BudgetLimits
 from projections.record.state import Sessions
 from tests.kit.claiming import claim
-from tests.projections.given import APPROVING, BLOCKING, NOON, SECOND
+from tests.projections.given import NOON, SECOND
 
 HOSTILE = (
     "## Final Summary\n\n- Status: done\n| a | b |\n|---|---|\n```\n~~~\n# Work Log: mine\n\x1b[31m\u202e<b>[x]: y\n==="
@@ -159,118 +155,3 @@ def critique(verdict: str = "NEEDS_FIX", *issues: str) -> str:
 
 def challenge(verdict: str = "CHALLENGE", *concerns: str) -> str:
     return f"{json.dumps({'verdict': verdict, 'concerns': list(concerns)})}"
-
-
-# -- anything may happen -------------------------------------------------------------------------------------------
-
-
-def wander(folder: Path, seed: int, steps: int = 80, *, hear: CommitListener = lambda _: None) -> Stage:
-    """Sessions of every kind side by side: anything allowed may happen. `hear` is called after each commit."""
-    chance, stage = random.Random(seed), Stage(folder)  # noqa: S311 - the same story for the same seed
-    stage.writer.on_commit.append(hear)
-    for number in range(steps):
-        open_now = [session for session in stage.sessions() if allowed_actions(session)]
-        if not open_now:
-            _begin(stage, seed, number)
-        else:
-            _anything(stage, chance.choice(open_now), chance, number)
-    return stage
-
-
-def _begin(stage: Stage, seed: int, number: int) -> None:
-    reviewed: dict[str, Any] = {"plan_review": DEBATE, "work_review": REVIEW} if (seed + number) % 3 else {}
-    stage.orchestrates(f"orchestration-a{number}", f"{HOSTILE} {seed}", labels=("mixed",), **reviewed)
-    stage.orchestrates(f"orchestration-b{number}", "hello", triage="auto", max_rounds=2)
-    stage.delivers(f"delivery-a{number}", review=REVIEW if seed % 2 else None)
-    stage.discusses(f"review-a{number}", HOSTILE, strategy="red-team", expires_ms=SECOND)
-    stage.discusses(f"debate-a{number}", strategy="debate", max_rounds=6, expires_ms=SECOND)
-    stage.says(f"orchestration-c{number}", f"implement src/a.py and then test it {number}", "telegram")
-    stage.says(f"orchestration-u{number}", "리셋해줘", "telegram")
-
-
-def _anything(stage: Stage, session: Session, chance: random.Random, number: int) -> None:
-    waiting = [turn for turn in session.outstanding.values() if turn.work != "wait"]
-    try:
-        if waiting and chance.random() < 0.93:
-            stage.do(session.id, _reply(session, chance.choice(waiting), chance))
-        elif chance.random() < 0.1:
-            stage.says(f"orchestration-m{number}", chance.choice(["이어서 해줘", "리셋해", f"do {number}"]), "telegram")
-        else:
-            stage.do(session.id, _persons(session, chance))
-    except Refused:
-        return
-
-
-def _persons(session: Session, chance: random.Random) -> Command:
-    timers = [turn for turn in session.outstanding.values() if turn.work == "wait"]
-    if "retry" in allowed_actions(session) and chance.random() < 0.5:
-        return RetryTurn(reason=HOSTILE)
-    match session:
-        case Discussion() if timers and chance.random() < 0.3:
-            return ExpireTurn(turn_id=timers[0].turn_id)
-        case Discussion() if session.choices:
-            return Decide(choice=chance.choice(session.choices), rationale=HOSTILE, actor="Kim")
-        case Discussion():
-            return CancelDiscussion(reason=HOSTILE)
-        case Orchestration():
-            dice = chance.random()
-            if dice < 0.6:
-                return ContinueOrchestration()
-            return AddRounds(add_rounds=2, reason=HOSTILE) if dice < 0.9 else ResetOrchestration(reason=HOSTILE)
-        case _:
-            return ExtendBudget(add_iterations=1, reason="more") if chance.random() < 0.7 else CancelDelivery()
-
-
-def _reply(session: Session, turn: Outstanding, chance: random.Random) -> Command:
-    common: dict[str, Any] = {"turn_id": turn.turn_id, "attempt": turn.tries.ended + 1, "seconds": 1.0}
-    failure = Failure(code="timeout", detail=HOSTILE) if chance.random() < 0.07 else None
-    if turn.work == "validate":
-        passed = failure is None and chance.random() < 0.9
-        return RecordValidation(passed=passed, classification="test", summary=HOSTILE, failure=failure, **common)
-    if turn.work == "package":
-        return RecordPackage(branch="hansard/x", commit="c0ffee", failure=failure, **common)
-    text, blobs = Text.of(_words(session, turn, chance))
-    tokens = chance.choice([None, chance.randrange(100)])
-    prompt, _ = Text.of("What is asked.")
-    usage = Usage(input_tokens=tokens, cost_micros=tokens)
-    did = ActivitySummary(tools=(ToolUse(tool="execute", title=HOSTILE),), tools_total=1) if tokens else None
-    return RecordReply(reply=text, prompt=prompt, usage=usage, blobs=blobs, failure=failure, activity=did, **common)
-
-
-def _words(session: Session, turn: Outstanding, chance: random.Random) -> str:
-    """Mostly a valid answer of the role, sometimes an unreadable one."""
-    dice = chance.random()
-    match session:
-        case _ if dice < 0.08:
-            return HOSTILE
-        case Discussion(kind="review"):
-            return _voice(chance) + critique(chance.choice(["PASS", "NEEDS_FIX"]), HOSTILE)
-        case Discussion():
-            return _voice(chance) + challenge(chance.choice(["APPROVE", "CHALLENGE"]), HOSTILE)
-        case Orchestration() if turn.lane:
-            return f"{HOSTILE}\n" + (json.dumps({"phases_completed": [3, 4]}) if dice > 0.7 else "x" * 20_000)
-        case Orchestration() if turn.role == "judge":
-            return json.dumps(
-                {
-                    "verdicts": [
-                        {"agent": agent.agent, "pass": chance.random() < 0.75, "feedback": HOSTILE}
-                        for agent in session.agents
-                    ],
-                    "allDone": dice > 0.85,
-                }
-            )
-        case Orchestration():
-            both = (
-                subtask(checkpoint=dice > 0.5, start_phase=3, verification={"pass_criteria": HOSTILE}),
-                subtask(EMPLOYEES[1].name, "docs", parallel=True),
-            )
-            return json.dumps(plan(*both[: 1 + (dice > 0.4)]) if dice > 0.2 else {"direct_answer": HOSTILE})
-        case _:
-            return chance.choice([BLOCKING, APPROVING, APPROVING]) if turn.role == "reviewer" else HOSTILE
-
-
-def _voice(chance: random.Random) -> str:
-    """Consent in ever the same words, or dissent in ever new ones."""
-    if chance.random() < 0.6:
-        return "I agree and accept, a valid point. "
-    return "".join(f"However, I disagree with item{chance.randrange(10**6)}. " for _ in range(12))

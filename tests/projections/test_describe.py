@@ -12,7 +12,8 @@ from domain.orchestration.events import RoundDone
 from domain.values.sentences import Sentence, wire
 from domain.values.words import LANGUAGES, Language, catalogue
 from projections.record.describe import describe, person, recorded
-from tests.projections.stage import HOSTILE, wander
+from tests.projections.stage import HOSTILE
+from tests.projections.walks import wander
 
 OUTPUT = "Test failed: pytest (exit code 1).\n\n    def test_divide():\n>       divide(1, 0)\nE       ZeroDivisionError"
 ROUND = [

@@ -23,7 +23,8 @@ from projections.record import worklog
 from projections.record.session import view
 from projections.record.state import Record
 from tests.projections.given import written
-from tests.projections.stage import Stage, wander
+from tests.projections.stage import Stage
+from tests.projections.walks import wander
 
 ROOT = Path(__file__).parents[2]
 

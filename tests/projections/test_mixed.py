@@ -21,7 +21,7 @@ from projections.record.session import view
 from projections.record.state import Record
 from projections.sessions import inbox, overview
 from tests.projections.given import Twin
-from tests.projections.stage import wander
+from tests.projections.walks import wander
 
 SEEDS = [*range(3), *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(3, 8))]
 SECTIONS = {
@@ -148,7 +148,7 @@ def test_text_of_others_adds_no_sections_or_rows_to_a_worklog(walk: Walk) -> Non
         if isinstance(step.session, Orchestration) and not _answers(step.session):
             rows = 2 + len(step.session.agents)
         assert len([line for line in lines if line.startswith("|")]) == rows
-        assert not re.search(r"^[\s>*+-]*(```|~~~|<)", step.worklog, re.MULTILINE)
+        assert not re.search(r"^[\s>*+-]*(```[^`\n]*$|~~~|<)", step.worklog, re.MULTILINE)
         assert not re.search(r"[\x00-\x08\x0e-\x1f\u202e]", step.worklog)
 
 
@@ -181,10 +181,13 @@ def test_the_inbox_lists_exactly_what_is_waiting(walk: Walk) -> None:
         assert step.waiting == {
             session.id: session.version
             for session in sessions.values()
-            if (session.state in WAITING or session.state == "failed") and not _asked_next(step, session)
+            if session.questions
+            or ((session.state in WAITING or session.state == "failed") and not _asked_next(step, session))
         }
 
 
+ELSEWHERE = {"session.forked", "session.diverged", "session.released", "session.text_redacted"}
+"""What no command of a walk leads to: see `test_forks` and `test_redaction`."""
 WAITING = ("waiting_for_decision", "checkpoint", "partial", "exhausted")
 
 
@@ -207,8 +210,8 @@ def test_the_walks_meet_nearly_everything_that_can_happen(tmp_path: Path) -> Non
     for seed in range(12):
         folder = tmp_path / str(seed)
         folder.mkdir()
-        stage = wander(folder, seed)
+        stage = wander(folder, seed, 100)
         met |= {recorded.event.TOPIC for recorded in stage.events()}
         stage.store.close()
-    texts = {topic for topic in TOPICS if topic.partition(".")[0] in {*KINDS, "channel", "turn"}}
-    assert len(texts - met) <= 17, sorted(texts - met)
+    unmet = TOPICS.keys() - met - ELSEWHERE
+    assert len(unmet) <= 6, sorted(unmet)

@@ -20,7 +20,7 @@ from domain.session.turns import TurnRequested
 from projections.catalogue import dump
 from projections.engine.ports import OMITTED, EventLog
 from projections.follow import Follower
-from tests.projections.stage import wander
+from tests.projections.walks import walked
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.jsonl"))
 
@@ -53,7 +53,7 @@ def folded(log: EventLog, path: Path) -> bytes:
 
 
 def test_views_of_all_kinds_of_sessions_are_the_same_without_what_they_do_not_read(tmp_path: Path) -> None:
-    with closing(wander(tmp_path, 11, 250).store) as store:
+    with closing(walked(tmp_path, 5, 250)) as store:
         assert folded(store, tmp_path / "outline.db") == folded(Whole(store), tmp_path / "whole.db")
 
 
@@ -65,7 +65,7 @@ def test_views_of_older_logs_are_the_same_without_what_they_do_not_read(golden: 
 
 
 def rows(tmp_path: Path) -> list[tuple[int, str, int, str, bytes]]:
-    with closing(wander(tmp_path, 3, 60).store) as store:
+    with closing(walked(tmp_path, 3, 60)) as store:
         return [row[:5] for row in store.rows.events()]
 
 

@@ -14,13 +14,13 @@ from projections import parts
 from projections.catalogue import dump
 from projections.follow import Follower
 from projections.parts import Undivided, divided, fold_part
-from tests.projections import stage as mixed
+from tests.projections import walks as mixed
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     """Sessions of every kind, among them children, and forks of these."""
-    with closing(mixed.wander(tmp_path, 5, 250).store) as store:
+    with closing(mixed.walked(tmp_path, 5, 250)) as store:
         for name in store.rows.streams():
             if name.startswith(("review-", "debate-")):
                 _fork(store, name)

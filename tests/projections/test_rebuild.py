@@ -20,7 +20,7 @@ from projections.catalogue import PROJECTIONS, dump
 from projections.engine.ports import Database, Projection, each
 from projections.follow import Follower
 from projections.sessions import fold, overview
-from tests.projections import stage as mixed
+from tests.projections import walks as mixed
 from tests.projections.given import Story, Twin, exhausted, merged, store_events, success, wander
 
 
@@ -46,7 +46,7 @@ def test_live_views_are_rebuilt_byte_for_byte(views: SqliteViews) -> None:
 def test_the_length_of_stretches_makes_no_difference(tmp_path: Path, page: int) -> None:
     """Sessions of every kind, folded event by event, in stretches, and in one go."""
     dumps = []
-    with closing(mixed.wander(tmp_path, 4, 150).store) as store:
+    with closing(mixed.walked(tmp_path, 4, 150)) as store:
         for name, size in (("one.db", 13), ("other.db", page)):
             with closing(SqliteViews(tmp_path / name)) as views:
                 follower = Follower(store, views, page=size)
@@ -72,7 +72,7 @@ def test_views_of_events_as_they_were_committed_are_those_of_the_log(views: Sqli
 def test_a_view_misses_nothing_by_what_it_is_about(tmp_path: Path) -> None:
     """Handed every event there is, it would be the same."""
     dumps = []
-    with closing(mixed.wander(tmp_path, 5, 250).store) as store:
+    with closing(mixed.walked(tmp_path, 5, 250)) as store:
         for name, views_of in (("one.db", PROJECTIONS), ("all.db", [_of_all(result) for result in PROJECTIONS])):
             with closing(SqliteViews(tmp_path / name)) as views:
                 Follower(store, views, views_of).catch_up()

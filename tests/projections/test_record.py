@@ -9,7 +9,7 @@ from domain.session.record import Recorded
 from projections.record.state import Record, Records, record_of
 from projections.record.turns import Section
 from tests.projections.given import Story, Twin, merged, success
-from tests.projections.stage import wander
+from tests.projections.walks import wander
 
 RECORD = TypeAdapter(Record)
 

@@ -25,7 +25,8 @@ from projections.follow import Follower
 from projections.reports import REPORTS, Filters, report, summary
 from tests.kit.claiming import claim
 from tests.projections.given import APPROVING, NOON, SECOND, Story, Twin, caught_up, exhausted, merged, success
-from tests.projections.stage import EMPLOYEES, Stage, challenge, critique, plan, subtask, verdicts, wander
+from tests.projections.stage import EMPLOYEES, Stage, challenge, critique, plan, subtask, verdicts
+from tests.projections.walks import walked, wander
 
 Json = dict[str, Any]
 
@@ -504,7 +505,7 @@ def test_limits_of_tokens_and_money_are_those_that_were_set(tmp_path: Path) -> N
 
 def test_the_current_summary_equals_that_at_the_newest_position(tmp_path: Path) -> None:
     """Sessions of every kind, folded page by page."""
-    with closing(wander(tmp_path, 12, 200).store) as store, closing(SqliteViews(tmp_path / "views.db")) as views:
+    with closing(walked(tmp_path, 12, 200)) as store, closing(SqliteViews(tmp_path / "views.db")) as views:
         Follower(store, views, page=7).catch_up()
         first = store.log(limit=1)[0].at
         with views.reading() as db:
@@ -516,7 +517,7 @@ def test_the_current_summary_equals_that_at_the_newest_position(tmp_path: Path) 
 
 
 def test_the_current_summary_reads_one_row_per_session(tmp_path: Path) -> None:
-    with closing(wander(tmp_path, 12, 60).store) as store, closing(SqliteViews(tmp_path / "views.db")) as views:
+    with closing(walked(tmp_path, 3, 60)) as store, closing(SqliteViews(tmp_path / "views.db")) as views:
         Follower(store, views).catch_up()
         with views.transaction() as db:
             before = report(db, "summary", Filters())

@@ -13,7 +13,8 @@ from projections.catalogue import PROJECTIONS, dump
 from projections.follow import Follower
 from projections.sessions import overview, search
 from projections.sessions.search import SEARCH, SEARCH_OMITS, matching
-from tests.projections.stage import Stage, plan, verdicts, wander
+from tests.projections.stage import Stage, plan, verdicts
+from tests.projections.walks import wander
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from projections.follow import Follower
 from projections.record.state import Record, Records, Sessions
 from tests.api.server import until
 from tests.projections.given import Story, store_events
-from tests.projections.stage import wander
+from tests.projections.walks import walked
 
 FEW = 7
 """A snapshot at every seventh version, so that short histories have some."""
@@ -106,10 +106,10 @@ def test_an_unknown_version_is_none_with_snapshots_too(
 def test_sessions_of_every_kind_come_back_as_they_were(tmp_path: Path) -> None:
     """With and without snapshots, at every version: equal, and written the same."""
     kinds = set()
-    with closing((stage := wander(tmp_path, 11, 250)).store) as store, closing(SqliteViews(tmp_path / "v.db")) as views:
+    with closing(walked(tmp_path, 5, 250)) as store, closing(SqliteViews(tmp_path / "v.db")) as views:
         Follower(store, views).catch_up()
         snapshots = Snapshots(store, views, store.rows.hash_of, every=5)
-        snapshots.seen(stage.events())
+        snapshots.seen(store.log(limit=100_000))
         assert snapshots.write() == 0
         for session_id in store.rows.streams():
             for version in range(1, store.version(session_id) + 1):
@@ -122,7 +122,7 @@ def test_sessions_of_every_kind_come_back_as_they_were(tmp_path: Path) -> None:
 
 def test_records_come_back_as_they_were(tmp_path: Path) -> None:
     compared = 0
-    with closing(wander(tmp_path, 12, 250).store) as store, closing(SqliteViews(tmp_path / "v.db")) as views:
+    with closing(walked(tmp_path, 12, 200)) as store, closing(SqliteViews(tmp_path / "v.db")) as views:
         Follower(store, views).catch_up()
         for session_id in (name for name in store.rows.streams() if kind_of(name) in KINDS):
             snapshots = Snapshots(store, views, store.rows.hash_of, every=5)

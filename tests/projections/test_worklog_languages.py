@@ -10,7 +10,8 @@ from projections.record import worklog
 from projections.record.markdown import mark, plain, worded, wording
 from projections.record.state import Records
 from projections.record.status import ROOM, outcome
-from tests.projections.stage import Stage, critique, wander
+from tests.projections.stage import Stage, critique
+from tests.projections.walks import wander
 
 _LABEL = re.compile(r"^(?:- |### )([A-Z][A-Za-z ]+?)(?=:| \d|$)", re.MULTILINE)
 _ROWS = "worklog.row."
@@ -19,7 +20,7 @@ _ROWS = "worklog.row."
 @pytest.fixture(scope="module")
 def rendered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     """The worklogs of sessions of every kind, by language."""
-    stage = wander(Path(tmp_path_factory.mktemp("stage")), 3, 250)
+    stage = wander(Path(tmp_path_factory.mktemp("stage")), 5, 250)
     records = Records(stage.store)
     logs = [(records.of(session.id, session.version).worklog, session) for session in stage.sessions()]
     return {

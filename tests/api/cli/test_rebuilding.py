@@ -13,7 +13,7 @@ from adapters.store.sqlite.views import SqliteViews
 from api.cli import rebuilding
 from projections.catalogue import dump
 from projections.follow import Follower
-from tests.projections import stage as mixed
+from tests.projections import walks as mixed
 
 
 @pytest.fixture
