@@ -417,5 +417,6 @@ def _remove_empty(folder: Path) -> None:
 def advance_checkout(plan: CheckoutMove, before: str, move: Callable[[], object]) -> None:
     """Bring index and files to the tree, then `move` the branch. Raises WorkspaceError; then nothing has changed."""
     with safely(plan):
+        plan.git("update-index", "-q", "--refresh", codes=(0, 1))  # a copied checkout has the same files, newly dated
         plan.git("read-tree", "-m", "-u", before, plan.after)
         move()

@@ -371,8 +371,9 @@ def test_readers_see_every_event_once_and_in_order_while_it_is_written(store: St
         assert all(reader.result() == written for reader in readers)
 
 
-def test_a_new_log_is_opened_by_many_at_once(database: Database, tmp_path: Path) -> None:
-    """P27: replicas that boot together, thirty times."""
+@pytest.mark.parametrize("times", [5, pytest.param(30, marks=pytest.mark.nightly)])
+def test_a_new_log_is_opened_by_many_at_once(database: Database, tmp_path: Path, times: int) -> None:
+    """P27: replicas that boot together, again and again."""
     barrier = threading.Barrier(8, timeout=10)
 
     def boot(path: Path) -> Store:
@@ -380,7 +381,7 @@ def test_a_new_log_is_opened_by_many_at_once(database: Database, tmp_path: Path)
         return database.opener(path)
 
     with ThreadPoolExecutor(8) as threads:
-        for number in range(30):
+        for number in range(times):
             stores = list(threads.map(boot, [tmp_path / f"{number}"] * 8))
             stores[0].append([write(delivery_story().begun)])
             assert {store.head() for store in stores} == {3}

@@ -154,7 +154,8 @@ def test_unsent_notifications_are_sent_after_a_restart(tmp_path: Path) -> None:
     assert json.loads(receiver.got[0][1])["data"]["sessionId"] == waits
 
 
-def test_twenty_outages_and_a_restart_lose_and_repeat_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("outages", "restarts"), [(5, (1, 3)), pytest.param(22, (7, 14), marks=pytest.mark.nightly)])
+def test_outages_and_restarts_lose_and_repeat_nothing(tmp_path: Path, outages: int, restarts: tuple[int, ...]) -> None:
     """Command and webhook fail together, repeatedly; the webhook's port is closed while it is down."""
     text, away, program = tmp_path / "told.jsonl", tmp_path / "away", tmp_path / "tell.py"
     program.write_text(
@@ -165,10 +166,10 @@ def test_twenty_outages_and_a_restart_lose_and_repeat_nothing(tmp_path: Path) ->
     file = hook(tmp_path, f"http://127.0.0.1:{receiver.port}/hook")
     file.write_text(f'{file.read_text()}command = ["{sys.executable}", "{program}"]\n')
     with serving(tmp_path, team=file, retry_seconds=0.002) as server:
-        for outage in range(22):
+        for outage in range(outages):
             away.touch()
             waits.append(exhausted(server))
-            if outage in (7, 14):
+            if outage in restarts:
                 server.stop()
                 server.start()
             away.unlink()

@@ -154,11 +154,12 @@ def version_of(copy: Path, session_id: str) -> int:
         store.close()
 
 
-def test_a_crash_after_any_event_leads_to_the_same_end(watched_run: tuple[str, Json, list[Path]]) -> None:
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.nightly)])
+def test_a_crash_after_any_event_leads_to_the_same_end(watched_run: tuple[str, Json, list[Path]], every: int) -> None:
     """No recorded turn is asked again: only the leased one has a second attempt."""
     session_id, expected, copies = watched_run
     in_hand = 0
-    for copy in copies:
+    for copy in copies[::every]:
         before, held = version_of(copy, session_id), turns_in(copy, "running")
         with inside(copy) as client:
             rested(client, session_id)
@@ -168,7 +169,7 @@ def test_a_crash_after_any_event_leads_to_the_same_end(watched_run: tuple[str, J
         answered = only(history, "turn.answered")
         assert {turn["turnId"] for turn in answered if turn["attempt"] > 1 + repaired.count(turn["turnId"])} == held
         in_hand += len(held)
-    assert in_hand == 14, "every turn was in hand once"
+    assert in_hand == 14 if every == 1 else in_hand > 1, "every turn was in hand once"
 
 
 def turns_in(copy: Path, state: str) -> set[str]:

@@ -260,7 +260,11 @@ def _ended(server: Server, session_id: str) -> bool:
 
 @pytest.mark.filterwarnings("default::tests.kit.namespaces.NotIsolated")
 @pytest.mark.parametrize(
-    ("sessions", "kills"), [pytest.param(5, 2, id="two"), pytest.param(10, 5, id="five", marks=pytest.mark.nightly)]
+    ("sessions", "kills"),
+    [
+        pytest.param(5, 2, id="two", marks=pytest.mark.nightly),
+        pytest.param(10, 5, id="five", marks=pytest.mark.nightly),
+    ],
 )
 def test_a_few_kills_a_cut_a_freeze_and_a_restart_of_the_database_lose_nothing(
     cluster: Cluster, net: Network | None, tmp_path: Path, sessions: int, kills: int

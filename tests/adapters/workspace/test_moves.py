@@ -370,8 +370,9 @@ def check(seed: int, template: Path, place: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    "first", [0, *(pytest.param(number, marks=pytest.mark.nightly) for number in range(40, 1000, 40))]
+    ("first", "count"),
+    [(0, 10), *(pytest.param(number, 40, marks=pytest.mark.nightly) for number in range(0, 1000, 40))],
 )
-def test_generated_moves_lose_nothing(template: Path, tmp_path: Path, first: int) -> None:
-    ended = [check(seed, template, tmp_path / str(seed)) for seed in range(first, first + 40)]
-    assert 5 < ended.count("done") < 35
+def test_generated_moves_lose_nothing(template: Path, tmp_path: Path, first: int, count: int) -> None:
+    ended = [check(seed, template, tmp_path / str(seed)) for seed in range(first, first + count)]
+    assert count // 8 < ended.count("done") < count - count // 8

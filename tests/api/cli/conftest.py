@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from api.cli.main import carry_out
+from tests.api.cli import kept
+from tests.api.cli.kept import KEPT, settings
 
 
 @dataclass(frozen=True)
@@ -29,16 +31,34 @@ class Result:
 Hansard = Callable[..., Result]
 
 
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The test's own folder; with what the test begins with, if that is kept."""
+    wanted = next((KEPT[name] for name in request.fixturenames if name in KEPT), None)
+    return wanted().again() if wanted is not None else tmp_path
+
+
+@pytest.fixture
+def delivered() -> str:
+    """A finished delivery with a branch, in the repository that is the working directory."""
+    return kept.delivered().session
+
+
+@pytest.fixture
+def blocked_once() -> str:
+    """A delivery that the reviewer sent back once."""
+    return kept.blocked_once().session
+
+
 @pytest.fixture(autouse=True)
 def own_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give every test its own log and a working directory outside any repository."""
     for name in [name for name in os.environ if name.startswith("HANSARD_")]:
         monkeypatch.delenv(name)
     path = tmp_path / "hansard" / "hansard.db"
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    monkeypatch.setenv("TZ", "UTC")
-    monkeypatch.setenv("HANSARD_RETRY_SECONDS", "0.01")
-    (tmp_path / "here").mkdir()
+    for name, value in settings(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / "here").mkdir(exist_ok=True)
     monkeypatch.chdir(tmp_path / "here")
     return path
 

@@ -16,9 +16,10 @@ from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import SSlibKey
 
 from tests.api.cli.conftest import Hansard
-from tests.api.cli.test_results import delivered, events, git, here
+from tests.api.cli.kept import git
+from tests.api.cli.test_results import events, here
 
-__all__ = ["delivered", "here"]
+__all__ = ["here"]
 
 
 @pytest.fixture

@@ -14,14 +14,14 @@ def trees(log: Path) -> list[Path]:
 
 
 @pytest.fixture
-def delivered(hansard: Hansard) -> str:
+def example(hansard: Hansard) -> str:
     result = hansard("example")
     assert result.code == 0
     return str(hansard("list", "--json").json["items"][0]["id"])
 
 
 def test_a_session_that_rests_long_enough_is_cleaned_and_can_still_be_forked(
-    hansard: Hansard, own_log: Path, delivered: str, monkeypatch: pytest.MonkeyPatch
+    hansard: Hansard, own_log: Path, example: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert trees(own_log)
     young = hansard("clean")
@@ -30,28 +30,28 @@ def test_a_session_that_rests_long_enough_is_cleaned_and_can_still_be_forked(
     monkeypatch.setattr(time, "time", lambda: now)
     trial = hansard("clean", "--dry-run", "--json")
     [result] = trial.json["items"]
-    assert (result["sessionId"], result["bytes"] > 0, trial.json["deleted"]) == (delivered, True, False)
+    assert (result["sessionId"], result["bytes"] > 0, trial.json["deleted"]) == (example, True, False)
     assert trees(own_log)
     output = hansard("clean")
-    assert (output.code, output.out.split()[0]) == (0, delivered)
+    assert (output.code, output.out.split()[0]) == (0, example)
     assert output.err.startswith("Deleted the working folders of 1 session, ")
     assert trees(own_log) == []
-    before = hansard("show", delivered, "--json").json
-    assert hansard("fork", delivered, "--at", str(before["session"]["version"])).code == 0
-    assert hansard("show", delivered, "--json").json == before
+    before = hansard("show", example, "--json").json
+    assert hansard("fork", example, "--at", str(before["session"]["version"])).code == 0
+    assert hansard("show", example, "--json").json == before
     assert hansard("verify").code == 0
 
 
-def test_clean_keeps_active_and_foreign_folders(hansard: Hansard, own_log: Path, delivered: str) -> None:
+def test_clean_keeps_active_and_foreign_folders(hansard: Hansard, own_log: Path, example: str) -> None:
     [tree, *_] = trees(own_log)
     strange = tree.parent.with_name("delivery-of-nobody") / "tree-0"
     strange.mkdir(parents=True)
     source = tree.parent.with_name("notes") / "tree-0"
     source.mkdir(parents=True)
-    assert hansard("fork", delivered, "--at", "3", "--mode", "stop").code == 0
+    assert hansard("fork", example, "--at", "3", "--mode", "stop").code == 0
     result = hansard("clean", "--days", "0")
     assert result.code == 0
-    assert [line.split()[0] for line in result.out.splitlines()] == [delivered]
+    assert [line.split()[0] for line in result.out.splitlines()] == [example]
     assert (strange.is_dir(), source.is_dir()) == (True, True)
 
 

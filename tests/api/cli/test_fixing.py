@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 from tests.api.cli.conftest import Hansard, critique
-from tests.api.cli.test_results import git, here
+from tests.api.cli.kept import git
+from tests.api.cli.test_results import here
 
 __all__ = ["here"]
 

@@ -17,16 +17,6 @@ Scenario = Callable[..., str]
 FINE = review()
 
 
-@pytest.fixture
-def blocked_once(hansard: Hansard, scenario: Scenario) -> str:
-    """The id of a delivery that the reviewer sends back once."""
-    replies = {"reviewer": [review("No test"), review()]}
-    start = ("run", "-t", "t", "-f", "a.py", "--test", "true", "--fresh", "--no-baseline")
-    result = hansard(*start, "--scenario", scenario(replies))
-    assert result.code == 0
-    return result.err.splitlines()[0].removeprefix("Session ")
-
-
 def versions(hansard: Hansard, session_id: str) -> dict[str, int]:
     """The version of each role's first turn."""
     result: dict[str, int] = {}

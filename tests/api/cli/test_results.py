@@ -3,48 +3,20 @@
 import json
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from api.cli import results
 from tests.api.cli.conftest import Hansard
-
-FILES = {"a.txt": "one\ntwo\nTHREE\n", "new/b.txt": "new\n"}
-
-
-def git(folder: Path, *words: str) -> str:
-    return subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True).stdout.rstrip("\n")
+from tests.api.cli.kept import FILES, git, repository
 
 
 @pytest.fixture
 def here(tmp_path: Path) -> Path:
     """A repository as the working directory."""
     folder = tmp_path / "here"
-    git(folder, "init", "--quiet", "--initial-branch=main")
-    git(folder, "config", "user.name", "Somebody")
-    git(folder, "config", "user.email", "somebody@example.org")
-    (folder / "a.txt").write_text("one\ntwo\nthree\n")
-    (folder / "other.txt").write_text("mine\n")
-    git(folder, "add", "--all")
-    git(folder, "commit", "--quiet", "-m", "Begin")
-    return folder
-
-
-@pytest.fixture
-def delivered(hansard: Hansard, here: Path, tmp_path: Path) -> str:
-    """A finished delivery with a branch."""
-    replies = {"dev": [{"text": "Wrote the third line large.", "files": FILES}]}
-    scenario = tmp_path / "scenario.json"
-    scenario.write_text(json.dumps({"replies": replies}), encoding="utf-8")
-    result = hansard("run", "-t", "Shout the third line", "-f", "a.txt", "--test", "true", "--scenario", str(scenario))
-    assert result.code == 0, result.err
-    session_id = result.err.partition("Session ")[2].split()[0].rstrip(".")
-    assert f"hansard/{session_id}" in result.out
-    assert f"hansard merge {session_id}" in result.err
-    assert "new/b.txt (+1 -0, added, not named)" in result.out
-    return session_id
+    return folder if (folder / ".git").exists() else repository(folder)
 
 
 def test_a_success_without_a_branch_says_why_and_how_to_get_the_changes(

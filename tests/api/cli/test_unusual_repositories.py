@@ -10,9 +10,10 @@ import pytest
 
 from api.cli import watch
 from tests.api.cli.conftest import Hansard
-from tests.api.cli.test_results import FILES, delivered, forge, git, here
+from tests.api.cli.kept import FILES, git
+from tests.api.cli.test_results import forge, here
 
-__all__ = ["delivered", "forge", "here"]
+__all__ = ["forge", "here"]
 
 Runs = Callable[[], str]
 
@@ -223,6 +224,13 @@ def test_what_landed_before_is_not_landed_twice(hansard: Hansard, here: Path, de
     assert (result.code, state(here)) == (0, before)
     assert result.out == f"{delivered}  nothing to land: main already has these changes\n"
     assert "Nothing to land: main already has these changes" in hansard("events", delivered).out
+
+
+def test_a_checkout_whose_files_only_have_new_dates_is_landed_on(hansard: Hansard, here: Path, delivered: str) -> None:
+    """As after a copy of the repository, or a restored backup."""
+    os.utime(here / "a.txt", (1, 1))
+    assert "landed on main as " in hansard("land", delivered).out
+    assert (here / "a.txt").read_text() == FILES["a.txt"]
 
 
 def test_land_says_which_branch_is_gone(hansard: Hansard, here: Path, delivered: str) -> None:

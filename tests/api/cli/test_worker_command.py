@@ -87,9 +87,10 @@ def doubled(history: list[dict[str, Any]]) -> list[str]:
     return [turn_id for turn_id, count in settled.items() if count > 1]
 
 
-def test_twenty_deliveries_end_once_though_one_of_two_workers_is_killed(server: Idle) -> None:
+@pytest.mark.parametrize("count", [8, pytest.param(20, marks=pytest.mark.nightly)])
+def test_deliveries_end_once_though_one_of_two_workers_is_killed(server: Idle, count: int) -> None:
     """The server runs no turns; the second worker takes over those of the dead one."""
-    ids = [start(server.client, delivery(BUSY)) for _ in range(20)]
+    ids = [start(server.client, delivery(BUSY)) for _ in range(count)]
     with server.worker("--slots", "4") as first, server.worker("--slots", "4") as second:
         until(lambda: len(server.held_by()) == 2, what="two workers at work")
         os.kill(first.pid, signal.SIGKILL)
