@@ -18,13 +18,13 @@ class Unfit(HansardError):
 
 
 def content(path: Path) -> str:
-    """The whole of the file. Raises Unfit."""
+    """The whole of the file, without a byte order mark. Raises Unfit."""
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
         if len(data) > LARGEST:
             raise Unfit(Sentence("settings_file_too_large", path=path, number=LARGEST))
-        return data.decode()
+        return data.decode("utf-8-sig")
     except OSError as error:
         raise Unfit(Sentence("settings_file_unreadable", path=path, reason=error.strerror)) from None
     except UnicodeDecodeError:

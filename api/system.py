@@ -27,7 +27,7 @@ from api.node.presence import ThisNode, server_name
 from api.node.provenance import Provenance
 from api.node.recent import Recent
 from api.node.search import SearchIndex
-from api.node.settings import Settings, exports_telemetry
+from api.node.settings import Settings, telemetry_signals
 from domain.convergence.counts import forget_read
 from domain.discussion.findings import forget_prompted
 from domain.provenance.distinction import forget_lines
@@ -417,11 +417,12 @@ class System(Core):
 
     def _telemetry(self) -> "Telemetry | None":
         """Traces and metrics, if the environment says where to send them."""
-        if not exports_telemetry(os.environ):
+        signals = telemetry_signals(os.environ)
+        if not signals:
             return None
         from api.node.telemetry import exporting
 
-        return exporting(self.store.history)
+        return exporting(self.store.history, signals)
 
     def _worklog_files(self, folder: "Path | None") -> "Mirror | None":
         if folder is None:

@@ -144,6 +144,8 @@ class _Import:
             raise NotImported(_line(number, "import_after_manifest"))
         line = self._object(number, raw)
         if number == 1:
+            if raw.endswith(b"\r\n"):
+                raise NotImported(_line(1, "import_line_breaks"))
             if raw != self._summing.line(HEADER):
                 raise NotImported(_line(1, "import_not_an_export", format=FORMAT))
             return

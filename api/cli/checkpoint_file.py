@@ -47,8 +47,9 @@ def _own_public_key(settings: "Settings") -> str:
 
 
 def read_words(path: Path) -> str:
+    """The text of the file, without a byte order mark. Raises Failed."""
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         problem = sentence("{path} cannot be read: {strerror}.", path=path, strerror=exits.reason_of(error))
         raise Failed(problem, code=exits.USAGE) from None

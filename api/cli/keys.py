@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from adapters.store.keys import Vault
     from api.node.settings import Settings
 
+_LAST_SHOWN: Final = 253_402_300_799
+"""The last second of the year 9999."""
 _NAME: Final = re.compile(r"[^\W_](?:[\w.@-]{0,98}[\w])?")
 
 
@@ -168,7 +170,8 @@ def _fields(key: Key) -> dict[str, str | None]:
 def _expiry(key: Key) -> str | None:
     if key.expires is None:
         return None
-    return datetime.fromtimestamp(key.expires, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    shown = min(key.expires, _LAST_SHOWN)  # an older version or a key file may have any number
+    return datetime.fromtimestamp(shown, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _shown(key: Key) -> str:

@@ -169,14 +169,34 @@ def _interrupt() -> None:
 
 
 def _prepare() -> None:
-    """SIGTERM ends it like Ctrl-C; UTF-8 whatever the locale; the log's own warnings on one line each."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    """SIGTERM ends it like Ctrl-C, and so does SIGHUP at a terminal; UTF-8 whatever the locale; the log's own warnings
+    on one line each."""
+    closing = _end if _has_terminal() else _ignore
+    for number, act in (
+        (signal.SIGTERM, _end),
+        (signal.SIGHUP, closing),
+        (signal.SIGUSR1, _ignore),
+        (signal.SIGUSR2, _ignore),
+    ):
         if signal.getsignal(number) is signal.SIG_DFL:  # under nohup it is not
-            signal.signal(number, _end)
+            signal.signal(number, act)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     log_to_stderr(Full() if os.environ.get("HANSARD_DEBUG") else OneLine())
+
+
+def _has_terminal() -> bool:
+    """Returns whether there is a terminal that may be closed; a service has none."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
+
+
+def _ignore(*_: object) -> None:
+    """Does nothing, unlike SIG_IGN not in the programs that are started either."""
 
 
 def _named(words: Sequence[str]) -> str:

@@ -30,12 +30,18 @@ _UNITS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _DURATION: Final = re.compile(r"([1-9][0-9]{0,8})([smhd])")
 
 
+LONGEST_DAYS: Final = 36_500
+
+
 def seconds_of(duration: str) -> int:
-    """`30d` → 2592000. Raises ValueError."""
+    """`30d` → 2592000, at most 36,500 days. Raises ValueError."""
     match = _DURATION.fullmatch(duration)
     if match is None:
         raise ValueError(Sentence("not_a_duration", given=duration))
-    return int(match[1]) * _UNITS[match[2]]
+    seconds = int(match[1]) * _UNITS[match[2]]
+    if seconds > LONGEST_DAYS * _UNITS["d"]:
+        raise ValueError(Sentence("duration_too_long", given=duration, number=LONGEST_DAYS))
+    return seconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,11 +38,18 @@ def _absolute(file: str) -> Path:
         raise ValueError(str(error)) from None
 
 
-def exports_telemetry(environment: Mapping[str, str]) -> bool:
-    """Whether traces or metrics are exported; OpenTelemetry itself reads the rest of its variables."""
-    names = ("", "_TRACES", "_METRICS")
-    wanted = any(environment.get(f"OTEL_EXPORTER_OTLP{name}_ENDPOINT") for name in names)
-    return wanted and environment.get("OTEL_SDK_DISABLED", "").lower() != "true"
+def telemetry_signals(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Which of `traces` and `metrics` are exported: those with an address, unless they are turned off. OpenTelemetry
+    itself reads the rest of its variables."""
+    if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return ()
+    return tuple(signal for signal in ("traces", "metrics") if _exports(environment, signal.upper()))
+
+
+def _exports(environment: Mapping[str, str], signal: str) -> bool:
+    names = ("OTEL_EXPORTER_OTLP_ENDPOINT", f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT")
+    wanted = any(environment.get(name, "").strip() for name in names)
+    return wanted and environment.get(f"OTEL_{signal}_EXPORTER", "").strip().lower() != "none"
 
 
 def is_loopback(host: str) -> bool:

@@ -7,8 +7,10 @@ Nothing of it runs unless the environment names an endpoint. A session is one tr
 import hashlib
 import logging
 import os
+import threading
+import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import groupby
 from typing import Any, Final
 
@@ -18,6 +20,7 @@ from domain.session.past_commands import mark
 from domain.session.record import Recorded
 from domain.session.turns import Settled, TurnAttemptFailed, TurnCancelled, TurnRequested
 
+GOODBYE_SECONDS: Final = 2.5
 _KEPT: Final = 10_000
 """Number of sessions and turns that are remembered."""
 _NANOSECONDS: Final = 1_000_000
@@ -25,8 +28,9 @@ _log = logging.getLogger(__name__)
 History = Callable[..., list[Recorded]]
 
 
-def exporting(history: History) -> "Telemetry | None":
-    """To the address of OTEL_EXPORTER_OTLP_ENDPOINT; None, with a warning, if the extra is not installed."""
+def exporting(history: History, signals: Collection[str]) -> "Telemetry | None":
+    """Exports these signals (`traces`, `metrics`) to the addresses in the environment; None, with a warning, if the
+    extra is not installed."""
     try:
         from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -40,13 +44,14 @@ def exporting(history: History) -> "Telemetry | None":
         return None
     return Telemetry(
         history,
-        processor=BatchSpanProcessor(OTLPSpanExporter()),
-        reader=PeriodicExportingMetricReader(OTLPMetricExporter()),
+        processor=BatchSpanProcessor(OTLPSpanExporter()) if "traces" in signals else None,
+        reader=PeriodicExportingMetricReader(OTLPMetricExporter()) if "metrics" in signals else None,
     )
 
 
 class Telemetry:
-    """Reads each page of events. `history` is the log's; `processor` and `reader` are OpenTelemetry's."""
+    """Reads each page of events. `history` is the log's; `processor` and `reader` are OpenTelemetry's, None for what
+    is not exported."""
 
     def __init__(self, history: History, *, processor: Any, reader: Any) -> None:
         from opentelemetry.sdk.metrics import MeterProvider
@@ -55,9 +60,11 @@ class Telemetry:
 
         resource = Resource.create({"service.name": os.environ.get("OTEL_SERVICE_NAME", "hansard")})
         self._history = history
-        self._traces = TracerProvider(resource=resource)
-        self._traces.add_span_processor(processor)
-        self._metrics = MeterProvider(metric_readers=[reader], resource=resource)
+        self._traces = TracerProvider(resource=resource, shutdown_on_exit=False)
+        if processor is not None:
+            self._traces.add_span_processor(processor)
+        readers = [] if reader is None else [reader]
+        self._metrics = MeterProvider(metric_readers=readers, resource=resource, shutdown_on_exit=False)
         self._tracer = self._traces.get_tracer("hansard")
         meter = self._metrics.get_meter("hansard")
         self._commands = meter.create_counter("hansard.commands", description="commands that were recorded")
@@ -69,9 +76,14 @@ class Telemetry:
         self._requested: OrderedDict[str, Recorded] = OrderedDict()
 
     def stop(self) -> None:
-        """Send what is left."""
-        self._traces.shutdown()
-        self._metrics.shutdown()
+        """Send what is left. A collector that is away delays this by at most `GOODBYE_SECONDS`."""
+        until = time.monotonic() + GOODBYE_SECONDS
+        ends = (self._traces.shutdown, self._metrics.shutdown)
+        threads = [threading.Thread(target=end, name="telemetry", daemon=True) for end in ends]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(max(0.0, until - time.monotonic()))
 
     def rewound(self, _: int) -> None:
         """Forget sessions and turns, since the log has gone back: they may never have been."""

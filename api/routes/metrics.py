@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from starlette.requests import Request
 from starlette.responses import Response
 
+from adapters.store.sqlite.store import wal_bytes
 from api.http.requests import system
 from api.system import System
 
@@ -41,6 +42,9 @@ class _Metrics:
             "hansard_claims_waiting": ("external workers that wait for a turn", inside.claims_waiting()),
             "hansard_stream_clients": ("open event streams", inside.hub.clients),
         }
+        if inside.settings.log_file is not None:
+            size = wal_bytes(inside.settings.log_file)
+            gauges["hansard_log_wal_bytes"] = ("size of the log's write-ahead log", size)
         counters = {
             "hansard_commands_total": ("commands run since the start", inside.writer.commands),
             "hansard_batches_total": ("transactions since the start", inside.writer.batches),

@@ -1,6 +1,7 @@
 """Traces and metrics: built from the log, continuing the caller's trace, and off by default."""
 
 import gzip
+import os
 import subprocess
 import sys
 import threading
@@ -11,8 +12,8 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from api.node.settings import exports_telemetry
-from tests.api.server import ROOT, delivery, ended, events, inside, serving, start, system, until
+from api.node.settings import telemetry_signals
+from tests.api.server import ROOT, Server, delivery, ended, events, inside, serving, start, system, until
 
 pytest.importorskip("opentelemetry.sdk")
 TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -84,10 +85,33 @@ def test_a_header_that_is_no_traceparent_changes_nothing(tmp_path: Path, header:
 
 
 def test_it_is_off_until_an_endpoint_is_named() -> None:
-    assert not exports_telemetry({})
-    assert exports_telemetry({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"})
-    assert exports_telemetry({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://127.0.0.1:4318"})
-    assert not exports_telemetry({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "OTEL_SDK_DISABLED": "true"})
+    address = "http://127.0.0.1:4318"
+    everything, traces = {"OTEL_EXPORTER_OTLP_ENDPOINT": address}, {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": address}
+    assert telemetry_signals({}) == ()
+    assert telemetry_signals(everything) == ("traces", "metrics")
+    assert telemetry_signals(traces) == ("traces",), "metrics would go to a default address"
+    assert telemetry_signals({"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": address}) == ("metrics",)
+    assert telemetry_signals(everything | {"OTEL_TRACES_EXPORTER": "none"}) == ("metrics",)
+    assert telemetry_signals(everything | {"OTEL_METRICS_EXPORTER": " None "}) == ("traces",)
+    assert telemetry_signals(traces | {"OTEL_TRACES_EXPORTER": "none"}) == ()
+    assert telemetry_signals(everything | {"OTEL_SDK_DISABLED": "true"}) == ()
+
+
+def test_a_collector_that_is_away_delays_a_stop_by_three_seconds_at_most(tmp_path: Path) -> None:
+    away = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
+    for name, value in away.items():
+        os.environ[name] = value
+    try:
+        server = Server(tmp_path)
+        server.start()
+    finally:
+        for name in away:
+            del os.environ[name]
+    try:
+        ended(server.client, start(server.client, delivery()))
+        assert server.stop() < 6, "three seconds, on a slow machine too"
+    finally:
+        server.leave()
     loaded = "import sys, api.app; sys.exit(any(name.startswith('opentelemetry') for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", loaded], cwd=ROOT, check=False).returncode == 0
 

@@ -7,6 +7,7 @@ backup or VACUUM never renumbers them; event rows are never changed or deleted.
 import queue
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
@@ -35,6 +36,9 @@ from domain.session.redaction import REDACTED
 from domain.values.sentences import Sentence
 
 READERS = 4
+WAL_BYTES: Final = 64 * 1024 * 1024
+"""From this size on the write-ahead log is shortened: a reader that stays long lets it grow."""
+_AGAIN_SECONDS: Final = 1.0
 
 
 class SqliteStore(SqlRecorder):
@@ -47,6 +51,7 @@ class SqliteStore(SqlRecorder):
         self._busy = busy_seconds
         self._lock = threading.RLock()
         self._closed = False
+        self._shortens_at = 0.0
         self._heads, self._writing = StreamHeads(), WriteHealth()
         self.clock = Clock()
         self._readers: queue.LifoQueue[sqlite3.Connection | None] = queue.LifoQueue()
@@ -195,6 +200,8 @@ class SqliteStore(SqlRecorder):
         self._writing.appended()
         if attachments.redactions:
             self._forget_wal()
+        elif wal_bytes(self.path) > WAL_BYTES and time.monotonic() >= self._shortens_at:
+            self._shorten_wal()
         return positions
 
     def take_over(self, pages: Iterable[Page]) -> None:
@@ -210,6 +217,16 @@ class SqliteStore(SqlRecorder):
         with self._lock, suppress(sqlite3.Error):
             self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
+    def _shorten_wal(self) -> None:
+        """The same without waiting for who reads from it: that is tried again later."""
+        self._shortens_at = time.monotonic() + _AGAIN_SECONDS
+        with self._lock, suppress(sqlite3.Error):
+            self._writer.execute("PRAGMA busy_timeout = 0")
+            try:
+                self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                self._writer.execute(f"PRAGMA busy_timeout = {round(self._busy * 1000)}")
+
     def _conflict(self, rows: Sequence[Row], receipts: Sequence[StoredReceipt]) -> Conflict:
         """What of a batch others have written. The transaction is rolled back, so all that is found is theirs."""
         with self._reading() as connection:
@@ -217,6 +234,14 @@ class SqliteStore(SqlRecorder):
                 streams={row.stream for row in rows if hash_of(connection, row.stream, row.version) is not None},
                 keys=receipts_of(connection, [receipt.key for receipt in receipts]),
             )
+
+
+def wal_bytes(path: Path) -> int:
+    """The size of the write-ahead log of the file, 0 without one."""
+    try:
+        return path.with_name(f"{path.name}-wal").stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 class _Transaction:
