@@ -1,7 +1,8 @@
 """Moving a checkout from one tree to another without losing a byte that git would not give back.
 
 `planned` says what a move writes and deletes, and raises InTheWay where that would meet staged or uncommitted changes,
-or files that are untracked or ignored. `safely` then carries it out: it succeeds, or everything is as it was.
+or files that are untracked or ignored. `safely` then carries it out: it succeeds, or everything is as it was. Where a
+process was killed meanwhile, the next move of the checkout first finishes that, or undoes it.
 """
 
 import os
@@ -16,6 +17,7 @@ from typing import Final, Literal, NamedTuple
 
 from adapters.workspace.git import WorkspaceError, line
 from adapters.workspace.person import Git, drivers
+from adapters.workspace.recovery import StillAtWork, recover_moves
 from adapters.workspace.snapshot import CheckoutSnapshot, git_folder
 from domain.values.sentences import Sentence
 
@@ -90,6 +92,7 @@ def patched_tree(git: Git, tree: str, patch: bytes) -> str:
 
 def planned(git: Git, top: Path, before: str, after: str, *, executes: bool = True) -> CheckoutMove:
     """The move between two trees. Raises InTheWay, with the paths. `executes` says whether git may run filters."""
+    recover(git, top)
     _check_quiet(git)
     changes = tuple(_changes(git, before, after))
     facts = _facts(git, top, changes)
@@ -102,6 +105,15 @@ def planned(git: Git, top: Path, before: str, after: str, *, executes: bool = Tr
     _refuse("not_in_git", blocked)
     clean = frozenset(facts.index) - facts.differing
     return CheckoutMove(git, top, after, changes, tuple(same), facts.skipped, clean)
+
+
+def recover(git: Git, top: Path) -> None:
+    """Finish or undo the moves of processes that were killed. Raises InTheWay while another process moves the
+    checkout."""
+    try:
+        recover_moves(git, top)
+    except StillAtWork as error:
+        raise InTheWay("locked", [str(error.place)]) from None
 
 
 def _refuse(obstacle: Obstacle, paths: Iterable[str]) -> None:
@@ -328,7 +340,7 @@ def safely(plan: CheckoutMove) -> Iterator[None]:
     """What is inside moves the checkout; if it raises, everything is as it was: index, refs, files, a merge that is
     under way. Files outside git that have the new content already make room, because git does not compare them."""
     touched = [change.path for change in plan.changes]
-    with CheckoutSnapshot(plan.git, plan.top, touched=touched, clean=plan.clean) as snapshot:
+    with CheckoutSnapshot(plan.git, plan.top, after=plan.after, touched=touched, clean=plan.clean) as snapshot:
         for path in plan.same:
             (plan.top / path).unlink()
         yield

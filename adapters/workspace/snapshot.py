@@ -15,8 +15,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-from adapters.workspace.git import WorkspaceError
+from adapters.workspace.git import WorkspaceError, line
 from adapters.workspace.person import Git, Interrupted, undisturbed
+from adapters.workspace.undo_journal import PREFIX, UndoJournal, journal_of, mark_owner
 from domain.values.sentences import Sentence
 
 MOST_BYTES: Final = 536_870_912
@@ -46,8 +47,9 @@ class CheckoutSnapshot:
     """Use it as a context: if what is inside raises, all is put back. `touched` are the files that are going to change,
     `clean` those that git has as they are."""
 
-    def __init__(self, git: Git, top: Path, *, touched: Collection[str], clean: Collection[str]) -> None:
+    def __init__(self, git: Git, top: Path, *, after: str, touched: Collection[str], clean: Collection[str]) -> None:
         self._git, self._top, self._touched, self._clean = git, top, frozenset(touched), frozenset(clean)
+        self._after = after
         self._own = git_folder(git)
         self._common = common_folder(git)
         self._copies: dict[str, Path] = {}
@@ -55,11 +57,13 @@ class CheckoutSnapshot:
 
     def __enter__(self) -> Self:
         try:
-            self._place = Path(tempfile.mkdtemp(prefix="hansard-undo-", dir=self._own))
+            self._place = Path(tempfile.mkdtemp(prefix=PREFIX, dir=self._own))
+            self._owner = mark_owner(self._place)
             self._state = {path: self._stored(path, at) for at, path in enumerate(self._state_files())}
             self._refs = self._all_refs()
             self._files, self._folders = signs(self._top)
             self._keep()
+            self._write_journal()
         except OSError as error:
             shutil.rmtree(getattr(self, "_place", ""), ignore_errors=True)
             raise WorkspaceError(Sentence("checkout_not_kept", path=self._top, detail=error.strerror)) from error
@@ -73,7 +77,9 @@ class CheckoutSnapshot:
                 if isinstance(error, Interrupted):
                     self._remove_locks()
                 self._undo()
+        journal_of(self._place).unlink(missing_ok=True)  # first: from here on there is nothing to undo
         shutil.rmtree(self._place, ignore_errors=True)
+        os.close(self._owner)
 
     def give_back_missing(self, paths: Iterable[str]) -> None:
         """Put files back that the move, as it turned out, did not write."""
@@ -121,6 +127,22 @@ class CheckoutSnapshot:
         else:
             copy_file(source, place)
         self._copies[path] = place
+
+    def _write_journal(self) -> None:
+        """Note what was there, so that a later run can undo this one if it is killed."""
+        journal = UndoJournal(
+            before=self._head(),
+            after=self._after,
+            touched=sorted(self._touched),
+            clean=sorted(self._touched & self._clean),
+            state={str(path): copy.name if copy else None for path, copy in self._state.items()},
+            copies={path: copy.name for path, copy in self._copies.items()},
+            signs={path: list(sign) for path, sign in self._files.items() if path in self._touched},
+        )
+        journal.write(self._place)
+
+    def _head(self) -> str | None:
+        return line(self._git("rev-parse", "--verify", "--quiet", "HEAD", codes=(0, 1))) or None
 
     # -- undoing
 
@@ -246,6 +268,20 @@ def signs(top: Path) -> tuple[dict[str, _Sign], dict[str, int]]:
                 folders[path] = stat.S_IMODE(facts.st_mode)
                 waiting.append(path)
     return files, folders
+
+
+def sign_of(top: Path, path: str) -> _Sign | None:
+    """The sign of one file; None where there is none, or a folder, or where a folder of the path is a link."""
+    parts = path.split("/")
+    try:
+        if any((top / "/".join(parts[:at])).is_symlink() for at in range(1, len(parts))):
+            return None
+        facts = os.lstat(top / path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if stat.S_ISDIR(facts.st_mode):
+        return None
+    return _Sign(facts.st_mode, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino)
 
 
 def _entries(folder: Path) -> Iterator["os.DirEntry[str]"]:
