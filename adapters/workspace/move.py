@@ -17,7 +17,7 @@ from typing import Final, Literal, NamedTuple
 
 from adapters.workspace.git import WorkspaceError, line
 from adapters.workspace.person import Git, drivers
-from adapters.workspace.recovery import StillAtWork, recover_moves
+from adapters.workspace.recovery import recover_moves
 from adapters.workspace.snapshot import CheckoutSnapshot, git_folder
 from domain.values.sentences import Sentence
 
@@ -110,10 +110,8 @@ def planned(git: Git, top: Path, before: str, after: str, *, executes: bool = Tr
 def recover(git: Git, top: Path) -> None:
     """Finish or undo the moves of processes that were killed. Raises InTheWay while another process moves the
     checkout."""
-    try:
-        recover_moves(git, top)
-    except StillAtWork as error:
-        raise InTheWay("locked", [str(error.place)]) from None
+    if place := recover_moves(git, top):
+        raise InTheWay("locked", [str(place)])
 
 
 def _refuse(obstacle: Obstacle, paths: Iterable[str]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from adapters.workspace.git import WorkspaceError, line
+from adapters.workspace.git import line
 from adapters.workspace.person import Git, undisturbed
 from adapters.workspace.snapshot import common_folder, copy_file, git_folder, move_file, sign_of
 from adapters.workspace.undo_journal import PREFIX, UndoJournal, has_owner, journal_of, read_journal
@@ -25,36 +25,31 @@ _WRITTEN: Final = ("index", *_UNFINISHED, "ORIG_HEAD", "COMMIT_EDITMSG")
 """Files of git that a merge writes before its commit is there."""
 
 
-class StillAtWork(WorkspaceError):
-    """Another process moves this checkout."""
-
-    def __init__(self, place: Path) -> None:
-        self.place = place
-        super().__init__(str(place))
-
-
-def recover_moves(git: Git, top: Path) -> None:
-    """Finish or undo what killed processes have begun. Raises StillAtWork while a process is at work."""
+def recover_moves(git: Git, top: Path) -> Path | None:
+    """Finish or undo what killed processes have begun. Returns the folder of a move that is still under way, if any."""
     own = git_folder(git)
     for place in sorted(own.glob(f"{PREFIX}*")):
         if has_owner(place):
-            raise StillAtWork(place)
+            return place
         journal = read_journal(place)
         if journal is not None:
-            _await_git(top, place)
+            if not _git_ends_in(top):
+                return place
             with undisturbed():
                 _Recovery(git, top, own, place, journal).recover()
             journal_of(place).unlink(missing_ok=True)
         shutil.rmtree(place, ignore_errors=True)
+    return None
 
 
-def _await_git(top: Path, place: Path) -> None:
-    """Wait for a git that outlived the process which started it. Raises StillAtWork."""
+def _git_ends_in(top: Path) -> bool:
+    """Wait for a git that outlived the process which started it; False if it goes on."""
     until = time.monotonic() + _PATIENCE
     while _git_runs_in(top):
         if time.monotonic() > until:
-            raise StillAtWork(place)
+            return False
         time.sleep(_PAUSE)
+    return True
 
 
 def _git_runs_in(top: Path) -> bool:
@@ -121,13 +116,13 @@ class _Recovery:
         copy = self._journal.copies.get(path)
         if copy is None:
             return False
-        kept, place = self._place / copy, self._top / path
-        if not os.path.lexists(kept):
+        backup, place = self._place / copy, self._top / path
+        if not os.path.lexists(backup):
             return True
-        if kept.is_symlink() or place.is_symlink():
-            return kept.is_symlink() and place.is_symlink() and kept.readlink() == place.readlink()
-        same_mode = kept.stat().st_mode == place.stat().st_mode
-        return same_mode and place.is_file() and kept.read_bytes() == place.read_bytes()
+        if backup.is_symlink() or place.is_symlink():
+            return backup.is_symlink() and place.is_symlink() and backup.readlink() == place.readlink()
+        same_mode = backup.stat().st_mode == place.stat().st_mode
+        return same_mode and place.is_file() and backup.read_bytes() == place.read_bytes()
 
     def _set_aside(self, path: str) -> None:
         aside = self._own / "hansard-undone" / self._place.name / path
@@ -152,31 +147,31 @@ class _Recovery:
             if copy is None:
                 path.unlink(missing_ok=True)
                 continue
-            kept = self._place / copy
-            if path.name == "index" and path.is_file() and path.read_bytes() != kept.read_bytes():
+            backup = self._place / copy
+            if path.name == "index" and path.is_file() and path.read_bytes() != backup.read_bytes():
                 aside = self._own / "hansard-undone" / self._place.name / ".git-index"
                 aside.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(path, aside)
             fresh = path.with_name(f"{path.name}.hansard")
-            shutil.copy2(kept, fresh)
+            shutil.copy2(backup, fresh)
             fresh.replace(path)
 
     def _give_back(self, paths: Iterable[str]) -> None:
         """Put back the files that are missing, from their copies."""
         for path in paths:
-            kept, place = self._place / self._journal.copies[path], self._top / path
-            if not os.path.lexists(kept) or os.path.lexists(place):
+            backup, place = self._place / self._journal.copies[path], self._top / path
+            if not os.path.lexists(backup) or os.path.lexists(place):
                 continue
             try:
                 place.parent.mkdir(parents=True, exist_ok=True)
             except (FileExistsError, NotADirectoryError):  # a file has taken the place of the folder: the copy stays
                 aside = self._own / "hansard-undone" / self._place.name / path
                 aside.parent.mkdir(parents=True, exist_ok=True)
-                move_file(kept, aside)
+                move_file(backup, aside)
                 continue
-            if kept.is_symlink():
-                place.symlink_to(kept.readlink())
+            if backup.is_symlink():
+                place.symlink_to(backup.readlink())
             else:
                 draft = place.with_name(f".{place.name[:200]}.hansard")
-                copy_file(kept, draft)
+                copy_file(backup, draft)
                 draft.replace(place)
