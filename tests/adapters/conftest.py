@@ -9,8 +9,11 @@ from adapters.store.port import Store
 from tests.adapters.stores_under_test import STORES, Database
 from tests.kit.postgres import cluster, require
 
+# The twin is used by tests only: it has to pass the same ones nightly.
+PARAMETERS = [pytest.param(name, marks=pytest.mark.nightly) if name == "memory" else name for name in STORES]
 
-@pytest.fixture(params=STORES)
+
+@pytest.fixture(params=PARAMETERS)
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     if request.param == "postgres":
         require()

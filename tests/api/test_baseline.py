@@ -531,7 +531,7 @@ def broken(file: str) -> str:
 @needs_bubblewrap
 @pytest.mark.parametrize(
     "layout",
-    sample(FENCED, flat, setup_py, console_script, isolated, npm, go, cargo, *REAL, environment_of_the_checkout),
+    sample(FENCED, flat, console_script, npm, cargo, npm_workspaces, environment_of_the_checkout),
 )
 def test_broken_work_never_succeeds_in_a_fence(fenced: httpx.Client, tmp_path: Path, layout: Layout) -> None:
     folder, command, file = layout(tmp_path)
@@ -541,7 +541,7 @@ def test_broken_work_never_succeeds_in_a_fence(fenced: httpx.Client, tmp_path: P
 
 
 @needs_bubblewrap
-@pytest.mark.parametrize("layout", sample([*WON, *REAL], flat, *REAL))
+@pytest.mark.parametrize("layout", sample([*WON, *REAL], flat, cargo_workspace))
 def test_working_code_succeeds_in_a_fence(fenced: httpx.Client, tmp_path: Path, layout: Layout) -> None:
     folder, command, _ = layout(tmp_path)
     assert run(fenced, folder, command, {"notes.txt": "n"})["status"] == "success"

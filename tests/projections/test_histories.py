@@ -74,8 +74,8 @@ def _prefixes(history: list[Recorded]) -> None:
             assert live == written(history, recorded.version)
 
 
-def test_all_prefixes_of_eighty_random_histories(tmp_path: Path) -> None:
-    assert walked(tmp_path, range(1_000, 1_008)) >= 75
+def test_all_prefixes_of_thirty_random_histories(tmp_path: Path) -> None:
+    assert walked(tmp_path, range(1_000, 1_003)) >= 25
 
 
 @pytest.mark.nightly
@@ -112,15 +112,18 @@ def decided() -> str:
     return digest.hexdigest()
 
 
-def test_decisions_and_views_are_the_same_under_another_hash_seed_time_zone_and_locale() -> None:
+@pytest.mark.parametrize("places", [PLACES[1:3], pytest.param(PLACES, marks=pytest.mark.nightly)])
+def test_decisions_and_views_are_the_same_under_another_hash_seed_time_zone_and_locale(
+    places: list[dict[str, str]],
+) -> None:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG", "HANSARD_"))}
     program = "from tests.projections.test_histories import decided; print(decided())"
     running = [
         subprocess.Popen(
             [sys.executable, "-c", program], cwd=ROOT, env=kept | place, stdout=subprocess.PIPE, encoding="ascii"
         )
-        for place in PLACES
+        for place in places
     ]
     texts = [(process.communicate(timeout=120)[0], process.returncode) for process in running]
-    assert [code for _, code in texts] == [0] * len(PLACES)
+    assert [code for _, code in texts] == [0] * len(places)
     assert len({digest for digest, _ in texts}) == 1
