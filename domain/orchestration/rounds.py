@@ -295,9 +295,9 @@ def apply_verdicts(now: Run, judgement: Judgement, words: str) -> Events:
     run = now.state
     for name, reason in judgement.refused:
         yield VerdictRefused(message=f"{name} {reason}.", round=run.round, agent=name, reason=reason)
-    for place, given in sorted(judgement.verdicts.items()):
+    for place, opinion in sorted(judgement.verdicts.items()):
         judged = judged_phases(run, place)
-        yield verdict(run, place, judged=judged, passed=given.passed, feedback=given.feedback)
+        yield verdict(run, place, judged=judged, passed=opinion.passed, feedback=opinion.feedback)
     places = to_review(now.state)
     if places:
         yield from review_work(now, places, all_done=judgement.all_done, words=words)

@@ -26,7 +26,7 @@ class ChecklistStep(ReplyShape):
     id: str
     description: str
     status: Literal["pending"] = "pending"
-    depends_on: tuple[str, ...] = Field(default=(), exclude_if=lambda given: not given)
+    depends_on: tuple[str, ...] = Field(default=(), exclude_if=lambda ids: not ids)
 
 
 def checklist(text: str) -> tuple[ChecklistStep, ...]:

@@ -56,6 +56,8 @@ from tests.projections.stage import (
     subtask,
 )
 
+RUN = os.environ["XDG_STATE_HOME"]
+"""The folder of this run of the tests; later, a test may have another one."""
 BASE, HEAD = "a" * 40, "b" * 40
 RED = f"FAILED {HOSTILE}"
 TESTS = (ValidationStep(stage="test", command="pytest", argv=("pytest",)),)
@@ -92,7 +94,7 @@ def walked(folder: Path, seed: int, steps: int) -> SqliteStore:
 
 @cache
 def _made(seed: int, steps: int) -> Path:
-    folder = Path(tempfile.mkdtemp(dir=os.environ["XDG_STATE_HOME"]))
+    folder = Path(tempfile.mkdtemp(dir=RUN))
     wander(folder, seed, steps).store.close()
     assert [path.name for path in folder.iterdir()] == ["log.db"]
     return folder / "log.db"

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 from tests.kit.commands import Done, command
 
 FILES = {"a.txt": "one\ntwo\nTHREE\n", "new/b.txt": "new\n"}
+RUN = os.environ["XDG_STATE_HOME"]
+"""The folder of this run of the tests; later, a test may have another one."""
 Run = Callable[..., Done]
 
 
@@ -70,7 +72,7 @@ def blocked_once() -> Kept:
 
 
 def _made(make: Callable[[Path, Run], str]) -> Kept:
-    folder = Path(tempfile.mkdtemp(dir=os.environ["XDG_STATE_HOME"]))
+    folder = Path(tempfile.mkdtemp(dir=RUN))
     place = folder / "test"
     (place / "here").mkdir(parents=True)
     environment = settings(place)

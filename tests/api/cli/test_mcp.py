@@ -79,7 +79,7 @@ def test_without_a_server_the_work_is_done_in_its_own_process(tmp_path: Path) ->
 
 def test_scope_of_the_key_decides_which_tools_exist(tmp_path: Path) -> None:
     async def scene(server: Server, own: str) -> set[str]:
-        async with connected(tmp_path, "--server", server.url, HANSARD_API_KEY=own) as client:
+        async with within(tmp_path, server.url, own) as client:
             tools, session = await work(client)
             answer = await answer_of(client, "decide", session=session, decision="skip")
             if "decide" in tools:
@@ -165,7 +165,7 @@ def test_an_agent_continues_a_run_forks_it_and_sees_its_turns(tmp_path: Path) ->
     plan = {"subtasks": [{"agent": "Backend", "role": "backend", "task": "API", "start_phase": 3, "checkpoint": True}]}
 
     async def scene() -> None:
-        async with connected(tmp_path) as client:
+        async with within(tmp_path, None, "") as client:
             started = await answer_of(
                 client,
                 "start_orchestration",

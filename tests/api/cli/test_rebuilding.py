@@ -20,7 +20,7 @@ from tests.projections import walks as mixed
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     monkeypatch.setattr(rebuilding, "WORTH", 50)
     monkeypatch.setattr(rebuilding.os, "sched_getaffinity", lambda _: {0, 1})
-    with closing(mixed.wander(tmp_path, 6, 120).store) as store:
+    with closing(mixed.walked(tmp_path, 6, 120)) as store:
         yield store
 
 
