@@ -26,8 +26,9 @@ from domain.discussion.state import Discussion
 from domain.discussion.strategies import CHOICES, REWRITTEN, STRATEGIES, Part
 from domain.discussion.topics import EVENTS_OF
 from domain.session.actions import NO_BUDGET
+from domain.session.attempts import ONCE, Failure
 from domain.session.children import Decide
-from domain.session.decision import Events, ask, cancel_turns, content, end_attempt
+from domain.session.decision import Events, ask, cancel_turns, content, end_attempt, read
 from domain.session.shared_steps import retry_failed, retry_waiting
 from domain.session.turns import ExpireTurn, RecordReply, RetryTurn, TurnAttemptFailed, TurnRequested
 from domain.values.base import Command, Text, iso
@@ -124,10 +125,12 @@ def ask_part(now: Talk, part: Part, words: dict[str, str | Text], number: int, *
 def record_reply(now: Talk, command: RecordReply) -> Events:
     """A round or the synthesis; a failed turn without a further attempt ends the discussion (K-32)."""
     turn, authors = now.turn(command.turn_id), now.state.authors
-    event = end_attempt(now, command, command.failure, barred=authors if turn.role == "reviewer" else ())
+    failure = command.failure or _contradiction(now, command, turn.role)
+    event = end_attempt(now, command, failure, barred=authors if turn.role == "reviewer" else ())
     yield event
     if isinstance(event, TurnAttemptFailed):
         return
+    command = command.model_copy(update={"failure": failure})
     words = content(command, command.reply)
     if turn.role == "synthesizer":
         yield from synthesize(now, replies.without_thinking(words) if command.failure is None else "")
@@ -135,6 +138,17 @@ def record_reply(now: Talk, command: RecordReply) -> Events:
         yield from break_off(now)
     else:
         yield from add_round(now, turn.agent, words)
+
+
+def _contradiction(now: Talk, command: RecordReply, role: str) -> Failure | None:
+    """Why a judging voice is asked once more: it decides in two ways. It may answer in prose, so a reply without a
+    verdict is none. Under the old rules, nobody is asked again."""
+    state = now.state
+    part = STRATEGIES[state.strategy].part(len(state.rounds) + 1)
+    if role == "synthesizer" or not part.judges or state.retry == ONCE:
+        return None
+    answer = read(command, partial(findings.check_decision, state.kind))
+    return answer if isinstance(answer, Failure) else None
 
 
 def add_round(now: Talk, agent: str, reply: str) -> Events:

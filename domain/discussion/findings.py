@@ -122,6 +122,13 @@ def read(kind: str, reply: str) -> tuple[Feedback | None, str | None]:
     return answer.model_dump(mode="json", by_alias=True), None
 
 
+def check_decision(kind: str, reply: str) -> None:
+    """Raises Unreadable for a reply that decides in two ways."""
+    _, problem = read(kind, reply)
+    if getattr(problem, "code", "") == "reply_contradictory":
+        raise Unreadable(problem)
+
+
 def tallies(kind: str, words: str) -> Feedback | None:
     """The verdict and tallies at the end of a synthesis; None if they are unreadable."""
     try:

@@ -6,8 +6,11 @@ import pytest
 
 from domain.convergence import MYSTI, SEED, SHIPPED_V3, Profile, named
 from domain.discussion.commands import StartDiscussion
+from domain.discussion.decide import allowed_actions
 from domain.discussion.events import Assessed, Converged, DiscussionStarted, LimitReached, Stalled, Synthesized
 from domain.discussion.strategies import STRATEGIES, strategy_of
+from domain.session.attempts import RetryPolicy
+from domain.session.turns import TurnAttemptFailed, TurnFailed
 from tests.kit.discussing import DiscussionStory, topic
 from tests.kit.replies import challenge, critique, disputed, issue
 from tests.kit.stories import Story, topics
@@ -521,3 +524,46 @@ def test_a_discussion_asks_by_the_newest_version_of_a_prompt() -> None:
     assert opened.request.prompt == "challenge.perspectives@2"
     old = DiscussionStarted.model_validate({"state": "debating", "topic": topic("perspectives")})
     assert old.policy == "discussion@1"
+
+
+# ------------------------------------------------------------------------------------------- a voice against itself
+
+BOTH = {
+    "review": (
+        '{"verdict":"NEEDS_FIX","summary":"bad","issues":[]}',
+        '{"verdict":"PASS","summary":"fine","issues":[]}',
+    ),
+    "debate": ('{"verdict":"CHALLENGE","concerns":["slow"]}', '{"verdict":"APPROVE","concerns":[]}'),
+}
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_a_critic_who_decides_in_two_ways_is_asked_once_more(kind: str) -> None:
+    story = DiscussionStory(kind, retry=RetryPolicy())
+    words = "Alpha. {} The author would like: {}".format(*BOTH[kind])
+    story.says(words)
+    [failed] = [event for event in story.events if isinstance(event, TurnAttemptFailed)]
+    assert (failed.failure.code, failed.next) == ("unreadable", "repair")
+    assert story.rounds() == []
+    story.says(BOTH[kind][0])
+    [only] = story.rounds()
+    assert only.feedback is not None and only.problem is None
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_a_critic_who_goes_on_deciding_in_two_ways_has_failed_and_can_be_retried(kind: str) -> None:
+    story = DiscussionStory(kind, retry=RetryPolicy())
+    words = "Alpha. {} The author would like: {}".format(*BOTH[kind])
+    story.says(words, words)
+    [failed] = [event for event in story.events if isinstance(event, TurnFailed)]
+    assert failed.failure.code == "unreadable"
+    assert story.rounds() == []
+    assert story.talk.stop_reason == "error"
+    assert "retry" in allowed_actions(story.talk)
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_a_critic_may_answer_in_prose(kind: str) -> None:
+    story = DiscussionStory(kind, retry=RetryPolicy())
+    story.says("I would rather not put it into an object.")
+    assert len(story.rounds()) == 1
