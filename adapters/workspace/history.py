@@ -6,7 +6,7 @@ removed.
 
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final
@@ -117,6 +117,24 @@ _PATCHES: Final = (
     "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--no-show-signature", "--no-notes",
     "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/", "--inter-hunk-context=0", "-U1", "-w", "--cc",
 )  # fmt: skip
+
+
+_NAMED: Final = ("refs/heads", "refs/remotes", "refs/tags")
+
+
+def is_reachable(folder: Path, commit: str, others: Callable[[], Iterable[str]]) -> bool:
+    """Returns whether a branch, a tag, what is checked out or one of the other commits leads to this commit."""
+    if in_theirs(["for-each-ref", "--count=1", f"--contains={commit}", "--format=%(refname)", *_NAMED], folder).strip():
+        return True
+    return any(_leads_to(folder, other, commit) for other in ("HEAD", *others()))
+
+
+def _leads_to(folder: Path, later: str, commit: str) -> bool:
+    try:
+        in_theirs(["merge-base", "--is-ancestor", commit, later], folder)
+    except WorkspaceError:  # also where the later commit is not in the repository
+        return False
+    return True
 
 
 def commit_of(folder: Path, revision: str) -> str:

@@ -1,15 +1,19 @@
 """The log as a file: `export`, `import`, `backup`; `redact` a text in it."""
 
+import fcntl
+import glob
 import os
+import re
 import secrets
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from adapters.files import private_file
 from api.cli import exits
 from api.cli.client import connected
 from api.cli.exits import Failed
@@ -173,8 +177,11 @@ def backup(target: Path, /, *, replace: bool = False, database: Database = None)
         raise _not_a_copy(target)
     if not target.absolute().parent.is_dir():
         raise Failed(sentence("The folder {parent} does not exist.", parent=target.absolute().parent), code=exits.USAGE)
+    _remove_leftovers(target)
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    holding = ExitStack()
     try:
+        holding.enter_context(_in_use(draft))
         with open_log(settings) as store:
             store.rows.backup(draft)
         size = _checked(draft)
@@ -183,11 +190,13 @@ def backup(target: Path, /, *, replace: bool = False, database: Database = None)
             draft.replace(target)
         else:
             os.link(draft, target)  # never over another file
+        _sync(target.absolute().parent)
     except FileExistsError:
         raise Failed(sentence("{target} already exists.", target=target), code=exits.REFUSED) from None
     finally:
         for end in ("", "-wal", "-shm"):
             draft.with_name(draft.name + end).unlink(missing_ok=True)
+        holding.close()
     say(
         sentence(
             "Copied the log to {target}: {size}. The copy is complete and unchanged.",
@@ -196,6 +205,38 @@ def backup(target: Path, /, *, replace: bool = False, database: Database = None)
         )
     )
     return exits.OK
+
+
+@contextmanager
+def _in_use(draft: Path) -> Iterator[None]:
+    """Hold a copy that is being made: the lock ends with this process, however it ends."""
+    private_file(draft)
+    with draft.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Remove what copies to this target left that were killed: nobody holds it."""
+    for path in target.absolute().parent.glob(f".{glob.escape(target.name)}.*"):
+        if re.fullmatch(r"\.[0-9a-f]{8}", path.name.removeprefix(f".{target.name}")) is None:
+            continue
+        with path.open("rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            for end in ("", "-wal", "-shm"):
+                path.with_name(path.name + end).unlink(missing_ok=True)
+
+
+def _sync(folder: Path) -> None:
+    """Make the name of a new file in the folder survive a power cut."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _is_idle(path: Path, log: Path | None) -> bool:

@@ -10,12 +10,23 @@ from typing import Final
 
 from adapters.store.port import Log
 from adapters.store.texts import whole
-from adapters.workspace.history import blamed, commit_of, commits_since, lines_before, lines_in, reachable, shared_base
+from adapters.workspace import WorkspaceError
+from adapters.workspace.history import (
+    blamed,
+    commit_of,
+    commits_since,
+    is_reachable,
+    lines_before,
+    lines_in,
+    reachable,
+    shared_base,
+)
 from api.node.recent import drop, remember
 from domain.provenance.claims import BlamedLine, Claims, CommitLines, Surroundings
 from domain.provenance.demand import demanded
 from domain.provenance.distinction import FAINT
 from domain.provenance.work import TurnWork, Works
+from domain.values.sentences import Sentence
 from projections.record.provenance import SessionAuthors, authors
 from projections.views.blame import Blame, BlameLine, Demand
 
@@ -51,6 +62,10 @@ class _Lineage:
         self._sessions, self.works, self._commits = origins.sessions, origins.works, origins.commits
         self._older: dict[str, frozenset[str]] = {}
         self._once: dict[str, frozenset[str]] = {}
+
+    def bases(self) -> list[str]:
+        """The commits that the sessions began from."""
+        return [work.base for work in self.works.sessions.values() if work.base]
 
     @cached_property
     def _base(self) -> str | None:
@@ -131,10 +146,13 @@ class Provenance:
 
     def blame(self, top: Path, path: str, revision: str, sessions: Iterable[tuple[str, int]]) -> bytes:
         """JSON: the lines of a file as a revision has it. `sessions` are those on this repository, oldest first, with
-        their versions. Raises WorkspaceError for what the repository does not have."""
+        their versions. Raises WorkspaceError for what the repository does not have, and for commits that only its
+        objects have: no branch, tag or session leads there."""
         commit = commit_of(top, revision)
         state = (str(top), commit, tuple(sessions))
         with self._lock:
+            if not is_reachable(top, commit, lambda: self._lineage(top, commit, state).bases()):
+                raise WorkspaceError(Sentence("revision_not_reachable", revision=revision))
             answer = self._answers.get((state, path))
             if answer is None:
                 answer = self._lineage(top, commit, state).answer(path).model_dump_json(by_alias=True).encode()

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 from pydantic import BaseModel
 
@@ -169,10 +169,20 @@ def header(key: str) -> dict[str, Any]:
     return {"$ref": f"#/components/parameters/{key}"}
 
 
+REQUIRED: Final = frozenset({("show_blame", "repository"), ("show_blame", "path")})
+"""Query parameters without which there is no answer."""
+
+
 def query(handler: str, name: str) -> dict[str, Any]:
-    """A query parameter of an endpoint; a string unless described."""
+    """A query parameter of an endpoint; a string unless described, and optional unless listed."""
     description, schema = AT_ENDPOINTS.get((handler, name)) or QUERY.get(name, (name, _WORDS))
-    return {"name": name, "in": "query", "required": False, "description": description, "schema": schema}
+    return {
+        "name": name,
+        "in": "query",
+        "required": (handler, name) in REQUIRED,
+        "description": description,
+        "schema": schema,
+    }
 
 
 def in_path(path: str) -> list[dict[str, Any]]:

@@ -29,7 +29,7 @@ async def show(request: Request) -> Response:
     logins, token = system(request).logins, request.query_params.get("once")
     if logins is None:
         return _away(linker(explicit(request))())
-    if token is None:
+    if token is None or request.method == "HEAD":  # a preview of the link does not use it up
         return page(_shown(request, language_of(request)))
     name = await asyncio.to_thread(logins.redeem, token)
     if name is None:
@@ -46,10 +46,11 @@ async def sign_in(request: Request) -> Response:
     form = await fields(request)
     back = _ours(form.get("back", ""))
     address = request.client.host if request.client else ""
-    if wait := logins.guesses.wait(address):
-        raise Problem(429, Sentence("too_many_sign_ins", seconds=wait), headers={"Retry-After": str(wait)})
     name = logins.keys.name_of(form.get("apiKey", "").strip())
     if name is None:
+        # Only a wrong key is slowed down: behind a proxy, people with good ones share the address of who guesses.
+        if wait := logins.guesses.wait(address):
+            raise Problem(429, Sentence("too_many_sign_ins", seconds=wait), headers={"Retry-After": str(wait)})
         logins.guesses.wrong(address)
         return page(_shown(request, language_of(request), back=back, wrong="login_wrong"), status=401)
     return _signed_in(request, logins, name, back)

@@ -108,6 +108,9 @@ def test_a_link_signs_in_once(client: TestClient) -> None:
     logins = system(client).logins
     assert logins is not None
     token = logins.link(account())
+    for _ in range(2):
+        preview = client.head("/login", params={"once": token}, headers=BROWSER, follow_redirects=False)
+        assert (preview.status_code, "set-cookie" in preview.headers) == (200, False)
     first = client.get("/login", params={"once": token}, headers=BROWSER, follow_redirects=False)
     assert (first.status_code, first.headers["location"]) == (303, "/")
     assert client.get("/", headers=BROWSER).status_code == 200

@@ -46,6 +46,25 @@ def test_every_line_of_a_delivery_is_claimed_and_no_other(place: Place) -> None:
     assert place.claimed("shop.py") == [*PEOPLES, *OURS]
 
 
+def test_only_what_a_branch_or_a_tag_leads_to_is_read(place: Place, client: httpx.Client) -> None:
+    """Given a commit with a secret that was amended away, a reader does not get at it; a tag shows it again."""
+    place.merged({"shop.py": WORK})
+    place.write({"secret.txt": ["hunter2"]})
+    place.git("add", "--all")
+    place.git("commit", "--quiet", "--message=Secret")
+    gone = place.git("rev-parse", "HEAD").strip()
+    assert place.claimed("secret.txt", gone) == ["."]
+    place.git("reset", "--quiet", "--hard", "HEAD~1")
+    asked = {"repository": str(place.folder), "path": "secret.txt", "revision": gone}
+    for revision in (gone, gone[:12], "ORIG_HEAD", "HEAD@{1}"):
+        answer = client.get("/api/blame", params=asked | {"revision": revision})
+        assert (answer.status_code, "hunter2" in answer.text) == (404, False), revision
+    place.git("tag", "kept", gone)
+    assert place.claimed("secret.txt", "kept") == ["."]
+    place.git("checkout", "--quiet", "--detach", "HEAD~0")
+    assert place.claimed("shop.py") == [*PEOPLES, *OURS]
+
+
 @pytest.mark.parametrize("message", ["--no-edit", "--message=Average"])
 def test_lines_stay_claimed_after_an_amend_and_a_persons_line_in_it_is_not(place: Place, message: str) -> None:
     """The person's line has the same text as one of the agent's; with and without trailers."""

@@ -42,6 +42,14 @@ def report(client: TestClient, name: str, **query: object) -> Json:
     return body
 
 
+def test_an_attempt_after_a_lost_conversation_says_that_it_began_a_new_one(client: TestClient) -> None:
+    [lost] = [session["id"] for session in client.get("/api/sessions?kind=delivery").json()["items"]]
+    answers = [each["data"] for each in events(client, lost) if each["type"] == "turn.answered"]
+    [again] = [answer for answer in answers if answer["role"] == "planner"]
+    assert (again["resumed"], again["newConversation"]) == (False, "The conversation was lost.")
+    assert {answer["newConversation"] for answer in answers if answer["role"] != "planner"} == {None}
+
+
 @pytest.mark.parametrize("name", REPORTS)
 def test_every_report_looks_as_described(client: TestClient, name: str) -> None:
     result = report(client, name)

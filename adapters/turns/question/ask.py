@@ -233,6 +233,7 @@ class Asking:
         activity, transcript = (attempt and attempt.activity()) or (None, ())
         blobs = list(transcript)
         lease = job.lease
+        lost = job.turn.tries.new_conversation and reply.new_conversation is None and failure is None
         if reply.prompt:
             rendered = RenderedPrompt(reply.prompt, None, rendered.reviewed)
         prompt = recorded_prompt(rendered, session_id=lease.session_id, version=lease.version, blobs=blobs)
@@ -245,8 +246,8 @@ class Asking:
             model=reply.model or self._model(job),
             seconds=reply.seconds,
             agent_session=reply.agent_session,
-            resumed=reply.resumed,
-            new_conversation=reply.new_conversation,
+            resumed=False if lost else reply.resumed,
+            new_conversation=_LOST if lost else reply.new_conversation,
             files=changes.files,
             patch=None if changes.patch is None else text(changes.patch, blobs),
             base=job.session.tree,
@@ -263,6 +264,8 @@ class Asking:
 
 
 _SCRIPTED: Final = Scripted()
+_LOST: Final = "The conversation was lost."
+"""Why an attempt begins a new one after another has failed for that."""
 
 
 def _wordless(reply: Reply, attempt: RunningAttempt | None) -> Failure | None:

@@ -1,5 +1,6 @@
 """`verify`, `checkpoint`, `prove`, `export`, `import`, `backup` and `doctor --all` from a user's point of view."""
 
+import fcntl
 import re
 import shutil
 import sqlite3
@@ -443,6 +444,21 @@ def test_a_backup_is_a_log(hansard: Hansard, log: Path, tmp_path: Path) -> None:
     assert hansard("backup", "--replace", str(target)).code == 0
     assert target.stat().st_ino != before and hansard("verify", "--database", str(target)).code == 0
     assert hansard("backup", str(tmp_path / "no" / "where.db")).code == 2
+
+
+def test_a_backup_removes_what_a_killed_one_left_and_nothing_else(hansard: Hansard, log: Path, tmp_path: Path) -> None:
+    """Given drafts of two backups to the same target, of which one still runs, and files that only look alike."""
+    target = tmp_path / "backup.db"
+    killed, running = tmp_path / ".backup.db.0123abcd", tmp_path / ".backup.db.89ab4567"
+    beside = [killed.with_name(f"{killed.name}{end}") for end in ("-wal", "-shm")]
+    others = [tmp_path / name for name in (".backup.db.notes", ".other.db.0123abcd", "backup.db.0123abcd")]
+    for path in (killed, running, *beside, *others):
+        path.write_text("x")
+    with running.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert hansard("backup", str(target)).code == 0
+    assert sorted(tmp_path.glob("*backup.db*")) == sorted([target, running, others[0], others[2]])
+    assert others[1].exists()
 
 
 def test_a_backup_replaces_nothing_but_a_good_one_by_a_good_one(hansard: Hansard, log: Path, tmp_path: Path) -> None:
