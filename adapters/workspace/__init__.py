@@ -19,12 +19,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from adapters.workspace.creation import NEVER_RECORDED, Earlier, create, place_of
+from adapters.workspace.creation import Earlier, create, place_of
 from adapters.workspace.folders import bytes_in, delete, existing_folder, is_real_folder
 from adapters.workspace.git import DoesNotFit, WorkspaceError, committed, confine, in_a_sentence
 from adapters.workspace.leftovers import mark_of
 from adapters.workspace.packing import SharedRepository
 from adapters.workspace.patches import patched
+from adapters.workspace.recording_rules import TOOL_FOLDERS
 from adapters.workspace.repository import PATCH_BYTES
 from adapters.workspace.workspace import SLOT, Workspace
 from domain.values.sentences import Sentence, because, sentence_of
@@ -55,7 +56,7 @@ _SYSTEM: Final = tuple(
 """Folders of the operating system: nothing in them is a project."""
 _ABOVE_PROJECTS: Final = tuple(map(Path, ("/run", "/usr", "/var")))
 _MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a folder like any other
-_SKIPPED: Final = {name.rstrip("/") for name in NEVER_RECORDED if name.endswith("/")} | {".git"}
+_SKIPPED: Final = {*TOOL_FOLDERS, ".git"}
 
 
 class Room(NamedTuple):

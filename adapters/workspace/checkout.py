@@ -7,8 +7,9 @@ import tempfile
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from adapters.workspace.creation import NEVER_RECORDED, place_of
+from adapters.workspace.creation import place_of
 from adapters.workspace.git import OURS, WorkspaceError, answered, in_theirs, line
+from adapters.workspace.recording_rules import RecordingRules, persons_rules
 from adapters.workspace.references import branch_of
 
 SECONDS: Final = 2.0
@@ -67,7 +68,7 @@ def _uncommitted(top: Path, index: Path, exclude: Path, commit: str | None, seco
             ("HEAD", f"{commit}\n" if commit else "ref: refs/heads/none\n"),
             ("objects/info/alternates", f"{objects}\n"),
             ("info/attributes", _ATTRIBUTES),
-            ("info/exclude", "\n".join((*NEVER_RECORDED, _text(exclude), ""))),
+            ("info/exclude", RecordingRules().exclude_text(persons_rules(top, exclude))),
         ):
             (ours / name).parent.mkdir(parents=True, exist_ok=True)
             (ours / name).write_text(text, "utf-8", "surrogateescape")
@@ -77,7 +78,3 @@ def _uncommitted(top: Path, index: Path, exclude: Path, commit: str | None, seco
         status = ["status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=all"]
         output = answered(status, cwd=top, env=env, codes=(0,), seconds=seconds).stdout or b""
     return tuple(entry[3:].decode(errors="replace") for entry in output.split(b"\0") if len(entry) >= _LEAST)
-
-
-def _text(file: Path) -> str:
-    return file.read_text("utf-8", "surrogateescape") if file.is_file() else ""

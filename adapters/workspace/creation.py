@@ -21,6 +21,7 @@ from adapters.workspace.borrowed_objects import (
 )
 from adapters.workspace.git import AUTHOR, SECONDS, WorkspaceError, git, in_theirs, line
 from adapters.workspace.merges import merge
+from adapters.workspace.recording_rules import RecordingRules, persons_rules, tool_folders
 from adapters.workspace.references import branch_of, pack, shown, take, visible_references, work_branch
 from adapters.workspace.repository import Index, Repository
 from domain.values.sentences import Sentence
@@ -30,12 +31,6 @@ SOURCE: Final = "source"
 
 _ATTRIBUTES: Final = "* -text !eol !crlf !ident !filter !diff !merge !working-tree-encoding !whitespace\n"
 """Overrides every `.gitattributes`: contents are recorded and restored byte for byte, and no diff is hidden."""
-NEVER_RECORDED: Final = (
-    *("__pycache__/", "*.pyc", ".pytest_cache/", ".mypy_cache/", ".ruff_cache/", ".hypothesis/"),
-    *("node_modules/", ".venv/", ".aider.chat.history.md", ".aider.input.history", ".aider.tags.cache.v*/"),
-)
-"""Patterns in the form that git uses to ignore files."""
-_EXCLUDED: Final = "".join(f"{pattern}\n" for pattern in NEVER_RECORDED)
 _PATTERN: Final = re.compile(r"[\\*?\[\] ]")
 """Characters that need escaping in such a line."""
 _SHA256: Final = 64
@@ -71,7 +66,7 @@ def create(home: Path, source: str | None, private: Sequence[Path] = (), earlier
     place = None if source is None else place_of(Path(source))
     with tempfile.TemporaryDirectory(prefix="new-", dir=home) as made:
         repository = Repository(Path(made) / "repo.git")
-        facts: dict[str, str | bool | None] = {
+        facts: dict[str, Any] = {
             "asked": source,
             "repository": None,
             "prefix": "",
@@ -84,11 +79,16 @@ def create(home: Path, source: str | None, private: Sequence[Path] = (), earlier
         else:
             facts |= {"repository": str(place.top), "prefix": place.prefix, "start": _copy(repository, place)}
             facts["branch"] = branch_of(place.top)
+            facts["ignored"] = persons_rules(place.top, place.exclude)
             facts["bare"] = place.bare
+            _exclude(repository, facts)
             facts["dirty"] = not place.bare and _is_dirty(repository, place, str(facts["start"]))
             repository.write("info/attributes", _ATTRIBUTES)
         if earlier is not None and (place is not None or source is None):
             _go_on(repository, facts, earlier)
+        if place is not None:
+            facts["tool_folders"] = tool_folders(repository, facts["start"])
+            _exclude(repository, facts)
         repository.write("hansard.json", json.dumps(facts))
         settle(repository.path, home / "repo.git")
 
@@ -105,7 +105,7 @@ def settings_for_programs(first_branch: str) -> str:
     return f'[include]\n\tpath = {system}\n[init]\n\tdefaultBranch = "{quoted}"\n'
 
 
-def _go_on(repository: Repository, facts: dict[str, str | bool | None], earlier: Earlier) -> None:
+def _go_on(repository: Repository, facts: dict[str, Any], earlier: Earlier) -> None:
     """Start with the earlier result, unless the folder already contains all of it: merged or squashed."""
     ref = f"refs/hansard/{earlier.commit}"
     Repository(earlier.repository).run("update-ref", ref, earlier.commit)
@@ -114,6 +114,12 @@ def _go_on(repository: Repository, facts: dict[str, str | bool | None], earlier:
     if not _has(repository, start, earlier.commit):
         facts |= {"start": earlier.commit, "branch": earlier.branch or facts["branch"]}
         repository.run("update-ref", "refs/hansard/base", earlier.commit)
+
+
+def _exclude(repository: Repository, facts: Mapping[str, Any]) -> None:
+    """Have git ignore what is not recorded. Workspaces of an older version have no facts about it."""
+    rules = RecordingRules(tool_folders=frozenset(facts.get("tool_folders", ())))
+    repository.write("info/exclude", rules.exclude_text(facts.get("ignored", "")))
 
 
 def clone_with(repository: Repository, facts: Mapping[str, Any]) -> bool:
@@ -132,16 +138,17 @@ def clone_with(repository: Repository, facts: Mapping[str, Any]) -> bool:
         shutil.rmtree(repository.path, ignore_errors=True)
         return False
     repository.write("info/attributes", _ATTRIBUTES)
+    _exclude(repository, facts)
     return True
 
 
-def begin_shallow(repository: Repository, start: str) -> None:
-    """A repository for commits from elsewhere; their ids have the format of `start`."""
-    form = "sha256" if len(start) == _SHA256 else "sha1"
+def begin_shallow(repository: Repository, facts: Mapping[str, Any]) -> None:
+    """A repository for commits from elsewhere; their ids have the format of the start's."""
+    form = "sha256" if len(facts["start"]) == _SHA256 else "sha1"
     new = ["init", "--quiet", "--bare", "--template=", f"--object-format={form}", str(repository.path)]
     git(new, cwd=repository.path.parent)
     repository.write("info/attributes", _ATTRIBUTES)
-    repository.write("info/exclude", _EXCLUDED)
+    _exclude(repository, facts)
 
 
 def _has(repository: Repository, start: str, commit: str) -> bool:
@@ -180,7 +187,7 @@ def given_git(repository: Repository) -> Path:
             shutil.copy2(repository.path / "shallow", inside.path / "shallow")
         if is_partial(repository):
             mark_partial(inside)
-        inside.write("info/exclude", _EXCLUDED)
+        inside.write("info/exclude", (repository.path / "info/exclude").read_text("utf-8", "surrogateescape"))
         inside.run("config", "user.name", AUTHOR["GIT_AUTHOR_NAME"])
         inside.run("config", "user.email", AUTHOR["GIT_AUTHOR_EMAIL"])
         settle(inside.path, copy)
@@ -200,7 +207,7 @@ def _begin(repository: Repository, folder: Path | None, private: Sequence[Path])
     """A new repository that starts with the contents of the folder, without our own files; empty without a folder."""
     git(["init", "--quiet", "--bare", "--template=", str(repository.path)], cwd=repository.path.parent)
     repository.write("info/attributes", _ATTRIBUTES)
-    repository.write("info/exclude", _EXCLUDED + (_ours(folder.resolve(), private) if folder else ""))
+    repository.write("info/exclude", RecordingRules().exclude_text(_ours(folder.resolve(), private) if folder else ""))
     with repository.index(SOURCE) as index:
         if folder is not None:
             index.record(folder)
@@ -229,7 +236,6 @@ def _copy(repository: Repository, place: _Place) -> str:
     else:
         _link(repository, place)
     repository.write("HEAD", f"ref: refs/heads/{branch}\n" if branch else f"{head}\n")
-    repository.write("info/exclude", _EXCLUDED)
     take(repository, place.top, wanted)
     if head:
         start = line(repository.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}"))
@@ -293,11 +299,10 @@ def _is_dirty(repository: Repository, place: _Place, start: str) -> bool:
     index that we cannot read counts as a difference."""
     with tempfile.TemporaryDirectory(prefix="index-", dir=repository.path) as private:
         index = Index(repository, Path(private) / "index")
-        ignored = [f"--exclude-from={place.exclude}"] if place.exclude.is_file() else []
         if place.index.is_file():
             shutil.copy2(place.index, index.path)
         with ThreadPoolExecutor(1) as pool:
-            asking = pool.submit(index.has_new, place.top, *ignored)
+            asking = pool.submit(index.has_new, place.top)
             try:
                 return index.differs(place.top, start) or asking.result()
             except WorkspaceError:

@@ -134,6 +134,14 @@ def in_theirs(
     return answered(args, cwd=folder, env=own, data=stdin, output=output, codes=codes, seconds=seconds).stdout or b""
 
 
+def settings_of(folder: Path, name: str, *, kind: str = "") -> str | None:
+    """The person's setting of that name; None without one. Those that we pass to git do not count."""
+    words = ["config", "--show-scope", "-z", *([f"--type={kind}"] if kind else []), "--get-all", name]
+    parts = os.fsdecode(in_theirs(words, folder, codes=(0, 1))).split("\0")
+    values = [value for scope, value in zip(parts[::2], parts[1::2], strict=False) if scope != "command"]
+    return values[-1] if values else None
+
+
 def committed(folder: Path, path: str) -> bytes | None:
     """A file as the person's checked-out commit has it; None if it does not."""
     try:
@@ -181,14 +189,15 @@ def confine(path: str) -> str:
         raise DoesNotFit(Sentence("path_leaves_workspace", path=path))
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in path):
         raise DoesNotFit(Sentence("path_has_bad_characters", path=path))
-    if any(_is_git(part) for part in parts):
+    if any(is_of_git(part) for part in parts):
         raise DoesNotFit(Sentence("path_belongs_to_git", path=path))
     if len(path.encode()) > 4096 or any(len(part.encode()) > 255 for part in parts):
         raise DoesNotFit(Sentence("path_too_long", path=path[:80]))
     return "/".join(parts)
 
 
-def _is_git(part: str) -> bool:
+def is_of_git(part: str) -> bool:
+    """Whether some file system takes this part of a path for `.git`."""
     seen = "".join(character for character in part if unicodedata.category(character) != "Cf")
     return seen.casefold().partition(":")[0].rstrip(". ") in (".git", "git~1")
 

@@ -4,6 +4,7 @@ Two states differ by commits, and by files with their lines. Blame also says whi
 removed.
 """
 
+import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from adapters.workspace.git import WorkspaceError, in_theirs, line
+from adapters.workspace.recording_rules import ignored_at, ignored_now
 from adapters.workspace.repository import Repository
 from domain.provenance.claims import BlamedLine, CommitLines
 from domain.provenance.distinction import FAINT, normal, weight
@@ -30,13 +32,27 @@ def compared(repository: Repository, before: str, after: str) -> WorkspaceChange
     """Raises WorkspaceError if one of them is not recorded."""
     with repository.knowing(before, after):
         commits = repository.run("rev-list", "--reverse", "--topo-order", f"{before}..{after}").decode().split()
-    files = changed_files(repository, before, after)
+    files = _with_ignored(repository, before, after, changed_files(repository, before, after))
     return WorkspaceChanges(
         head=after,
         commits=tuple(commits[-MOST_FILES:]),
         files=files[:MOST_FILES],
         more_files=max(0, len(files) - MOST_FILES),
     )
+
+
+def _with_ignored(
+    repository: Repository, before: str, after: str, files: tuple[ChangedFile, ...]
+) -> tuple[ChangedFile, ...]:
+    """The files, with a mark on new ones that are ignored, by the rules before or by those after."""
+    new = [os.fsencode(file.path) for file in files if file.status in ("added", "renamed")]
+    if not new:
+        return files
+    ignored = ignored_at(repository, before, new)
+    if any(file.path.rpartition("/")[2] == ".gitignore" for file in files):
+        ignored |= ignored_now(repository, after, new)
+    names = {os.fsdecode(path) for path in ignored}
+    return tuple(file.model_copy(update={"ignored": True}) if file.path in names else file for file in files)
 
 
 def changed_files(repository: Repository, before: str, after: str) -> tuple[ChangedFile, ...]:

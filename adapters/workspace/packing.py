@@ -87,7 +87,7 @@ class SharedRepository:
         with tempfile.TemporaryDirectory(prefix="new-", dir=self.home) as made:
             repository = Repository(Path(made) / "repo.git")
             if not clone_with(repository, facts):
-                begin_shallow(repository, facts["start"])
+                begin_shallow(repository, facts)
                 self._take(repository, base)
                 _cut(repository, facts["start"])
             repository.run("update-ref", "refs/hansard/base", facts["start"])

@@ -15,17 +15,16 @@ from typing import IO, Final
 
 from adapters.workspace.folders import make_readable, plain_files
 from adapters.workspace.git import OURS, WorkspaceError, answered, authored_by, git, line
+from adapters.workspace.recording_rules import RecordingRules, anchored, literal, tracked_inside, withheld
 from domain.values.sentences import Sentence
 
 PATCH_BYTES: Final = 4_194_304
 """A patch is cut here, at the end of a line, with a last line that says so."""
 
+EVERYWHERE: Final = RecordingRules()
 _ASKED: Final = 500
 """As many paths are looked up at once."""
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_PATTERN: Final = re.compile(r"^#|[\\*?\[\] ]")
-"""Characters with a special meaning in a line of an exclude file, or of the files that come first."""
-_LITERALLY: Final = r"\\\g<0>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +46,16 @@ class Repository:
         whole = self._environment(tree, index) | dict(env or {})
         return git(args, cwd=tree or self.path, env=whole, stdin=stdin, output=output)
 
-    def answered(self, *args: str, codes: Collection[int]) -> subprocess.CompletedProcess[bytes]:
-        return answered(args, cwd=self.path, env=self._environment(), codes=codes)
+    def answered(
+        self,
+        *args: str,
+        codes: Collection[int],
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        data: bytes = b"",
+    ) -> subprocess.CompletedProcess[bytes]:
+        whole = self._environment() | dict(env or {})
+        return answered(args, cwd=cwd or self.path, env=whole, data=data, codes=codes)
 
     def _environment(self, tree: Path | None = None, index: Path | None = None) -> dict[str, str]:
         places = {"GIT_DIR": self.path, "GIT_WORK_TREE": tree, "GIT_INDEX_FILE": index}
@@ -56,11 +63,11 @@ class Repository:
 
     def write(self, name: str, text: str) -> None:
         (self.path / name).parent.mkdir(exist_ok=True)
-        (self.path / name).write_text(text, encoding="utf-8")
+        (self.path / name).write_text(text, "utf-8", "surrogateescape")
 
     def exclude(self, paths: Iterable[str]) -> None:
         """Ignore these paths of the top level from now on."""
-        lines = "".join(f"{_anchored(path)}\n" for path in paths)
+        lines = "".join(f"{anchored(path)}\n" for path in paths)
         for name in ("info/exclude", "given/info/exclude"):
             if (self.path / name).is_file():
                 with (self.path / name).open("a", encoding="utf-8", errors="surrogateescape") as file:
@@ -117,7 +124,7 @@ class Repository:
         plain = ["--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--submodule=short"]
         form = ["-p", "-r", "--full-index", "--src-prefix=a/", "--dst-prefix=b/", *plain]
         with tempfile.TemporaryFile() as whole, tempfile.NamedTemporaryFile() as order, self.knowing(before, after):
-            order.write("".join(f"{_PATTERN.sub(_LITERALLY, path)}\n" for path in first).encode(errors="replace"))
+            order.write("".join(f"{literal(path)}\n" for path in first).encode(errors="replace"))
             order.flush()
             command = ["diff-tree", *form, f"-O{order.name}", _commit(before), _commit(after)]
             git(command, cwd=self.path, env=self._environment(), output=whole)
@@ -166,12 +173,12 @@ class Index:
     repository: Repository
     path: Path
 
-    def record(self, tree: Path) -> None:
+    def record(self, tree: Path, rules: RecordingRules = EVERYWHERE) -> None:
         """Add the files as they are. Never with `git add`, which would run git inside nested repositories. Only files
-        that differ from the last recorded ones are read."""
+        that differ from the last recorded ones are read. `rules` say which new ones are added."""
         with ThreadPoolExecutor(1) as pool:
             changing = pool.submit(self._changed, tree)
-            others = self._new_files(tree)
+            others = self._added(tree, rules)
             changed = changing.result()
         make_readable(tree, (*changed, *others))
         present = set(plain_files(tree, changed))
@@ -206,7 +213,7 @@ class Index:
     def clean(self, tree: Path, keep: Iterable[str] | None = (), *, only: Iterable[str] = ()) -> None:
         """Delete everything unknown, including files that the project ignores, but not those to `keep`; None keeps all
         that are ignored. `only` names where."""
-        ignored = [] if keep is None else ["-x", *(f"--exclude={_anchored(path)}" for path in keep)]
+        ignored = [] if keep is None else ["-x", *(f"--exclude={anchored(path)}" for path in keep)]
         self._run("--literal-pathspecs", "clean", "-ffdq", *ignored, "--", *only, tree=tree)
 
     def contents(self, tree: Path) -> set[str]:
@@ -235,9 +242,9 @@ class Index:
     def write_tree(self) -> str:
         return line(self._run("write-tree"))
 
-    def has_new(self, tree: Path, *ignored: str) -> bool:
+    def has_new(self, tree: Path) -> bool:
         """Whether there are unknown files."""
-        return bool(self._run("ls-files", "-z", "--others", "--exclude-standard", *ignored, tree=tree))
+        return bool(self._run("ls-files", "-z", "--others", "--exclude-standard", tree=tree))
 
     def new(self, tree: Path) -> tuple[str, ...]:
         """The files and folders that are unknown and not ignored by the project."""
@@ -270,14 +277,27 @@ class Index:
         output = self._run("diff-files", "-z", "--name-only", "--no-renames", "--ignore-submodules=all", tree=tree)
         return list(dict.fromkeys(path for path in output.split(b"\0") if path))
 
-    def _new_files(self, tree: Path) -> list[bytes]:
+    def _added(self, tree: Path, rules: RecordingRules) -> list[bytes]:
+        """The unknown files that are to be recorded: new ones, and those that are ignored but tracked by the agents'
+        own git."""
+        new = rules.recorded(self.repository, self._new_files(tree, rules.patterns()))
+        if rules.base is None:
+            return new
+        forced = tracked_inside(self.repository, tree).difference(new)
+        if not forced:
+            return new
+        known, put = set(self._run("ls-files", "-z").split(b"\0")), withheld(self.repository)
+        return [*new, *sorted(path for path in forced - known if path not in put)]
+
+    def _new_files(self, tree: Path, never: Sequence[str] = ()) -> list[bytes]:
         """The files that are unknown and not ignored by the project, also inside repositories that an agent has
         created."""
-        output = self._run("ls-files", "-z", "--others", "--exclude-standard", tree=tree)
+        patterns = [f"--exclude={pattern}" for pattern in never]
+        output = self._run("ls-files", "-z", "--others", *patterns, "--exclude-standard", tree=tree)
         new = [path for path in output.split(b"\0") if path]
         files = [path for path in new if not path.endswith(b"/")]
         for nested in (path for path in new if path.endswith(b"/")):
-            inside = Index(self.repository, self.path.with_name("none"))._new_files(tree / os.fsdecode(nested))
+            inside = Index(self.repository, self.path.with_name("none"))._new_files(tree / os.fsdecode(nested), never)
             files += [nested + path for path in inside]
         return files
 
@@ -292,11 +312,6 @@ def _blobs(rows: bytes, longest: int) -> Iterator[tuple[str, str]]:
         _, kind, blob, size = about.split()
         if kind == b"blob" and int(size) <= longest:
             yield path.decode(errors="replace"), blob.decode()
-
-
-def _anchored(path: str) -> str:
-    """A path from the top level, as a line of an exclude file."""
-    return f"/{_PATTERN.sub(_LITERALLY, path)}"
 
 
 def _commit(state: str) -> str:

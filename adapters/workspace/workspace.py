@@ -34,6 +34,7 @@ from adapters.workspace.merges import integrate, merge
 from adapters.workspace.packing import write_notes
 from adapters.workspace.patches import LARGEST
 from adapters.workspace.quarantine import Check, checked
+from adapters.workspace.recording_rules import RecordingRules, withhold
 from adapters.workspace.repository import Index, Repository, trail
 from adapters.workspace.reusing import Resting, take_over
 from domain.session.workspace import ChangedFile, WorkspaceChanges
@@ -66,6 +67,10 @@ class Workspace:
     """The repository has no checkout."""
     first_branch: str | None = None
     """The name that the person's git gives to the first branch of a new repository, if they named one."""
+    ignored: str = ""
+    """What the person's git ignored beside the `.gitignore` files."""
+    tool_folders: Sequence[str] = ()
+    """The folders of tools in which the start has files."""
 
     def base(self) -> str:
         """The state that everything started from."""
@@ -342,8 +347,18 @@ class Workspace:
         self, tree: Path, name: str, *, message: str, parent: str | None, author: str, check: Check | None
     ) -> str:
         with checked(self._git, parent, check) as (repository, passes), repository.index(name) as index:
-            index.record(tree)
+            index.record(tree, self._rules)
             return passes(repository.follow(index.write_tree(), message=message, parent=parent, author=author))
+
+    @property
+    def _rules(self) -> RecordingRules:
+        """In a folder that is edited in place, there is no base: only the rules that are there now count."""
+        return RecordingRules(None if self.in_place else self.start, frozenset(self.tool_folders))
+
+    @in_a_sentence()
+    def withhold(self, paths: Sequence[str]) -> None:
+        """Never record these paths from the top, nor anything below them: they come from the person's checkout."""
+        withhold(self._git, paths)
 
     @property
     def objects(self) -> Path:

@@ -6,12 +6,16 @@ from typing import Any
 
 from api.cli.exits import in_words
 from api.cli.labels import sentence
+from api.cli.terminal import visible_name
 
 
 def result_notes(session: Mapping[str, Any]) -> Iterator[str]:
     """The sentences about a session with a result, most important first; none where nothing is open."""
     result = session.get("result") or {}
     yield from _on_validation(session, result)
+    if ignored := [file["path"] for file in result.get("files") or () if file.get("ignored")]:
+        words = "Ignored files that an agent committed are part of the work: {paths}."
+        yield sentence(words, paths=", ".join(map(visible_name, ignored)))
     reviewed = result.get("reviewed")
     if reviewed and reviewed["shown"] < reviewed["of"]:
         percent = reviewed["shown"] * 100 // reviewed["of"]

@@ -74,6 +74,7 @@ def _put_files(files: Sequence[Json]) -> None:
         lines = sentence("binary") if file["added"] is None else f"+{file['added']} -{file['removed']}"
         notes = [sentence("not named")] if not file["named"] else []
         notes += [sentence("decides the validation")] if file.get("decides") else []
+        notes += [sentence("ignored by git")] if file.get("ignored") else []
         why = f"  ({', '.join(notes)})" if notes else ""
         put(f"{set_cell_size(status, width)} {lines:>12}  {visible_name(file['path'])}{why}")
 

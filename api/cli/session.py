@@ -104,6 +104,7 @@ def _file(file: Json) -> str:
         *([] if file["status"] == "modified" else [recorded("file", file["status"])]),
         *([] if file["named"] else [sentence("not named")]),
         *([sentence("decides the validation")] if file.get("decides") else []),
+        *([sentence("ignored by git")] if file.get("ignored") else []),
     ]
     return f"{visible_name(file['path'])} ({', '.join(words)})"
 

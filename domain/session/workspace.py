@@ -21,6 +21,11 @@ class ChangedFile(Value):
     added: Count | None = None
     removed: Count | None = None
     renamed_from: str | None = Field(default=None, description="the old path of a renamed file")
+    ignored: bool = Field(
+        default=False,
+        exclude_if=lambda ignored: not ignored,
+        description="a new file that is ignored; it is part of the work because an agent's git tracks it",
+    )
 
 
 class WorkspaceChanges(Value):

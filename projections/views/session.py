@@ -105,6 +105,11 @@ class ResultFile(View):
     added: int | None = Field(description="lines; null for a binary file")
     removed: int | None
     renamed_from: str | None = Field(default=None, exclude_if=absent, description="the old path of a renamed file")
+    ignored: bool = Field(
+        default=False,
+        exclude_if=lambda ignored: not ignored,
+        description="whether it is a new file that git ignores; an agent's git tracks it",
+    )
     named: bool = Field(description="whether the request or the plan named it")
     decides: Literal["settings", "test"] | None = Field(
         default=None,

@@ -26,6 +26,8 @@ from domain.session.validation import DID_NOT_EXIT, SetupCommand, ValidationStep
 from domain.values.sentences import Sentence
 
 _TAIL = 2_000
+_NAMED: Final = 1_000
+"""So many files of a copied folder are told apart from those that agents add to it."""
 FRESH: Final = 9_000_000
 """The slots of fresh checkouts begin here."""
 _MOST_FRESH: Final = 10
@@ -246,8 +248,11 @@ def relative(value: str, top: Path) -> str:
 
 
 def _copy(workspace: Workspace, folder: Path, names: Iterable[str]) -> None:
-    """Copy ignored files and folders of the checkout. Raises WorkspaceError for one that leads outside."""
-    for origin, target in _places(workspace, folder, names):
+    """Copy ignored files and folders of the checkout, which are never recorded. Raises WorkspaceError for one that
+    leads outside."""
+    places = list(_places(workspace, folder, names))
+    workspace.withhold(list(_put(places, workspace.tree_of(folder))))
+    for origin, target in places:
         target.parent.mkdir(parents=True, exist_ok=True)
         if origin.is_dir():
             shutil.copytree(origin, target, symlinks=True, dirs_exist_ok=True)
@@ -255,11 +260,23 @@ def _copy(workspace: Workspace, folder: Path, names: Iterable[str]) -> None:
             shutil.copy2(origin, target)
 
 
+def _put(places: Iterable[tuple[Path, Path]], top: Path) -> Iterator[str]:
+    """The paths from the top of the files that are going to be copied; of a large folder only the folder's."""
+    for origin, target in places:
+        name = target.relative_to(top)
+        files = [path for path in origin.rglob("*") if path.is_symlink() or not path.is_dir()]
+        if origin.is_dir() and len(files) <= _NAMED:
+            yield from (str(name / path.relative_to(origin)) for path in files)
+        else:
+            yield str(name)
+
+
 def _link(workspace: Workspace, folder: Path, names: Iterable[str]) -> None:
     """Make the places where folders of the checkout are shown; copy what is no folder."""
     for name in names:
         for origin, target in _places(workspace, folder, (name,)):
             if origin.is_dir():
+                workspace.withhold([name])
                 target.mkdir(parents=True, exist_ok=True)
             else:
                 _copy(workspace, folder, (name,))

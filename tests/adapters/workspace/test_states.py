@@ -59,7 +59,7 @@ def test_slots_are_separate_folders(of_git: Workspace) -> None:
     assert of_git.snapshot(new, message="m", parent=of_git.base()) == of_git.base()
 
 
-def test_tool_caches_are_not_recorded_unless_the_project_has_them(workspaces: Workspaces, source: Path) -> None:
+def test_folders_of_tools_are_only_recorded_where_the_project_has_them(workspaces: Workspaces, source: Path) -> None:
     write(source, {"node_modules/kept.js": "1"})
     git(source, "add", "-Af")
     git(source, "commit", "-q", "-m", "vendored")
@@ -70,12 +70,19 @@ def test_tool_caches_are_not_recorded_unless_the_project_has_them(workspaces: Wo
         {
             "node_modules/kept.js": "2",
             "node_modules/other.js": "x",
+            "node_modules/kept/node_modules/deep.js": "x",
+            "node_modules/__pycache__/a.pyc": "x",
+            "src/node_modules/other.js": "x",
             "src/__pycache__/b.pyc": "x",
             ".aider.tags.cache.v4/cache.db": "x",
         },
     )
     state = opened.snapshot(folder, message="m", parent=opened.base())
-    assert opened.changed_files(opened.base(), state) == ("node_modules/kept.js",)
+    assert opened.changed_files(opened.base(), state) == (
+        "node_modules/kept.js",
+        "node_modules/kept/node_modules/deep.js",
+        "node_modules/other.js",
+    )
 
 
 def test_a_snapshot_can_stand_alone(workspaces: Workspaces) -> None:
