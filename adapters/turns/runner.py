@@ -167,7 +167,7 @@ class TurnRunner:
             case "land":
                 return await self._commands.land(job)
             case "package":
-                return await asyncio.to_thread(publish, job, self._workspaces)
+                return await asyncio.to_thread(publish, job, self._workspaces, self._fencing.around)
             case _:
                 failure = await self._commands.ready(job)
                 return await self._asking.ask(job) if failure is None else failed(job, failure, seconds=0.0)

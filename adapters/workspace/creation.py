@@ -19,6 +19,7 @@ from adapters.workspace.borrowed_objects import (
     mark_partial,
     promisor,
 )
+from adapters.workspace.conversion_facts import conversion_of
 from adapters.workspace.git import AUTHOR, SECONDS, WorkspaceError, git, in_theirs, line
 from adapters.workspace.merges import merge
 from adapters.workspace.recording_rules import RecordingRules, persons_rules, tool_folders
@@ -79,6 +80,7 @@ def create(home: Path, source: str | None, private: Sequence[Path] = (), earlier
         else:
             facts |= {"repository": str(place.top), "prefix": place.prefix, "start": _copy(repository, place)}
             facts["branch"] = branch_of(place.top)
+            facts["conversion"] = conversion_of(place.top, place.exclude.parent)
             facts["ignored"] = persons_rules(place.top, place.exclude)
             facts["bare"] = place.bare
             _exclude(repository, facts)

@@ -11,17 +11,15 @@ import os
 import re
 import shutil
 import stat
+import subprocess
 import tempfile
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from adapters.workspace.git import WorkspaceError, is_of_git, settings_of
-
-if TYPE_CHECKING:
-    from adapters.workspace.repository import Repository
 
 TOOL_FOLDERS: Final = (
     *("__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"),
@@ -40,6 +38,26 @@ _LARGEST: Final = 134_217_728
 """Bytes of an index that is read."""
 _WITHHELD: Final = "withheld.json"
 _BASE_RULES: Final = "base-rules"
+
+
+class Recorder(Protocol):
+    """The repository that files are recorded in, or its quarantine: git with our own settings."""
+
+    @property
+    def path(self) -> Path: ...
+
+    def run(self, *args: str, index: Path | None = None) -> bytes: ...
+
+    def answered(
+        self,
+        *args: str,
+        codes: Collection[int],
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        data: bytes = b"",
+    ) -> subprocess.CompletedProcess[bytes]: ...
+
+    def exclude(self, paths: Iterable[str]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +84,14 @@ class RecordingRules:
         names = {folder.rpartition("/")[2] for folder in self.tool_folders}
         return tuple(pattern for pattern in NEVER_RECORDED if pattern.rstrip("/") not in names)
 
-    def recorded(self, repository: "Repository", paths: Collection[bytes]) -> list[bytes]:
+    def recorded(self, repository: Recorder, paths: Collection[bytes]) -> list[bytes]:
         """Those of these new files that are recorded."""
         put = withheld(repository)
-        kept = [path for path in self._outside_tools(paths) if path not in put]
-        if self.base is None or not kept:
-            return kept
-        ignored = ignored_at(repository, self.base, kept)
-        return [path for path in kept if path not in ignored]
+        ours = [path for path in self._outside_tools(paths) if path not in put]
+        if self.base is None or not ours:
+            return ours
+        ignored = ignored_at(repository, self.base, ours)
+        return [path for path in ours if path not in ignored]
 
     def _outside_tools(self, paths: Iterable[bytes]) -> list[bytes]:
         return [path for path in paths if not self._is_of_a_tool(os.fsdecode(path))]
@@ -82,8 +100,8 @@ class RecordingRules:
         """Whether the path is below a folder of a tool, and below none of that name that the base has files in."""
         parts = path.split("/")[:-1]
         below = [("/".join(parts[: at + 1]), name) for at, name in enumerate(parts) if name in TOOL_FOLDERS]
-        known = {name for folder, name in below if folder in self.tool_folders}
-        return any(name not in known for _, name in below)
+        there = {name for folder, name in below if folder in self.tool_folders}
+        return any(name not in there for _, name in below)
 
 
 def literal(path: str) -> str:
@@ -111,14 +129,14 @@ def _text(file: Path) -> str:
     return ""
 
 
-def tool_folders(repository: "Repository", commit: str) -> list[str]:
+def tool_folders(repository: Recorder, commit: str) -> list[str]:
     """The folders of tools in which the commit has files."""
     folders = repository.run("ls-tree", "-r", "-d", "-z", "--name-only", "--full-tree", f"{commit}^{{tree}}")
     names = (os.fsdecode(folder) for folder in folders.split(b"\0"))
     return [name for name in names if name.rpartition("/")[2] in TOOL_FOLDERS]
 
 
-def ignored_at(repository: "Repository", commit: str, paths: Iterable[bytes]) -> set[bytes]:
+def ignored_at(repository: Recorder, commit: str, paths: Iterable[bytes]) -> set[bytes]:
     """Those of these paths that the rules of the commit and of the person ignore. The `.gitignore` files of the commit
     are kept for the next time."""
     place = repository.path / f"{_BASE_RULES}-{commit}"
@@ -131,14 +149,14 @@ def ignored_at(repository: "Repository", commit: str, paths: Iterable[bytes]) ->
     return _ignored_in(repository, place, paths)
 
 
-def ignored_now(repository: "Repository", commit: str, paths: Iterable[bytes]) -> set[bytes]:
+def ignored_now(repository: Recorder, commit: str, paths: Iterable[bytes]) -> set[bytes]:
     """Like `ignored_at`, with nothing kept."""
     with tempfile.TemporaryDirectory(prefix="rules-", dir=repository.path) as made:
         _write_rules(repository, commit, Path(made) / "rules")
         return _ignored_in(repository, Path(made) / "rules", paths)
 
 
-def _ignored_in(repository: "Repository", rules: Path, paths: Iterable[bytes]) -> set[bytes]:
+def _ignored_in(repository: Recorder, rules: Path, paths: Iterable[bytes]) -> set[bytes]:
     env = {
         "GIT_DIR": str(repository.path),
         "GIT_WORK_TREE": str(rules),
@@ -149,7 +167,7 @@ def _ignored_in(repository: "Repository", rules: Path, paths: Iterable[bytes]) -
     return set(filter(None, (done.stdout or b"").split(b"\0")))
 
 
-def _write_rules(repository: "Repository", commit: str, folder: Path) -> None:
+def _write_rules(repository: Recorder, commit: str, folder: Path) -> None:
     """Write the `.gitignore` files of the commit, and nothing else, into a new folder."""
     folder.mkdir()
     listing = repository.run("ls-tree", "-r", "-z", "--full-tree", commit)
@@ -165,17 +183,17 @@ def _write_rules(repository: "Repository", commit: str, folder: Path) -> None:
 # What was put into the folders from the person's checkout.
 
 
-def withhold(repository: "Repository", paths: Iterable[str]) -> None:
+def withhold(repository: Recorder, paths: Iterable[str]) -> None:
     """Never record these paths from the top from now on, nor anything below them."""
-    known = _withheld(repository)
-    if new := [path for path in dict.fromkeys(paths) if path not in known]:
+    before = _withheld(repository)
+    if new := [path for path in dict.fromkeys(paths) if path not in before]:
         repository.exclude(new)
         draft = repository.path / f"{_WITHHELD}.new"
-        draft.write_text(json.dumps([*known, *new]), encoding="ascii")
+        draft.write_text(json.dumps([*before, *new]), encoding="ascii")
         draft.replace(repository.path / _WITHHELD)
 
 
-def withheld(repository: "Repository") -> "Withheld":
+def withheld(repository: Recorder) -> "Withheld":
     """The paths that are never recorded."""
     return Withheld(frozenset(_withheld(repository)))
 
@@ -195,7 +213,7 @@ class Withheld:
         return False
 
 
-def _withheld(repository: "Repository") -> list[str]:
+def _withheld(repository: Recorder) -> list[str]:
     try:
         names: list[str] = json.loads((repository.path / _WITHHELD).read_text(encoding="ascii"))
     except FileNotFoundError:
@@ -206,7 +224,7 @@ def _withheld(repository: "Repository") -> list[str]:
 # The agents' own git.
 
 
-def tracked_inside(repository: "Repository", tree: Path) -> set[bytes]:
+def tracked_inside(repository: Recorder, tree: Path) -> set[bytes]:
     """The paths that the agents' git in the folder tracks. Their index is only data: a copy of it is listed by our own
     git; nothing else of theirs is read. One that cannot be read lists nothing."""
     with tempfile.TemporaryDirectory(prefix="theirs-", dir=repository.path) as private:

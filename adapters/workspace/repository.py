@@ -239,6 +239,13 @@ class Index:
         self._run("update-index", "-z", "--index-info", stdin=gone + there)
         return self.write_tree()
 
+    def with_files(self, commit: str, files: Iterable[tuple[str, str, str]]) -> str:
+        """The tree of a commit with these files, each a path, a mode and a blob. Needs no working tree."""
+        self._run("read-tree", commit)
+        rows = b"".join(os.fsencode(f"{mode} {blob}\t{path}\0") for path, mode, blob in files)
+        self._run("update-index", "-z", "--index-info", stdin=rows)
+        return self.write_tree()
+
     def write_tree(self) -> str:
         return line(self._run("write-tree"))
 
@@ -286,8 +293,8 @@ class Index:
         forced = tracked_inside(self.repository, tree).difference(new)
         if not forced:
             return new
-        known, put = set(self._run("ls-files", "-z").split(b"\0")), withheld(self.repository)
-        return [*new, *sorted(path for path in forced - known if path not in put)]
+        tracked, put = set(self._run("ls-files", "-z").split(b"\0")), withheld(self.repository)
+        return [*new, *sorted(path for path in forced - tracked if path not in put)]
 
     def _new_files(self, tree: Path, never: Sequence[str] = ()) -> list[bytes]:
         """The files that are unknown and not ignored by the project, also inside repositories that an agent has

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from adapters.workspace import leftovers
 from adapters.workspace.branch import advance, tip
@@ -69,6 +69,8 @@ class Workspace:
     """The name that the person's git gives to the first branch of a new repository, if they named one."""
     ignored: str = ""
     """What the person's git ignored beside the `.gitignore` files."""
+    conversion: Mapping[str, Any] | None = None
+    """What the person's git converts files by; None in a workspace of an older version."""
     tool_folders: Sequence[str] = ()
     """The folders of tools in which the start has files."""
 

@@ -7,6 +7,7 @@ from typing import Any
 from api.cli.exits import in_words
 from api.cli.labels import sentence
 from api.cli.terminal import visible_name
+from domain.session.workspace import UNCONVERTED
 
 
 def result_notes(session: Mapping[str, Any]) -> Iterator[str]:
@@ -20,6 +21,12 @@ def result_notes(session: Mapping[str, Any]) -> Iterator[str]:
     if reviewed and reviewed["shown"] < reviewed["of"]:
         percent = reviewed["shown"] * 100 // reviewed["of"]
         yield sentence("Review saw {percent} % of the changes.", percent=percent)
+
+
+def only_applies(session: Mapping[str, Any]) -> bool:
+    """Whether no commit can be made of the result because only the person's own git can convert its files."""
+    values = ((session.get("result") or {}).get("branchProblemSentence") or {}).get("values") or {}
+    return isinstance(detail := values.get("detail"), Mapping) and detail.get("code") in UNCONVERTED
 
 
 def _on_validation(session: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[str]:

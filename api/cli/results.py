@@ -16,7 +16,7 @@ from adapters.workspace.move import patched_tree, planned, tree_of
 from adapters.workspace.person import GitRefused, PersonsGit
 from api.cli import exits
 from api.cli.client import connected, path_of, resolve
-from api.cli.exits import Failed
+from api.cli.exits import Failed, worded
 from api.cli.labels import recorded, sentence
 from api.cli.options import HERE, AsJson, Id, Json, Where
 from api.cli.repository import (
@@ -33,7 +33,7 @@ from api.cli.repository import (
     run_git,
     title_of,
 )
-from api.cli.result_notes import result_notes
+from api.cli.result_notes import only_applies, result_notes
 from api.cli.session import reason_of
 from api.cli.terminal import counted, paint, put, put_document, put_json, say, visible, visible_name
 
@@ -157,6 +157,8 @@ def _patched(git: PersonsGit, tree: str, patch: str) -> str:
 def _mergeable(result: Result) -> str:
     """The session's commit. Raises Failed if the repository does not have it, or has nothing in common with it."""
     top, name = result.top, result.changes["branch"] or result.changes["head"]
+    if only_applies(result.session):
+        raise Failed(worded(result.session["result"], "branchProblem"), code=exits.REFUSED)
     if result.commit is None:
         why = sentence("{top} does not have {name}: fetch it first, or use `hansard apply`.", top=top, name=name)
         raise Failed(why, code=exits.REFUSED)

@@ -10,7 +10,7 @@ from api.cli.exits import worded
 from api.cli.figures import MARKS, figures, history, matrix, warnings
 from api.cli.labels import NAMES, gap, recorded, sentence
 from api.cli.options import Json
-from api.cli.result_notes import landing_words
+from api.cli.result_notes import landing_words, only_applies
 from api.cli.terminal import counted, local_time, shortened, visible_name
 from api.cli.waiting import doing, is_waiting, questions, why_waiting
 from domain.values.words import of_environment
@@ -80,7 +80,7 @@ def changed(session: Json) -> Pairs:
         ("base", f"{base['branch'] or sentence('detached')} ({base['commit'][:10]})" if result["repository"] else ""),
         ("branch", result["branch"] or ""),
         ("landing", landing_words(result["landing"]) if result.get("landing") else ""),
-        ("no branch", _without_branch(result, str(session["id"]))),
+        ("no branch", _without_branch(session, result)),
         ("changed", "\n".join(_file(file) for file in sorted(result["files"], key=_deciding_first)[:_FILES])),
         ("out of scope", ", ".join(map(visible_name, result["outside"][:_FILES]))),
     ]
@@ -91,10 +91,12 @@ def _deciding_first(file: Json) -> bool:
     return file.get("decides") != "settings"
 
 
-def _without_branch(result: Json, session_id: str) -> str:
+def _without_branch(session: Json, result: Json) -> str:
     """Why there is none, and how to get the changes all the same; nothing where none was to be made."""
     problem = worded(result, "branchProblem")
-    hint = sentence("The changes are kept: hansard merge {id}, or hansard apply {id}", id=session_id)
+    only = only_applies(session)
+    both = "The changes are kept: hansard merge {id}, or hansard apply {id}"
+    hint = sentence("The changes are kept: hansard apply {id}" if only else both, id=session["id"])
     return f"{problem}\n{hint}" if problem else ""
 
 

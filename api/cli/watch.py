@@ -15,6 +15,7 @@ from api.cli.exits import rests
 from api.cli.labels import sentence
 from api.cli.options import Json
 from api.cli.progress import Screen, screen
+from api.cli.result_notes import only_applies
 from api.cli.session import outcome, steps
 from api.cli.terminal import put, put_json, put_pairs, say
 
@@ -246,6 +247,8 @@ async def _say_what_next(api: Api, session: Json, waiting: list[Json]) -> None:
 
 def _to_use(result: Json) -> str:
     """The command for a result. A bare repository has no checkout to merge into."""
+    if only_applies({"result": result}):
+        return "To have the result in your checkout: hansard apply"
     if not (result["branch"] or result.get("branchProblem")):
         return "To see the changes as a patch: hansard changes"
     bare = is_bare(Path(result["repository"])) if result["repository"] else False

@@ -210,7 +210,7 @@ def _package(first: TurnAnswered | TurnFailed | TurnAttemptFailed, events: Seque
             case ArtifactCreated():
                 fields["patch"] = event.content
             case BranchPublished():
-                fields |= {"branch": event.branch, "commit": event.commit}
+                fields |= {"branch": event.branch, "commit": event.commit, "made_of": event.made_of}
             case PhaseCompleted():
                 fields |= {"problem": event.problem, "sentence": event.sentence}
     return RecordPackage(**fields)

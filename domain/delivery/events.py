@@ -330,6 +330,11 @@ class BranchPublished(DeliveryEvent):
     TOPIC: ClassVar[str] = "delivery.branch_published"
     branch: str
     commit: str
+    made_of: str | None = Field(
+        default=None,
+        exclude_if=absent,
+        description="the recorded state, where filters or encodings of the repository store it in another form",
+    )
 
 
 class SessionFinished(DeliveryTransition):

@@ -151,7 +151,7 @@ def _evolve(state: Delivery, event: DeliveryEvent, at: int) -> None:
         case ReviewApproved():
             state.score = event.score
         case BranchPublished():
-            state.branch, state.published = event.branch, event.commit
+            state.branch, state.published, state.made_of = event.branch, event.commit, event.made_of
         case AttemptStarted():
             state.iteration = event.iteration
             state.validated = state.clean_room = None

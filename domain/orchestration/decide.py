@@ -260,7 +260,11 @@ def record_package(now: Run, command: RecordPackage) -> Events:
     if command.failure is not None or command.commit is None:
         return
     yield ResultPublished(
-        branch=command.branch, commit=command.commit, problem=command.problem, sentence=command.sentence
+        branch=command.branch,
+        commit=command.commit,
+        made_of=command.made_of,
+        problem=command.problem,
+        sentence=command.sentence,
     )
     if now.state.status in ("done", "checkpoint", "partial"):
         yield from hand_over(now, now.state.round)

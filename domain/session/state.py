@@ -102,6 +102,8 @@ class Session:
     branch_problem: Sentence | str | None = None
     """Why there is no branch although the result was handed over."""
     published: str | None = None
+    made_of: str | None = None
+    """The recorded state that was published, where git stores it in another form."""
     landing: LandingRequested | None = None
     landed: WorkLanded | None = None
     sent_back: WorkSentBack | None = None
@@ -142,7 +144,7 @@ class Session:
         """Returns whether the workspace has changes that are not yet published to the person's repository."""
         if self.base is None or self.base.repository is None:
             return False
-        return self.tree not in (None, self.base.base_commit, self.published)
+        return self.tree not in (None, self.base.base_commit, self.published, self.made_of)
 
     @property
     def unchanged(self) -> bool:
@@ -238,6 +240,7 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
             state.base = event
         case ResultPublished():
             state.branch, state.published = event.branch or state.branch, event.commit
+            state.made_of = event.made_of
             state.branch_problem = None if event.branch else event.sentence or event.problem
         case SessionForked():
             state.forked_from, state.created_at = event.source, at

@@ -209,6 +209,7 @@ class RecordPackage(RecordTurn):
     WORK = "package"
     branch: str | None = None
     commit: str | None = None
+    made_of: str | None = Field(default=None, description="the recorded state, where git stores it in another form")
     patch: Text | None = None
     problem: str | None = None
     sentence: Sentence | None = Field(default=None, description="the problem as data")

@@ -69,9 +69,20 @@ class ResultPublished(DomainEvent):
     TOPIC: ClassVar[str] = "session.result_published"
     branch: str | None = Field(default=None, description="null if none could be created")
     commit: str = Field(description="the commit that was published")
+    made_of: str | None = Field(
+        default=None,
+        exclude_if=absent,
+        description="the recorded state, where filters or encodings of the repository store it in another form",
+    )
     problem: str | None = Field(default=None, description="why there is no branch")
     sentence: Sentence | None = Field(default=None, exclude_if=absent, description="`problem` as data")
 
+
+UNCONVERTED: Final = (
+    "filtered_files_edited",
+    *("filter_not_configured", "filter_relative", "filter_not_found", "filter_failed", "filter_too_slow"),
+)
+"""The codes of the sentences that say why the result cannot be stored as the person's git would have stored it."""
 
 EVENTS: tuple[type[DomainEvent], ...] = (WorkspacePrepared, ResultPublished)
 

@@ -200,6 +200,7 @@ class HansardError(Exception):
     │   ├── InTheWay
     │   ├── MergeConflict
     │   ├── NoBranch
+    │   ├── NotConverted
     │   └── TooLarge
     ├── Unreadable             what an agent says is not what was asked for
     ├── Misreadable            a program could mistake a value for an option

@@ -11,6 +11,7 @@ from adapters.turns.job import Job
 from adapters.turns.result.commit_message import commit_message
 from adapters.turns.result.secrets import check_of, check_texts, refuse_masked
 from adapters.workspace import DoesNotFit, Workspace, Workspaces, patched
+from adapters.workspace.conversion import Fencing, converted
 from adapters.workspace.publishing import hand_over
 from domain.delivery.state import Delivery
 from domain.orchestration.state import Orchestration
@@ -145,15 +146,17 @@ def merge(job: Job, workspaces: Workspaces, command: RecordReply, session: Sessi
     return command.model_copy(update={"tree": merged, "base": session.tree, "changes": workspace.changes(merged)})
 
 
-def publish(job: Job, workspaces: Workspaces) -> RecordPackage:
-    """The work as a patch and, in the person's repository, a branch; the checkout does not change."""
+def publish(job: Job, workspaces: Workspaces, fencing: Fencing) -> RecordPackage:
+    """The work as a patch and, in the person's repository, a branch with what their git would have committed; the
+    checkout does not change. `fencing` is around their filters."""
     workspace = workspace_of(job, workspaces)
     base = workspace.base()
-    commit = job.session.tree or base
+    commit = recorded = job.session.tree or base
     blobs: list[Blob] = []
     wanted = job.session.branch or f"hansard/{job.session.id}"
     branch = problem = None
     try:
+        commit = converted(workspace, commit, fencing)
         branch = hand_over(workspace, commit, wanted)
     except HansardError as error:
         problem = because(Sentence("branch_not_made", branch=wanted), sentence_of(error))
@@ -161,8 +164,9 @@ def publish(job: Job, workspaces: Workspaces) -> RecordPackage:
         turn_id=job.lease.turn_id,
         attempt=job.lease.attempt,
         branch=branch,
+        made_of=recorded if branch and commit != recorded else None,
         commit=commit if branch or job.session.kind == "orchestration" else None,
-        patch=text(workspace.patch(base, commit), blobs),
+        patch=text(workspace.patch(base, recorded), blobs),
         problem=problem and str(problem),
         sentence=problem,
         slot=job.slot,
