@@ -13,7 +13,7 @@ from api.actions.budget import MoreBudget
 from api.actions.call import ActionCall, Intent
 from api.actions.declaration import FormOf, Tool, action
 from api.actions.start_commands import new_id
-from domain.convergence import named
+from domain.convergence.profiles import named
 from domain.delivery.commands import ExtendBudget
 from domain.discussion.state import Discussion
 from domain.orchestration.commands import AddRounds

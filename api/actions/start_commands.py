@@ -16,7 +16,7 @@ from adapters.project.discovery import uses_pnpm
 from api.actions.bodies import Conversation, DebateStart, DeliveryStart, Discussed, ReviewStart, Start, WishBody
 from api.actions.projects import confined_paths, preparation_of, trusted_project, workspace_of
 from api.node.settings import Settings
-from domain.convergence import named
+from domain.convergence.profiles import named
 from domain.delivery.chart import PHASES, ROLES, checked_phases
 from domain.delivery.commands import StartDelivery
 from domain.delivery.validation import is_allowed, only, prefixes

@@ -13,7 +13,8 @@ from api.system import System
 from api.web.plain_text import cut
 from api.web.rendering import explicit, language_of, page, render
 from api.web.session.discussion import chart
-from domain.convergence import Profile, course
+from domain.convergence.assessment import course
+from domain.convergence.profiles import Profile
 from domain.discussion.lab import LabOutcome, LabTalk, rescore, talk
 from domain.discussion.state import Discussion
 from domain.session.record import kind_of

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from api.node.settings import MOST_ROUNDS
 from api.web.presets import PRESETS
-from domain.convergence import PROFILES
+from domain.convergence.profiles import PROFILES
 from domain.discussion.strategies import STRATEGIES
 from domain.kinds import KINDS
 from domain.values.budget import DEFAULT_ITERATIONS, DEFAULT_MINUTES

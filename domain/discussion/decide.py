@@ -3,7 +3,7 @@
 from functools import partial
 
 from domain import replies
-from domain.convergence import Metrics, assess_next, stop_reason
+from domain.convergence.assessment import Metrics, assess_next, stop_reason
 from domain.convergence.prose import talk
 from domain.discussion import findings
 from domain.discussion.chart import TABLES

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
-from domain.convergence import Metrics
+from domain.convergence.assessment import Metrics
 from domain.session.children import Choice, DiscussionBrief, ParentLink
 from domain.values.base import DomainEvent, Text
 from domain.values.budget import Spent

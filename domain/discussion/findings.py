@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from domain import replies
-from domain.convergence import RoundText
+from domain.convergence.assessment import RoundText
 from domain.discussion.state import Discussion, RoundContribution
 from domain.discussion.strategies import STRATEGIES
 from domain.session.past_commands import Whole

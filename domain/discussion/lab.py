@@ -7,7 +7,8 @@ them, the outcome is unknown and reported as such.
 from collections.abc import Sequence
 from typing import Literal
 
-from domain.convergence import Ending, Profile, Round, course
+from domain.convergence.assessment import Ending, Round, course
+from domain.convergence.profiles import Profile
 from domain.discussion.events import suggested
 from domain.discussion.findings import counted
 from domain.discussion.state import Discussion, RoundContribution

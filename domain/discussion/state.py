@@ -4,7 +4,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from domain.convergence import Metrics, Profile
+from domain.convergence.assessment import Metrics
+from domain.convergence.profiles import Profile
 from domain.discussion.events import (
     AgentFailed,
     Assessed,

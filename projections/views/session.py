@@ -5,7 +5,7 @@ from typing import Any, Final, Literal
 from pydantic import Field
 
 from domain.checks.weakening import Weakening
-from domain.convergence import Metrics
+from domain.convergence.assessment import Metrics
 from domain.delivery.chart import Phase, PhaseStatus
 from domain.delivery.chart import Status as DeliveryStatus
 from domain.discussion.events import StopReason

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from domain.convergence import Metrics, Recommendation
+from domain.convergence.assessment import Metrics, Recommendation
 from domain.discussion.events import StopReason
 from domain.values.base import absent
 from domain.values.sentences import Sentence

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adapters.agents.prompts import catalogue as prompts
 from adapters.turns.question.prompt import prompt_of
-from domain.convergence import named
+from domain.convergence.profiles import named
 from domain.discussion import findings
 from domain.discussion.strategies import STRATEGIES
 from tests.kit.discussing import DiscussionStory

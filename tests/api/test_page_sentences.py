@@ -18,8 +18,7 @@ from api.actions.decision import Decision
 from api.actions.fork import Fork
 from api.http.problems import document, invalid, of
 from api.web.sentences import in_words, told_in, words
-from domain.convergence import named
-from domain.convergence.profiles import Thresholds
+from domain.convergence.profiles import Thresholds, named
 from domain.values.base import Invalid, Refused
 from domain.values.json import Malformed, decode
 from domain.values.sentences import Sentence, sentence_of

@@ -11,23 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from domain.convergence import (
-    MYSTI,
-    PROFILES,
-    SEED,
-    SHIPPED_V3,
-    Profile,
-    Round,
-    Thresholds,
-    agreement,
-    assess,
-    assess_next,
-    assessment,
-    course,
-    named,
-    similarity,
-    stop_reason,
-)
+from domain.convergence import assessment
+from domain.convergence.assessment import Round, assess, assess_next, course, stop_reason
+from domain.convergence.counts import agreement, similarity
+from domain.convergence.profiles import MYSTI, PROFILES, SEED, SHIPPED_V3, Profile, Thresholds, named
 from domain.values.base import Invalid
 
 C, R = "critique", "rebuttal"

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.convergence import MYSTI, SEED, SHIPPED_V3
+from domain.convergence.profiles import MYSTI, SEED, SHIPPED_V3
 from domain.discussion.events import Assessed, Decided, DecisionRequested, Ending, RoundAdded
 from domain.discussion.strategies import CHOICES, STRATEGIES
 from domain.values.base import Refused

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from domain.convergence import MYSTI, SEED, SHIPPED_V3, Profile, named
+from domain.convergence.profiles import MYSTI, SEED, SHIPPED_V3, Profile, named
 from domain.discussion.commands import StartDiscussion
 from domain.discussion.decide import allowed_actions
 from domain.discussion.events import Assessed, Converged, DiscussionStarted, LimitReached, Stalled, Synthesized

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from domain.convergence import MYSTI, SEED, SHIPPED_V3, Profile, Round, assess, course
+from domain.convergence.assessment import Round, assess, course
+from domain.convergence.profiles import MYSTI, SEED, SHIPPED_V3, Profile
 from domain.discussion.lab import LabTalk, rescore, tally
 
 AGREED = "I agree and accept, this is a valid point; however, mind the limit."

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from domain.convergence import named
+from domain.convergence.profiles import named
 from domain.delivery.commands import ExtendBudget, RecordBaseline, RecordValidation
 from domain.delivery.validation import Baseline, BaselineCommand, Escape
 from domain.discussion.commands import CancelDiscussion

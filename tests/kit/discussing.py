@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from adapters.store.texts import whole
-from domain.convergence import SEED, Profile
+from domain.convergence.profiles import SEED, Profile
 from domain.discussion.commands import POLICY, CancelDiscussion, StartDiscussion
 from domain.discussion.events import DecisionRequested, RoundAdded
 from domain.discussion.state import Discussion

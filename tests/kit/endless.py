@@ -17,7 +17,7 @@ from adapters.turns.runner import TurnRunner
 from adapters.turns.settings import WorkerSettings
 from adapters.workspace import Workspaces
 from adapters.writer.writer import CommandEnvelope, Writer
-from domain.convergence import named
+from domain.convergence.profiles import named
 from domain.discussion.commands import StartDiscussion
 from domain.discussion.state import Discussion
 from domain.values.base import Text

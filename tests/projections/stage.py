@@ -10,7 +10,7 @@ from adapters.store.sqlite.store import SqliteStore
 from adapters.writer.writer import CommandEnvelope, Writer
 from domain.channel import channel_id
 from domain.channel.commands import ReceiveMessage
-from domain.convergence import named
+from domain.convergence.profiles import named
 from domain.delivery.commands import StartDelivery
 from domain.discussion.commands import StartDiscussion
 from domain.kinds import KINDS

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adapters.store.sqlite.views import SqliteViews
-from domain.convergence import SHIPPED_V3
+from domain.convergence.profiles import SHIPPED_V3
 from domain.delivery.commands import CancelDelivery
 from domain.orchestration.commands import ContinueOrchestration
 from domain.session.attempts import Failure, FailureCode, RetryPolicy

@@ -99,20 +99,20 @@ LIGHT = {
 """Modules that short commands and launchers load, and how many of our modules each may load. None of them loads models
 of pydantic, a server, or the kinds of sessions."""
 WEIGHTS = {
-    "adapters.agents.command.agent": 60,
+    "adapters.agents.command.agent": 52,
     "adapters.agents.port": 30,
     "adapters.agents.prompts.catalogue": 15,
     "adapters.fence.choice": 20,
-    "adapters.notify.outbox": 46,
-    "adapters.notify.receivers": 64,
+    "adapters.notify.outbox": 40,
+    "adapters.notify.receivers": 60,
     "adapters.processes.program": 30,
-    "adapters.proof.inclusion": 46,
-    "adapters.store.location": 46,
-    "adapters.store.port": 46,
+    "adapters.proof.inclusion": 40,
+    "adapters.store.location": 40,
+    "adapters.store.port": 40,
     "adapters.store.rows": 15,
-    "adapters.store.sqlite.views": 46,
-    "adapters.turns.commands.limits": 60,
-    "adapters.writer.newest": 46,
+    "adapters.store.sqlite.views": 40,
+    "adapters.turns.commands.limits": 26,
+    "adapters.writer.newest": 40,
 }
 """How many of our modules others may load. A module that is not listed may load what it needs."""
 
@@ -151,7 +151,6 @@ STILL_FULL = {
     "api.openapi",
     "api.routes.policies",
     "domain.channel",
-    "domain.convergence",
     "domain.orchestration",
     "domain.replies",
     "projections.record.worklog",

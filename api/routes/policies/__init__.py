@@ -17,9 +17,9 @@ from api.http.idempotency import remember_answers
 from api.http.requests import raw_body, read, read_object
 from api.routes.policies import bodies
 from api.routes.views import answer
-from domain import convergence as discussion
 from domain import replies, triage
-from domain.convergence import Metrics
+from domain.convergence import assessment, counts
+from domain.convergence.assessment import Metrics
 from domain.orchestration.claims import FileClaim
 from domain.orchestration.claims import parallel as parallel_claims
 from domain.session import validation
@@ -65,17 +65,17 @@ def parallel(body: bodies.ParallelBody) -> bodies.ParallelAnswer:
     return bodies.ParallelAnswer(parallel=tuple(parallel_claims(claims)))
 
 
-def convergence(body: bodies.ConvergenceBody) -> discussion.Metrics:
-    rounds = [discussion.Round(round=entry.round, role=entry.role, content=entry.content) for entry in body.rounds]
-    return discussion.assess(rounds, body.profile)
+def convergence(body: bodies.ConvergenceBody) -> assessment.Metrics:
+    rounds = [assessment.Round(round=entry.round, role=entry.role, content=entry.content) for entry in body.rounds]
+    return assessment.assess(rounds, body.profile)
 
 
 def agreement(body: bodies.AgreementBody) -> bodies.AgreementAnswer:
-    return bodies.AgreementAnswer(ratio=discussion.agreement(body.text, body.profile))
+    return bodies.AgreementAnswer(ratio=counts.agreement(body.text, body.profile))
 
 
 def similarity(body: bodies.SimilarityBody) -> bodies.SimilarityAnswer:
-    return bodies.SimilarityAnswer(jaccard=discussion.similarity(body.a, body.b, body.profile))
+    return bodies.SimilarityAnswer(jaccard=counts.similarity(body.a, body.b, body.profile))
 
 
 def budget(body: bodies.BudgetBody) -> bodies.BudgetAnswer:

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, WithJso
 
 from api.actions.bodies import Body
 from api.routes.spans import Instant, instant
-from domain.convergence import SEED, Profile, Thresholds, named
+from domain.convergence.profiles import SEED, Profile, Thresholds, named
 from domain.replies import KINDS
 from domain.triage import DEFAULT_POLICY, POLICIES, Intent
 from domain.values.base import Value

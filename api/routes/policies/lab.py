@@ -20,7 +20,7 @@ from api.routes.spans import SCHEMA as SPAN_END
 from api.routes.spans import span
 from api.routes.views import answer
 from api.system import System
-from domain.convergence import Profile, Thresholds, named
+from domain.convergence.profiles import Profile, Thresholds, named
 from domain.discussion.lab import LabOutcome, LabTalk, Tally, rescore, talk, tally
 from domain.discussion.state import Discussion
 from domain.session.record import kind_of

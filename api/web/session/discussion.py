@@ -7,7 +7,7 @@ from typing import Any
 from api.web import svg
 from api.web.plain_text import cut
 from api.web.session.context import ICONS, LONG, SENTENCE, WHOLE, PanelContext, tame
-from domain.convergence import Metrics
+from domain.convergence.assessment import Metrics
 from domain.discussion.state import Discussion, RoundContribution
 from domain.discussion.strategies import STRATEGIES
 from domain.values.base import iso

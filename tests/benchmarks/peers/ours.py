@@ -15,7 +15,7 @@ from adapters.writer.writer import CommandEnvelope
 from api.cli import ALLOCATIONS
 from api.node.settings import Settings
 from api.system import System
-from domain.convergence import named
+from domain.convergence.profiles import named
 from domain.discussion.commands import StartDiscussion
 from domain.discussion.events import DecisionRequested
 from domain.session.children import Decide
