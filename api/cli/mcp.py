@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast, get_args
 
 from cyclopts import Parameter
 from pydantic import ValidationError
@@ -18,6 +18,7 @@ from api.cli.options import HERE, Json, TeamFile, Where
 from api.cli.tools import TOOLS, AgentTool, schema_of
 
 if TYPE_CHECKING:
+    from anyio import AsyncFile
     from mcp.server.lowlevel import Server
 
 AgentScope = Literal["read", "operate", "decide"]
@@ -51,6 +52,8 @@ async def mcp(
     """
     try:
         from mcp.server.stdio import stdio_server
+
+        from api.cli.mcp_lines import MessageLines, private_input
     except ImportError:
         raise Failed(
             sentence("`hansard mcp` needs more packages: {command}", command=install_extra("mcp")), code=exits.USAGE
@@ -60,8 +63,11 @@ async def mcp(
         held: AgentScope = own[1] if own else "decide" if os.environ.get("HANSARD_API_KEY") or scope else "operate"
         most = min(scope or held, held, key=_ORDER.index)
         server = ToolServer(api, most, (lambda: _own_key(where)) if own else lambda: None).server()
-        async with stdio_server() as (reading, writing):
-            await server.run(reading, writing, server.create_initialization_options())
+        with private_input() as source:
+            lines = MessageLines(source)
+            async with stdio_server(stdin=cast("AsyncFile[str]", lines)) as (reading, writing):
+                lines.begin(writing)
+                await server.run(reading, writing, server.create_initialization_options())
     return exits.OK
 
 
