@@ -10,6 +10,7 @@ from cyclopts.types import PositiveInt
 from api.cli import exits
 from api.cli.direct import are_current, read_directly
 from api.cli.discussion import approval, progress
+from api.cli.extension import extension
 from api.cli.labels import recorded, sentence, verdict
 from api.cli.options import HERE, AsJson, Json, Where
 from api.cli.terminal import local_time, put_json, put_table, say, shortened
@@ -21,7 +22,6 @@ _NEXT: Final = {
     "decision": "hansard decide SESSION CHOICE",
     "permission": "hansard allow SESSION     hansard deny SESSION",
     "scope": "hansard allow SESSION     hansard deny SESSION",
-    "budget": "hansard extend SESSION --iterations N --reason WHY",
     "checkpoint": "hansard continue SESSION     hansard reset SESSION",
     "partial": "hansard continue SESSION     hansard reset SESSION",
     "failed": "hansard retry SESSION",
@@ -154,10 +154,26 @@ def _show(items: list[Json], *, more: bool) -> None:
 
     put_table(("SESSION", "WAITS FOR", "SINCE", "CHOICES", "OF", "TITLE", "WHY"), [_row(item) for item in items])
     say(sentence("For details: `hansard show SESSION`. Next:"))
-    for need in dict.fromkeys(str(item["waitsFor"]) for item in items):
-        say(f"  {set_cell_size(recorded('inbox_kind', need), 10)}  {_NEXT.get(need, 'hansard show SESSION')}")
+    for need, step in dict.fromkeys((str(item["waitsFor"]), _next(item)) for item in _one_of_each(items)):
+        say(f"  {set_cell_size(recorded('inbox_kind', need), 10)}  {step}")
     if more:
         say(sentence("Showing the oldest {n}; use --limit for more.", n=len(items)))
+
+
+def _one_of_each(items: list[Json]) -> list[Json]:
+    """The oldest item of each need; of those without budget, the oldest for each amount that is used up."""
+    oldest: dict[tuple[str, str], Json] = {}
+    for item in items:
+        need = str(item["waitsFor"])
+        oldest.setdefault((need, str(item.get("cause")) if need == "budget" else ""), item)
+    return list(oldest.values())
+
+
+def _next(item: Json) -> str:
+    """The command that answers what waits."""
+    if item["waitsFor"] == "budget":
+        return extension(str(item["sessionId"]), item.get("cause"))
+    return _NEXT.get(str(item["waitsFor"]), "hansard show SESSION")
 
 
 def _row(item: Json) -> list[str]:

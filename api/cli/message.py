@@ -10,6 +10,7 @@ from api.cli import exits
 from api.cli.activity import StallWatch
 from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed
+from api.cli.extension import extension_of
 from api.cli.labels import recorded, sentence
 from api.cli.options import HERE, AsJson, Json, Key, TeamFile, Version, Where, text_from
 from api.cli.run import ANYHOW, Origin, Talk
@@ -232,7 +233,7 @@ def _other_kind(answer: Json, verb: str) -> Failed:
     instead = {
         "decision": f"hansard decide {name} CHOICE",
         "retry": f"hansard retry {name}",
-        "budget": f"hansard extend {name} --iterations N --reason WHY",
+        "budget": extension_of(answer["session"]),
         "cancel": f"hansard cancel {name}",
     }
     fit = [f"`{command}`" for action, command in instead.items() if action in answer["availableCommands"]]

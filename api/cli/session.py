@@ -7,6 +7,7 @@ from typing import Final
 from api.cli import discussion
 from api.cli.discussion import Pairs
 from api.cli.exits import worded
+from api.cli.extension import extension_of
 from api.cli.figures import MARKS, figures, history, matrix, warnings
 from api.cli.labels import NAMES, gap, recorded, sentence
 from api.cli.options import Json
@@ -18,11 +19,12 @@ from domain.values.words import of_environment
 _STEPS: Final = {
     "scope": "hansard allow {}",
     "retry": "hansard retry {}",
-    "extend": "hansard extend {} --iterations N --reason WHY",
+    "extend": "",
     "continue": "hansard continue {}",
     "reset": "hansard reset {}",
 }
-"""The command that continues a session, by the action that it allows, best first."""
+"""The command that continues a session, by the action that it allows, best first. What extends it depends on what it
+has used up."""
 _EVIDENCE: Final = 5
 """Lines of evidence that are printed."""
 _TASK: Final = 300
@@ -265,7 +267,8 @@ def why_stopped(session: Json, commands: Sequence[str], event: Json | None) -> P
 
 def steps(session: Json, commands: Sequence[str]) -> list[str]:
     """The commands that continue the session, best first; `commands` are the actions that it allows."""
-    return [step.format(session["id"]) for action, step in _STEPS.items() if action in commands]
+    allowed = ((action, step) for action, step in _STEPS.items() if action in commands)
+    return [extension_of(session) if action == "extend" else step.format(session["id"]) for action, step in allowed]
 
 
 def reason_of(session: Json) -> str:
