@@ -14,7 +14,7 @@ _OPTIONS: Final[Mapping[str, str]] = {
 
 def extension(session_id: str, used_up: str | None) -> str:
     """The command for a session; `used_up` is what it ran out of."""
-    return f"hansard extend {session_id} {_OPTIONS.get(used_up or '', '--iterations 2')} --reason more"
+    return f"hansard extend {session_id} {_OPTIONS.get(used_up or '', '--iterations 2')} --reason=more"
 
 
 def extension_of(session: Mapping[str, Any]) -> str:
