@@ -19,7 +19,7 @@ from pydantic import Field, PrivateAttr, ValidationError
 from pydantic_core import ErrorDetails
 
 from adapters.files import Unfit, content, private_folder
-from adapters.project.defaults import Command, Defaults, Inside, TomlTable
+from adapters.project.defaults import Command, Defaults, Plain, TomlTable
 from domain.delivery.validation import MOST_REPEATS, REPEAT_SECONDS, REPEATS
 from domain.session.validation import ValidationStep, commands
 from domain.session.workspace import EVERYTHING, PathScope
@@ -44,8 +44,8 @@ class WorkspaceSetup(TomlTable):
     """How a new workspace is prepared."""
 
     setup: tuple[Command, ...] = ()
-    copy_paths: tuple[Inside, ...] = Field(default=(), alias="copy")
-    link: tuple[Inside, ...] = ()
+    copy_paths: tuple[Plain, ...] = Field(default=(), alias="copy")
+    link: tuple[Plain, ...] = ()
     env: dict[Name, str] = {}
 
 

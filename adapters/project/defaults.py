@@ -29,8 +29,15 @@ class TomlTable(Value):
 def _inside(path: str) -> str:
     """A path below the repository that does not lead out of it."""
     parts = Path(path).parts
-    if not parts or path.startswith(("/", "~")) or ".." in parts or ".git" in parts:
+    if not parts or path.startswith(("/", "~")) or ".." in parts or ".git" in map(str.casefold, parts):
         raise ValueError(Sentence("path_outside_repository"))
+    return path
+
+
+def _plain(path: str) -> str:
+    """A path that is no pattern."""
+    if {"*", "?"} & set(path):
+        raise ValueError(Sentence("path_is_a_pattern"))
     return path
 
 
@@ -44,6 +51,7 @@ def _command(command: str | tuple[str, ...]) -> str | tuple[str, ...]:
 
 
 Inside = Annotated[str, AfterValidator(_inside)]
+Plain = Annotated[Inside, AfterValidator(_plain)]
 Command = Annotated[str | tuple[str, ...], AfterValidator(_command)]
 Short = Annotated[str, Field(max_length=200)]
 Label = Annotated[str, Field(min_length=1, max_length=64, pattern=r"\S")]

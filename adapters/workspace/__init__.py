@@ -239,10 +239,16 @@ class Workspaces:
         else:
             source_path = None if source is None else str(existing_folder(source))
             self._create(home, source_path, earlier())
-        workspace = Workspace(home, **json.loads((home / "repo.git" / "hansard.json").read_text(encoding="utf-8")))
+        workspace = self.existing(session_id)
         if workspace.asked != source_path:
             raise WorkspaceError(Sentence("workspace_differs", id=session_id, path=workspace.asked, given=source_path))
         return workspace
+
+    @in_a_sentence()
+    def existing(self, session_id: str) -> "Workspace":
+        """The session's workspace, which was made before."""
+        home = self._home(session_id)
+        return Workspace(home, **json.loads((home / "repo.git" / "hansard.json").read_text(encoding="utf-8")))
 
     def _create(self, home: Path, path: str | None, earlier: Earlier | None) -> None:
         """Raises WorkspaceError with what cannot be worked in or copied, never with git's message alone."""

@@ -22,6 +22,7 @@ from adapters.workspace.borrowed_objects import (
 from adapters.workspace.conversion_facts import conversion_of
 from adapters.workspace.git import AUTHOR, SECONDS, WorkspaceError, git, in_theirs, line
 from adapters.workspace.merges import merge
+from adapters.workspace.person import WHOLE_INDEX, copy_index, inert_git
 from adapters.workspace.recording_rules import RecordingRules, persons_rules, tool_folders
 from adapters.workspace.references import branch_of, pack, shown, take, visible_references, work_branch
 from adapters.workspace.repository import Index, Repository
@@ -297,15 +298,24 @@ def _bare(folder: Path, error: WorkspaceError) -> _Place:
 
 
 def _is_dirty(repository: Repository, place: _Place, start: str) -> bool:
-    """Whether the checkout differs from its commit, determined with a copy of its index and none of its settings. An
-    index that we cannot read counts as a difference."""
+    """Returns whether the checkout differs from its commit, asked with a copy of its index, with the person's line
+    endings and encodings, and with nothing executed. An index that we cannot read counts as a difference."""
     with tempfile.TemporaryDirectory(prefix="index-", dir=repository.path) as private:
         index = Index(repository, Path(private) / "index")
-        if place.index.is_file():
-            shutil.copy2(place.index, index.path)
-        with ThreadPoolExecutor(1) as pool:
-            asking = pool.submit(index.has_new, place.top)
-            try:
-                return index.differs(place.top, start) or asking.result()
-            except WorkspaceError:
-                return True
+        try:
+            copy_index(place.top, place.index, index.path)
+            with ThreadPoolExecutor(1) as pool:
+                asking = pool.submit(index.has_new, place.top)
+                return _differs(place.top, index.path, start) or asking.result()
+        except WorkspaceError:
+            return True
+
+
+def _differs(top: Path, index: Path, commit: str) -> bool:
+    """Returns whether a known file differs. Those with another time are only read if there are any."""
+    git, env = inert_git(top), {"GIT_INDEX_FILE": str(index)}
+    question = (*WHOLE_INDEX, "diff-index", "--name-only", "--ignore-submodules=all", commit, "--")
+    if not git(*question, env=env):
+        return False
+    git(*WHOLE_INDEX, "update-index", "-q", "--refresh", codes=(0, 1), env=env)
+    return bool(git(*question, env=env))

@@ -1,6 +1,7 @@
 """Git in a person's checkout: as they would run it at their terminal, or so that nothing of theirs is executed."""
 
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -14,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn, Protocol
 
-from adapters.workspace.git import WorkspaceError, in_theirs, line
+from adapters.workspace.git import WorkspaceError, in_theirs, settings_of
 from domain.values.sentences import Sentence
 
 _QUIET: Final = {"LC_ALL": "C.UTF-8", "GIT_EDITOR": "true", "GIT_TERMINAL_PROMPT": "0"}
@@ -101,6 +102,20 @@ class GitRefused(WorkspaceError):
         self.command, self.lines = command, tuple(words.splitlines())
 
 
+WHOLE_INDEX: Final = ("-c", "core.splitIndex=false", "-c", "index.sparse=false", "-c", "core.untrackedCache=false")
+"""For an index of ours: complete, and in one file."""
+
+
+def copy_index(top: Path, index: Path, copy: Path) -> None:
+    """Copy the index of a checkout, if there is one, with its time: git compares it with those of the files. One that
+    is split becomes whole."""
+    if not index.is_file():
+        return
+    shutil.copy2(index, copy)
+    if any(index.parent.glob("sharedindex.*")):
+        in_theirs([*WHOLE_INDEX, "update-index", "--no-split-index"], top, env={"GIT_INDEX_FILE": str(copy)})
+
+
 @dataclass(frozen=True, slots=True)
 class InertGit:
     """Git with the person's line endings and encodings, and without anything that their repository could name to be
@@ -119,7 +134,7 @@ def inert_git(top: Path) -> InertGit:
     """Reads once which drivers and line endings the checkout has configured."""
     settings: list[str] = []
     for name in _TEXT_SETTINGS:
-        if value := line(in_theirs(["config", "--type=path", "--get", name], top, codes=(0, 1))):
+        if value := settings_of(top, name, kind="path"):
             settings += ["-c", f"{name}={value}"]
     for driver in sorted(drivers(InertGit(top, ()))):
         settings += [word for inert in _INERT for word in ("-c", f"filter.{driver}.{inert}")]

@@ -269,14 +269,6 @@ class Index:
         output = self._run("ls-files", "-z", "--others", "--directory", *options, tree=tree)
         return tuple(os.fsdecode(path).rstrip("/") for path in output.split(b"\0") if path)
 
-    def differs(self, tree: Path, commit: str) -> bool:
-        """Whether a known file differs. Those with another time are only read if there are any."""
-        question = ["diff-index", "--name-only", "--ignore-submodules=all", commit]
-        if not self._run(*question, tree=tree):
-            return False
-        self._run("update-index", "-q", "--refresh", tree=tree)
-        return bool(self._run(*question, tree=tree))
-
     def _changed(self, tree: Path) -> list[bytes]:
         """The known files, without submodules, that may have changed or disappeared."""
         if not self.path.exists():

@@ -9,15 +9,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from adapters.workspace import Workspaces
 from adapters.workspace.git import WorkspaceError
 from adapters.workspace.move import InTheWay
 from adapters.workspace.person import GitRefused, Interrupted
 from api.cli import exits
 from api.cli.client import Api, path_of, resolve
-from api.cli.exits import Failed, words_of
+from api.cli.exits import Failed, in_words, words_of
 from api.cli.labels import sentence
 from api.cli.options import Json
 from api.cli.terminal import visible_name
+from domain.values.sentences import sentence_of
 
 _QUIET: Final = {"LC_ALL": "C.UTF-8", "GIT_EDITOR": "true", "GIT_TERMINAL_PROMPT": "0"}
 _READ_ONLY: Final = (
@@ -58,6 +60,8 @@ class Result(NamedTuple):
     changes: Json
     top: Path
     commit: str | None
+    problem: str | None = None
+    """Why no commit can be made of it, where only the person's own git can convert its files."""
 
 
 async def note_squash(api: Api, top: Path, commit: str, paths: Iterable[str]) -> None:
@@ -94,20 +98,35 @@ async def result_of(api: Api, name: str) -> Result:
     if repository and Path(repository) != top and not is_related(top, diff["base"]["commit"]):
         elsewhere = "{top} has nothing in common with session {id}, which worked on {repository}."
         raise Failed(sentence(elsewhere, top=top, id=session["id"], repository=repository), code=exits.REFUSED)
-    return Result(session, diff, top, _fetched(api, session["id"], diff["head"], top))
+    try:
+        return Result(session, diff, top, _fetched(api, session["id"], diff["head"], top))
+    except WorkspaceError as error:  # only the person's own git can convert its files
+        return Result(session, diff, top, None, in_words(sentence_of(error)))
 
 
 def _fetched(api: Api, session_id: str, head: str, top: Path) -> str | None:
-    """The commit, fetched out of the session's workspace where the repository does not have it yet."""
+    """The commit, fetched out of the session's workspace where the repository does not have it yet, as the person's
+    own git would have made it. Raises NotConverted where that cannot be done."""
     if _has(top, head):
         return head
+    root = api.system.settings.node_dir / "workspaces" if api.system else None
+    if root is None or not Workspaces(root).exists(session_id):
+        return None
+    from adapters.fence.choice import choose
+    from adapters.workspace.conversion import NotConverted, converted
     from adapters.workspace.history import offered
 
-    source = offered(api.system.settings.node_dir / "workspaces", session_id, head) if api.system else None
+    try:
+        commit = converted(Workspaces(root).existing(session_id), head, choose("auto"))
+    except NotConverted:
+        raise
+    except WorkspaceError:  # the workspace has no such state any more
+        return None
+    source = offered(root, session_id, commit)
     if source is None:
         return None
     run_git(top, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", str(source[0]), source[1])
-    return head if _has(top, head) else None
+    return commit if _has(top, commit) else None
 
 
 def moved_branch(result: Result) -> str | None:

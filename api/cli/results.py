@@ -159,6 +159,8 @@ def _mergeable(result: Result) -> str:
     top, name = result.top, result.changes["branch"] or result.changes["head"]
     if only_applies(result.session):
         raise Failed(worded(result.session["result"], "branchProblem"), code=exits.REFUSED)
+    if result.problem is not None:
+        raise Failed(result.problem, code=exits.REFUSED)
     if result.commit is None:
         why = sentence("{top} does not have {name}: fetch it first, or use `hansard apply`.", top=top, name=name)
         raise Failed(why, code=exits.REFUSED)

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Final, NamedTuple
@@ -39,9 +40,10 @@ async def changes(folder: Path, *, base: str | None) -> RepositoryChanges | None
     top = Path((await _git(folder, "rev-parse", "--show-toplevel")).rstrip("\n"))
     since, named = await _since(top, base)
     with TemporaryDirectory(prefix="hansard-") as folder_of_index:
-        index = await _index_with_untracked(top, Path(folder_of_index, "index"))
-        whole = await _git(top, "diff", *_PLAIN, since, "--", index=index)
-        statistics = await _git(top, "diff", *_PLAIN, "--stat=100", since, "--", index=index)
+        inert = _inert(top)
+        index = await _index_with_untracked(top, Path(folder_of_index, "index"), inert)
+        whole = await _git(top, *inert, "diff", *_PLAIN, since, "--", index=index)
+        statistics = await _git(top, *inert, "diff", *_PLAIN, "--stat=100", since, "--", index=index)
     if not whole.strip():
         if base is None:
             say(sentence("Nothing to review: {top} has no uncommitted changes.", top=top))
@@ -54,13 +56,20 @@ async def changes(folder: Path, *, base: str | None) -> RepositoryChanges | None
     return RepositoryChanges(top, title, _text(top, named, statistics=statistics, diff=whole))
 
 
-async def _index_with_untracked(top: Path, index: Path) -> Path:
+def _inert(top: Path) -> tuple[str, ...]:
+    """Settings with which git executes nothing that the repository names: no filter, monitor or hook."""
+    from adapters.workspace.person import inert_git
+
+    return (*inert_git(top).settings, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+
+
+async def _index_with_untracked(top: Path, index: Path, inert: Sequence[str]) -> Path:
     """A copy of the index that also lists untracked files, so that a diff shows their contents. The repository's own
     index stays as it is."""
     own = top / (await _git(top, "rev-parse", "--git-path", "index")).rstrip("\n")
     if own.is_file():
         shutil.copy2(own, index)  # with its time: git compares it with the files' to find changes of the same second
-    await _git(top, "add", "--intent-to-add", "--", ".", index=index)
+    await _git(top, *inert, "add", "--intent-to-add", "--", ".", index=index)
     return index
 
 
@@ -119,7 +128,8 @@ async def _git(folder: Path, *words: str, codes: tuple[int, ...] = (0,), index: 
     complaint = " ".join(done.stderr.split())[-500:] or done.detail or sentence("exit {code}", code=done.exit_code)
     if "not a git repository" in complaint:
         raise Failed(sentence("{folder} is not in a git repository.", folder=folder), code=exits.USAGE)
-    raise Failed(f"git {words[0]}: {complaint}")
+    name = next(word for at, word in enumerate(words) if "-c" not in words[max(0, at - 1) : at + 1])
+    raise Failed(f"git {name}: {complaint}")
 
 
 def _is_here(folder: Path) -> bool:

@@ -1,5 +1,6 @@
 """What starting a session has in common for every kind: where the agents work, who they are, and watching it."""
 
+import os
 import subprocess
 import sys
 from contextlib import suppress
@@ -12,6 +13,8 @@ from cyclopts import Group, Parameter
 from cyclopts.types import ExistingDirectory
 
 from adapters.files import checkout_of
+from adapters.project import load as load_project
+from adapters.workspace.git import WorkspaceError
 from api.cli import exits
 from api.cli.client import Api, connected, resolve
 from api.cli.exits import Failed
@@ -113,6 +116,7 @@ def say_uncommitted(folder: str | None) -> None:
         return
     if _has_submodules(Path(folder)):
         say(sentence("Submodules are not checked out: their folders are empty for the agents and the validation."))
+    _say_missing(Path(folder))
     branch, paths = _status(Path(folder))
     if branch.startswith("No commits yet"):
         say(
@@ -134,12 +138,30 @@ def _has_submodules(folder: Path) -> bool:
 
 def _status(folder: Path) -> tuple[str, list[str]]:
     """What git says of the branch, and the files with changes that the agents will not see; empty where it cannot
-    say."""
-    words = ["--no-optional-locks", "-c", "core.fsmonitor=false", "status", "--porcelain", "--branch", "-z"]
-    done = subprocess.run(["git", *words, "--no-renames"], cwd=folder, capture_output=True, check=False)
+    say. Nothing is executed that the repository names."""
+    from adapters.workspace.person import inert_git
+
+    try:
+        settings = (*inert_git(folder).settings, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+    except WorkspaceError:
+        return "", []
+    words = ["--no-optional-locks", *settings, "status", "--porcelain", "--branch", "-z", "--no-renames"]
+    done = subprocess.run(["git", *words], cwd=folder, capture_output=True, check=False)
     status = done.stdout.decode(errors="replace") if done.returncode == 0 else ""
     branch, *entries = status.split("\0")
     return branch.removeprefix("## "), [one_line(entry[3:]) for entry in entries if entry]
+
+
+def _say_missing(folder: Path) -> None:
+    """Which entries of `copy` and `link` name nothing in the checkout."""
+    top = checkout_of(folder)
+    if top is None:
+        return
+    setup = load_project(top).workspace
+    missing = [path for path in (*setup.copy_paths, *setup.link) if not os.path.lexists(top / path)]
+    if missing:
+        words = "copy and link in hansard.toml name nothing in your checkout: {paths}."
+        say(sentence(words, paths=", ".join(map(one_line, missing))))
 
 
 async def say_who(api: Api, options: StartOptions) -> None:

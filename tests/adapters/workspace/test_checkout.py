@@ -86,14 +86,14 @@ def test_no_program_that_the_repository_names_is_started(shop: Path) -> None:
 
 def test_git_is_given_a_moment_only(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A list that takes too long is left out; branch and commit are still there."""
-    asked = checkout.answered
+    asked = checkout.in_theirs
 
-    def slow(args: list[str], **more: object) -> object:
-        if args[0] == "status":
+    def slow(args: list[str], *where: object, **more: object) -> object:
+        if "status" in args:
             assert more["seconds"] == 0.5
             raise WorkspaceError("git status took more than 0.5 s.")
-        return asked(args, **more)  # type: ignore[arg-type]
+        return asked(args, *where, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(checkout, "answered", slow)
+    monkeypatch.setattr(checkout, "in_theirs", slow)
     point = start_point(shop, seconds=0.5)
     assert point is not None and point.branch == "main" and point.commit and point.uncommitted is None
