@@ -3,10 +3,9 @@
 or while everything left waits for agents that no worker here has."""
 
 import asyncio
-import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from math import inf
 from pathlib import PurePosixPath
@@ -182,6 +181,8 @@ class StallWatch:
                     agents=_names(external),
                 )
             )
+        from api.node.workers import other_workers  # the store, once nothing else happens
+
         if await asyncio.to_thread(other_workers, self._system.settings):
             elsewhere = "Waiting for {agents}, not in this team; other workers are running on this log."
             return self._say(sentence(elsewhere, agents=_names(agents)))
@@ -205,29 +206,10 @@ class StallWatch:
             self._said = True
 
 
-def other_workers(settings: "Settings") -> bool:
-    """Whether any other process on this log works on turns, as far as anybody can tell: on this machine, or on any
-    one that shares the database. Raises StoreError."""
-    from adapters.store.location import open_store
-    from adapters.store.postgres.address import is_shared
-    from adapters.turns.lease.presence import Presence
-
-    if is_shared(settings.database):
-        with closing(open_store(settings.database)) as store:
-            return any(node.name.rpartition(".")[2] != str(os.getpid()) for node in store.nodes())
-    folder = settings.node_dir / "workers"
-    if not folder.is_dir():
-        return False
-    mine = Presence(folder)
-    try:
-        theirs = (name for name in mine.others() if name.split(".")[-2:-1] != [str(os.getpid())])
-        return any(not mine.gone(name) for name in theirs)
-    finally:
-        mine.leave()
-
-
 def say_who_works_on(settings: "Settings", session_id: str) -> None:
     """Say so if no process runs this session's turns. Raises StoreError."""
+    from api.node.workers import other_workers  # the store, which `--help` does not need
+
     if not other_workers(settings):
         say_no_worker(session_id)
 

@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 
 from api.cli.client import Api, path_of
 from api.cli.exits import REFUSED, Failed
-from api.cli.inbox import votes_missing
 from api.cli.labels import recorded, sentence
 from api.cli.options import Json
 from api.cli.terminal import paint, say
+from api.cli.votes import votes_missing
 
 LABELS: Final = {
     "apply_fix": "Apply fix",

@@ -1,22 +1,16 @@
-"""`inbox`: what waits for a person. Where the views are up to date it reads them itself: nothing heavy is imported."""
+"""`inbox`: what waits for a person."""
 
-import json as encoding
-import sqlite3
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from cyclopts.types import PositiveInt
 
 from api.cli import exits
-from api.cli.direct import are_current, read_directly
-from api.cli.discussion import approval, progress
+from api.cli.discussion import approval
 from api.cli.extension import extension
 from api.cli.labels import recorded, sentence, verdict
 from api.cli.options import HERE, AsJson, Json, Where
+from api.cli.reader import reader_of
 from api.cli.terminal import local_time, put_json, put_table, say, shortened
-
-if TYPE_CHECKING:
-    from api.cli.client import Api
 
 _NEXT: Final = {
     "decision": "hansard decide SESSION CHOICE",
@@ -34,15 +28,6 @@ _QUESTION: Final = 300
 """Characters of an agent's question; `hansard show` has all of it."""
 _ALONE: Final = (["extend"], ["retry"], ["land"])
 """Choices of what stopped: what rejected its work, or made it fail, is part of the reason."""
-_MOST: Final = 200
-_WAITING: Final = (
-    "SELECT waiting, session_id, waits_for, since, choices, parent, title, feedback, cause, summary,"
-    " summary_sentence, checked, policy FROM overview WHERE waiting > 0 ORDER BY waiting LIMIT ?"
-)
-_ASKED: Final = (
-    "SELECT asked.position, asked.session_id, asked.since, parent, overview.title, agent, tool, asked.title, policy"
-    " FROM overview_questions AS asked JOIN overview USING (session_id) ORDER BY asked.position LIMIT ?"
-)
 
 
 def inbox(*, limit: PositiveInt = 50, json: AsJson = False, where: Where = HERE) -> int:
@@ -53,97 +38,13 @@ def inbox(*, limit: PositiveInt = 50, json: AsJson = False, where: Where = HERE)
     limit
         Maximum number of items [default: 50].
     """
-    oldest = None if json or limit >= _MOST else read_directly(where, lambda log, db: _oldest(log, db, limit + 1))
-    if oldest is not None:
-        _show(oldest[:limit], more=len(oldest) > limit)
-        return exits.OK
-    import asyncio  # half of what this command takes otherwise
-
-    items, more = asyncio.run(_ask(where, limit))
     if json:
-        put_json({"items": items, "nextCursor": more})
+        page = reader_of(where).decisions(limit)
+        put_json({"items": page.items, "nextCursor": page.cursor})
     else:
-        _show(items, more=more is not None)
+        waiting = reader_of(where).waiting(limit)
+        _show(waiting.items, more=waiting.more)
     return exits.OK
-
-
-async def _ask(where: Where, limit: int) -> tuple[list[Json], str | None]:
-    """What waits, and the cursor after it."""
-    from api.cli.client import connected
-
-    async with connected(where) as api:
-        return await api.pages("/api/decisions", limit=limit)
-
-
-def _oldest(log: sqlite3.Connection, views: sqlite3.Connection, limit: int) -> list[Json] | None:
-    """What waits, as far as a table shows it. None where the views cannot say, or where several people decide."""
-    if not are_current(log, views):
-        return None
-    waiting, questions = views.execute(_WAITING, [limit]).fetchall(), views.execute(_ASKED, [limit]).fetchall()
-    if any(row[-1] is not None for row in (*waiting, *questions)):
-        return None
-    items = [(row[0], _waits(*row[1:-1])) for row in waiting] + [(row[0], _asks(*row[1:-1])) for row in questions]
-    return [item for _, item in sorted(items, key=lambda placed: placed[0])[:limit]]
-
-
-def _waits(
-    session_id: str,
-    waits_for: str,
-    since: int,
-    choices: str | None,
-    parent: str | None,
-    title: str,
-    feedback: str | None,
-    cause: str | None,
-    summary: str | None,
-    sentence_data: str | None,
-    checked: str | None,
-) -> Json:
-    from projections.record.status import why
-
-    return {
-        "sessionId": session_id,
-        "waitsFor": waits_for,
-        "since": _instant(since),
-        "choices": encoding.loads(choices or "[]"),
-        "parent": parent,
-        "title": title,
-        "feedback": encoding.loads(feedback) if feedback and waits_for == "decision" else None,
-        "cause": cause,
-        "why": why(cause),
-        "summary": summary,
-        "summarySentence": encoding.loads(sentence_data) if sentence_data else None,
-        "notes": _open_points(checked, waits_for),
-    }
-
-
-def _open_points(checked: str | None, waits_for: str) -> list[Json]:
-    from projections.sessions.open_points import open_points
-
-    points = open_points(checked, waits_for)
-    if not points:
-        return []
-    from domain.values.sentences import Sentence
-
-    return [{"text": str(Sentence(code, **params)), "code": code, "params": params} for code, params in points]
-
-
-def _asks(session_id: str, since: int, parent: str | None, title: str, agent: str, tool: str, question: str) -> Json:
-    return {
-        "sessionId": session_id,
-        "waitsFor": "permission",
-        "since": _instant(since),
-        "choices": ["allow", "deny"],
-        "parent": parent,
-        "title": title,
-        "question": question,
-        "agent": agent,
-        "summary": f"{tool}: {question}",
-    }
-
-
-def _instant(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat()
 
 
 def _show(items: list[Json], *, more: bool) -> None:
@@ -200,39 +101,3 @@ def _why(item: Json) -> str:
     if item.get("choices") == ["retry"] and item.get("summarySentence"):
         return first
     return f"{why} {first}" if rejected and item.get("choices") in _ALONE else why
-
-
-# Decisions that several people make: what they have seen, and the votes so far.
-
-_DIGEST: Final = 64
-_SHORTEST: Final = 8
-
-
-async def whole_digest(api: "Api", session_id: str, begun: str) -> str:
-    """The digest that begins like this, if what waits now has it; else as it was given, which the server refuses."""
-    if len(begun) >= _DIGEST or len(begun) < _SHORTEST:
-        return begun
-    for session in await _discussions(api, session_id):
-        if str(session.get("seen") or "").startswith(begun):
-            return str(session["seen"])
-    return begun.ljust(_DIGEST, "0")
-
-
-async def votes_missing(api: "Api", session_id: str, choice: str) -> bool:
-    """Whether more people have to choose the same; says how many."""
-    session: Json = (await api.session(session_id))["session"]
-    policy = session.get("approval")
-    if not policy:
-        return False
-    say(
-        sentence(
-            "Voted: {choice} for {session_id}. {policy}.", choice=choice, session_id=session_id, policy=progress(policy)
-        )
-    )
-    return True
-
-
-async def _discussions(api: "Api", session_id: str) -> list[Json]:
-    """The session itself, and what it waits for."""
-    session: Json = (await api.session(session_id))["session"]
-    return [session, *[(await api.session(str(child)))["session"] for child in session.get("children") or ()]]

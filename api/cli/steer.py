@@ -6,14 +6,14 @@ from typing import Annotated, Literal, NamedTuple
 from cyclopts import Parameter
 
 from api.cli import exits
-from api.cli.activity import other_workers, say_who_works_on
+from api.cli.activity import say_who_works_on
 from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed
-from api.cli.inbox import votes_missing, whole_digest
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Id, Json, Key, TeamFile, Version, Where, micros
 from api.cli.start import AsEnd, say_who_goes_on, say_who_works
 from api.cli.terminal import put_json, say
+from api.cli.votes import votes_missing, whole_digest
 from api.cli.watch import follow_to_end, say_fix
 
 
@@ -246,6 +246,8 @@ async def resume(session: Id, /, *, json: AsEnd = False, where: Where = HERE, te
 
     If another process runs turns on this log, it only watches. Ctrl-C cancels nothing.
     """
+    from api.node.workers import other_workers  # the store, which `--help` does not need
+
     works = where.address() is None and not await asyncio.to_thread(other_workers, where.settings())
     async with connected(where, "work" if works else "all", team=team) as api:
         session_id = await resolve(api, session)

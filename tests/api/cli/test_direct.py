@@ -3,13 +3,15 @@
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from adapters.store.sqlite.connection import FORMAT
-from api.cli import direct, inbox, show
+from api.cli import reader
+from api.cli.options import Where
+from api.node import log_files
 from api.node.local_files import ANSWER, code
+from api.node.log_files import LogFiles, Reading
 from domain.session.permissions import RequestPermission
 from tests.api.cli.conftest import Hansard
 from tests.api.server import inside, start, system, until
@@ -45,7 +47,7 @@ def test_a_table_is_the_same_out_of_the_views(
 ) -> None:
     words = [*command, "--database", log]
     hansard(*words)  # folds the views
-    answers = _watched(monkeypatch, inbox, show)
+    answers = _watched(monkeypatch)
     result = hansard(*words)
     assert result.code == 0 and answers[0] is not None
     monkeypatch.setenv("HANSARD_POLL_SECONDS", "1")  # a setting that is validated elsewhere
@@ -60,7 +62,7 @@ def test_a_session_is_shown_as_it_was_kept(
 ) -> None:
     words = ["show", name, *form, "--database", log]
     first = hansard(*words)  # keeps it
-    kept = _watched(monkeypatch, show)
+    kept = _watched(monkeypatch)
     assert hansard(*words) == first
     assert first.code == 0 and kept[0] is not None
 
@@ -79,7 +81,7 @@ def test_an_answer_of_other_code_or_of_another_history_is_not_used(
 ) -> None:
     words = ["show", "delivery-1", "--database", log]
     first = hansard(*words)
-    kept = _watched(monkeypatch, show)
+    kept = _watched(monkeypatch)
     monkeypatch.setattr("api.node.local_files.code", lambda: "of another release")
     assert (hansard(*words), kept) == (first, [None])
     monkeypatch.undo()
@@ -94,22 +96,29 @@ def test_a_server_keeps_answers_once_it_is_quiet(
         until(lambda: snapshots.read(session_id, ANSWER, code()) is not None, what="the answer that is kept")
         assert client.post(f"/api/sessions/{session_id}/cancel", json={}).status_code == 200
         until(lambda: snapshots.read(session_id, ANSWER, code()).version > 3, what="the next one")  # type: ignore[union-attr]
-        kept = _watched(monkeypatch, show)
+        kept = _watched(monkeypatch)
         monkeypatch.setenv("HANSARD_DATA_DIR", str(tmp_path / "node"))
         shown = hansard("show", session_id, "--database", str(tmp_path / "hansard.db"))
         assert "cancelled" in shown.out and kept[0] is not None
 
 
-def _watched(monkeypatch: pytest.MonkeyPatch, *modules: ModuleType) -> list[object]:
-    """Record what every later read of the views returns."""
+def _watched(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Record what every later reading of the files returns, and None where they are not read."""
     answers: list[object] = []
+    files_of, read = reader._files_of, LogFiles._read
 
-    def watched(*arguments: object) -> object:
-        answers.append(direct.read_directly(*arguments))  # type: ignore[arg-type]
+    def looked_for(where: Where) -> LogFiles | None:
+        files = files_of(where)
+        if files is None:
+            answers.append(None)
+        return files
+
+    def watched(files: LogFiles, reading: Reading[object]) -> object:
+        answers.append(read(files, reading))
         return answers[-1]
 
-    for module in modules:
-        monkeypatch.setattr(module, "read_directly", watched)
+    monkeypatch.setattr(reader, "_files_of", looked_for)
+    monkeypatch.setattr(LogFiles, "_read", watched)
     return answers
 
 
@@ -119,7 +128,7 @@ def test_the_log_of_a_newer_version_is_refused_although_its_views_are_current(
 ) -> None:
     words = [*command, "--database", log]
     assert hansard(*words).code == hansard(*words).code == 0
-    assert direct.FORMAT == FORMAT
+    assert log_files.FORMAT == FORMAT
     with closing(sqlite3.connect(log, isolation_level=None)) as connection:
         connection.execute(f"PRAGMA user_version = {FORMAT + 1}")
     refused = hansard(*words)

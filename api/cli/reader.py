@@ -1,0 +1,266 @@
+"""How `list`, `show` and `inbox` read sessions: one port with two implementations, a server and this process.
+
+`ServerReader` asks the API behind an address. `ProcessReader` opens the log: it reads the files themselves where these
+can say what is wanted, and starts the whole application only where they cannot, which takes six times as long.
+"""
+
+import json
+import os
+from collections.abc import Coroutine, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
+
+from api.cli.labels import sentence
+from api.cli.options import Json, Where
+from api.cli.terminal import local_time, one_line
+from api.node.local_files import default_log, node_folder
+from api.node.log_files import ListRow, LogFiles, NeedRow, PermissionRow
+
+if TYPE_CHECKING:
+    from api.cli.client import Api
+
+T = TypeVar("T")
+
+_MOST: Final = 200
+"""Rows from which on a table is read from the API, page by page."""
+_HARMLESS: Final = frozenset({"DATABASE", "DATA_DIR", "DEBUG", "TEAM", "AUTH", "API_KEY", "HOST", "PORT"})
+"""Settings (`HANSARD_…`) that change nothing about what is read, or are looked at here."""
+
+
+class SessionLine(NamedTuple):
+    """A row of `list`, for people."""
+
+    session_id: str
+    status: str
+    updated: str
+    title: str
+
+
+class ItemPage(NamedTuple):
+    """Items of the API, and the cursor after them."""
+
+    items: list[Json]
+    cursor: str | None
+
+
+class SessionLines(NamedTuple):
+    """The newest sessions for a table, and whether there are more."""
+
+    rows: Sequence[SessionLine]
+    more: bool
+
+
+class WaitingItems(NamedTuple):
+    """What waits for a person, as far as a table shows it, and whether there is more."""
+
+    items: list[Json]
+    more: bool
+
+
+class SessionReader(Protocol):
+    """The sessions of one log. Raises Failed for what is not there."""
+
+    def sessions(self, filters: Json, limit: int, cursor: str | None = None) -> ItemPage:
+        """A list of sessions in full, newest first."""
+
+    def lines(self, filters: Json, limit: int, cursor: str | None = None) -> SessionLines:
+        """The same for a table."""
+
+    def session(self, name: str, at: int | None = None) -> Json:
+        """The answer about the session of this name, now or after an event."""
+
+    def decisions(self, limit: int) -> ItemPage:
+        """What waits for a person, in full."""
+
+    def waiting(self, limit: int) -> WaitingItems:
+        """The same for a table."""
+
+    def turn_states(self, session_id: str) -> dict[str, str] | None:
+        """The states of the session's turns in the lease table; None where the answer tells them already."""
+
+    def is_worked_on(self) -> bool:
+        """Whether some process is there to work on open turns."""
+
+
+def reader_of(where: Where) -> SessionReader:
+    return ProcessReader(where) if where.address() is None else ServerReader(where)
+
+
+class ServerReader:
+    """Reads through the API: of a server, or of the application in this process."""
+
+    def __init__(self, where: Where) -> None:
+        self._where = where
+
+    def sessions(self, filters: Json, limit: int, cursor: str | None = None) -> ItemPage:
+        return _run(self._pages("/api/sessions", limit, cursor, filters))
+
+    def lines(self, filters: Json, limit: int, cursor: str | None = None) -> SessionLines:
+        page = self.sessions(filters, limit, cursor)
+        return SessionLines([_line(item) for item in page.items], page.cursor is not None)
+
+    def session(self, name: str, at: int | None = None) -> Json:
+        return _run(self._session(name, at))
+
+    def decisions(self, limit: int) -> ItemPage:
+        return _run(self._pages("/api/decisions", limit, None, {}))
+
+    def waiting(self, limit: int) -> WaitingItems:
+        page = self.decisions(limit)
+        return WaitingItems(page.items, page.cursor is not None)
+
+    def turn_states(self, session_id: str) -> dict[str, str] | None:
+        return None
+
+    def is_worked_on(self) -> bool:
+        return True
+
+    async def _pages(self, path: str, limit: int, cursor: str | None, filters: Json) -> ItemPage:
+        from api.cli.client import connected  # what reads files starts without it
+
+        async with connected(self._where) as api:
+            return ItemPage(*await api.pages(path, limit=limit, cursor=cursor, **filters))
+
+    async def _session(self, name: str, at: int | None) -> Json:
+        from api.cli.client import connected, resolve
+
+        async with connected(self._where) as api:
+            session_id = await resolve(api, name)
+            answer = await api.session(session_id, at=at)
+            if at is None:
+                self._answered(api, session_id)
+            return answer
+
+    def _answered(self, api: "Api", session_id: str) -> None:
+        """A server keeps its own answers."""
+
+
+class ProcessReader(ServerReader):
+    """Reads the log without a server, from its files where these can say."""
+
+    def __init__(self, where: Where) -> None:
+        super().__init__(where)
+        self._files = _files_of(where)
+
+    def lines(self, filters: Json, limit: int, cursor: str | None = None) -> SessionLines:
+        columns = {name: filters.get(name) for name in ("kind", "status")}
+        rows = None
+        if self._files and not cursor and limit < _MOST and not any(filters[name] for name in filters.keys() - columns):
+            rows = self._files.newest(kind=columns["kind"], status=columns["status"], limit=limit + 1)
+        if rows is None or (not rows and any(columns.values())):  # there may be no such kind or status
+            return super().lines(filters, limit, cursor)
+        return SessionLines([_of_row(row) for row in rows[:limit]], len(rows) > limit)
+
+    def session(self, name: str, at: int | None = None) -> Json:
+        answer = self._files.answer(name) if self._files and name and at is None else None
+        return super().session(name, at) if answer is None else dict(answer)
+
+    def waiting(self, limit: int) -> WaitingItems:
+        rows = self._files.waiting(limit + 1) if self._files and limit < _MOST else None
+        if rows is None:
+            return super().waiting(limit)
+        return WaitingItems([_item(row) for row in rows[:limit]], len(rows) > limit)
+
+    def turn_states(self, session_id: str) -> dict[str, str]:
+        states = self._files.turn_states(session_id) if self._files else None
+        if states is not None:
+            return states
+        from adapters.store.location import reading  # the database that machines share
+
+        with reading(self._where.settings().database) as log:
+            return {str(row[0]): str(row[6]) for row in log.rows.turns(session_id)}
+
+    def is_worked_on(self) -> bool:
+        if self._files:
+            return self._files.is_worked_on()
+        from api.node.workers import other_workers  # settings, and the database that machines share
+
+        return other_workers(self._where.settings())
+
+    def _answered(self, api: "Api", session_id: str) -> None:
+        """Keep the answer for the next command."""
+        from api.node.session_answers import AnswerKeeper
+
+        if api.system is not None:
+            AnswerKeeper(api.system).keep(session_id)
+
+
+def _run(reading: Coroutine[Any, Any, T]) -> T:
+    import asyncio  # half of what a command takes that reads files
+
+    return asyncio.run(reading)
+
+
+# -- the files -------------------------------------------------------------------------------------------------------
+
+
+def _files_of(where: Where) -> LogFiles | None:
+    """The files of the log; None where it may not be one, or where settings are given that are judged elsewhere."""
+    names = {name.removeprefix("HANSARD_") for name, value in os.environ.items() if name[:8] == "HANSARD_" and value}
+    if names - _HARMLESS:
+        return None
+    named = where.database or os.environ.get("HANSARD_DATABASE")
+    path = (named or "").removeprefix("sqlite:///")
+    if named and ("://" in path or not path.strip()):
+        return None
+    log = default_log() if not named else Path(path) if path != named else Path(named).expanduser().absolute()
+    folder = os.environ.get("HANSARD_DATA_DIR")
+    node = Path(folder).expanduser().absolute() if folder else node_folder(str(log.absolute()), log.stem)
+    return LogFiles(log, node)
+
+
+def _landed(status: str, landing: Json | None) -> str:
+    """The status, and how the newest landing ended."""
+    if landing is None:
+        return status
+    from api.cli.result_notes import landing_in_short  # most lists have none
+
+    return f"{status}, {landing_in_short(landing)}"
+
+
+def _line(item: Json) -> SessionLine:
+    machine = next((turn["machine"] for turn in item["outstandingTurns"] if turn.get("machine")), None)
+    status = _landed(str(item["status"]), item.get("landing") or None)
+    if machine is not None and not item.get("landing"):
+        status = f"{status}, {sentence('waiting for the machine {machine}', machine=one_line(machine))}"
+    return SessionLine(str(item["id"]), status, local_time(item["updatedAt"]), str(item["title"]))
+
+
+def _of_row(row: ListRow) -> SessionLine:
+    updated = datetime.fromtimestamp(row.updated_at / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    status = _landed(row.status, json.loads(row.landing) if row.landing is not None else None)
+    return SessionLine(row.session_id, status, updated, row.title)
+
+
+def _item(row: NeedRow | PermissionRow) -> Json:
+    """What waits, with the fields of the API's item that a table shows."""
+    about = {"sessionId": row.session_id, "parent": row.parent, "title": row.title}
+    about["since"] = datetime.fromtimestamp(row.since / 1000, UTC).isoformat()
+    if isinstance(row, PermissionRow):
+        question = {"question": row.question, "agent": row.agent, "summary": f"{row.tool}: {row.question}"}
+        return {**about, "waitsFor": "permission", "choices": ["allow", "deny"], **question}
+    from projections.record.status import why  # an empty inbox takes none
+
+    return {
+        **about,
+        "waitsFor": row.waits_for,
+        "choices": json.loads(row.choices or "[]"),
+        "feedback": json.loads(row.feedback) if row.feedback and row.waits_for == "decision" else None,
+        "cause": row.cause,
+        "why": why(row.cause),
+        "summary": row.summary,
+        "summarySentence": json.loads(row.sentence) if row.sentence else None,
+        "notes": _open_points(row.checked, row.waits_for),
+    }
+
+
+def _open_points(checked: str | None, waits_for: str) -> list[Json]:
+    from projections.sessions.open_points import open_points
+
+    points = open_points(checked, waits_for)
+    if not points:
+        return []
+    from domain.values.sentences import Sentence
+
+    return [{"text": str(Sentence(code, **params)), "code": code, "params": params} for code, params in points]
