@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager, nullcontext
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -112,7 +113,8 @@ async def within(folder: Path, server: str | None, own: str) -> AsyncIterator[An
     async with create_client_server_memory_streams() as (near, far):
         with (
             patch.dict(os.environ, ours | {"HANSARD_API_KEY": own}),
-            patch("mcp.server.stdio.stdio_server", lambda: nullcontext(far)),
+            patch("mcp.server.stdio.stdio_server", lambda **_: nullcontext(far)),
+            patch("api.cli.mcp_lines.private_input", lambda: nullcontext(BytesIO())),
         ):
             running = asyncio.create_task(program(where=Where(server=server)))
             async with Client(nullcontext(near), read_timeout_seconds=60) as client:  # type: ignore[arg-type]
