@@ -17,6 +17,7 @@ PARAMETERS = [pytest.param(name, marks=pytest.mark.nightly) if name == "memory" 
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     if request.param == "postgres":
         require()
+        cluster()  # before threads ask for it
     result = Database(STORES[request.param], tmp_path)
     yield result
     result.close()
