@@ -225,7 +225,8 @@ def test_every_parameter_is_well_formed_and_unique(document: dict[str, Any]) -> 
         assert {name for place, name in places if place == "path"} == set(re.findall(r"\{(\w+)\}", path))
         for parameter in answers:
             assert parameter["in"] in {"path", "query", "header"}
-            assert parameter["required"] is (parameter["in"] == "path")
+            needed = path == "/api/blame" and parameter["name"] in {"repository", "path"}
+            assert parameter["required"] is (needed or parameter["in"] == "path")
             assert parameter["description"]
             assert "schema" in parameter
 
