@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from adapters.store.errors import DamagedEvent
-from api.http.problems import Problem, document, of
+from api.http.problems import Problem, document, of, problem
 from api.http.requests import number, system, weights_of
 from api.node.frames import Interest, Piece, StreamId, pieces
 from api.node.hub import Hub, Reader
@@ -28,6 +28,8 @@ from domain.values.base import HansardError, Unknown
 from domain.values.sentences import Sentence
 
 PAGE: Final = 100
+MOST_STREAMS: Final = 100
+"""Open streams of one key: each takes memory and a connection from all others."""
 OPENING: Final = b"retry: 1000\n"
 """Without an empty line: simple clients would take it for an event without data."""
 RETRY: Final = OPENING + b"\n"
@@ -157,6 +159,11 @@ def _position_of(inside: System, session_id: str, version: int) -> int:
     return stretch[0].position if stretch else inside.store.head()
 
 
+def _owner(scope: Scope) -> str | None:
+    """Whose key the request has; None on a server without keys."""
+    return scope["state"]["actor"] if scope["app"].state.system.logins is not None else None
+
+
 class EventStream(Response):
     """A plain ASGI response that writes frames until the client disconnects, the session ends or the server closes."""
 
@@ -177,13 +184,18 @@ class EventStream(Response):
         self._read, self._end = source, end
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        owner = _owner(scope)
+        if owner is not None and self._hub.streams_of(owner) >= MOST_STREAMS:
+            detail = Sentence("too_many_streams", most=MOST_STREAMS)
+            await problem(Problem(429, detail, headers={"Retry-After": "30"}))(scope, receive, send)
+            return
         await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS]})
         if scope["method"] == "HEAD":
             await send({"type": "http.response.body", "body": b""})
             return
         wire = scope.get("extensions", {}).get(WIRE) or _Borrowed()
         position = self._start.position or 0
-        reader = Reader(self._interest, position, self._version, self._end, wire, lively=self._lively)
+        reader = Reader(self._interest, position, self._version, self._end, wire, lively=self._lively, owner=owner)
         leaving = asyncio.create_task(_gone(receive))
         leaving.add_done_callback(lambda _: reader.leave())
         self._hub.join(reader)
@@ -211,8 +223,8 @@ class EventStream(Response):
             async for chunk in self._send_pieces(reader):
                 yield chunk
         except HansardError as error:
-            problem = of(error)
-            yield (LATER if problem.status == 500 else b"") + PROBLEM % document(problem)
+            failure = of(error)
+            yield (LATER if failure.status == 500 else b"") + PROBLEM % document(failure)
 
     async def _send_pieces(self, reader: Reader) -> AsyncIterator[bytes]:
         hub = self._hub

@@ -60,6 +60,8 @@ class Reader:
     sending: bool = False
     resting: bool = False
     missed: int = 0
+    owner: str | None = None
+    """Whose key opened it; None on a server without keys."""
 
     async def rest(self) -> None:
         self.resting = True
@@ -97,6 +99,7 @@ class Hub:
         self._beating: asyncio.TimerHandle | None = None
         self._stirring = False
         self.clients = 0
+        self._owners: Counter[str | None] = Counter()
         self.closed = False
 
     # -- what happens ----------------------------------------------------------------------------------------------
@@ -233,10 +236,15 @@ class Hub:
 
     # -- who reads -------------------------------------------------------------------------------------------------
 
+    def streams_of(self, owner: str) -> int:
+        """Returns how many streams are open for a key."""
+        return self._owners[owner]
+
     def join(self, reader: Reader) -> None:
         self._readers.setdefault(reader.interest.session_id, set()).add(reader)
         self._interests.setdefault(reader.interest.session_id, Counter())[reader.interest] += 1
         self.clients += 1
+        self._owners[reader.owner] += 1
         if self._beating is None:
             self._beating = self._later(self._heartbeat, self._beat)
 
@@ -251,6 +259,9 @@ class Hub:
             del self._readers[reader.interest.session_id], self._interests[reader.interest.session_id]
             self._ends.pop(reader.interest.session_id, None)
         self.clients -= 1
+        self._owners[reader.owner] -= 1
+        if not self._owners[reader.owner]:
+            del self._owners[reader.owner]
         if not self.clients and self._beating is not None:
             self._beating.cancel()
             self._beating = None

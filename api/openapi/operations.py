@@ -12,7 +12,7 @@ from api.routes.turns import HeldTurn, TurnOffer
 from projections import reports
 from projections.views import blame, diff, past, record, sessions, turns
 
-_events = partial(Operation, answer="EventPage", stream=True)
+_events = partial(Operation, answer="EventPage", stream=True, refuses=(429,))
 
 OPERATIONS: dict[str, Operation] = {
     "show_channel": Operation("Messages", "The active run of an origin, and its queue", answer=sessions.ChannelView),

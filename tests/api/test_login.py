@@ -13,6 +13,8 @@ from starlette.testclient import TestClient
 
 from adapters.store.keys import StoredKey
 from api.node.access import GUESSES, Guesses, Keys, Logins, keys_in
+from api.node.frames import Interest
+from api.node.hub import Hub, Reader
 from api.web.assets import SHEET
 from tests.api.seen import BROWSER, Seen
 from tests.api.server import delivery, events, inside, start, system, until
@@ -238,3 +240,36 @@ def test_guesses_are_forgotten_with_time() -> None:
     assert (guesses.wait("10.0.0.1"), guesses.wait("10.0.0.2")) == (6, 0)
     now[0] = 6.0
     assert guesses.wait("10.0.0.1") == 0
+
+
+def test_the_streams_of_one_key_are_limited_and_others_are_not(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A closed stream makes room for another one; the limit of a key is not that of the machine."""
+    monkeypatch.setattr("api.http.streams.MOST_STREAMS", 2)
+    headers = {"Accept": "text/event-stream"}
+    hub = system(client).hub
+    readers = [_reader(hub, f"person:{name}") for name in ("alice", "alice", "bob")]
+    refused = client.get("/api/events", headers=headers | {"Authorization": f"Bearer {KEY}"})
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "30")
+    assert refused.json()["detail"] == "This key has 2 open streams already. Close one first."
+    assert [hub.streams_of(f"person:{name}") for name in ("alice", "bob", "carol")] == [2, 1, 0]
+    for reader in readers:
+        hub.part(reader)
+    assert hub.streams_of("person:alice") == 0
+
+
+def _reader(hub: Hub, owner: str) -> Reader:
+    reader = Reader(Interest(), hub.position, None, lambda: None, Unconnected(), owner=owner)
+    hub.join(reader)
+    return reader
+
+
+class Unconnected:
+    """A connection to nobody."""
+
+    def push(self, data: bytes) -> bool:
+        return True
+
+    def cut(self) -> None:
+        """Nothing to drop."""
