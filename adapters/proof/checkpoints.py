@@ -5,7 +5,6 @@ A hash chain alone does not show that its end was cut off; a checkpoint that is 
 import base64
 import hashlib
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from adapters.proof.merkle import Tree
+from adapters.proof.redactions import ChangedEvents, redaction_in
 from adapters.store.port import Log
 from adapters.store.rows import Row
 from domain.values.base import HansardError
@@ -77,22 +77,9 @@ def public_key(text: str) -> Ed25519PublicKey:
 def head(store: Log) -> SignedHead:
     """The checkpoint over everything in the log now. Raises NotProved if a chain is broken: damaged logs should not be
     signed."""
-    return over(store.rows.events())
-
-
-def over(rows: Iterable[Row]) -> SignedHead:
-    """The checkpoint over these rows, each of which must be chained to its predecessor. Raises NotProved."""
-    tree, heads = Tree(), dict[str, bytes]()
-    for row in rows:
-        _chained(row, heads.get(row.stream, b""))
-        heads[row.stream] = row.hash
-        tree.add(row.hash)
-    return SignedHead(ORIGIN, tree.size, tree.root())
-
-
-def _chained(row: Row, previous: bytes) -> None:
-    if row.chained(previous) != row.hash:
-        raise NotProved(Sentence("event_changed", position=row.position))
+    growing = GrowingHead(store)
+    growing.read()
+    return growing.now()
 
 
 class GrowingHead:
@@ -100,20 +87,26 @@ class GrowingHead:
 
     def __init__(self, store: Log) -> None:
         self._rows, self._tree, self._position = store.rows, Tree(), 0
+        self._changed = ChangedEvents(store.rows.known_texts)
 
     @property
     def size(self) -> int:
         return self._tree.size
 
     def read(self) -> None:
-        """Add new rows. Raises NotProved if a chain is broken."""
-        heads = dict[str, bytes]()
+        """Add new rows. Raises NotProved if a chain is broken, except where a redaction of an older version is why."""
+        heads = dict[str, Row]()
         for row in self._rows.events(after=self._position):
-            previous = heads.get(row.stream) or self._rows.hash_of(row.stream, row.version - 1) or b""
-            _chained(row, previous)
-            heads[row.stream] = row.hash
+            before = heads.get(row.stream) or self._rows.row(row.stream, row.version - 1)
+            if row.chained(before.hash if before else b"") != row.hash:
+                self._changed.add(row, form=before.form if before else 1)
+            if (event := redaction_in(row)) is not None:
+                self._changed.drop(row.stream, event)
+            heads[row.stream] = row
             self._tree.add(row.hash)
             self._position = row.position
+        if (changed := self._changed.first()) is not None:
+            raise NotProved(Sentence("event_changed", position=changed))
 
     def now(self) -> SignedHead:
         return SignedHead(ORIGIN, self._tree.size, self._tree.root())

@@ -25,6 +25,8 @@ from adapters.proof.checkpoints import (
     signing_key,
 )
 from adapters.proof.inclusion import check_proof, prove
+from adapters.proof.transfer import take_in
+from adapters.proof.verify import verify
 from domain.values.base import Unknown
 from tests.adapters import audited
 
@@ -268,3 +270,20 @@ def test_hostile_json_is_not_accepted_as_a_proof(proof: dict[str, Any], place: s
         return
     with pytest.raises(NotProved):
         check_proof(value if place == "all" else proof | {place: value}, KEY.public_key())
+
+
+def test_a_log_with_a_redaction_of_an_older_version_is_signed(tmp_path: Path) -> None:
+    """Its hashes do not fit any more, and the redaction says why; another change beside it is not signed."""
+    golden = Path(__file__).parents[1] / "golden" / "0.1.0-redacted.jsonl"
+    path = tmp_path / "log.db"
+    with audited.opened(path) as store:
+        take_in(store, golden.read_bytes().splitlines(keepends=True))
+        signed = head(store)
+        assert signed.size == store.head()
+        assert holds(store, signed) is None
+        assert verify(store, covered=signed.size).faults != []
+        [digest] = {text.digest for text in verify(store).redacted}
+        assert verify(store, covered=signed.size, allowed={digest}).faults == []
+    audited.harmed(path, "UPDATE events SET state = cast(plain(state) || ' ' AS BLOB) WHERE position = 1")
+    with audited.opened(path) as store, pytest.raises(NotProved, match="position 1 "):
+        head(store)
