@@ -5,7 +5,6 @@ from typing import Any
 from api.actions.call import ActionCall
 from api.node.scopes import ScopeNeeded, require
 from domain.channel.state import Channel
-from domain.orchestration.endings import asks
 from domain.orchestration.state import Orchestration
 from domain.session.state import Session
 from domain.values.sentences import Sentence
@@ -20,7 +19,7 @@ def may_name_workspace(call: ActionCall[Any], folder: str | None) -> None:
 def may_permit(call: ActionCall[Any], run: Session | None) -> None:
     """Raises ScopeNeeded or Forbidden: to continue a run that waits because of changes outside its scope is to permit
     them."""
-    if isinstance(run, Orchestration) and run.state == "checkpoint" and asks(run):
+    if isinstance(run, Orchestration) and run.state == "checkpoint" and run.asks:
         require("decide", call.scope)
         if run.decisions is not None:
             run.decisions.check_listed(call.actor)

@@ -62,19 +62,26 @@ def _show(items: list[Json], *, more: bool) -> None:
 
 
 def _one_of_each(items: list[Json]) -> list[Json]:
-    """The oldest item of each need; of those without budget, the oldest for each amount that is used up."""
+    """The oldest item of each need; of those without budget, the oldest for each amount that is used up, and of
+    decisions also the oldest whose discussion was interrupted."""
     oldest: dict[tuple[str, str], Json] = {}
     for item in items:
         need = str(item["waitsFor"])
-        oldest.setdefault((need, str(item.get("cause")) if need == "budget" else ""), item)
+        apart = str(item.get("cause")) if need == "budget" else str(_is_interrupted(item))
+        oldest.setdefault((need, apart), item)
     return list(oldest.values())
+
+
+def _is_interrupted(item: Json) -> bool:
+    return item["waitsFor"] == "decision" and "retry" in (item.get("choices") or ())
 
 
 def _next(item: Json) -> str:
     """The command that answers what waits."""
     if item["waitsFor"] == "budget":
         return extension(str(item["sessionId"]), item.get("cause"))
-    return _NEXT.get(str(item["waitsFor"]), "hansard show SESSION")
+    again = "     hansard retry SESSION" if _is_interrupted(item) else ""
+    return _NEXT.get(str(item["waitsFor"]), "hansard show SESSION") + again
 
 
 def _row(item: Json) -> list[str]:

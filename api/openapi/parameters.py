@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from api.routes import spans
 from domain.kinds import KINDS, STATUSES, TOPICS
-from projections.views.sessions import WaitsFor
+from domain.session.waits import WaitsFor
 
 JSON = "application/json"
 MARKDOWN = "text/markdown"

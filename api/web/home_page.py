@@ -28,6 +28,7 @@ from domain.delivery.chart import Status
 from domain.kinds import KINDS
 from domain.session.record import kind_of
 from domain.session.state import Session
+from domain.session.waits import answers
 from domain.values.sentences import Sentence
 from projections.engine.ports import Database
 from projections.record.status import phrase
@@ -230,7 +231,7 @@ def _waiting(db: Database, item: WaitingItem, actor: str, find: Callable[[str], 
             "needs": item.waits_for,
             "mine": (approval_for(actor, item.approval) or {}).get("mine", ""),
             "stop": item.stop_reason,
-            "choices": item.choices if item.waits_for == "decision" else (),
+            "choices": answers(item.choices) if item.waits_for == "decision" else (),
             "ask": ask,
             "words": cut_plain(reason_of(db, item), REASON),
             "since": item.since,

@@ -21,6 +21,7 @@ from api.web.session.context import tame
 from domain.discussion.events import suggested
 from domain.session.record import kind_of
 from domain.session.state import Session
+from domain.session.waits import RETRY, answers
 from projections.engine.ports import Database
 from projections.record.status import is_phrase
 from projections.sessions import inbox
@@ -108,6 +109,8 @@ def _item(db: Database, item: WaitingItem, actor: str, find: Callable[[str], Ses
             "badge": BADGES.get(item.waits_for, "waiting_for_decision"),
             "approval": approval_for(actor, item.approval),
             "seen": item.seen,
+            "answers": answers(item.choices),
+            "again": item.waits_for == "decision" and RETRY in item.choices,
             "words": cut_plain(words, WORDS),
             "open": item.notes,
             "points": feedback.points if feedback else 0,

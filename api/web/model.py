@@ -33,6 +33,7 @@ ICONS: Final = {
     "checkpoint": "?",
     "waiting_for_decision": "?",
     "asking": "?",
+    "unlanded": "!",
     "partial": "!",
     "done": "✓",
     "decided": "✓",
@@ -71,7 +72,13 @@ def approval_for(actor: str, approval: ApprovalView | None) -> dict[str, Any] | 
     return approval.wire() | {"mine": mine, "may": may}
 
 
-BADGES: Final = {"checkpoint": "checkpoint", "budget": "exhausted", "partial": "partial", "failed": "failed"}
+BADGES: Final = {
+    "checkpoint": "checkpoint",
+    "budget": "exhausted",
+    "partial": "partial",
+    "failed": "failed",
+    "landing": "unlanded",
+}
 """The state of what waits for something other than a decision."""
 
 
@@ -87,10 +94,12 @@ def money(micros: int | None) -> str:
 
 
 def badge(item: SessionItem) -> str:
-    """The state as people see it: a delivery that ran out of budget has failed, but waits for a person (K-46); work
-    that has changed nothing is not a success to be merged."""
+    """The state as people see it: what waits for a person does not run, a delivery that ran out of budget has failed
+    but waits (K-46), and work that has changed nothing is not a success to be merged."""
     if item.waiting == "budget" and item.status == "failed":
         return "exhausted"
+    if item.waiting in ("decision", "permission", "scope"):
+        return "asking" if item.waiting == "permission" else "waiting_for_decision"
     return "unchanged" if item.outcome is not None and item.outcome.reason == "no_change" else item.status
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from domain.checks.test_files import changed_tests
 from domain.delivery.chart import MADE_BY, MATERIAL, PHASES, PLACES, Phase, PhaseStatus, Status, status
 from domain.delivery.validation import BaselineCommand, Preparation, flaky_words, red, weaker_words
+from domain.session import waits
 from domain.session.children import ReviewSettings
 from domain.session.state import Session
 from domain.session.validation import ValidationStep
@@ -93,6 +94,18 @@ class Delivery(Session):
     @property
     def ended(self) -> bool:
         return self.status != "running"
+
+    @property
+    def wait(self) -> waits.Wait | None:
+        match self.state:
+            case "exhausted":
+                return waits.budget(self.exhausted_by or ("no_progress" if self.code == "no_progress" else ""))
+            case "failed":
+                return waits.failed(self.code)
+            case "awaiting_scope" if self.scope_request is not None:
+                return waits.scope()
+            case _:
+                return None
 
     def guard(self, name: str) -> bool:
         """The chart's guards: `resumes_<phase>`, `failed_<phase>`, and whether a turn `waits` for its next attempt."""

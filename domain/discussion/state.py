@@ -25,6 +25,7 @@ from domain.discussion.events import (
     Synthesized,
     seen_after,
 )
+from domain.session import waits
 from domain.session.children import ParentLink
 from domain.session.forks import SessionForked
 from domain.session.record import kind_of
@@ -119,6 +120,12 @@ class Discussion(Session):
     def reason(self) -> str | None:
         """Why its rounds are over, as a short code."""
         return "turn_failed" if self.stop_reason == "error" else self.stop_reason
+
+    @property
+    def wait(self) -> waits.Wait | None:
+        if not self.choices:
+            return None
+        return waits.decision(self.stop_reason, self.choices, interrupted=self.guard("broken_off"))
 
     def guard(self, name: str) -> bool:
         match name:

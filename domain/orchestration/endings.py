@@ -25,15 +25,10 @@ HINT = '다음: "리뷰해봐", "이어서 해줘", "리셋해"'
 TO_CONTINUE = '이어서 진행하려면 "이어서 해줘"라고 말씀하세요.'
 
 
-def asks(run: Orchestration) -> bool:
-    """Whether a person has to allow changes outside the scope before the run is done."""
-    return run.scope.outside == "ask" and bool(run.outside)
-
-
 def pause(now: Run, words: str) -> Events:
     """A checkpoint. Where changes outside the scope need a person's consent, it names their paths."""
     run, text = now.state, replies.without_json(words)
-    outside = run.outside if asks(run) else ()
+    outside = run.outside if run.asks else ()
     paths = "\n".join([OUTSIDE, *named(outside)]) if outside else ""
     summary, round = now.text("\n\n".join(filter(None, (text, paths))) or CHECKPOINT_DONE), run.round
     more = {"hint": HINT, "outside": outside, "reason": _no_change(run)}
@@ -59,7 +54,7 @@ def _no_change(run: Orchestration) -> Literal["no_change"] | None:
 def finish_answer(now: Run, answer: Text) -> Events:
     """The end of a direct answer, unless it changed paths outside the scope: then a person is asked, or it stops."""
     run = now.state
-    if asks(run):
+    if run.asks:
         return pause(now, answer.head)
     if run.scope.outside == "fail" and run.outside:
         return stop(now, "outside_scope", undo(run.outside))

@@ -8,7 +8,7 @@ from domain.delivery.commands import RecordBaseline
 from domain.orchestration.assignment import assignments, expected, results
 from domain.orchestration.claims import parallel
 from domain.orchestration.commands import RecordRound
-from domain.orchestration.endings import Run, asks, complete, finish_answer, pause, rest, run_out, stop
+from domain.orchestration.endings import Run, complete, finish_answer, pause, rest, run_out, stop
 from domain.orchestration.events import (
     JudgingStarted,
     ReviewStarted,
@@ -181,7 +181,7 @@ def close_round(now: Run, *, all_done: bool, words: str) -> Events:
         agent_phases=run.agent_phases,
         all_done=all_done and scope_done,
     )
-    if scope_done and (asks(run) or any(agent.checkpoint and not agent.checkpointed for agent in run.agents)):
+    if scope_done and (run.asks or any(agent.checkpoint and not agent.checkpointed for agent in run.agents)):
         yield from pause(now, words)
     elif scope_done:
         yield from complete(now, now.text(replies.without_json(words) or ALL_DONE), by="finish", all_done=all_done)

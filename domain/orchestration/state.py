@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from domain.delivery.validation import BaselineCommand, Preparation
 from domain.orchestration.chart import Status, status
@@ -12,6 +13,7 @@ from domain.orchestration.events import (
     Mode,
     TriageSignals,
 )
+from domain.session import waits
 from domain.session.children import ReviewSettings
 from domain.session.state import Session
 from domain.session.validation import ValidationStep
@@ -24,6 +26,17 @@ COMMANDS_LANE = 900
 """The worktree of the set-up and the validation: agents work in others at the same time."""
 AGENT = "agent:"
 """What a review of an agent's work is about, followed by the agent's place in the plan."""
+
+
+_RETRIED: Final = (
+    "commands_failed",
+    "planner_failed",
+    "assistant_failed",
+    "judge_failed",
+    "plan_refused",
+    "answer_refused",
+)
+"""The guards of what a person may repeat where a run has stopped."""
 
 
 def subtask_id(place: int) -> str:
@@ -192,6 +205,22 @@ class Orchestration(Session):
     def has_several(self, name: str) -> bool:
         """Whether the agent has more than one subtask of the plan."""
         return sum(agent.agent == name for agent in self.agents) > 1
+
+    @property
+    def asks(self) -> bool:
+        """Whether a person has to allow changes outside the scope before the run is done."""
+        return self.scope.outside == "ask" and bool(self.outside)
+
+    @property
+    def wait(self) -> waits.Wait | None:
+        match self.state:
+            case "checkpoint":
+                return waits.checkpoint(outside=self.asks)
+            case "partial":
+                retriable = any(map(self.guard, _RETRIED))
+                return waits.partial(self.partial_reason or "", planned=bool(self.agents), retriable=retriable)
+            case _:
+                return None
 
     def guard(self, name: str) -> bool:
         """The chart's guards."""

@@ -1,6 +1,6 @@
 """Landing in the record: a finished branch is merged into another and validated there, or goes back to its author."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 from pydantic import Field
 
@@ -8,6 +8,8 @@ from domain.session.turns import RecordTurn
 from domain.session.validation import CleanRoom, Flake, ValidationStep
 from domain.values.base import Command, DomainEvent, absent
 from domain.values.sentences import Sentence
+
+LANDING_ROLE: Final = "integrator"
 
 SentBackReason = Literal["conflict", "validation", "checkout"]
 """Both sides changed the same lines; the commands failed on the merge; the checkout of the branch is in the way."""
@@ -71,6 +73,17 @@ class LandingNotTried(DomainEvent):
     paths: tuple[str, ...] = Field(default=(), description="the files that are in the way")
     detail: str = Field(default="", description="what is in the way, and what to do about it")
     sentence: Sentence | None = Field(default=None, exclude_if=absent, description="`detail` as data")
+
+
+LANDING_FAILED: Final = "landing_failed"
+"""The code of a landing whose turn has no attempt left."""
+
+
+def unlanded_by(event: WorkSentBack | LandingNotTried) -> str:
+    """The code of why a landing has not merged the result. Older logs say that a checkout in the way sent it back."""
+    if isinstance(event, LandingNotTried) or event.reason == "checkout":
+        return "landing_not_tried"
+    return "landing_sent_back"
 
 
 EVENTS: tuple[type[DomainEvent], ...] = (LandingRequested, WorkLanded, WorkSentBack, LandingNotTried)

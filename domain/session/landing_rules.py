@@ -6,6 +6,7 @@ from typing import TypeVar, get_args
 from domain.session.attempts import Failure, Waiting
 from domain.session.decision import Events, Now, ask, end_attempt, settle
 from domain.session.landing import (
+    LANDING_ROLE,
     LandingNotTried,
     LandingRequested,
     LandSession,
@@ -19,8 +20,6 @@ from domain.values.base import Command, DomainEvent
 
 S = TypeVar("S", bound=Session)
 
-ROLE = "integrator"
-
 
 def request_landing(now: Now[S], command: LandSession) -> Events:
     """Only a published branch can land, and no agent may be working on it."""
@@ -30,7 +29,7 @@ def request_landing(now: Now[S], command: LandSession) -> Events:
     if state.outstanding:
         raise now.refusal("is_at_work")
     yield LandingRequested(onto=command.onto, commit=state.published, steps=command.steps, by=command.actor)
-    yield ask(now, role=ROLE, work="land")
+    yield ask(now, role=LANDING_ROLE, work="land")
 
 
 def record_landing(now: Now[S], command: RecordLanding) -> Events:

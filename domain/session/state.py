@@ -10,7 +10,14 @@ from domain.checks.weakening import Weakening
 from domain.session.attempts import ONCE, NextAttempt, Outstanding, RetryPolicy, Tries, after, failure_sentence
 from domain.session.children import ChildClosed, ChildRequested, OpenChild
 from domain.session.forks import Reuse, SessionDiverged, SessionForked, SessionReleased
-from domain.session.landing import LandingNotTried, LandingRequested, WorkLanded, WorkSentBack
+from domain.session.landing import (
+    LANDING_FAILED,
+    LandingNotTried,
+    LandingRequested,
+    WorkLanded,
+    WorkSentBack,
+    unlanded_by,
+)
 from domain.session.permissions import (
     PermissionChoice,
     PermissionDecided,
@@ -32,6 +39,7 @@ from domain.session.turns import (
     weakest,
 )
 from domain.session.validation import CleanRoom, Flake, Validated
+from domain.session.waits import LANDABLE, Wait
 from domain.session.workspace import ResultPublished, ReviewedLines, WorkspaceChanges, WorkspacePrepared
 from domain.values.base import DomainEvent, Refused, Text, counted, milliseconds, without
 from domain.values.budget import Spent
@@ -109,6 +117,8 @@ class Session:
     sent_back: WorkSentBack | None = None
     not_tried: LandingNotTried | None = None
     """Why the newest landing was not tried."""
+    unlanded: str | None = None
+    """Why the newest landing has not merged the result, as a code; None while one is at work, and without one."""
     spent: Spent = field(default_factory=Spent)
     last_error: Sentence | str | None = None
     retry: RetryPolicy = ONCE
@@ -133,6 +143,11 @@ class Session:
     def ended(self) -> bool:
         """Returns whether nothing more happens unless a person acts."""
         raise NotImplementedError
+
+    @property
+    def wait(self) -> Wait | None:
+        """What a session of this kind waits for, besides permissions and landings."""
+        return None
 
     @property
     def waits(self) -> bool:
@@ -216,6 +231,8 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
             state.failed_turn = turn if turn is not None and turn.work != "land" else state.failed_turn
             state.outstanding = without(state.outstanding, event.turn_id)
             state.last_error = failure_sentence(event.agent, event.failure)
+            if turn is not None and turn.work == "land" and state.status in LANDABLE:
+                state.unlanded = LANDING_FAILED
             state.spent = state.spent.after(event.usage, by_agent=is_agent_turn(event))
         case TurnCancelled():
             state.outstanding = without(state.outstanding, event.turn_id)
@@ -229,13 +246,15 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
         case AgentSessionsCleared():
             state.agent_sessions = {}
         case LandingRequested():
-            state.landing = event
+            state.landing, state.unlanded = event, None
         case WorkLanded():
             state.landed, state.sent_back, state.not_tried = event, None, None
         case WorkSentBack():
             state.sent_back, state.not_tried = event, None
+            state.unlanded = unlanded_by(event)
         case LandingNotTried():
             state.not_tried = event
+            state.unlanded = unlanded_by(event)
         case WorkspacePrepared():
             state.base = event
         case ResultPublished():
@@ -250,6 +269,7 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
                 authors = tuple(dict.fromkeys((*state.decisions.authors, event.author)))
                 state.decisions = state.decisions.changed(authors=authors)
             state.questions, state.asking_since = {}, None
+            state.unlanded = None
             if event.wait is not None and event.wait.turn_id is not None:
                 _wait_again(state, event.wait.turn_id, event.wait.deadline, at)
         case SessionDiverged():

@@ -33,6 +33,7 @@ _WHY: Final = {
     "setup_failed": "The set-up failed.",
     "landing_sent_back": "The result does not fit the branch as it is now.",
     "landing_not_tried": "The result was not landed: the repository is not ready for it.",
+    "landing_failed": "The landing could not run.",
 }
 
 

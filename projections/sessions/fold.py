@@ -11,9 +11,11 @@ from domain.discussion import events as discussion
 from domain.discussion.events import main_point, seen_after
 from domain.orchestration import events as orchestration
 from domain.orchestration.chart import status as orchestration_status
+from domain.session import waits
 from domain.session.attempts import Unready, failure_sentence
 from domain.session.children import ParentLink
 from domain.session.forks import SessionForked
+from domain.session.landing import LANDING_FAILED, LANDING_ROLE
 from domain.session.record import Recorded
 from domain.session.team_decisions import DecisionPolicy
 from domain.session.turns import TurnFailed, TurnRetried
@@ -26,7 +28,7 @@ from projections.record.explain import evidence
 from projections.record.markdown import shortened
 from projections.record.session import title_of
 from projections.sessions import questions, waiting
-from projections.sessions.handover import HANDOVER_EVENTS, follow_handover
+from projections.sessions.handover import HANDOVER_EVENTS, follow_handover, follow_unlanded
 from projections.sessions.row import ENDING_EVENTS, ROWS, SessionRow, date_forks, follow_ending
 
 SCHEMA: Final = (
@@ -69,6 +71,8 @@ def apply(db: Database, events: Sequence[Recorded]) -> None:
             follow_ending(row, recorded)
         if parts.hands_over:
             follow_handover(row, recorded)
+        if row.unlanded is not None:
+            follow_unlanded(row, recorded)
         if parts.turn:
             turns.follow(recorded)
         if parts.question:
@@ -175,7 +179,13 @@ def _evolve_forked(row: SessionRow, recorded: Recorded, event: SessionForked) ->
     row.fork(event, position=recorded.position, at=recorded.at)
 
 
+_UNREADY: Final = frozenset(get_args(Unready))
+
+
 def _fail(row: SessionRow, _: Recorded, event: TurnFailed | TurnRetried) -> None:
+    """Of finished work, only a landing has turns under the integrator's role."""
+    if isinstance(event, TurnFailed) and event.role == LANDING_ROLE and row.status in waits.LANDABLE:
+        row.unlanded = LANDING_FAILED
     row.fail(failure_sentence(event.agent, event.failure) if isinstance(event, TurnFailed) else None)
 
 
@@ -188,25 +198,24 @@ def _evolve_delivery(row: SessionRow, recorded: Recorded, event: delivery.Delive
             row.iteration = event.iteration
         case delivery.PhaseFailed():
             row.fail(event.sentence or event.error_message)
+            row.cause = event.error_type if event.error_type in _UNREADY else None
         case delivery.ValidationFailed() | delivery.ReviewBlockingDetected():
             why = next(iter(evidence(event)), "")
             row.rejected, row.rejected_sentence = shortened(why, HEAD) or None, packed(why)
         case delivery.BudgetExhausted() | delivery.NoProgress(state="exhausted"):
             cause = "no_progress" if isinstance(event, delivery.NoProgress) else event.reason or ""
-            row.wait("budget", cause, position=recorded.position, at=recorded.at)
-            row.choices = json.dumps(["extend"])
+            row.wait(waits.budget(cause), recorded)
             row.summary, row.summary_sentence = row.rejected, row.rejected_sentence
         case delivery.ScopeRequested():
-            row.wait("scope", "outside_scope", position=recorded.position, at=recorded.at)
-            row.choices, row.request_id = json.dumps(["allow", "deny"]), event.request_id
-            row.summary = shortened("\n".join(event.paths), HEAD)
+            row.wait(waits.scope(), recorded)
+            row.request_id, row.summary = event.request_id, shortened("\n".join(event.paths), HEAD)
         case delivery.BudgetExtended():
             row.max_iterations = event.limits.max_iterations
             row.go_on()
         case delivery.SessionFinished(state="failed"):
-            row.wait("failed", event.code or "turn_failed", position=recorded.position, at=recorded.at)
+            row.wait(waits.failed(event.code or row.cause), recorded)
             words = event.final_summary if event.code else row.last_error or event.final_summary
-            row.choices, row.summary = json.dumps(["retry"]), shortened(words, HEAD)
+            row.summary = shortened(words, HEAD)
             row.summary_sentence = packed(event.sentence) if event.code else row.last_error_sentence
         case delivery.ScopeDecided():
             row.go_on()
@@ -214,12 +223,8 @@ def _evolve_delivery(row: SessionRow, recorded: Recorded, event: delivery.Delive
             row.go_on()
 
 
-_MORE_CHOICES: Final = {
-    "rounds": ["extend"],
-    "validation_failed": ["extend"],
-    **{reason: ["retry"] for reason in ("turn_failed", "plan_invalid", *get_args(Unready))},
-}
-"""What a person may do about a run that stopped, besides continuing and resetting it."""
+_RETRIED: Final = frozenset({"turn_failed", "plan_invalid", *_UNREADY})
+"""The reasons of a run that stopped because of something that can be repeated."""
 
 
 def _evolve_orchestration(row: SessionRow, recorded: Recorded, event: orchestration.OrchestrationEvent) -> None:
@@ -230,13 +235,10 @@ def _evolve_orchestration(row: SessionRow, recorded: Recorded, event: orchestrat
         case orchestration.RoundStart():
             row.round = event.round
         case orchestration.CheckpointReached():
-            cause = "scope_checkpoint" if event.outside else "scope_done"
-            row.wait("checkpoint", cause, position=recorded.position, at=recorded.at)
-            row.choices, row.summary = json.dumps(["continue", "reset"]), shortened(event.summary.head, HEAD)
+            row.wait(waits.checkpoint(outside=bool(event.outside)), recorded)
+            row.summary = shortened(event.summary.head, HEAD)
         case orchestration.PartialReached(reason=reason):
-            out_of_rounds = reason == "rounds"
-            row.wait("budget" if out_of_rounds else "partial", reason, position=recorded.position, at=recorded.at)
-            row.choices = json.dumps(["continue", "reset", *_MORE_CHOICES.get(reason, ())])
+            row.wait(waits.partial(reason, planned=bool(row.round), retriable=reason in _RETRIED), recorded)
             row.summary = shortened(event.summary.head, HEAD)
         case orchestration.Completed():
             row.fail(None)
@@ -262,8 +264,9 @@ def _evolve_discussion(row: SessionRow, recorded: Recorded, event: discussion.Di
             row.stop_reason = None
             row.go_on()
         case discussion.DecisionRequested():
-            row.wait("decision", row.stop_reason or "", position=recorded.position, at=recorded.at)
-            row.choices, row.expires_at = json.dumps(event.choices), event.expires_at
+            interrupted = row.stop_reason == "error"
+            row.wait(waits.decision(row.stop_reason, event.choices, interrupted=interrupted), recorded)
+            row.expires_at = event.expires_at
             row.feedback = json.dumps(_in_short(event.feedback), ensure_ascii=False)
         case discussion.DecisionVoted():
             others = [vote for vote in json.loads(row.votes or "[]") if vote[0] != event.actor]
@@ -305,5 +308,5 @@ OVERVIEW: Final = Projection(
     tables=("overview", "overview_labels", "overview_turns", "overview_questions"),
     schema=SCHEMA,
     apply=apply,
-    version=21,
+    version=22,
 )

@@ -5,8 +5,9 @@ from typing import Any, Final
 
 from domain.delivery import events as delivery
 from domain.orchestration import events as orchestration
+from domain.session import waits
 from domain.session.forks import SessionForked
-from domain.session.landing import LandingNotTried, LandingRequested, WorkLanded, WorkSentBack
+from domain.session.landing import LandingNotTried, LandingRequested, WorkLanded, WorkSentBack, unlanded_by
 from domain.session.record import Recorded
 from domain.session.turns import TurnAnswered
 from domain.session.validation import CleanRoom, Flake
@@ -77,17 +78,17 @@ def _unknown(flake: Flake) -> dict[str, list[int]]:
 
 
 def _land(row: SessionRow, recorded: Recorded) -> None:
-    """A landing that came to nothing waits for a person, unless the session waits for something else already."""
+    """How the newest landing ended, or that another one begins."""
+    if row.waits_for == "landing":
+        row.go_on()
+    row.unlanded = None
     match recorded.event:
-        case LandingRequested() | SessionForked():
-            _no_longer(row)
         case WorkLanded() as event:
             row.landing = _landing(event.onto, "landed", commit=event.commit)
-            _no_longer(row)
         case WorkSentBack() as event:
             status = "not_tried" if event.reason == "checkout" else "sent_back"
             row.landing = _landing(event.onto, status, reason=event.reason, paths=event.paths, detail=event.detail)
-            _wait(row, recorded, status, "\n".join(event.reasons) or ", ".join(event.paths) or event.detail)
+            _refused(row, event, "\n".join(event.reasons) or ", ".join(event.paths) or event.detail)
         case LandingNotTried() as event:
             more = {
                 "paths": event.paths,
@@ -95,7 +96,7 @@ def _land(row: SessionRow, recorded: Recorded) -> None:
                 "sentence": json.loads(packed(event.sentence) or "null"),
             }
             row.landing = _landing(event.onto, "not_tried", reason=event.reason, **more)
-            _wait(row, recorded, "not_tried", event.sentence or event.detail)
+            _refused(row, event, event.sentence or event.detail)
 
 
 def _landing(onto: str, status: str, **more: Any) -> str:
@@ -103,13 +104,13 @@ def _landing(onto: str, status: str, **more: Any) -> str:
     return json.dumps({name: value for name, value in fields.items() if value != ""}, ensure_ascii=False)
 
 
-def _wait(row: SessionRow, recorded: Recorded, status: str, words: str) -> None:
-    if row.waits_for in (None, "landing"):
-        row.wait("landing", f"landing_{status}", position=recorded.position, at=recorded.at)
-        row.choices, row.summary = json.dumps(["land"]), words[:_LONGEST] or None
-        row.summary_sentence = packed(words)
+def _refused(row: SessionRow, event: WorkSentBack | LandingNotTried, words: str) -> None:
+    row.unlanded = unlanded_by(event)
+    if row.waits_for is None:
+        row.summary, row.summary_sentence = words[:_LONGEST] or None, packed(words)
 
 
-def _no_longer(row: SessionRow) -> None:
-    if row.waits_for == "landing":
-        row.go_on()
+def follow_unlanded(row: SessionRow, recorded: Recorded) -> None:
+    """What came to its end waits for a person while its landing has not merged it."""
+    if row.unlanded is not None and row.waits_for is None and row.status in waits.LANDABLE:
+        row.wait(waits.landing(row.unlanded), recorded)

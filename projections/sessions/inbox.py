@@ -4,6 +4,7 @@ import json
 from collections.abc import Collection
 from dataclasses import replace
 
+from domain.session import waits
 from domain.session.team_decisions import DecisionPolicy, Vote
 from domain.values.base import Invalid, iso
 from domain.values.sentences import Sentence
@@ -124,19 +125,20 @@ def _approval(row: SessionRow) -> ApprovalView | None:
     if row.policy is None or row.waits_for not in ("decision", "permission", "scope"):
         return None
     policy, voted = DecisionPolicy.model_validate_json(row.policy), row.waits_for == "decision"
-    choices = tuple(json.loads(row.choices or "[]")) if voted else ()
+    choices = waits.answers(json.loads(row.choices or "[]")) if voted else ()
     votes = tuple(Vote(*vote) for vote in json.loads(row.votes or "[]"))
     return approval_view(policy, choices, votes, row.since if voted else None)
 
 
 def _question(row: SessionRow, question: QuestionRow) -> WaitingItem:
     """An agent's request, as an item of its own."""
+    asked = waits.permission()
     waiting_row = replace(
         row,
-        waits_for="permission",
-        cause="permission",
+        waits_for=asked.waits_for,
+        cause=asked.cause,
         since=question.since,
-        choices=json.dumps(["allow", "deny"]),
+        choices=json.dumps(asked.choices),
         request_id=question.request_id,
         summary=f"{question.tool}: {question.title}",
     )

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple, get_args
 
+from domain.session.waits import WaitsFor
 from domain.values.base import Invalid, iso
 from domain.values.sentences import Sentence
 from projections.engine.ports import LATEST, Database
@@ -16,7 +17,7 @@ from projections.sessions.questions import turns_asking
 from projections.sessions.row import ROWS, SessionRow, belonging
 from projections.sessions.search import matching
 from projections.views.session import TurnView
-from projections.views.sessions import SessionItem, SessionPage, WaitsFor
+from projections.views.sessions import SessionItem, SessionPage
 
 LONGEST_WORDS = 1_000
 DEFAULT_LIMIT, MOST = 50, 200
@@ -163,8 +164,11 @@ def position_of(cursor: str) -> int:
 def items(db: Database, rows: Sequence[SessionRow]) -> tuple[SessionItem, ...]:
     """The rows with their turns and children."""
     ids = [row.session_id for row in rows]
-    turns, children = _turns(db, ids), _children(db, ids)
-    return tuple(_item(row, turns[row.session_id], children[row.session_id]) for row in rows)
+    turns, children, deciding = _turns(db, ids), _children(db, ids), _awaiting(db, ids)
+    return tuple(
+        _item(row, turns[row.session_id], children[row.session_id], waits_below=row.session_id in deciding)
+        for row in rows
+    )
 
 
 def _turns(db: Database, ids: Sequence[str]) -> dict[str, list[TurnView]]:
@@ -206,7 +210,25 @@ def _children(db: Database, ids: Sequence[str]) -> dict[str, list[str]]:
     return children
 
 
-def _item(row: SessionRow, turns: Sequence[TurnView], children: Sequence[str]) -> SessionItem:
+def _awaiting(db: Database, ids: Sequence[str]) -> frozenset[str]:
+    """Those whose review or debate waits for a person."""
+    if not ids:
+        return frozenset()
+    places = ", ".join("?" * len(ids))
+    rows = db.execute(f"SELECT parent FROM overview WHERE parent IN ({places}) AND waits_for = 'decision'", ids)
+    return frozenset(str(parent) for (parent,) in rows.fetchall())
+
+
+def _waiting(row: SessionRow, turns: Sequence[TurnView], waits_below: bool) -> str | None:
+    """What the session needs from a person, or a discussion that it waits for; it may have ended without it."""
+    if row.waits_for is not None:
+        return row.waits_for
+    if any(turn.waiting_for == ASKING for turn in turns):
+        return ASKING
+    return "decision" if waits_below and row.status not in AT_REST else None
+
+
+def _item(row: SessionRow, turns: Sequence[TurnView], children: Sequence[str], *, waits_below: bool) -> SessionItem:
     return SessionItem.model_validate(
         {
             "id": row.session_id,
@@ -238,7 +260,7 @@ def _item(row: SessionRow, turns: Sequence[TurnView], children: Sequence[str]) -
             "forked_at": row.forked_at,
             "landing": json.loads(row.landing) if row.landing else None,
             "outcome": _outcome(row) if row.status in AT_REST else None,
-            "waiting": row.waits_for or (ASKING if any(turn.waiting_for == ASKING for turn in turns) else None),
+            "waiting": _waiting(row, turns, waits_below),
         }
     )
 

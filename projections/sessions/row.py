@@ -13,11 +13,11 @@ from domain.discussion import events as discussion
 from domain.orchestration import events as orchestration
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
+from domain.session.waits import Wait
 from domain.session.workspace import ResultPublished
 from domain.values.sentences import packed
 from projections.engine.ports import Database, Table
 from projections.record.markdown import shortened
-from projections.views.sessions import WaitsFor
 
 
 @dataclass(slots=True)
@@ -25,8 +25,8 @@ class SessionRow:
     """`created` and `waiting` are positions in the log: of the first event, and of the event since which it waits.
 
     `labels`, `checked`, `checks`, `landing`, `choices`, `convergence`, `feedback`, `policy`, `votes` and the sentences
-    are JSON. `cause` is a code: why it waits. `rejected` is what rejected the work last: the failing test, the blocking
-    finding.
+    are JSON. `cause` is a code: why it waits; `unlanded`, too: why the newest landing has not merged the result.
+    `rejected` is what rejected the work last: the failing test, the blocking finding.
     """
 
     session_id: str
@@ -85,10 +85,12 @@ class SessionRow:
     ended_as: str | None = None
     checked: str | None = None
     landing: str | None = None
+    unlanded: str | None = None
 
-    def wait(self, what: WaitsFor, cause: str, *, position: int, at: int) -> None:
-        """From now on, the session waits for a person."""
-        self.waits_for, self.cause, self.waiting, self.since = what, cause, position, at
+    def wait(self, wait: Wait, recorded: Recorded) -> None:
+        """From this event on, the session waits for a person."""
+        self.waits_for, self.cause, self.choices = wait.waits_for, wait.cause, json.dumps(wait.choices)
+        self.waiting, self.since = recorded.position, recorded.at
 
     def fork(self, event: SessionForked, *, position: int, at: int) -> None:
         """A fork is created, and waits, since it was made. In old logs, its decisions kept their expiry."""

@@ -6,13 +6,11 @@ from pydantic import Field
 
 from domain.convergence.assessment import Metrics, Recommendation
 from domain.discussion.events import StopReason
+from domain.session.waits import WaitsFor
 from domain.values.base import absent
 from domain.values.sentences import Sentence
 from projections.views.base import ApprovalView, Page, View, empty
 from projections.views.session import LandingView, Listed, ResultView
-
-WaitsFor = Literal["decision", "permission", "scope", "budget", "checkpoint", "partial", "failed", "landing"]
-"""What a session needs from a person to continue (contract §16)."""
 
 
 class OutcomeView(View):

@@ -98,6 +98,21 @@ def test_a_session_under_review_needs_its_decision_and_does_not_run(client: Test
     assert row(html, parent).startswith("? Decision Add a login page")
 
 
+@pytest.mark.parametrize("looked", ["kind=delivery", "status=running", "q=login"])
+def test_a_session_under_review_is_not_called_running_in_the_list(client: TestClient, looked: str) -> None:
+    parent = under_review(client)
+    settled(client, "/", "Needs you")
+    shown = row(settled(client, f"/?{looked}", f'href="/sessions/{parent}"'), parent)
+    assert shown.startswith("? Awaiting decision Add a login page")
+
+
+@pytest.mark.parametrize("looked", ["kind=delivery", "status=running"])
+def test_a_session_whose_agent_asks_is_not_called_running_in_the_list(client: TestClient, looked: str) -> None:
+    name = asking(client)
+    settled(client, "/", f'data-waits="{name}"')
+    assert row(settled(client, f"/?{looked}", f'href="/sessions/{name}"'), name).startswith("? Asks permission")
+
+
 def test_all_that_wait_are_counted_and_the_rest_is_a_link_away(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

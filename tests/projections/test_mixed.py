@@ -13,6 +13,7 @@ from domain.kinds import KINDS, TOPICS, fold
 from domain.orchestration.state import Orchestration
 from domain.session.record import Recorded
 from domain.session.state import Session
+from domain.session.summary import summary_of
 from projections.catalogue import dump
 from projections.follow import Follower
 from projections.record import worklog
@@ -20,6 +21,7 @@ from projections.record.budget import Point
 from projections.record.session import view
 from projections.record.state import Record
 from projections.sessions import inbox, overview
+from projections.views.sessions import WaitingItem
 from tests.projections.given import Twin
 from tests.projections.walks import wander
 
@@ -41,7 +43,7 @@ class Step:
     row: dict[str, Any]
     worklog: str
     point: Point
-    waiting: dict[str, int]
+    waiting: dict[str, WaitingItem]
 
 
 @dataclass
@@ -90,7 +92,7 @@ def _step(views: SqliteViews, sessions: dict[str, Session], record: Record, reco
     record.add(recorded)
     text = worklog.render(record.worklog, session)
     return Step(
-        recorded, session, row.wire(), text, record.budget.points[-1], {item.session_id: item.version for item in items}
+        recorded, session, row.wire(), text, record.budget.points[-1], {item.session_id: item for item in items}
     )
 
 
@@ -178,12 +180,21 @@ def test_the_inbox_lists_exactly_what_is_waiting(walk: Walk) -> None:
     sessions: dict[str, Session] = {}
     for step in walk.steps:
         sessions[step.session.id] = step.session
-        assert step.waiting == {
+        assert {name: item.version for name, item in step.waiting.items()} == {
             session.id: session.version
             for session in sessions.values()
             if session.questions
             or ((session.state in WAITING or session.state == "failed") and not _asked_next(step, session))
         }
+
+
+def test_the_inbox_says_of_a_session_what_its_summary_says(walk: Walk) -> None:
+    """The rows are folded from fewer events, but choices come from one place."""
+    for step in walk.steps:
+        item, wait = step.waiting.get(step.session.id), summary_of(step.session).wait
+        shown = None if item is None else (item.waits_for, item.cause, item.choices)
+        assert shown == (None if wait is None else tuple(wait))
+        assert step.row["status"] == step.session.status
 
 
 ELSEWHERE = {"session.forked", "session.diverged", "session.released", "session.text_redacted"}

@@ -16,6 +16,7 @@ from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
 from domain.orchestration.state import Orchestration
 from domain.session.state import Session
+from domain.session.summary import summary_of
 from domain.values.base import DomainEvent, Text
 from domain.values.sentences import in_language, recognized
 from domain.values.words import Language
@@ -110,15 +111,11 @@ class PanelContext:
     @property
     def needs_somebody(self) -> bool:
         """Whether nothing happens without a person."""
-        match self.session:
-            case _ if self.held or self.session.questions:
-                return True
-            case Discussion():
-                return bool(self.session.choices)
-            case Orchestration():
-                return self.session.state in ("checkpoint", "partial")
-            case _:
-                return self.session.state in ("exhausted", "awaiting_scope")
+        return self.held or summary_of(self.session).waits_for not in (None, *_AT_REST)
+
+
+_AT_REST: Final = ("failed", "landing")
+"""What a person may take up again in a session that has ended."""
 
 
 def badge_of(session: Session, it: dict[str, Any] | None = None) -> str:

@@ -11,7 +11,6 @@ from api.web.session.leading import point_of
 from domain.delivery.state import Delivery
 from domain.discussion.events import suggested
 from domain.discussion.state import Discussion
-from domain.orchestration.endings import asks
 from domain.orchestration.state import Orchestration
 from domain.session.state import Session
 from projections.record.session import approval_of
@@ -30,7 +29,7 @@ def decision(context: PanelContext) -> dict[str, Any]:
             return _card("permission", summary=f"{question.agent}: {question.tool}: {title}")
         case Discussion() if session.choices:
             return _discussed(context, session)
-        case Orchestration(state="checkpoint") if asks(session):
+        case Orchestration(state="checkpoint") if session.asks:
             return _outside("scope_checkpoint", session)
         case Orchestration(state="checkpoint"):
             recorded = str(context.it.get("summary") or "")

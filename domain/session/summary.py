@@ -1,0 +1,33 @@
+"""The summary of a session: its status, what it waits for, why, and what a person may choose then."""
+
+from typing import NamedTuple
+
+from domain.session.state import Session
+from domain.session.waits import LANDABLE, Wait, WaitsFor, landing, permission
+
+
+class Summary(NamedTuple):
+    """What is said of a session wherever it is listed; `wait` is None where nothing waits for a person."""
+
+    status: str
+    wait: Wait | None
+
+    @property
+    def waits_for(self) -> WaitsFor | None:
+        return None if self.wait is None else self.wait.waits_for
+
+    @property
+    def cause(self) -> str | None:
+        return None if self.wait is None else self.wait.cause
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        return () if self.wait is None else self.wait.choices
+
+
+def summary_of(session: Session) -> Summary:
+    """What its kind waits for comes first, then what an agent asks, then a landing that did not succeed."""
+    wait = session.wait or (permission() if session.questions else None)
+    if wait is None and session.unlanded is not None and session.status in LANDABLE:
+        wait = landing(session.unlanded)
+    return Summary(session.status, wait)

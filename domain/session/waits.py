@@ -1,0 +1,71 @@
+"""Each thing that a session can wait for, why, and what a person may choose then. Nobody else lists choices.
+
+A folded session names its wait by these functions, and so do the rows of the overview, which are folded from fewer
+events in a fraction of the time. A test compares both at every version.
+"""
+
+from collections.abc import Iterable
+from typing import Final, Literal, NamedTuple
+
+WaitsFor = Literal["decision", "permission", "scope", "budget", "checkpoint", "partial", "failed", "landing"]
+"""What a session needs from a person to continue (contract §16)."""
+
+LANDABLE: Final = frozenset({"success", "done", "cancelled", "reset"})
+"""The statuses in which a landing that came to nothing is what a person has to look at."""
+RETRY: Final = "retry"
+ALLOW_OR_DENY: Final = ("allow", "deny")
+_MORE: Final = frozenset({"rounds", "validation_failed"})
+"""Why a run stopped that goes on where it is given more rounds."""
+
+
+class Wait(NamedTuple):
+    """What a person has to give, why (a code), and what they may choose."""
+
+    waits_for: WaitsFor
+    cause: str
+    choices: tuple[str, ...]
+
+
+def decision(stop_reason: str | None, offered: Iterable[str], *, interrupted: bool) -> Wait:
+    """A discussion waits for a choice. One that a failed turn interrupted can go on with that turn, too."""
+    return Wait("decision", stop_reason or "", (*offered, RETRY) if interrupted else tuple(offered))
+
+
+def answers(choices: Iterable[str]) -> tuple[str, ...]:
+    """The choices that decide: without those that continue the session."""
+    return tuple(choice for choice in choices if choice != RETRY)
+
+
+def permission() -> Wait:
+    return Wait("permission", "permission", ALLOW_OR_DENY)
+
+
+def scope() -> Wait:
+    return Wait("scope", "outside_scope", ALLOW_OR_DENY)
+
+
+def budget(cause: str) -> Wait:
+    """A delivery has used up its budget (K-46)."""
+    return Wait("budget", cause, ("extend",))
+
+
+def failed(code: str | None) -> Wait:
+    """A turn of a delivery has no attempt left."""
+    return Wait("failed", code or "turn_failed", (RETRY,))
+
+
+def checkpoint(*, outside: bool) -> Wait:
+    """A run is paused; `outside`: to continue allows changes outside the scope."""
+    return Wait("checkpoint", "scope_checkpoint" if outside else "scope_done", ("continue", "reset"))
+
+
+def partial(reason: str, *, planned: bool, retriable: bool) -> Wait:
+    """A run has stopped. `planned`: its agents can be given more rounds; `retriable`: what failed can be repeated."""
+    more = [("extend", planned and reason in _MORE), (RETRY, retriable)]
+    choices = ("continue", "reset", *(choice for choice, is_open in more if is_open))
+    return Wait("budget" if reason == "rounds" else "partial", reason, choices)
+
+
+def landing(cause: str) -> Wait:
+    """A finished result is not part of the branch that it was to be merged into."""
+    return Wait("landing", cause, ("land",))
