@@ -96,7 +96,7 @@ class Delivery(Session):
         return self.status != "running"
 
     @property
-    def wait(self) -> waits.Wait | None:
+    def wait(self) -> waits.Need | None:
         match self.state:
             case "exhausted":
                 return waits.budget(self.exhausted_by or ("no_progress" if self.code == "no_progress" else ""))

@@ -122,7 +122,7 @@ class Discussion(Session):
         return "turn_failed" if self.stop_reason == "error" else self.stop_reason
 
     @property
-    def wait(self) -> waits.Wait | None:
+    def wait(self) -> waits.Need | None:
         if not self.choices:
             return None
         return waits.decision(self.stop_reason, self.choices, interrupted=self.guard("broken_off"))

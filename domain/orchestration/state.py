@@ -212,7 +212,7 @@ class Orchestration(Session):
         return self.scope.outside == "ask" and bool(self.outside)
 
     @property
-    def wait(self) -> waits.Wait | None:
+    def wait(self) -> waits.Need | None:
         match self.state:
             case "checkpoint":
                 return waits.checkpoint(outside=self.asks)

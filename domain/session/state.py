@@ -39,7 +39,7 @@ from domain.session.turns import (
     weakest,
 )
 from domain.session.validation import CleanRoom, Flake, Validated
-from domain.session.waits import LANDABLE, Wait
+from domain.session.waits import LANDABLE, Need
 from domain.session.workspace import ResultPublished, ReviewedLines, WorkspaceChanges, WorkspacePrepared
 from domain.values.base import DomainEvent, Refused, Text, counted, milliseconds, without
 from domain.values.budget import Spent
@@ -145,7 +145,7 @@ class Session:
         raise NotImplementedError
 
     @property
-    def wait(self) -> Wait | None:
+    def wait(self) -> Need | None:
         """What a session of this kind waits for, besides permissions and landings."""
         return None
 

@@ -3,14 +3,14 @@
 from typing import NamedTuple
 
 from domain.session.state import Session
-from domain.session.waits import LANDABLE, Wait, WaitsFor, landing, permission
+from domain.session.waits import LANDABLE, Need, WaitsFor, landing, permission
 
 
 class Summary(NamedTuple):
     """What is said of a session wherever it is listed; `wait` is None where nothing waits for a person."""
 
     status: str
-    wait: Wait | None
+    wait: Need | None
 
     @property
     def waits_for(self) -> WaitsFor | None:

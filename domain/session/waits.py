@@ -18,7 +18,7 @@ _MORE: Final = frozenset({"rounds", "validation_failed"})
 """Why a run stopped that goes on where it is given more rounds."""
 
 
-class Wait(NamedTuple):
+class Need(NamedTuple):
     """What a person has to give, why (a code), and what they may choose."""
 
     waits_for: WaitsFor
@@ -26,9 +26,9 @@ class Wait(NamedTuple):
     choices: tuple[str, ...]
 
 
-def decision(stop_reason: str | None, offered: Iterable[str], *, interrupted: bool) -> Wait:
+def decision(stop_reason: str | None, offered: Iterable[str], *, interrupted: bool) -> Need:
     """A discussion waits for a choice. One that a failed turn interrupted can go on with that turn, too."""
-    return Wait("decision", stop_reason or "", (*offered, RETRY) if interrupted else tuple(offered))
+    return Need("decision", stop_reason or "", (*offered, RETRY) if interrupted else tuple(offered))
 
 
 def answers(choices: Iterable[str]) -> tuple[str, ...]:
@@ -36,36 +36,38 @@ def answers(choices: Iterable[str]) -> tuple[str, ...]:
     return tuple(choice for choice in choices if choice != RETRY)
 
 
-def permission() -> Wait:
-    return Wait("permission", "permission", ALLOW_OR_DENY)
+def permission() -> Need:
+    """An agent asks to use a tool; each request is an item of its own in the inbox."""
+    return Need("permission", "permission", ALLOW_OR_DENY)
 
 
-def scope() -> Wait:
-    return Wait("scope", "outside_scope", ALLOW_OR_DENY)
+def scope() -> Need:
+    """A delivery has changed paths outside its scope."""
+    return Need("scope", "outside_scope", ALLOW_OR_DENY)
 
 
-def budget(cause: str) -> Wait:
+def budget(cause: str) -> Need:
     """A delivery has used up its budget (K-46)."""
-    return Wait("budget", cause, ("extend",))
+    return Need("budget", cause, ("extend",))
 
 
-def failed(code: str | None) -> Wait:
+def failed(code: str | None) -> Need:
     """A turn of a delivery has no attempt left."""
-    return Wait("failed", code or "turn_failed", (RETRY,))
+    return Need("failed", code or "turn_failed", (RETRY,))
 
 
-def checkpoint(*, outside: bool) -> Wait:
+def checkpoint(*, outside: bool) -> Need:
     """A run is paused; `outside`: to continue allows changes outside the scope."""
-    return Wait("checkpoint", "scope_checkpoint" if outside else "scope_done", ("continue", "reset"))
+    return Need("checkpoint", "scope_checkpoint" if outside else "scope_done", ("continue", "reset"))
 
 
-def partial(reason: str, *, planned: bool, retriable: bool) -> Wait:
+def partial(reason: str, *, planned: bool, retriable: bool) -> Need:
     """A run has stopped. `planned`: its agents can be given more rounds; `retriable`: what failed can be repeated."""
     more = [("extend", planned and reason in _MORE), (RETRY, retriable)]
     choices = ("continue", "reset", *(choice for choice, is_open in more if is_open))
-    return Wait("budget" if reason == "rounds" else "partial", reason, choices)
+    return Need("budget" if reason == "rounds" else "partial", reason, choices)
 
 
-def landing(cause: str) -> Wait:
+def landing(cause: str) -> Need:
     """A finished result is not part of the branch that it was to be merged into."""
-    return Wait("landing", cause, ("land",))
+    return Need("landing", cause, ("land",))

@@ -132,13 +132,13 @@ def _approval(row: SessionRow) -> ApprovalView | None:
 
 def _question(row: SessionRow, question: QuestionRow) -> WaitingItem:
     """An agent's request, as an item of its own."""
-    asked = waits.permission()
+    need = waits.permission()
     waiting_row = replace(
         row,
-        waits_for=asked.waits_for,
-        cause=asked.cause,
+        waits_for=need.waits_for,
+        cause=need.cause,
         since=question.since,
-        choices=json.dumps(asked.choices),
+        choices=json.dumps(need.choices),
         request_id=question.request_id,
         summary=f"{question.tool}: {question.title}",
     )

@@ -13,7 +13,7 @@ from domain.discussion import events as discussion
 from domain.orchestration import events as orchestration
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
-from domain.session.waits import Wait
+from domain.session.waits import Need
 from domain.session.workspace import ResultPublished
 from domain.values.sentences import packed
 from projections.engine.ports import Database, Table
@@ -87,7 +87,7 @@ class SessionRow:
     landing: str | None = None
     unlanded: str | None = None
 
-    def wait(self, wait: Wait, recorded: Recorded) -> None:
+    def wait(self, wait: Need, recorded: Recorded) -> None:
         """From this event on, the session waits for a person."""
         self.waits_for, self.cause, self.choices = wait.waits_for, wait.cause, json.dumps(wait.choices)
         self.waiting, self.since = recorded.position, recorded.at

@@ -95,6 +95,13 @@ def at_checkpoint(client: httpx.Client, words: str = "no index") -> str:
     return reached(client, begun(client, body), "checkpoint")
 
 
+def interrupted(client: httpx.Client, kind: str) -> str:
+    """A review or a debate in which the first agent fails for good, and a person who has to decide."""
+    about = {"subject": "A diff"} if kind == "review" else {"plan": "A plan"}
+    scenario = {"replies": {"reviewer": [{"error": "auth"}], "critic": [{"error": "auth"}]}}
+    return reached(client, begun(client, {"kind": kind, **about, "scenario": scenario}), "waiting_for_decision")
+
+
 def waiting_review(client: httpx.Client, words: str = "half-up rounding") -> str:
     """Two critiques and a rebuttal, a synthesis, and a person who has to decide."""
     judged = {

@@ -5,7 +5,7 @@ import re
 import pytest
 from starlette.testclient import TestClient
 
-from tests.api.scenes import at_checkpoint, exhausted, failed, waiting_debate, waiting_review
+from tests.api.scenes import at_checkpoint, exhausted, failed, interrupted, waiting_debate, waiting_review
 from tests.api.seen import BROWSER, Seen, harmless, page
 from tests.api.server import session
 
@@ -28,6 +28,22 @@ def test_oldest_decision_comes_first_with_choices_and_reason(client: TestClient)
     text = " ".join(Seen(html).text.split())
     assert "Waiting for your decision · round limit reached · Convergence: 0." in text
     assert "needs a fix · open points: 1" in text and "half-up rounding" in text
+
+
+@pytest.mark.parametrize(("kind", "choices"), [("review", ["apply_fix", "skip"]), ("debate", ["revise", "accept"])])
+def test_an_interrupted_discussion_is_decided_or_its_turn_repeated(
+    client: TestClient, kind: str, choices: list[str]
+) -> None:
+    """What is repeated is no decision: it has a form of its own."""
+    name = interrupted(client, kind)
+    html = page(client, "/decisions")
+    version = str(session(client, name)["version"])
+    decides, repeats = f"/api/sessions/{name}/decision", f"/api/sessions/{name}/retry"
+    assert commands(html) == [(decides, version), (repeats, version)]
+    buttons = [(button.get("name"), button.get("value")) for button in Seen(html).all("button") if "value" in button]
+    assert buttons == [("decision", choice) for choice in choices]
+    assert client.post(repeats, json={"reason": "again"}, headers={"If-Match": f'"{version}"'}).status_code == 202
+    assert session(client, name)["status"] in ("reviewing", "debating", "waiting_for_decision")
 
 
 def test_every_choice_is_bound_to_the_version_that_is_shown(client: TestClient) -> None:

@@ -20,6 +20,7 @@ from domain.orchestration.events import (
     VerdictGiven,
 )
 from domain.session.attempts import Failure
+from domain.session.summary import summary_of
 from domain.session.turns import RetryTurn, TurnCancelled, TurnRequested
 from domain.session.validation import Flake, SetupCommand
 from domain.session.workspace import ChangedFile, WorkspaceChanges, WorkspacePrepared
@@ -204,6 +205,7 @@ def test_in_the_last_round_new_failures_end_partial_and_more_rounds_go_on() -> N
     run.judges(Backend=True)
     [reached] = run.of(PartialReached)
     assert reached.reason == run.run.reason == "validation_failed"
+    assert summary_of(run.run).choices == ("continue", "reset", "extend")
     run.when(ContinueOrchestration())
     assert run.run.status == "active" and "Backend" in run.asked
 
@@ -270,6 +272,7 @@ def test_an_answer_with_new_failures_ends_partial() -> None:
     run = answered(changed=True)
     run.validates(BROKEN, earlier=(TreeFailures(tree="c0", reasons=(OTHER,)),))
     assert (run.run.status, run.run.reason) == ("partial", "validation_failed")
+    assert summary_of(run.run).choices == ("continue", "reset")  # it has no rounds
     assert BROKEN in (run.run.summary.head if run.run.summary else "")
 
 
