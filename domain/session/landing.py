@@ -75,6 +75,8 @@ class LandingNotTried(DomainEvent):
     sentence: Sentence | None = Field(default=None, exclude_if=absent, description="`detail` as data")
 
 
+LANDABLE: Final = frozenset({"success", "done", "cancelled", "reset"})
+"""The statuses in which a landing that came to nothing is what a person has to look at."""
 LANDING_FAILED: Final = "landing_failed"
 """The code of a landing whose turn has no attempt left."""
 

@@ -4,13 +4,14 @@ States are plain dataclasses. `evolve` makes one private copy, assigns its field
 """
 
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 from domain.checks.weakening import Weakening
 from domain.session.attempts import ONCE, NextAttempt, Outstanding, RetryPolicy, Tries, after, failure_sentence
 from domain.session.children import ChildClosed, ChildRequested, OpenChild
 from domain.session.forks import Reuse, SessionDiverged, SessionForked, SessionReleased
 from domain.session.landing import (
+    LANDABLE,
     LANDING_FAILED,
     LandingNotTried,
     LandingRequested,
@@ -39,12 +40,14 @@ from domain.session.turns import (
     weakest,
 )
 from domain.session.validation import CleanRoom, Flake, Validated
-from domain.session.waits import LANDABLE, Need
 from domain.session.workspace import ResultPublished, ReviewedLines, WorkspaceChanges, WorkspacePrepared
 from domain.values.base import DomainEvent, Refused, Text, counted, milliseconds, without
 from domain.values.budget import Spent
 from domain.values.sentences import Sentence
 from domain.values.words import thread_name
+
+if TYPE_CHECKING:
+    from domain.session.waits import Need
 
 
 class Moved(Refused):
@@ -145,7 +148,7 @@ class Session:
         raise NotImplementedError
 
     @property
-    def wait(self) -> Need | None:
+    def wait(self) -> "Need | None":
         """What a session of this kind waits for, besides permissions and landings."""
         return None
 

@@ -2,8 +2,9 @@
 
 from typing import NamedTuple
 
+from domain.session.landing import LANDABLE
 from domain.session.state import Session
-from domain.session.waits import LANDABLE, Need, WaitsFor, landing, permission
+from domain.session.waits import Need, WaitsFor, landing, permission
 
 
 class Summary(NamedTuple):

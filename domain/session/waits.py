@@ -10,8 +10,6 @@ from typing import Final, Literal, NamedTuple
 WaitsFor = Literal["decision", "permission", "scope", "budget", "checkpoint", "partial", "failed", "landing"]
 """What a session needs from a person to continue (contract §16)."""
 
-LANDABLE: Final = frozenset({"success", "done", "cancelled", "reset"})
-"""The statuses in which a landing that came to nothing is what a person has to look at."""
 RETRY: Final = "retry"
 ALLOW_OR_DENY: Final = ("allow", "deny")
 _MORE: Final = frozenset({"rounds", "validation_failed"})

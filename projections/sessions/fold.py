@@ -15,7 +15,7 @@ from domain.session import waits
 from domain.session.attempts import Unready, failure_sentence
 from domain.session.children import ParentLink
 from domain.session.forks import SessionForked
-from domain.session.landing import LANDING_FAILED, LANDING_ROLE
+from domain.session.landing import LANDABLE, LANDING_FAILED, LANDING_ROLE
 from domain.session.record import Recorded
 from domain.session.team_decisions import DecisionPolicy
 from domain.session.turns import TurnFailed, TurnRetried
@@ -184,7 +184,7 @@ _UNREADY: Final = frozenset(get_args(Unready))
 
 def _fail(row: SessionRow, _: Recorded, event: TurnFailed | TurnRetried) -> None:
     """Of finished work, only a landing has turns under the integrator's role."""
-    if isinstance(event, TurnFailed) and event.role == LANDING_ROLE and row.status in waits.LANDABLE:
+    if isinstance(event, TurnFailed) and event.role == LANDING_ROLE and row.status in LANDABLE:
         row.unlanded = LANDING_FAILED
     row.fail(failure_sentence(event.agent, event.failure) if isinstance(event, TurnFailed) else None)
 

@@ -7,7 +7,7 @@ from domain.delivery import events as delivery
 from domain.orchestration import events as orchestration
 from domain.session import waits
 from domain.session.forks import SessionForked
-from domain.session.landing import LandingNotTried, LandingRequested, WorkLanded, WorkSentBack, unlanded_by
+from domain.session.landing import LANDABLE, LandingNotTried, LandingRequested, WorkLanded, WorkSentBack, unlanded_by
 from domain.session.record import Recorded
 from domain.session.turns import TurnAnswered
 from domain.session.validation import CleanRoom, Flake
@@ -112,5 +112,5 @@ def _refused(row: SessionRow, event: WorkSentBack | LandingNotTried, words: str)
 
 def follow_unlanded(row: SessionRow, recorded: Recorded) -> None:
     """What came to its end waits for a person while its landing has not merged it."""
-    if row.unlanded is not None and row.waits_for is None and row.status in waits.LANDABLE:
+    if row.unlanded is not None and row.waits_for is None and row.status in LANDABLE:
         row.wait(waits.landing(row.unlanded), recorded)
