@@ -25,7 +25,8 @@ from domain.values.words import catalogue
 from projections.record.describe import describe
 from tests.api.server import inside, system
 from tests.golden import details, happenings, runs, scenes
-from tests.projections.stage import Stage, wander
+from tests.projections.stage import Stage
+from tests.projections.walks import wander
 from tests.scans.sources import files
 from tests.simulator.weather import Weather
 from tests.simulator.world import World
