@@ -154,7 +154,7 @@ def version_of(copy: Path, session_id: str) -> int:
         store.close()
 
 
-@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.nightly)])
 def test_a_crash_after_any_event_leads_to_the_same_end(watched_run: tuple[str, Json, list[Path]], every: int) -> None:
     """No recorded turn is asked again: only the leased one has a second attempt."""
     session_id, expected, copies = watched_run
