@@ -5,6 +5,7 @@ import contextlib
 import logging
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
@@ -207,6 +208,7 @@ class System(Core):
         self.logins = self._logins() if actor is None and settings.auth == "key" else None
         workers = None if is_shared(settings.database) else settings.node_dir / "workers"
         self.node = ThisNode(store, server_name(), "server", workers)
+        self.works = False
         self.sessions = Sessions(store, self.snapshots, memory=self.writer.cached)
         self.records = Records(store, self.snapshots)
         self.reports: Recent[ReportAnswer] = Recent(16)  # some have a row for every session
@@ -241,6 +243,8 @@ class System(Core):
         await asyncio.to_thread(lambda: self.follower.catch_up(self.store.head(), seconds=self.patience.views))
         self.hub.begin(self.follower.published, self.follower.epoch)
         worker = self.worker() if work else None
+        self.works = work
+        self.node = replace(self.node, team=self.team if work else None)
         checkpointer = await self._checkpointer() if notify else None
         answers = self._answers()
         for one in (worker, checkpointer, answers):

@@ -38,7 +38,7 @@ class WorkerProcess(Core):
         self.store.listen(wake)
         following = asyncio.create_task(self._follow(news))
         try:
-            async with ThisNode(self.store, self.name, "worker").attending():
+            async with ThisNode(self.store, self.name, "worker", team=self.team).attending():
                 await self._worker.run()
         finally:
             following.cancel()

@@ -28,6 +28,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # Keys are asked for where a test is about them.
 os.environ["HANSARD_AUTH"] = "off"
 
+# The example team may answer, except where a test is about a process without a team.
+os.environ["HANSARD_EXAMPLE"] = "1"
+
 # What a machine keeps for a log goes to a folder of this run, one for each log.
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="hansard-tests-")
 

@@ -2,7 +2,7 @@
 Nothing is started."""
 
 import shutil
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from adapters.agents.acp.settings import AcpSettings
 from adapters.agents.command.call import login
@@ -11,6 +11,7 @@ from adapters.agents.model.endpoint import ModelSettings
 from adapters.agents.team import Member
 from adapters.processes.environment import clean_environment
 from adapters.references import resolve_secrets
+from domain.values.sentences import Sentence, sentence_of
 
 
 class Necessity(NamedTuple):
@@ -43,3 +44,17 @@ def _model(settings: ModelSettings) -> Necessity:
     except ValueError as error:
         return Necessity(settings.model or "", "", error)
     return Necessity(settings.model or "", f"{settings.model}, {settings.base_url}")
+
+
+READY: Final = ""
+"""What an agent lacks that lacks nothing, as far as that can be known without asking it."""
+
+
+def lack_of(member: Member) -> str:
+    """Returns what the agent certainly fails for here; READY where nothing is known."""
+    needed = necessity(member)
+    if needed is None:
+        return READY
+    if needed.problem is not None:
+        return sentence_of(needed.problem)
+    return READY if needed.place else Sentence("agent_program_missing", program=needed.needs)

@@ -18,6 +18,7 @@ from adapters.agents.activity import Activity, Status, Tool
 from adapters.agents.attempt import UNKNOWN
 from adapters.agents.port import Limits, Reply, Turn
 from domain.session.attempts import Failure
+from domain.session.turns import SCRIPTED
 from domain.values.base import Invalid, Usage, Value, changed
 from domain.values.sentences import Sentence, of_pydantic, sentence_of
 
@@ -224,7 +225,7 @@ def _reply_of(entry: ScriptedAnswer, turn: Turn) -> Reply:
         head = encoded[:limit].decode(errors="ignore")
         session = turn.agent_session
         return Reply(head, usage, agent_session=session, failure=failure, truncated=True, model=model)
-    handle = turn.agent_session or f"scripted:{turn.agent}"
+    handle = turn.agent_session or f"{SCRIPTED}{turn.agent}"
     return Reply(entry.text, usage, entry.files, handle, model=model)
 
 

@@ -169,6 +169,8 @@ def load(path: Path | None) -> Team:
         raise BadTeam(because(Sentence("not_toml", path=path), str(error))) from None
     except RecursionError:
         raise BadTeam(Sentence("nested_too_deeply", path=path)) from None
+    if "agents" not in table:
+        raise BadTeam(Sentence("team_without_agents", path=path))
     config = parsed(_Written, table, lambda loc: place_of(path, table, loc))
     members = tuple(_member(path, entry) for entry in config.agents)
     _refuse_twins(path, members)

@@ -110,9 +110,9 @@ class EventRecorder(ApplicationRecorder, ABC):
         """Keys are in files of this machine."""
         return None
 
-    def attend(self, name: str, role: Literal["server", "worker"]) -> None:
+    def attend(self, name: str, role: Literal["server", "worker"], agents: str = "") -> None:
         """Report that this process is alive."""
-        self._attending[name] = Node(name, role, time.time_ns() // 1_000_000)
+        self._attending[name] = Node(name, role, time.time_ns() // 1_000_000, agents)
 
     def leave(self, name: str) -> None:
         """Report that this process has ended."""

@@ -143,6 +143,8 @@ class Node(NamedTuple):
     name: str
     role: Literal["server", "worker"]
     last_seen: int
+    agents: str = ""
+    """What it announces of its agents; empty where it runs no turns, or is of a version that announces nothing."""
 
 
 class Store(Log, Protocol):
@@ -171,8 +173,8 @@ class Store(Log, Protocol):
     def listen(self, woken: Callable[[], None]) -> None:
         """Call this soon after another process has written, if the store can tell. Only a hint: it may get lost."""
 
-    def attend(self, name: str, role: Literal["server", "worker"]) -> None:
-        """Report that this process is alive; repeat every few seconds."""
+    def attend(self, name: str, role: Literal["server", "worker"], agents: str = "") -> None:
+        """Report that this process is alive, and what it announces of its agents; repeat every few seconds."""
 
     def leave(self, name: str) -> None:
         """Report that this process has ended."""

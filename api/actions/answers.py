@@ -1,6 +1,6 @@
 """The answers to commands, as models of what the writer answers as bytes. Tests check real answers against them."""
 
-from typing import Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field
 
@@ -17,6 +17,17 @@ class WriterAnswer(Value):
     """What the writer answers, and keeps with the events."""
 
 
+class Warned(Value):
+    """Something that the caller should know, and that is not recorded."""
+
+    detail: str
+    code: str
+    params: dict[str, Any]
+
+
+WARNINGS: Final = "agents that may be asked and would fail as things are now; not part of a repeated answer"
+
+
 class Receipt(WriterAnswer):
     """The answer to every command: the new version and the position in the log."""
 
@@ -24,6 +35,7 @@ class Receipt(WriterAnswer):
     kind: str
     version: int
     position: int = Field(description="for `Read-After`")
+    warnings: tuple[Warned, ...] | None = Field(default=None, exclude_if=absent, description=WARNINGS)
 
 
 class MessageAnswer(WriterAnswer):
@@ -42,6 +54,7 @@ class MessageAnswer(WriterAnswer):
     suggestions: tuple[Suggestion, ...] | None = Field(
         default=None, exclude_if=absent, description="possible meanings of an unclear message, best first"
     )
+    warnings: tuple[Warned, ...] | None = Field(default=None, exclude_if=absent, description=WARNINGS)
 
 
 class Done(Receipt):

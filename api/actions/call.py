@@ -7,6 +7,7 @@ from adapters.store.port import StoredReceipt
 from api.node.scopes import Scope
 from api.system import System
 from domain.values.base import Command
+from domain.values.sentences import Sentence
 
 B = TypeVar("B")
 
@@ -43,7 +44,8 @@ class ActionCall(Generic[B]):
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A command for a session. `starts`: the session is new; `ok`: the answer also contains `{"ok": true}`."""
+    """A command for a session. `starts`: the session is new; `ok`: the answer also contains `{"ok": true}`;
+    `warnings`: what the caller should know, which is not recorded."""
 
     session_id: str
     command: Command
@@ -51,3 +53,4 @@ class Intent:
     status: int = 200
     tagged: bool = True
     ok: bool = False
+    warnings: tuple[Sentence, ...] = ()

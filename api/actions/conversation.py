@@ -13,11 +13,14 @@ from api.actions.bodies import Body, Conversation, Folder, Reason, Short
 from api.actions.call import ActionCall, Intent
 from api.actions.declaration import Tool, action
 from api.actions.projects import workspace_of
+from api.actions.readiness import require_agents, require_team, roster_of
 from api.actions.refusals import EmptyMessage
 from api.actions.rights import may_name_workspace, may_permit_latest
 from domain.channel import channel_id
 from domain.channel.commands import ContinueLatest, ReceiveMessage, ResetLatest
+from domain.orchestration.commands import StartOrchestration
 from domain.triage import intent
+from domain.values.sentences import Sentence
 
 
 class Message(Conversation):
@@ -60,14 +63,20 @@ async def receive_message(call: ActionCall[Message]) -> Intent:
     if not body.prompt.strip():
         raise EmptyMessage
     may_name_workspace(call, body.workspace)
+    meaning = intent(body.prompt)
+    if meaning is None:
+        require_team(system, body)
     opened = partial(start_commands.orchestration, body, system.team, system.settings, author=call.actor)
     opening, blobs = await asyncio.to_thread(opened)
     session_id = start_commands.new_id("orchestration")
-    if intent(body.prompt) == "continue":
+    warnings: tuple[Sentence, ...] = ()
+    if meaning is None and any(roster := roster_of(StartOrchestration(opening=opening), system.team)):
+        warnings = await asyncio.to_thread(require_agents, system, roster, anyway=body.anyway)
+    if meaning == "continue":
         await asyncio.to_thread(may_permit_latest, call, channel_id(body.origin))
     opening = opening.changed(follows="")  # the channel says which session is before it
     command = ReceiveMessage(session_id=session_id, opening=opening, sender=call.actor, blobs=blobs)
-    return Intent(channel_id(body.origin), command, starts=True, tagged=False)
+    return Intent(channel_id(body.origin), command, starts=True, tagged=False, warnings=warnings)
 
 
 @action(

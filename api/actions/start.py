@@ -16,12 +16,12 @@ from api.actions.bodies import (
 from api.actions.call import ActionCall, Intent
 from api.actions.declaration import Tool, action
 from api.actions.fixes import fix_task, steps_to_pass_again
+from api.actions.readiness import StartCommand, require_agents, require_team, roster_of
 from api.actions.rights import may_name_workspace
 from api.system import System
 from domain.delivery.commands import StartDelivery
 from domain.discussion.commands import StartDiscussion
 from domain.orchestration.commands import StartOrchestration
-from domain.values.base import Command
 
 
 @action(
@@ -62,13 +62,18 @@ from domain.values.base import Command
 async def start_session(call: ActionCall[AnyStart]) -> Intent:
     """Start a session of any kind."""
     may_name_workspace(call, call.body.workspace)
+    require_team(call.system, call.body)
     made = partial(_command, call.body, call.system, call.actor)
     looks_at_folders = call.body.workspace is not None  # the disk may be slow
     command = await asyncio.to_thread(made) if looks_at_folders else made()
-    return Intent(start_commands.new_id(call.body.kind), command, starts=True, status=202)
+    roster = roster_of(command, call.system.team)
+    warnings = (
+        await asyncio.to_thread(require_agents, call.system, roster, anyway=call.body.anyway) if any(roster) else ()
+    )
+    return Intent(start_commands.new_id(call.body.kind), command, starts=True, status=202, warnings=warnings)
 
 
-def _command(body: AnyStart, system: System, author: str) -> Command:
+def _command(body: AnyStart, system: System, author: str) -> StartCommand:
     match body:
         case DeliveryStart():
             return _delivery(body, system, author)

@@ -18,10 +18,10 @@ from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import Json
 from api.cli.terminal import minutes, one_line, say, shortened
-from api.cli.waiting import say_no_worker
+from api.cli.waiting import doing, say_no_worker
 
 if TYPE_CHECKING:
-    from api.node.settings import Settings
+    pass
 
 _LABELS: Final = {"read": "Read", "edit": "Edit", "execute": "Run", "search": "Search", "fetch": "Fetch"}
 _STEPS: Final = 2
@@ -181,9 +181,10 @@ class StallWatch:
                     agents=_names(external),
                 )
             )
-        from api.node.workers import other_workers  # the store, once nothing else happens
+        from api.node.workers import others_have  # the store, once nothing else happens
 
-        if await asyncio.to_thread(other_workers, self._system.settings):
+        names = {str(turn["agent"]) for turn in agents if turn["work"] == "ask"}
+        if await asyncio.to_thread(others_have, self._system.settings, names):
             elsewhere = "Waiting for {agents}, not in this team; other workers are running on this log."
             return self._say(sentence(elsewhere, agents=_names(agents)))
         self._alone += 1
@@ -192,7 +193,7 @@ class StallWatch:
         session_id = sessions[0]["id"]
         raise Failed(
             sentence(
-                "{session_id} is waiting for {agents}, not in this team; no other worker is running on this log.",
+                "{session_id} is waiting for {agents}, not in this team; no other worker on this log has it.",
                 session_id=session_id,
                 agents=_names(agents),
             ),
@@ -206,12 +207,31 @@ class StallWatch:
             self._said = True
 
 
-def say_who_works_on(settings: "Settings", session_id: str) -> None:
-    """Say so if no process runs this session's turns. Raises StoreError."""
-    from api.node.workers import other_workers  # the store, which `--help` does not need
+def agents_of(session: Json) -> tuple[str, ...]:
+    """The agents that the session's open turns wait for, each once; commands are run by any worker."""
+    turns = [turn for turn in session.get("outstandingTurns") or () if turn["work"] == "ask"]
+    return tuple(dict.fromkeys(str(turn["agent"]) for turn in turns if not turn.get("external")))
 
-    if not other_workers(settings):
-        say_no_worker(session_id)
+
+async def say_wait(api: Api, session: Json) -> None:
+    """Say what the session waits for, and who could do it. Raises StoreError."""
+    turns = [turn for turn in session.get("outstandingTurns") or () if turn["work"] != "wait"]
+    if not turns:
+        return
+    say(sentence("Waits for {turns}.", turns=", ".join(doing(turn) for turn in turns)))
+    if api.system is None:
+        return
+    from api.node.workers import other_workers, others_have  # the store, once nothing else happens
+
+    if api.system.works:
+        say(sentence("This process works on it."))
+    elif await asyncio.to_thread(others_have, api.system.settings, agents_of(session)):
+        say(sentence("Another worker on this log works on it."))
+    elif await asyncio.to_thread(other_workers, api.system.settings):
+        advice = "The workers on this log have another team. To run it here: `hansard resume {session_id}`."
+        say(sentence(advice, session_id=session["id"]))
+    else:
+        say_no_worker(str(session["id"]))
 
 
 def _result(frame: Json) -> str:

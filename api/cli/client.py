@@ -143,7 +143,12 @@ def path_of(session_id: str) -> str:
 
 @asynccontextmanager
 async def connected(
-    where: Where, use: Use = "read", *, team: Path | None = None, actor: str | None = None
+    where: Where,
+    use: Use = "read",
+    *,
+    team: Path | None = None,
+    example: bool | None = None,
+    actor: str | None = None,
 ) -> AsyncIterator[Api]:
     """The API behind `where`; a server has its own team and workers, whatever the `use`, and knows `actor` by a key."""
     from httpx2 import ASGITransport, AsyncClient, Timeout
@@ -159,7 +164,7 @@ async def connected(
         async with AsyncClient(base_url=address, headers=headers, timeout=Timeout(_SECONDS)) as http:
             yield Api(http, poll=_SERVER_POLL)
         return
-    settings = where.settings() if team is None else where.settings(team=team)
+    settings = where.settings(team=team, example=example)
     reads = use in ("read", "all")
     if reads:
         require_log(settings)
@@ -244,11 +249,11 @@ def _object(answer: "Response") -> Json:
 
 def _problem(answer: "Response") -> Failed:
     """The problem document in sentences (RFC 9457); an answer that is none is named by its status."""
-    code = exits.of_http(answer.status_code)
     try:
         body = answer.json()
     except ValueError:
         body = None
+    code = exits.of_http(answer.status_code, body.get("code") if isinstance(body, dict) else None)
     if not isinstance(body, dict) or not isinstance(body.get("detail"), str):
         return Failed(
             sentence(

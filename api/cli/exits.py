@@ -32,6 +32,7 @@ _BY_HTTP_STATUS: Final = {
     421: NOT_ALLOWED,
     422: USAGE,
 }
+_USAGE_CODES: Final = ("no_team", "agent_not_ready")
 _BY_STATUS: Final = {
     "success": OK,
     "done": OK,
@@ -89,9 +90,9 @@ def worded(session: Mapping[str, Any], name: str) -> str:
     return in_words(from_wire(text, data["code"], data["params"]))
 
 
-def of_http(status: int) -> int:
-    """The exit code for a problem of the API."""
-    return _BY_HTTP_STATUS.get(status, FAILURE)
+def of_http(status: int, code: object = None) -> int:
+    """The exit code for a problem of the API; some refusals are about what was typed, by their own code."""
+    return USAGE if code in _USAGE_CODES else _BY_HTTP_STATUS.get(status, FAILURE)
 
 
 def of_error(error: Exception) -> int:

@@ -144,7 +144,7 @@ def check_team(settings: "Settings") -> Iterator[Finding]:
     try:
         team = load(settings.team)
     except HansardError as error:
-        advice = sentence("Fix the file, or unset HANSARD_TEAM to use the example team.")
+        advice = sentence("Fix the file, or name another one in HANSARD_TEAM.")
         yield Finding("fail", "team", words_of(error), advice)
         return
     sandbox = settings.sandbox or team.sandbox or "auto"
@@ -152,8 +152,11 @@ def check_team(settings: "Settings") -> Iterator[Finding]:
     if sandbox != "off" and settings.log_file is not None:
         yield from beside_the_log(settings.log_file)
     if team.example:
-        problem = sentence("no team file: the scripted example team does no real work")
-        yield Finding("warn", "team", problem, sentence("Set HANSARD_TEAM to your team file."))
+        scripted = sentence("the scripted example team, which does no real work")
+        problem = scripted if settings.example else sentence("no team file")
+        yield Finding(
+            "warn", "team", problem, sentence("Run `hansard init` in your repository, or name a file in HANSARD_TEAM.")
+        )
         return
     yield Finding("ok", "team", f"{settings.team}: {counted(len(team.agents), 'agent')}")
     yield from posts(team)

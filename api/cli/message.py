@@ -8,19 +8,21 @@ from cyclopts import Parameter
 
 from api.cli import exits
 from api.cli.activity import StallWatch
-from api.cli.client import Api, connected, path_of, resolve
+from api.cli.client import Api, Use, connected, path_of, resolve
 from api.cli.exits import Failed
 from api.cli.extension import extension_of
 from api.cli.labels import recorded, sentence
 from api.cli.options import HERE, AsJson, Json, Key, TeamFile, Version, Where, text_from
 from api.cli.run import ANYHOW, Origin, Talk
-from api.cli.start import PLAIN, AsEnd, StartOptions, say_where, say_who, say_who_goes_on, started
+from api.cli.start import PLAIN, AsEnd, StartOptions, say_warnings, say_where, say_who, say_who_goes_on, started
 from api.cli.terminal import put_json, say
 from api.cli.watch import follow_to_end
+from domain.triage import intent
 
 _REJECTED: Final = {
     "busy": "a run of this conversation is active; you can continue it once it pauses.",
     "duplicate": "the same message just arrived; duplicates are ignored.",
+    "nothing_runs": "nothing is running in this conversation. For new work, say what to do.",
     "nothing_to_reset": "there is nothing to reset.",
     "queue_full": "too many messages of this conversation are already waiting.",
 }
@@ -49,14 +51,17 @@ async def message(
     The message starts a run, is queued after the active one, or is rejected with a reason (exit code 4). One that only
     resembles such a word starts nothing while a run is active or paused (exit code 4).
     """
-    words, folder = text_from(text, None, what="message"), options.folder(where)
+    words = text_from(text, None, what="message")
+    folder = options.folder(where) if intent(words) else options.working_folder(where)
     body = {"prompt": words, "origin": origin} | talk.body() | options.body(folder)
-    async with connected(where, "start" if options.detach else "work", team=team) as api:
+    use: Use = "start" if options.detach else "work"
+    async with connected(where, use, team=team, example=options.example) as api:
         answer = await api.post("/api/message", body, key=options.idempotency_key)
         if answer["action"] == "rejected":
             return _rejected(answer, json=json)
         if answer["action"] == "unclear":
             return _unclear(answer, json=json)
+        say_warnings(answer)
         say(_received(answer))
         if answer.get("reset"):
             return put_answer(answer, json=json)
@@ -64,7 +69,7 @@ async def message(
             say_where(options, folder)
         if options.detach:
             await say_who(api, options)
-            return started(api, answer, json=json)
+            return await started(api, answer, json=json)
         if answer["action"] == "queued":
             await _wait_for_start(api, str(answer["sessionId"]), origin or "")
         return await see_latest_run(api, str(answer["sessionId"]), json=json)
@@ -108,7 +113,7 @@ async def continue_(
         answer = await api.post(path, body, key=idempotency_key, version=if_version)
         say(sentence("Resumed session {session_id}.", session_id=answer["sessionId"]))
         if detach:
-            return started(api, answer, json=json)
+            return await started(api, answer, json=json)
         return await see_latest_run(api, str(answer["sessionId"]), json=json)
 
 

@@ -26,7 +26,7 @@ Json = dict[str, Any]
 """An object of the wire; the contract, §2, names its fields."""
 
 WHERE: Final = Group("Which log", sort_key=90)
-TEAM: Final = "The team file. HANSARD_TEAM; else `[delivery] team` of hansard.toml; else the scripted example team."
+TEAM: Final = "The team file. HANSARD_TEAM; else `[delivery] team` of hansard.toml; else none."
 TeamFile = Annotated[
     Path | None, Parameter(group=WHERE, help=TEAM, validator=validators.Path(exists=True, dir_okay=False))
 ]

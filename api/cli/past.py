@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from cyclopts.types import PositiveInt
 
 from api.cli import exits
+from api.cli.activity import say_wait
 from api.cli.client import Api, connected, path_of, resolve
 from api.cli.discussion import Pairs
 from api.cli.exits import Failed
@@ -194,11 +195,13 @@ async def explain(
     where: Where = HERE,
 ) -> int:
     """Show why a session is in its state: the chain of causes, across sessions."""
-    async with connected(where) as api:
+    async with connected(where, "all") as api:
         session_id = await resolve(api, session)
         answer = await api.get(f"{path_of(session_id)}/explain", version=at, wish=wish)
         before = await _causes(api, answer)
         then = await api.session(session_id, at=at)
+        if at is None and not json:
+            await say_wait(api, then["session"])
     if json:
         put_json(answer | {"causedBy": before})
         return exits.OK

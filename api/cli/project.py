@@ -4,6 +4,7 @@
 import asyncio
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,7 @@ from cyclopts.types import ExistingDirectory
 
 from api.cli import exits
 from api.cli.client import connected
-from api.cli.exits import Failed
+from api.cli.exits import Failed, in_words
 from api.cli.labels import sentence
 from api.cli.options import HERE, TEAM, AsJson, Where
 from api.cli.terminal import counted, paint, put, put_json, say, visible
@@ -73,9 +74,9 @@ def init(
 
     The new files are trusted.
     """
+    from adapters.agents.team_file import agents, team_file
     from adapters.project import NAME
     from adapters.project.discovery import discover, project_file
-    from adapters.project.team_file import agents, team_file
     from api.actions.projects import root_of
     from api.actions.trust import grant
 
@@ -87,11 +88,26 @@ def init(
         put(visible(line))
     if not programs:
         say(sentence("No agent program on PATH. Install one (`hansard team` lists them) and run `hansard init` again."))
+    if team:
+        _say_left_out(programs)
     if team and not is_new:
         say(sentence('To use the new team, add this to {name}: [delivery] team = "team.toml"', name=NAME))
     if is_new:
         grant(root, where.settings(), by="init")
     return exits.OK
+
+
+def _say_left_out(programs: "Sequence[FoundProgram]") -> None:
+    """Say which programs cannot log in, and are therefore commented out."""
+    for program in programs:
+        if program.lack:
+            say(
+                sentence(
+                    "{program} is commented out in team.toml. {lack}", program=program.name, lack=in_words(program.lack)
+                )
+            )
+    if all(program.lack for program in programs):
+        say(sentence("No agent can work yet: give one its login, then remove the # before its lines in team.toml."))
 
 
 def _write(path: Path, text: str) -> bool:
@@ -115,6 +131,7 @@ def _write(path: Path, text: str) -> bool:
 
 if TYPE_CHECKING:
     from adapters.agents.team import Member
+    from adapters.agents.team_file import FoundProgram
     from adapters.agents.trial import Trial
     from adapters.fence.choice import Sandbox
     from adapters.project.discovery import Discovery
@@ -169,7 +186,7 @@ def _print(presets: list[dict[str, Any]], agents: list[dict[str, Any]], *, examp
         if not row["installed"]:
             state = sentence("install with: {command}", command=row["install"])
         put(f"  {row['preset']:<10} {row['title']:<20} {state}")
-    put(sentence("Team (scripted example; set yours with --team or HANSARD_TEAM)" if example else "Team"))
+    put(sentence("Team: none; `hansard init` writes one. Only the scripted example:" if example else "Team"))
     for row in agents:
         how = row["preset"] or row["adapter"]
         model = f", {row['model']}" if row["model"] else ""

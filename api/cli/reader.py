@@ -210,6 +210,11 @@ def _files_of(where: Where) -> LogFiles | None:
     return LogFiles(log, node)
 
 
+def _marked(title: str, scripted: object) -> str:
+    """The title, with a mark where scripted agents took part."""
+    return f"[{sentence('scripted')}] {title}" if scripted else title
+
+
 def _landed(status: str, landing: Json | None) -> str:
     """The status, and how the newest landing ended."""
     if landing is None:
@@ -224,13 +229,13 @@ def _line(item: Json) -> SessionLine:
     status = _landed(str(item["status"]), item.get("landing") or None)
     if machine is not None and not item.get("landing"):
         status = f"{status}, {sentence('waiting for the machine {machine}', machine=one_line(machine))}"
-    return SessionLine(str(item["id"]), status, local_time(item["updatedAt"]), str(item["title"]))
+    return SessionLine(str(item["id"]), status, local_time(item["updatedAt"]), _marked(str(item["title"]), item.get("scripted")))
 
 
 def _of_row(row: ListRow) -> SessionLine:
     updated = datetime.fromtimestamp(row.updated_at / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
     status = _landed(row.status, json.loads(row.landing) if row.landing is not None else None)
-    return SessionLine(row.session_id, status, updated, row.title)
+    return SessionLine(row.session_id, status, updated, _marked(row.title, row.scripted))
 
 
 def _item(row: NeedRow | PermissionRow) -> Json:

@@ -13,6 +13,8 @@ from domain.session.workspace import UNCONVERTED
 def result_notes(session: Mapping[str, Any]) -> Iterator[str]:
     """The sentences about a session with a result, most important first; none where nothing is open."""
     result = session.get("result") or {}
+    if session.get("scripted"):
+        yield sentence("Scripted: scripted agents took part; they do no real work.")
     yield from _on_validation(session, result)
     if ignored := [file["path"] for file in result.get("files") or () if file.get("ignored")]:
         words = "Ignored files that an agent committed are part of the work: {paths}."

@@ -208,6 +208,10 @@ async def pr(session: Id, /, *, where: Where = HERE) -> int:
         title_of(result.session),
         str(result.session.get("finalSummary") or result.session.get("summary") or ""),
     )
+    if result.session.get("scripted"):
+        note = sentence("Scripted: scripted agents took part; they do no real work.")
+        say(note)
+        body = "\n\n".join(filter(None, (note, body)))
     if shutil.which("gh") is None:
         put(f"git push origin {branch if source != result.commit else f'{source}:refs/heads/{branch}'}")
         put(f"gh pr create --head {branch} --fill-first")

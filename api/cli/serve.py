@@ -64,11 +64,11 @@ def serve(
     database
         The log: a file, or a postgresql:// URL. HANSARD_DATABASE; default: a file in your data directory.
     example
-        Run the example delivery first when the log is empty.
+        Without a team file, let the scripted example team answer. Run the example delivery first when the log is empty.
     no_work
         Run no turns here; leave them to `hansard worker` processes and external agents.
     """
-    settings = Where(database=database).settings(team=team, host=host, port=port)
+    settings = Where(database=database).settings(team=team, host=host, port=port, example=example or None)
     _refuse_malformed(settings)
     refuse_an_open_server(settings)
     refuse_an_open_database(settings)
@@ -194,12 +194,14 @@ def _announce_work(process: "System | WorkerProcess", settings: "Settings") -> N
     from adapters.fence.choice import fenced_by
 
     say(sentence("  log   {log}", log=settings.log_name))
-    if process.team.example:
+    if process.team.example and not settings.example:
         say(
             sentence(
-                "  team  the scripted example team, which does no real work; set yours with HANSARD_TEAM or --team"
+                "  team  none: starts are refused; `hansard init` writes a team file, --example uses the scripted team"
             )
         )
+    elif process.team.example:
+        say(sentence("  team  the scripted example team, which does no real work"))
     else:
         agents = counted(len(process.team.agents), "agent")
         say(sentence("  team  {file} ({agents})", file=settings.team, agents=agents))

@@ -44,6 +44,7 @@ def details(session: Json, commands: list[str]) -> Pairs:
         ("session", session["id"]),
         ("kind", recorded("kind", session["kind"])),
         ("status", recorded("status", session["status"])),
+        *_scripted(session),
         ("title", session.get("title") or ""),
         *_of_its_kind(session),
         *changed(session),
@@ -62,6 +63,12 @@ def details(session: Json, commands: list[str]) -> Pairs:
         ("version", str(session["version"])),
         ("can now", ", ".join(recorded("why_action", command) for command in commands)),
     ]
+
+
+def _scripted(session: Json) -> Pairs:
+    return (
+        [("scripted", sentence("scripted agents took part; they do no real work"))] if session.get("scripted") else []
+    )
 
 
 def _fence(session: Json) -> Pairs:
@@ -119,6 +126,7 @@ def outcome(session: Json) -> Pairs:
     return [
         ("session", str(session["id"])),
         ("status", recorded("status", str(session["status"]))),
+        *_scripted(session),
         *_result(session),
         ("error", _error(session) if failed else ""),
         ("used", ", ".join(figures(session)) if session["kind"] != "review" and session["kind"] != "debate" else ""),

@@ -16,17 +16,19 @@ from adapters.files import checkout_of
 from adapters.project import load as load_project
 from adapters.workspace.git import WorkspaceError
 from api.cli import exits
+from api.cli.activity import say_wait
 from api.cli.client import Api, connected, resolve
-from api.cli.exits import Failed
+from api.cli.exits import Failed, in_words
 from api.cli.labels import sentence
 from api.cli.options import Json, Where
 from api.cli.terminal import one_line, put, put_json, say
 from api.cli.watch import follow_to_end
+from domain.values.sentences import from_wire
 
 _NAMED: Final = 5
 """Files with uncommitted changes that are named."""
 PLACE = Group("Where the agents work", sort_key=20)
-_EXAMPLE = "No team file: the scripted example team does no real work. Set HANSARD_TEAM to use yours."
+_EXAMPLE = "The scripted example team answers; it does no real work."
 AsEnd = Annotated[bool, Parameter(help="Print the session as JSON at the end.")]
 
 
@@ -36,11 +38,15 @@ class StartOptions:
     """What every kind of session can be started with."""
 
     workspace: Annotated[ExistingDirectory | None, Parameter(group=PLACE)] = None
-    """The folder to work on. Default: the current folder in a git repository, else a new, empty one."""
+    """The folder to work on; without git it is edited in place. Default: the current git repository."""
     fresh: Annotated[bool, Parameter(group=PLACE)] = False
     """Work in a new, empty folder even inside a repository."""
     scenario: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None
     """A scenario file (JSON) for scripted agents; - reads stdin."""
+    example: Annotated[bool | None, Parameter(negative=())] = None
+    """Without a team file, let the scripted example team answer; it does no real work."""
+    anyway: Annotated[bool, Parameter(negative=())] = False
+    """Start even if an agent is known to lack its program or its login."""
     title: str | None = None
     """A short title for lists."""
     label: list[str] | None = None
@@ -57,6 +63,7 @@ class StartOptions:
             "title": self.title,
             "labels": self.label,
             "workspace": folder,
+            "anyway": self.anyway or None,
         }
         return {name: value for name, value in fields.items() if value is not None}
 
@@ -67,9 +74,23 @@ class StartOptions:
         if self.workspace is not None:
             return str(self.workspace.resolve())
         server, here = where.address(), here or Path.cwd()
-        if self.fresh or (server is not None and not _same_machine(server)) or not in_repository(here):
+        if self.fresh or (server is not None and not _same_machine(server)):
             return None
-        return str(here)
+        return str(here) if in_repository(here) else None
+
+    def working_folder(self, where: Where) -> str | None:
+        """The folder for agents that change files. Raises Failed in a folder with files that git does not know: the
+        agents would not see them, and edit them in place only where that is asked for."""
+        folder, server = self.folder(where), where.address()
+        is_here = not self.fresh and (server is None or _same_machine(server))
+        if folder is None and is_here and any(Path.cwd().iterdir()):
+            raise Failed(
+                sentence("This folder is not a git repository, so the agents would not see its files."),
+                sentence("To get the result as a branch: git init, then commit. To edit in place: --workspace ."),
+                sentence("To work in a new, empty folder: --fresh"),
+                code=exits.USAGE,
+            )
+        return folder
 
 
 PLAIN = StartOptions()
@@ -79,21 +100,23 @@ async def start(
     where: Where, team: Path | None, options: StartOptions, body: Json, *, json: bool, here: Path | None = None
 ) -> int:
     """Start a session and see it through, or only start it; the exit code. `here` is the person's folder."""
-    folder = options.folder(where, here)
+    talks = body.get("kind") in ("review", "debate")
+    folder = options.folder(where, here) if talks else options.working_folder(where)
     whole = body | options.body(folder)
     team = team or _team_of(where, options.workspace)
-    async with connected(where, "start" if options.detach else "work", team=team) as api:
+    async with connected(where, "start" if options.detach else "work", team=team, example=options.example) as api:
         if whole.get("fixes"):
             whole["fixes"] = await resolve(api, str(whole["fixes"]))
         answer = await api.post("/api/sessions", whole, key=options.idempotency_key)
+        say_warnings(answer)
         say(sentence("Session {session_id}", session_id=answer["sessionId"]))
-        if folder or body.get("kind") not in ("review", "debate"):
+        if folder or not talks:
             say_where(options, folder)
-        if body.get("kind") not in ("review", "debate"):
+        if not talks:
             say_uncommitted(folder)
         await say_who(api, options)
         if options.detach:
-            return started(api, answer, json=json)
+            return await started(api, answer, json=json)
         return await follow_to_end(api, answer["sessionId"], json=json)
 
 
@@ -164,6 +187,12 @@ def _say_missing(folder: Path) -> None:
         say(sentence(words, paths=", ".join(map(one_line, missing))))
 
 
+def say_warnings(answer: Json) -> None:
+    """What the answer to a start warns of."""
+    for each in answer.get("warnings") or ():
+        say(in_words(from_wire(str(each["detail"]), each.get("code"), each.get("params"))))
+
+
 async def say_who(api: Api, options: StartOptions) -> None:
     """Plainly, when those who answer are only examples."""
     if options.scenario is None and await _is_example(api):
@@ -178,9 +207,10 @@ async def say_who_goes_on(api: Api, session_id: str) -> None:
         say(sentence(_EXAMPLE))
 
 
-def started(api: Api, answer: Json, *, json: bool) -> int:
+async def started(api: Api, answer: Json, *, json: bool) -> int:
     """Only recorded: the session's id as data, and who will work on it."""
-    say_who_works(api)
+    if answer.get("sessionId") and answer.get("action") != "queued":
+        await say_who_works(api, str(answer["sessionId"]))
     if json:
         put_json(answer)
     else:
@@ -188,9 +218,10 @@ def started(api: Api, answer: Json, *, json: bool) -> int:
     return exits.OK
 
 
-def say_who_works(api: Api) -> None:
+async def say_who_works(api: Api, session_id: str) -> None:
+    """Who will work on a session that was only recorded."""
     if api.system is not None:
-        say(sentence("Not running yet. Start `hansard serve` on this log."))
+        await say_wait(api, (await api.session(session_id))["session"])
 
 
 def in_repository(folder: Path) -> bool:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, NamedTuple
 from cyclopts import Parameter
 
 from api.cli import exits
-from api.cli.activity import say_who_works_on
+from api.cli.activity import agents_of, say_wait
 from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed
 from api.cli.labels import sentence
@@ -148,7 +148,9 @@ async def _post(api: Api, session: str, action: str, body: Json, *, key: str | N
 async def _follow(api: Api, posted: _Posted, done: str, *, wait: bool, json: bool) -> int:
     """Follow the session to its end if `wait`; else only say what was done."""
     if not wait:
-        return _answered(posted.answer, done, json=json)
+        code = _answered(posted.answer, done, json=json)
+        await say_wait(api, (await api.session(posted.session_id))["session"])
+        return code
     await say_who_goes_on(api, posted.session_id)
     return await follow_to_end(api, posted.session_id, after=posted.before, json=json)
 
@@ -203,7 +205,7 @@ async def decide(
         say(sentence("Decided: {choice} for {session_id}.", choice=choice, session_id=answer["sessionId"]))
         if parent is None or detach:
             if parent is not None:
-                say_who_works(api)
+                await say_who_works(api, str(parent["id"]))
             elif choice == "apply_fix":
                 say_fix(str(answer["sessionId"]))
             if json:
@@ -236,22 +238,25 @@ async def watch(session: Id, /, *, json: AsEnd = False, where: Where = HERE) -> 
     """
     async with connected(where, "all") as api:
         session_id = await resolve(api, session)
-        if api.system is not None and not exits.rests((await api.session(session_id))["session"]):
-            await asyncio.to_thread(say_who_works_on, api.system.settings, session_id)
+        await say_wait(api, (await api.session(session_id))["session"])
         return await follow_to_end(api, session_id, json=json, works=False)
 
 
 async def resume(session: Id, /, *, json: AsEnd = False, where: Where = HERE, team: TeamFile = None) -> int:
     """Run a session in this process until it ends, as `run` does.
 
-    If another process runs turns on this log, it only watches. Ctrl-C cancels nothing.
+    If another process with its agents runs turns on this log, it only watches. Ctrl-C cancels nothing.
     """
-    from api.node.workers import other_workers  # the store, which `--help` does not need
-
-    works = where.address() is None and not await asyncio.to_thread(other_workers, where.settings())
-    async with connected(where, "work" if works else "all", team=team) as api:
+    async with connected(where, "all") as api:
         session_id = await resolve(api, session)
-        version = int((await api.session(session_id))["session"]["version"])
+        agents = agents_of((await api.session(session_id))["session"])
+    from api.node.workers import others_have  # the store, which `--help` does not need
+
+    works = where.address() is None and not await asyncio.to_thread(others_have, where.settings(), agents)
+    async with connected(where, "work" if works else "all", team=team) as api:
+        current = (await api.session(session_id))["session"]
+        version = int(current["version"])
+        await say_wait(api, current)
         if works:
             await say_who_goes_on(api, session_id)
         return await follow_to_end(api, session_id, after=version, json=json, works=works)

@@ -19,6 +19,7 @@ from adapters.store.errors import Conflict
 from adapters.store.port import Store, StoredReceipt, Write
 from adapters.writer.answers import KeyReused, fingerprint, first_answer, same
 from api.actions.call import ActionCall
+from api.actions.refusals import NotStarted
 from api.http.problems import of, problem
 from api.http.requests import answer_headers, idempotency_key, raw_body, system, traceparent
 from domain.values.base import HansardError
@@ -55,6 +56,8 @@ async def refusal(call: ActionCall[Any], error: HansardError) -> Response:
     temporary."""
     if call.key is None or isinstance(error, KeyReused) or of(error).status not in LASTING:
         raise error
+    if isinstance(error, NotStarted) and await asyncio.to_thread(call.receipt) is None:
+        raise error  # the team may be there next time
     return await _first(call, problem(of(error)))
 
 

@@ -21,7 +21,7 @@ from domain.kinds import KINDS
 from domain.session.record import kind_of
 from domain.values.base import HansardError, Unknown
 from domain.values.json import JSON
-from domain.values.sentences import Sentence
+from domain.values.sentences import Sentence, wire
 from projections.views.base import View
 
 Fill = Callable[[], ActionCall[Any]]
@@ -105,6 +105,9 @@ def _response(answer: CommandAnswer, intent: Intent) -> Response:
     """Returns 202 with Location for a new session, 200 for other commands; the body is the receipt, byte for byte."""
     if intent.ok:
         answer = answer._replace(body=orjson.dumps({"ok": True, **orjson.loads(answer.body)}))
+    if intent.warnings:
+        notes = [{"detail": str(each), **wire(each)} for each in intent.warnings]
+        answer = answer._replace(body=orjson.dumps({**orjson.loads(answer.body), "warnings": notes}))
     headers = answer_headers(ETag=f'"{answer.version}"') if intent.tagged else answer_headers()
     if answer.status == 202:
         headers["Location"] = f"/api/sessions/{answer.session_id}"

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from adapters.store.errors import Broken, Conflict, Fenced, StoreError
 from adapters.writer.answers import Repeated
 from adapters.writer.writer import Busy, KeyReused
-from api.actions.refusals import EmptyMessage
+from api.actions.refusals import AgentNotReady, EmptyMessage
 from api.node.scopes import ScopeNeeded
 from domain.values.base import Forbidden, HansardError, Invalid, Refused, Stale, Unknown
 from domain.values.json import Malformed
@@ -137,6 +137,9 @@ def _of(error: Exception) -> Problem:
             return Problem(status, sentence, scope=error.scope)
         case Forbidden():
             return Problem(status, sentence)
+        case AgentNotReady():
+            lacks = [{"agent": name, "detail": str(lack), **wire(lack)} for name, lack in error.agents.items()]
+            return Problem(status, sentence, allowed=[], agents=lacks)
         case Refused():
             problem = Problem(status, _with_allowed(error), allowed=list(error.allowed))
             problem.sentence = sentence

@@ -81,6 +81,7 @@ class Settings(BaseSettings):
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8000
     team: Path | None = None
+    example: bool = Field(default=False, description="1: without a team file, the scripted example team answers")
     auth: Literal["key", "off"] = Field(
         default="key", description="`off`: everybody on this machine may do everything; only on loopback"
     )

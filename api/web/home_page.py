@@ -155,7 +155,13 @@ async def _shown(request: Request, starting: tuple[Filled, ...]) -> str:
             )
         example = inside.team.example
         open_now = any(query.get(name) for name in ("preset", "start")) or any(form.words for form in starting)
-        more = {"example": example, "forms": starting, "starting": open_now, "chosen": query.get("preset")}
+        more = {
+            "example": example,
+            "scripted": inside.settings.example,
+            "forms": starting,
+            "starting": open_now,
+            "chosen": query.get("preset"),
+        }
         is_update = request.headers.get("sec-fetch-dest") == "empty"  # the script leaves the panel as it is
         opened = next((form for form in starting if form.open), None) if open_now and not is_update else None
         more |= {"before": known_before(request, opened) if opened else None}

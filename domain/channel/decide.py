@@ -50,7 +50,8 @@ Received = MessageStarted | MessageQueued | MessageRejected | MessageUnclear | C
 def receive(channel: Channel, command: ReceiveMessage, at: int) -> Received:
     """Continue and reset: only whole phrases count, and only if there is something to continue or reset (K-1, K-6).
 
-    While a run waits or runs, a message that resembles such a phrase is answered with a question (contract §13).
+    While a run waits or runs, a message that resembles such a phrase is answered with a question (contract §13). After
+    the end of a run it is answered with that: it would start a new run with a word for an old one.
     """
     text = command.opening.prompt
     meant = intent(text)
@@ -63,9 +64,11 @@ def receive(channel: Channel, command: ReceiveMessage, at: int) -> Received:
         return ContinueWanted(message=text, session_id=run)
     if meant == "continue" and channel.busy:
         return MessageRejected(message="The run is busy.", reason="busy", text=text)
-    suggestions = nearly(text) if channel.busy or status in PAUSED else ()
-    if suggestions:
+    suggestions = nearly(text)
+    if suggestions and (channel.busy or status in PAUSED):
         return MessageUnclear(message="The message may mean several things.", text=text, suggestions=suggestions)
+    if suggestions and meant is None and channel.latest:
+        return MessageRejected(message="Nothing runs.", reason="nothing_runs", text=text)
     return request(channel, command, at)
 
 

@@ -19,6 +19,7 @@ from domain.orchestration.endings import Run, complete
 from domain.orchestration.events import (
     Continued,
     OrchestrateDone,
+    OrchestrationRequest,
     OrchestrationRetried,
     OrchestrationStarted,
     PlanReturned,
@@ -93,12 +94,17 @@ def allowed_actions(run: Orchestration) -> tuple[str, ...]:
 # -- a person ------------------------------------------------------------------------------------------------------
 
 
+def is_planned(opening: OrchestrationRequest) -> bool:
+    """Whether a request begins with a plan, and not with an answer."""
+    wanted = {"auto": triage(opening.prompt, TRIAGE).orchestrate, "orchestrate": True, "direct": False}[opening.triage]
+    return wanted and bool(opening.employees)
+
+
 def start(now: Run, command: StartOrchestration) -> Events:
     """Triage the request, then ask for a plan or for the answer; earlier agent sessions are closed (S1, S3)."""
     opening = command.opening
     result = triage(opening.prompt, TRIAGE)
-    wanted = {"auto": result.orchestrate, "orchestrate": True, "direct": False}[opening.triage]
-    planned = wanted and bool(opening.employees)
+    planned = is_planned(opening)
     yield now.begin(
         OrchestrationStarted,
         by="" if planned else "skip_planning",

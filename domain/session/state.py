@@ -28,6 +28,7 @@ from domain.session.permissions import (
 )
 from domain.session.team_decisions import DecisionPolicy
 from domain.session.turns import (
+    SCRIPTED,
     AgentSessionsCleared,
     FenceLevel,
     TurnAnswered,
@@ -93,6 +94,8 @@ class Session:
     asked: dict[str, int] = field(default_factory=dict)
     asked_roles: dict[str, int] = field(default_factory=dict)
     agent_sessions: dict[str, str] = field(default_factory=dict)
+    heard_script: bool = False
+    """Whether a scripted agent has answered."""
     tree: str | None = None
     slot: int = 0
     base: WorkspacePrepared | None = None
@@ -136,6 +139,11 @@ class Session:
     fence: FenceLevel | None = None
     fence_gaps: tuple[str, ...] = ()
     """The weakest fence that any turn ran in, and all gaps of any turn."""
+
+    @property
+    def scripted(self) -> bool:
+        """Whether a scripted agent takes part, which does no real work."""
+        return self.heard_script or self.scenario is not None
 
     @property
     def status(self) -> str:
@@ -220,6 +228,7 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
             if event.agent_session:
                 name = thread_name(event.agent, event.role)
                 state.agent_sessions = without(state.agent_sessions, name) | {name: event.agent_session}
+                state.heard_script = state.heard_script or event.agent_session.startswith(SCRIPTED)
             state.tree = event.tree or state.tree
             state.changes = event.changes or state.changes
             state.reviewed = event.reviewed or state.reviewed

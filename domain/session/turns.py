@@ -4,7 +4,7 @@ A turn is requested by an event, leased to a worker, and settled exactly once: a
 asked at least once; the outcome is recorded exactly once.
 """
 
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Final, Literal, get_args
 
 from pydantic import Field
 
@@ -24,6 +24,10 @@ def weakest(one: FenceLevel | None, other: FenceLevel | None) -> FenceLevel | No
     """The weaker of two fences; null if nothing was run."""
     levels = get_args(FenceLevel)
     return max((level for level in (one, other) if level), key=levels.index, default=None)
+
+
+SCRIPTED: Final = "scripted:"
+"""How the handle of a scripted agent's conversation begins."""
 
 
 class TurnRequested(DomainEvent):

@@ -175,7 +175,10 @@ class HansardError(Exception):
     │   ├── Forbidden          others may do this, but not the caller
     │   │   └── ScopeNeeded
     │   ├── LeaseLost          a worker no longer holds its turn
-    │   └── Moved              the workspace changed while the turn ran
+    │   ├── Moved              the workspace changed while the turn ran
+    │   └── NotStarted         who would do the work is not there
+    │       ├── AgentNotReady
+    │       └── NoTeam
     ├── Problem                an error of HTTP itself
     │   └── UnknownHost
     ├── Busy                   the writer has too many commands waiting

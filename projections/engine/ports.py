@@ -125,7 +125,7 @@ _PROMPTED: Final = frozenset(
 )  # fmt: skip
 _REPLIED: Final = frozenset(
     {
-        "reply", "agent_session", "resumed", "new_conversation", "files", "patch", "tree", "slot", "changes", "fence",
+        "reply", "resumed", "new_conversation", "files", "patch", "tree", "slot", "changes", "fence",
         "fence_gaps",
     }
 )  # fmt: skip

@@ -82,6 +82,7 @@ def _common(session: Session, task: str) -> dict[str, Any]:
         "outstanding_turns": tuple(turns),
         "last_error": session.last_error,
         "last_error_sentence": coded(session.last_error),
+        "scripted": session.scripted or None,
         "workspace": session.workspace,
         "fence": session.fence,
         "fence_gaps": session.fence_gaps,

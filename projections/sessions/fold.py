@@ -18,7 +18,7 @@ from domain.session.forks import SessionForked
 from domain.session.landing import LANDABLE, LANDING_FAILED, LANDING_ROLE
 from domain.session.record import Recorded
 from domain.session.team_decisions import DecisionPolicy
-from domain.session.turns import TurnFailed, TurnRetried
+from domain.session.turns import SCRIPTED, TurnAnswered, TurnFailed, TurnRetried
 from domain.values.base import DomainEvent
 from domain.values.budget import add
 from domain.values.sentences import packed
@@ -142,6 +142,7 @@ def _row(recorded: Recorded, request: Any, task: str, status: str) -> SessionRow
         created_at=recorded.at,
         updated_at=recorded.at,
         policy=request.decisions.model_dump_json() if request.decisions else None,
+        scripted=int(request.scenario is not None),
     )
 
 
@@ -170,6 +171,8 @@ def _evolve(row: SessionRow, recorded: Recorded) -> None:
     if spent is not None:
         row.tokens, row.cost_micros = add(row.tokens, spent.tokens), add(row.cost_micros, spent.cost_micros)
         row.unknown_turns += spent.unknown
+    if isinstance(recorded.event, TurnAnswered) and (recorded.event.agent_session or "").startswith(SCRIPTED):
+        row.scripted = 1
 
 
 def _evolve_forked(row: SessionRow, recorded: Recorded, event: SessionForked) -> None:

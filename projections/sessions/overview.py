@@ -248,6 +248,7 @@ def _item(row: SessionRow, turns: Sequence[TurnView], children: Sequence[str], *
             "outstanding_turns": turns,
             "last_error": row.last_error,
             "last_error_sentence": json.loads(row.last_error_sentence or "null"),
+            "scripted": bool(row.scripted) or None,
             "current_phase": row.phase,
             "iteration": row.iteration,
             "max_iterations": row.max_iterations,

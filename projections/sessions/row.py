@@ -86,6 +86,7 @@ class SessionRow:
     checked: str | None = None
     landing: str | None = None
     unlanded: str | None = None
+    scripted: int = 0
 
     def wait(self, wait: Need, recorded: Recorded) -> None:
         """From this event on, the session waits for a person."""

@@ -70,6 +70,9 @@ class Listed(View):
     outstanding_turns: tuple[TurnView, ...]
     last_error: str | None
     last_error_sentence: Sentence | None = Field(default=None, exclude_if=absent, description="the last error as data")
+    scripted: bool | None = Field(
+        default=None, exclude_if=absent, description="true if a scripted agent takes part, which does no real work"
+    )
 
 
 class SessionView(Listed):

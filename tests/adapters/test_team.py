@@ -143,7 +143,7 @@ def agent(name: str = '"Ada"', roles: str = '"planner"', adapter: str = '"script
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "team.toml: agents: is missing"),
+        ("", "team.toml lists no agent."),
         ("agents = []", "team.toml: agents: must list at least one"),
         ("agents = 3", "team.toml: agents: Input should be a valid array"),
         ("agents = [3]", "team.toml: agent 1: Input should be an object"),

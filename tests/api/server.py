@@ -1,7 +1,6 @@
 """Hansard from the outside: the program in a separate process, or the application in this one."""
 
 import contextlib
-import os
 import secrets
 import signal
 import socket
@@ -18,6 +17,7 @@ from api.app import create_app
 from api.node.settings import Settings
 from api.system import System
 from tests.kit.programs import Program, started
+from tests.kit.surroundings import without_settings
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 120.0
@@ -106,7 +106,7 @@ class Server:
             return False
 
     def _environment(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("HANSARD_")}
+        kept = without_settings()
         ours = {f"HANSARD_{name.upper()}": str(value) for name, value in self._settings.items()}
         return (
             kept

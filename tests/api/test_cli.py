@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.commands import Done, command
+from tests.kit.surroundings import without_settings
 
 LONGEST = 30.0
 Program = Callable[..., subprocess.CompletedProcess[str]]
@@ -26,7 +27,7 @@ Here = Callable[..., Done]
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    ours = {name: value for name, value in os.environ.items() if not name.startswith("HANSARD_")}
+    ours = without_settings()
     ours.pop("NO_COLOR", None)
     return ours | {
         "HANSARD_DATABASE": f"sqlite:///{tmp_path}/hansard.db",
@@ -76,8 +77,11 @@ def test_help_is_a_newcomers_first_page(hansard: Program) -> None:
     result = hansard("--help")
     assert (result.returncode, result.stderr) == (0, "")
     assert "Start with hansard example" in result.stdout
-    for name in (*WORK, "extend", "cancel", "list", "show", "events", "worklog", "serve", "doctor", "key"):
+    for name in ("run", "orchestrate", "review", "extend", "list", "show", "serve", "init", "doctor"):
         assert re.search(rf"│ {name} ", result.stdout), name
+    everything = hansard("help", "--all").stdout
+    for name in (*WORK, "extend", "cancel", "list", "show", "events", "worklog", "serve", "doctor", "key"):
+        assert re.search(rf"│ {name} ", everything), name
 
 
 def test_help_needs_nothing_heavy() -> None:
@@ -271,7 +275,7 @@ def test_every_command_works_through_a_server_too(
         assert "  team  the scripted example team, which does no real work" in talk
         result = hansard("run", "-t", "원격", "-f", "a", "--test", "true", "--json", HANSARD_SERVER=address)
         assert result.returncode == 0, result.stderr
-        assert "No team file: the scripted example team does" in result.stderr
+        assert "The scripted example team answers" in result.stderr
         session_id = json.loads(result.stdout)["id"]
         assert "원격" in here("list", "--server", address).stdout
         assert "success" in here("show", "latest", "--server", address).stdout

@@ -111,7 +111,7 @@ def test_the_list_is_filtered_by_a_plain_form(client: TestClient) -> None:
 def test_an_empty_list_says_how_to_begin(idle: TestClient) -> None:
     seen = Seen(page(idle, "/"))
     assert 'hansard init\nhansard run -t "Add a --version flag" --test "pytest -q"' in seen.text
-    assert "the scripted example team answers" in seen.text
+    assert "The scripted example team answers" in seen.text
     assert seen.all("body")[0]["data-follows"] == "*"
 
 
@@ -119,7 +119,7 @@ def test_a_team_of_ones_own_needs_no_notice(tmp_path: Path) -> None:
     team = tmp_path / "team.toml"
     team.write_text('[[agents]]\nname = "dev"\nroles = ["dev"]\nadapter = "scripted"\n')
     with inside(tmp_path, team=team) as client:
-        assert "the scripted example team answers" not in page(client, "/")
+        assert "The scripted example team answers" not in page(client, "/")
 
 
 # -- errors ----------------------------------------------------------------------------------------------------------

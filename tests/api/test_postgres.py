@@ -1,6 +1,5 @@
 """Servers, workers and commands on PostgreSQL, from outside (contract-2 §14)."""
 
-import os
 import subprocess
 import sys
 import time
@@ -23,6 +22,7 @@ from projections.follow import Follower
 from tests.api.server import ROOT, Json, Server, delivery, inside, start, system, until
 from tests.kit.commands import Done, command
 from tests.kit.postgres import USER, Cluster, require
+from tests.kit.surroundings import without_settings
 from tests.projections.walks import wander
 
 COMMAND_AGENT = """
@@ -65,7 +65,7 @@ def hansard(cluster: Cluster, folder: Path, *words: str, **settings: str) -> Don
 
 def process(cluster: Cluster, folder: Path, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
     """The same for a command that stays, if it is not refused."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("HANSARD_")}
+    kept = without_settings()
     return subprocess.run(
         [sys.executable, "-m", "api", *words],
         cwd=ROOT,
@@ -282,3 +282,14 @@ def test_several_processes_rebuild_the_views_of_a_shared_log(
         monkeypatch.setattr(Follower, "rebuild", None)
         assert rebuilding.rebuild(follower, store, cluster.url("postgres")) == store.head()
         assert dump(views) == whole
+
+
+def test_machines_that_share_a_database_announce_their_agents_through_it(cluster: Cluster) -> None:
+    first, second = (open_store(cluster.url("postgres")) for _ in range(2))
+    first.attend("a.m.1", "worker", '{"Ada": null}')
+    first.attend("b.m.2", "server")
+    assert {node.name: node.agents for node in second.nodes()} == {"a.m.1": '{"Ada": null}', "b.m.2": ""}
+    first.leave("a.m.1")
+    assert [node.name for node in second.nodes()] == ["b.m.2"]
+    first.close()
+    second.close()

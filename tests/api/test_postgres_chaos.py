@@ -28,6 +28,7 @@ from tests.api.server import Json, Server, delivery, until
 from tests.kit.namespaces import Machine, Network, network
 from tests.kit.postgres import USER, Cluster, require
 from tests.kit.programs import Program, started
+from tests.kit.surroundings import without_settings
 
 READERS: Final = 8
 ENDED: Final = ("success", "failed", "cancelled", "exhausted")
@@ -52,7 +53,7 @@ class WorkerNode:
     """`hansard worker` as a process, through all its lives."""
 
     def __init__(self, folder: Path, database: str, *, within: Sequence[str] = ()) -> None:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("HANSARD_")}
+        kept = without_settings()
         ours = {"HANSARD_DATABASE": database, "HANSARD_DATA_DIR": str(folder), "HANSARD_LEASE_SECONDS": "3"}
         self._env, self._log = kept | ours | {"HANSARD_POLL_SECONDS": "0.1"}, folder / "worker.log"
         self._within = within

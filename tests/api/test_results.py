@@ -109,7 +109,7 @@ def test_a_direct_answer_hands_over_a_branch(server: Server, repository: Path) -
     body = message("Write a README", {"assistant": [WROTE]}, workspace=str(repository), origin="direct")
     result = published(server, says(server.client, body)["sessionId"])
     assert (result["status"], result["mode"]) == ("done", "direct")
-    assert git(repository, "log", "-1", "--format=%s", result["result"]["branch"]) == "Wrote the docs of the API."
+    assert git(repository, "log", "-1", "--format=%s", result["result"]["branch"]) == "Write a README"
 
 
 def test_an_answer_that_changes_nothing_hands_over_nothing(server: Server, repository: Path) -> None:

@@ -2,7 +2,6 @@
 
 import configparser
 import json
-import os
 import re
 import shlex
 import subprocess
@@ -22,6 +21,7 @@ from api.node.settings import Settings
 from tests.api.server import Server, serving
 from tests.kit.commands import command
 from tests.kit.postgres import Cluster, require
+from tests.kit.surroundings import without_settings
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "docs" / "deploy"
@@ -271,7 +271,7 @@ def test_a_backup_is_restored_and_verified(tmp_path: Path) -> None:
         bin_folder.mkdir()
         program(bin_folder / "hansard", f'export PYTHONPATH="{ROOT}"\nexec "{sys.executable}" -m api "$@"\n')
         program(bin_folder / "pg_restore", NEWER.format(programs))
-        env = {name: value for name, value in os.environ.items() if not name.startswith("HANSARD_")}
+        env = without_settings()
         env |= {
             "PATH": f"{bin_folder}:{programs}:{env['PATH']}",
             "HANSARD_DATABASE": cluster.url("postgres"),

@@ -335,10 +335,16 @@ def test_a_near_miss_of_a_phrase_starts_nothing_while_a_run_is_active(
     assert talk.queued() == []
 
 
-@pytest.mark.parametrize("status", ["done", "reset", None])
-def test_a_near_miss_of_a_phrase_is_a_message_if_no_run_is_active(talk: Talk, status: str | None) -> None:
-    if status is not None:
-        rests(talk, status)
+@pytest.mark.parametrize("status", ["done", "reset"])
+@pytest.mark.parametrize("text", ["리셋해줘", "취소해", "계속 진행해줘", "stop", "go on please"])
+def test_a_word_for_a_run_that_has_ended_starts_nothing(talk: Talk, status: str, text: str) -> None:
+    rests(talk, status)
+    event = talk.says(text, "orchestration-2")
+    assert isinstance(event, MessageRejected) and event.reason == "nothing_runs"
+    assert talk.queued() == []
+
+
+def test_the_same_word_is_a_message_where_no_run_was_before(talk: Talk) -> None:
     assert isinstance(talk.says("리셋해줘", "orchestration-2"), MessageStarted)
 
 

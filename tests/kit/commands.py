@@ -11,6 +11,7 @@ from typing import NamedTuple
 from unittest.mock import patch
 
 from api.cli.main import carry_out
+from tests.kit.surroundings import without_settings
 
 
 class Done(NamedTuple):
@@ -23,7 +24,7 @@ class Done(NamedTuple):
 
 def command(*words: str, env: Mapping[str, str]) -> Done:
     """Run a command with these settings and no other ones."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("HANSARD_")}
+    kept = without_settings()
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
     with (
         patch.dict(os.environ, kept | dict(env), clear=True),

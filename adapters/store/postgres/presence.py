@@ -9,21 +9,34 @@ NOW: Final = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 _FORGOTTEN_MS: Final = 86_400_000
 
 
-def attend(connection: PostgresConnection, name: str, role: str) -> None:
+ANNOUNCEMENTS: Final = """
+CREATE TABLE IF NOT EXISTS announcements (name text COLLATE "C" PRIMARY KEY, agents text NOT NULL);
+"""
+
+
+def attend(connection: PostgresConnection, name: str, role: str, agents: str) -> None:
     connection.execute(
         f"INSERT INTO nodes VALUES (?, ?, {NOW}) ON CONFLICT (name) DO UPDATE SET last_seen = excluded.last_seen",
         (name, role),
     )
+    connection.execute(
+        "INSERT INTO announcements VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET agents = excluded.agents"
+        " WHERE announcements.agents <> excluded.agents",
+        (name, agents),
+    )
     connection.execute(f"DELETE FROM nodes WHERE last_seen < {NOW} - ?", [_FORGOTTEN_MS])
+    connection.execute("DELETE FROM announcements WHERE name NOT IN (SELECT name FROM nodes)")
 
 
 def leave(connection: PostgresConnection, name: str) -> None:
     connection.execute("DELETE FROM nodes WHERE name = ?", [name])
+    connection.execute("DELETE FROM announcements WHERE name = ?", [name])
 
 
 def live(connection: PostgresConnection) -> list[Node]:
     rows = connection.execute(
-        f"SELECT name, role, last_seen FROM nodes WHERE last_seen > {NOW} - ? ORDER BY role, name",
+        "SELECT name, role, last_seen, coalesce(agents, '') FROM nodes LEFT JOIN announcements USING (name)"
+        f" WHERE last_seen > {NOW} - ? ORDER BY role, name",
         [round(NODE_SECONDS * 1000)],
     )
     return [Node(*row) for row in rows]

@@ -6,7 +6,7 @@ from typing import Final
 
 from adapters.store.errors import Broken
 from adapters.store.port import SqlConnection
-from adapters.store.postgres import shares
+from adapters.store.postgres import presence, shares
 from adapters.store.postgres.connection import Connections, PostgresConnection
 from domain.values.sentences import Sentence
 
@@ -72,7 +72,12 @@ CREATE TABLE IF NOT EXISTS notifications (
 );
 """
 _EPOCHS: Final = "CREATE TABLE IF NOT EXISTS epochs (number bigint PRIMARY KEY, head bigint NOT NULL)"
-_LATER: Final = {"pack_parts": shares.SCHEMA, "notifications": _NOTIFICATIONS, "epochs": _EPOCHS}
+_LATER: Final = {
+    "pack_parts": shares.SCHEMA,
+    "notifications": _NOTIFICATIONS,
+    "epochs": _EPOCHS,
+    "announcements": presence.ANNOUNCEMENTS,
+}
 _MADE: Final = re.compile(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)")
 _OURS: Final = {("table", name) for schema in (SCHEMA, *_LATER.values()) for name in _MADE.findall(schema)}
 _NEEDED: Final = {("table", name) for name in ("log", "events", "texts", "receipts", "turns")}

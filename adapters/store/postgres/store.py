@@ -101,9 +101,9 @@ class PostgresStore(LargeTexts, SqlRecorder):
             connection.execute("SELECT position FROM bookmark FOR UPDATE")
             yield connection
 
-    def attend(self, name: str, role: Literal["server", "worker"]) -> None:
+    def attend(self, name: str, role: Literal["server", "worker"], agents: str = "") -> None:
         with self._transaction() as connection:
-            presence.attend(connection, name, role)
+            presence.attend(connection, name, role, agents)
 
     def leave(self, name: str) -> None:
         with self._transaction() as connection:

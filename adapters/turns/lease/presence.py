@@ -38,6 +38,13 @@ def present(folder: Path) -> tuple[str, ...]:
     return tuple(sorted(path.name for path in folder.iterdir() if path.name[:1] != "." and not _is_free(path)))
 
 
+def announced(folder: Path, name: str) -> str:
+    """What that worker announces of its agents; empty where it announces nothing."""
+    with suppress(OSError, ValueError):
+        return (folder / name).read_text(encoding="utf-8")
+    return ""
+
+
 class Peers(Protocol):
     """This worker's name, and what it knows of other workers."""
 
@@ -52,17 +59,20 @@ class Peers(Protocol):
 class Presence:
     """This process's own name and lock, and what is known of other workers."""
 
-    def __init__(self, folder: Path, *, machine: str | None = None) -> None:
+    def __init__(self, folder: Path, *, machine: str | None = None, agents: str = "") -> None:
+        """`agents`: what this process announces of its agents."""
         folder.mkdir(parents=True, exist_ok=True)
         self._folder, self._machine = folder, machine or this_machine()
         self.name = f"{os.uname().nodename}.{self._machine}.{os.getpid()}.{secrets.token_hex(4)}"
-        self._file = self._locked()
+        self._file = self._locked(agents)
         self._tidy()
 
-    def _locked(self) -> IO[str]:
+    def _locked(self, agents: str) -> IO[str]:
         """The file is locked before it gets its name, so that no live worker looks dead."""
         draft = self._folder / f".{self.name}"
-        file = draft.open("w")
+        file = draft.open("w", encoding="utf-8")
+        file.write(agents)
+        file.flush()
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         draft.rename(self._folder / self.name)
         return file

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
+from adapters.agents.announcement import announcement_of, line_of
 from adapters.agents.team import Team
 from adapters.processes.disk import keep_free
 from adapters.processes.environment import own
@@ -61,7 +62,8 @@ class Worker:
         sharing: Sharing | None = None,
     ) -> None:
         self._store, self._writer, self._clock, self._settings = store, writer, clock, settings
-        self._team, self._presence = team, peers or Presence(data_dir / "workers")
+        self._team = team
+        self._presence = peers or Presence(data_dir / "workers", agents=line_of(announcement_of(team)))
         self._claims = TurnClaims(
             turns=store.turns,
             routing=Routing(team, writer.load, near(sharing, writer.load, clock), writer.cached),

@@ -56,7 +56,7 @@ def keep(
     refuse_masked(reply.masked, file_changes)
     _write(file_changes, reply.files, workspace, folder, secrets)
     before = job.session.tree or workspace.base()
-    message = commit_message(job.request, job.session.id, secrets.scrub(reply.text), model)
+    message = commit_message(job.request, job.session.id, model)
     check = check_of(secrets)
     tree = workspace.snapshot(folder, message=message, parent=before, author=job.request.agent, check=check)
     return Changes(

@@ -8,14 +8,12 @@ from domain.session.turns import TurnRequested
 
 # The commit message for a turn's changes: what was done, and by whom, in trailers that survive a rebase.
 SUBJECT: Final = 72
-_WORDS: Final = 3
-"""A line with fewer words ("Done.") does not describe the work."""
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _MARKUP: Final = re.compile(r"^[#>*\s-]+")
 _NO_PROSE: Final = ("{", "[", "`", "<", "|", "}", "]")
 
 
-def commit_message(request: TurnRequested, session_id: str, answer: str, model: str | None) -> str:
+def commit_message(request: TurnRequested, session_id: str, model: str | None) -> str:
     """A subject of at most 72 characters, an empty line, and the trailers."""
     number = request.iteration or request.round
     trailers = {
@@ -26,14 +24,13 @@ def commit_message(request: TurnRequested, session_id: str, answer: str, model: 
         "Iteration": str(number) if number else "",
     }
     lines = [f"Hansard-{name}: {_plain(value)}" for name, value in trailers.items() if _plain(value)]
-    return "\n".join([_subject(request, answer), "", *lines, ""])
+    return "\n".join([_subject(request), "", *lines, ""])
 
 
-def _subject(request: TurnRequested, answer: str) -> str:
-    """The first descriptive line of the answer, otherwise the first line of the task."""
+def _subject(request: TurnRequested) -> str:
+    """The first line of the task: what an agent says beside its work may be anything."""
     task = request.context.get("task")
-    sentence = next((line for line in _prose(answer) if len(line.split()) >= _WORDS), "")
-    words = sentence or next(_prose(task.head if task else ""), "") or f"Changes by {_plain(request.agent)}"
+    words = next(_prose(task.head if task else ""), "") or f"Changes by {_plain(request.agent)}"
     return words if len(words) <= SUBJECT else words[: SUBJECT - 1].rstrip() + "…"
 
 

@@ -48,6 +48,7 @@ def head(context: PanelContext) -> dict[str, Any]:
         "because": "" if begins else cut(because, SENTENCE if _unready(context) else BECAUSE),
         "because_at": cause.version if cause else None,
         "result": _handed_over(context),
+        "scripted": context.session.scripted,
         "asked": owner(asked_by(context)),
         "waited": clock(context.waited_ms) if context.waited_ms >= WAITED_MS else "",
         "choice": made.get("choice"),

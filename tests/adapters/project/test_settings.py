@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from adapters.agents.team import Team
+from adapters.agents.team import load as load_team
+from adapters.agents.team_file import FoundProgram, agents, team_file
 from adapters.project import BadProject, Project, Trust, load, parse
 from adapters.project.discovery import discover, project_file
-from adapters.project.team_file import agents, team_file
 from domain.session.workspace import PathScope
 
 WHOLE = """
@@ -297,10 +299,44 @@ def test_init_makes_a_team_of_what_is_installed(tmp_path: Path) -> None:
     for name in ("claude", "codex"):
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(0o755)
-    programs = agents({"PATH": str(tmp_path)})
-    assert programs == ("claude", "codex")
-    assert 'preset = "codex"' in team_file(programs)
+    assert [program.name for program in agents({"PATH": str(tmp_path)})] == ["claude", "codex"]
     assert team_file(()) == ""
+
+
+def test_of_two_agents_the_one_who_judges_is_not_the_one_who_works(tmp_path: Path) -> None:
+    made = team_made(tmp_path, FoundProgram("claude"), FoundProgram("codex"), FoundProgram("qwen"))
+    assert [member.name for member in made.agents] == ["Claude", "Codex"]
+    for judging, working in (("reviewer", "coder"), ("reviewer", "dev"), ("judge", "custom"), ("critic", "planner")):
+        one, other = made.agent_for(judging), made.agent_for(working)
+        assert one is not None and other is not None and one.name != other.name, (judging, working)
+
+
+def test_an_agent_without_login_is_commented_out_with_the_reason(tmp_path: Path) -> None:
+    programs = (FoundProgram("claude", "No login: set ANTHROPIC_API_KEY."), FoundProgram("codex"))
+    made = team_made(tmp_path, *programs)
+    assert [member.name for member in made.agents] == ["Codex"]
+    assert {"reviewer", "dev"} <= set(made.agents[0].roles)
+    lines = (tmp_path / "team.toml").read_text().splitlines()
+    assert "# No login: set ANTHROPIC_API_KEY." in lines and '# preset = "claude"' in lines
+
+
+def test_a_login_is_looked_for_in_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "claude").write_text("#!/bin/sh\n")
+    (tmp_path / "claude").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for key in ("ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN"):
+        monkeypatch.delenv(key, raising=False)
+    [without] = agents({"PATH": str(tmp_path)})
+    assert "ANTHROPIC_API_KEY" in without.lack
+    monkeypatch.setenv("CLAUDE_CODE_OAUTH_TOKEN", "t")
+    assert agents({"PATH": str(tmp_path)}) == (FoundProgram("claude"),)
+
+
+def team_made(folder: Path, *programs: FoundProgram) -> Team:
+    """The team of the file that `init` writes for these programs."""
+    file = folder / "team.toml"
+    file.write_text(team_file(programs))
+    return load_team(file)
 
 
 def test_a_team_file_of_the_repository_is_trusted_with_what_it_says(tmp_path: Path) -> None:

@@ -55,6 +55,7 @@ def own_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give every test its own log and a working directory outside any repository."""
     for name in [name for name in os.environ if name.startswith("HANSARD_")]:
         monkeypatch.delenv(name)
+    monkeypatch.setenv("HANSARD_EXAMPLE", "1")
     path = tmp_path / "hansard" / "hansard.db"
     for name, value in settings(tmp_path).items():
         monkeypatch.setenv(name, value)

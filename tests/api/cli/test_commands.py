@@ -255,7 +255,7 @@ def test_a_folder_that_is_no_repository_is_worked_in_when_it_is_named(
 )
 def test_the_example_team_is_never_taken_for_a_real_one(hansard: Hansard, words: tuple[str, ...]) -> None:
     result = hansard(*words)
-    assert result.err.count("No team file: the scripted example team does no real work.") == 1
+    assert result.err.count("The scripted example team answers; it does no real work.") == 1
 
 
 @pytest.mark.parametrize(

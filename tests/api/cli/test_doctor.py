@@ -214,4 +214,4 @@ def test_a_broken_team_file_is_a_failure_with_advice(hansard: Hansard, tmp_path:
     assert result.code == 1
     line = next(line for line in result.out.splitlines() if line.startswith("fail"))
     assert line.startswith(f"fail  team        {team}: agents: ")
-    assert result.out.endswith("Fix the file, or unset HANSARD_TEAM to use the example team.\n")
+    assert result.out.endswith("Fix the file, or name another one in HANSARD_TEAM.\n")

@@ -16,6 +16,7 @@ import pytest
 from api.cli.tools import TOOLS, schema_of
 from tests.api.server import ROOT, Server, serving
 from tests.kit.commands import command
+from tests.kit.surroundings import without_settings
 
 mcp = pytest.importorskip("mcp")
 pytestmark = pytest.mark.acceptance
@@ -30,7 +31,7 @@ def connected(folder: Path, *words: str, **environment: str) -> Any:
     from mcp import StdioServerParameters
     from mcp.client import Client
 
-    ours = {name: value for name, value in os.environ.items() if not name.startswith("HANSARD_")}
+    ours = without_settings()
     ours |= {"HANSARD_DATABASE": f"sqlite:///{folder}/hansard.db", "HANSARD_DATA_DIR": str(folder / "node")}
     result = StdioServerParameters(
         command=sys.executable, args=["-m", "api", "mcp", *words], env=ours | environment, cwd=ROOT

@@ -332,7 +332,7 @@ def forge(here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_pull_request_is_asked_for(hansard: Hansard, forge: Path, delivered: str, tmp_path: Path) -> None:
     result = hansard("pr", delivered)
     assert (result.code, result.out) == (0, "https://forge.example/shop/pull/7\n"), result.err
-    assert git(forge, "log", "-1", "--format=%s", f"hansard/{delivered}") == "Wrote the third line large."
+    assert git(forge, "log", "-1", "--format=%s", f"hansard/{delivered}") == "Shout the third line"
     words = (tmp_path / "said").read_text()
     assert words.startswith(f"pr\ncreate\n--head\nhansard/{delivered}\n--title\nShout the third line\n--body\n")
     assert "Success on iteration 1" in words

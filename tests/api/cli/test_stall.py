@@ -91,7 +91,7 @@ def test_agents_outside_every_team_are_not_waited_for(tmp_path: Path) -> None:
         waiting.looks(1, ABSENT_ONE, turn("Ada", "reviewer", elsewhere=True))
     assert failed.value.code == 1
     assert failed.value.sentences[0] == (
-        "delivery-1 is waiting for planner, Ada (reviewer), not in this team; no other worker is running on this log."
+        "delivery-1 is waiting for planner, Ada (reviewer), not in this team; no other worker on this log has it."
     )
 
 

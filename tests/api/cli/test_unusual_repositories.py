@@ -203,7 +203,7 @@ def test_a_pull_request_needs_a_remote(
 def test_a_pull_request_needs_no_branch_here(hansard: Hansard, forge: Path, here: Path, delivered: str) -> None:
     git(here, "branch", "--quiet", "-D", f"hansard/{delivered}")
     assert hansard("pr", delivered).code == 0
-    assert git(forge, "log", "-1", "--format=%s", f"hansard/{delivered}") == "Wrote the third line large."
+    assert git(forge, "log", "-1", "--format=%s", f"hansard/{delivered}") == "Shout"
 
 
 # -- landing -------------------------------------------------------------------------------------------------------
