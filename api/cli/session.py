@@ -43,8 +43,7 @@ def details(session: Json, commands: list[str]) -> Pairs:
     return [
         ("session", session["id"]),
         ("kind", recorded("kind", session["kind"])),
-        ("status", recorded("status", session["status"])),
-        *_scripted(session),
+        ("status", _status(session)),
         ("title", session.get("title") or ""),
         *_of_its_kind(session),
         *changed(session),
@@ -65,9 +64,10 @@ def details(session: Json, commands: list[str]) -> Pairs:
     ]
 
 
-def _scripted(session: Json) -> Pairs:
-    return (
-        [("scripted", sentence("scripted agents took part; they do no real work"))] if session.get("scripted") else []
+def _status(session: Json) -> str:
+    """The status, with a mark where scripted agents took part."""
+    return ", ".join(
+        [recorded("status", session["status"]), *([sentence("scripted")] if session.get("scripted") else [])]
     )
 
 
@@ -125,8 +125,7 @@ def outcome(session: Json) -> Pairs:
     failed = session["status"] in ("failed", "partial") or session.get("stopReason") == "error"
     return [
         ("session", str(session["id"])),
-        ("status", recorded("status", str(session["status"]))),
-        *_scripted(session),
+        ("status", _status(session)),
         *_result(session),
         ("error", _error(session) if failed else ""),
         ("used", ", ".join(figures(session)) if session["kind"] != "review" and session["kind"] != "debate" else ""),

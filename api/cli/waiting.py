@@ -100,5 +100,5 @@ def why_waiting(session: Json) -> Pairs:
 
 def say_no_worker(session_id: str) -> None:
     """No process runs the turns of the log."""
-    advice = "No worker is running on this log. To run it here: `hansard resume {session_id}`."
+    advice = "No worker is running on this log: start `hansard serve`, or run it here: `hansard resume {session_id}`."
     say(sentence(advice, session_id=session_id))

@@ -209,7 +209,7 @@ def test_detach_prints_only_the_id_and_a_hint(hansard: Hansard, scenario: Scenar
     result = hansard(*start, "--detach")
     assert result.code == 0
     assert result.out == f"{id_of(result)}\n"
-    assert "Start `hansard serve`" in result.err
+    assert "start `hansard serve`" in result.err
     assert hansard("show", "latest", "--json").json["session"]["status"] == "running"
 
 

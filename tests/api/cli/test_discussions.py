@@ -41,7 +41,7 @@ def test_a_review_in_a_pipe_prints_its_result_and_waits(review: Callable[..., Re
     assert result.code == 6
     assert result.out.splitlines() == [
         f"session      {id_of(result)}",
-        "status       waiting_for_decision",
+        "status       waiting_for_decision, scripted",
         "subject      단계, 행동, 결과",
         "rounds       1  critique  reviewer  needs a fix, 2 issues  This is what I think.",
         "             2  rebuttal  coder                            I see.",

@@ -210,7 +210,7 @@ def test_only_recorded_a_decision_leaves_the_work_to_others(hansard: Hansard, ru
     parent = id_of(run("--plan-review=perspectives"))
     result = hansard("decide", parent, "accept", "--detach", "--json")
     assert (result.code, result.json["kind"]) == (0, "debate")
-    assert "Start `hansard serve`" in result.err
+    assert "start `hansard serve`" in result.err
     session = hansard("show", parent, "--json").json["session"]
     assert [turn["agent"] for turn in session["outstandingTurns"]] == ["Backend"]
 

@@ -97,7 +97,7 @@ def test_who_only_reads_does_not_say_that_agents_are_missing(hansard: Hansard, t
     for words in (("show", session_id), ("show", session_id, *("--at", "2"))):
         result = hansard(*words)
         assert result.code == 0 and "team" not in result.out + result.err
-    assert f"To run it here: `hansard resume {session_id}`." in hansard("show", session_id).err
+    assert f"run it here: `hansard resume {session_id}`." in hansard("show", session_id).err
 
 
 def test_what_no_process_works_on_is_not_at_work(hansard: Hansard) -> None:
