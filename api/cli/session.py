@@ -43,7 +43,7 @@ def details(session: Json, commands: list[str]) -> Pairs:
     return [
         ("session", session["id"]),
         ("kind", recorded("kind", session["kind"])),
-        ("status", _status(session)),
+        ("status", recorded("status", str(session["status"]))),
         ("title", session.get("title") or ""),
         *_of_its_kind(session),
         *changed(session),
@@ -61,14 +61,13 @@ def details(session: Json, commands: list[str]) -> Pairs:
         ("updated", local_time(session["updatedAt"])),
         ("version", str(session["version"])),
         ("can now", ", ".join(recorded("why_action", command) for command in commands)),
+        *_scripted(session),
     ]
 
 
-def _status(session: Json) -> str:
-    """The status, with a mark where scripted agents took part."""
-    return ", ".join(
-        [recorded("status", session["status"]), *([sentence("scripted")] if session.get("scripted") else [])]
-    )
+def _scripted(session: Json) -> Pairs:
+    """Says of a session of scripted agents that it is one."""
+    return [("team", sentence("scripted agents, which do no real work") if session.get("scripted") else "")]
 
 
 def _fence(session: Json) -> Pairs:
@@ -125,12 +124,13 @@ def outcome(session: Json) -> Pairs:
     failed = session["status"] in ("failed", "partial") or session.get("stopReason") == "error"
     return [
         ("session", str(session["id"])),
-        ("status", _status(session)),
+        ("status", recorded("status", str(session["status"]))),
         *_result(session),
         ("error", _error(session) if failed else ""),
         ("used", ", ".join(figures(session)) if session["kind"] != "review" and session["kind"] != "debate" else ""),
         *changed(session),
         ("workspace", str(session.get("workspace") or "") if session.get("result") else ""),
+        *_scripted(session),
     ]
 
 

@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.api.scenes import reached, two_iterations
-from tests.api.server import inside, system
+from tests.api.server import inside, system, until
 
 Json = dict[str, Any]
 STARTS: list[tuple[str, Json]] = [
@@ -95,7 +95,7 @@ def test_a_scripted_agent_of_a_team_file_is_marked_once_it_has_answered(tmp_path
         name = opened.post("/api/message", json={"prompt": "What is this?"}).json()["sessionId"]
         reached(opened, name, "done")
         assert opened.get(f"/api/sessions/{name}").json()["session"]["scripted"] is True
-        assert opened.get("/api/sessions").json()["items"][0]["scripted"] is True
+        assert until(lambda: opened.get("/api/sessions").json()["items"][0].get("scripted"), what="the list") is True
 
 
 def test_agents_that_are_programs_are_not_marked(tmp_path: Path) -> None:

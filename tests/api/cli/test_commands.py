@@ -281,7 +281,7 @@ def test_invalid_start_names_the_invalid_part(hansard: Hansard, words: tuple[str
     Path("twice.json").write_text('{"a": 1, "a": 2}')
     Path("list.json").write_text("[]")
     Path("odd.json").write_text('{"replies": {"dev": 3}}')
-    result = hansard("run", "-t", "x", "-f", "a", "--test", "true", *words)
+    result = hansard("run", "-t", "x", "-f", "a", "--test", "true", "--fresh", *words)
     assert (result.code, result.out) == (2, "")
     assert sentence in result.err
     assert hansard("list", "--json").json == {"items": [], "nextCursor": None}
@@ -518,7 +518,7 @@ def test_a_task_comes_from_stdin_or_a_file_and_needs_no_files(
 ) -> None:
     Path("task.md").write_text("Fix the login\n", encoding="utf-8")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"Fix the login\n")))
-    started = hansard("run", *words, "--test", "true", "--detach").out.strip()
+    started = hansard("run", *words, "--test", "true", "--detach", "--fresh").out.strip()
     session = hansard("show", started, "--json").json["session"]
     assert (session["task"].strip(), session["filePaths"]) == ("Fix the login", [])
 

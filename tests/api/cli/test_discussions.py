@@ -41,7 +41,7 @@ def test_a_review_in_a_pipe_prints_its_result_and_waits(review: Callable[..., Re
     assert result.code == 6
     assert result.out.splitlines() == [
         f"session      {id_of(result)}",
-        "status       waiting_for_decision, scripted",
+        "status       waiting_for_decision",
         "subject      단계, 행동, 결과",
         "rounds       1  critique  reviewer  needs a fix, 2 issues  This is what I think.",
         "             2  rebuttal  coder                            I see.",
@@ -53,6 +53,7 @@ def test_a_review_in_a_pipe_prints_its_result_and_waits(review: Callable[..., Re
         "             [minor] 이름이 나쁘다 → mend it",
         "synthesis    고치자.",
         "             needs a fix: 거의 (resolved 1, remaining 2)",
+        "team         scripted agents, which do no real work",
     ]
     assert result.out.splitlines()[7].startswith("convergence  agreement ")
     assert result.out.splitlines()[7].endswith(", profile seed")

@@ -115,10 +115,10 @@ def test_orchestrate_plans_unless_asked_otherwise(hansard: Hansard) -> None:
 
 def test_the_prompt_comes_from_a_file_or_through_a_pipe(hansard: Hansard, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("prompt.md").write_text("\ufeff- 첫째\n- 둘째\n", encoding="utf-8")
-    first = id_of(hansard("orchestrate", "--file", "prompt.md", "--detach"))
+    first = id_of(hansard("orchestrate", "--file", "prompt.md", "--detach", "--fresh"))
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("셋째".encode())))
-    second = id_of(hansard("orchestrate", "-", "--detach"))
-    third = id_of(hansard("orchestrate", "- 넷째", "--detach"))
+    second = id_of(hansard("orchestrate", "-", "--detach", "--fresh"))
+    third = id_of(hansard("orchestrate", "- 넷째", "--detach", "--fresh"))
     prompts = [hansard("show", item, "--json").json["session"]["prompt"] for item in (first, second, third)]
     assert prompts == ["- 첫째\n- 둘째", "셋째", "- 넷째"]
 
@@ -143,7 +143,7 @@ def test_the_prompt_comes_from_a_file_or_through_a_pipe(hansard: Hansard, monkey
 def test_invalid_request_is_a_usage_error(hansard: Hansard, words: tuple[str, ...], sentence: str) -> None:
     Path("latin").write_bytes("é".encode("latin-1"))
     Path("nul").write_bytes(b"a\0b")
-    result = hansard("orchestrate", *words)
+    result = hansard("orchestrate", "--fresh", *words)
     assert (result.code, result.out) == (2, "")
     assert sentence in result.err
 

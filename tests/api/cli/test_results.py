@@ -156,7 +156,7 @@ def test_merge_keeps_the_agents_commits(hansard: Hansard, here: Path, delivered:
     assert hansard("merge", delivered).code == 0
     assert git(here, "show", "HEAD:a.txt").endswith("THREE")
     assert "via Hansard" in git(here, "log", "--format=%an")
-    assert hansard("merge", delivered).err == "main already has these changes.\n"
+    assert hansard("merge", delivered).err.endswith("\nmain already has these changes.\n")
     assert "main already has these changes." in hansard("merge", delivered, "--squash").err
 
 
