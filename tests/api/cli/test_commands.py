@@ -265,7 +265,7 @@ def test_the_example_team_is_never_taken_for_a_real_one(hansard: Hansard, words:
         (("--scenario", "twice.json"), '--scenario twice.json: The key "a" occurs twice in one object.'),
         (("--scenario", "list.json"), "--scenario list.json: expected a JSON object."),
         (("--scenario", "odd.json"), "--scenario /replies/dev: Input should be a valid array"),
-        (("--workspace", ".", "--fresh"), "Give --workspace or --fresh, not both."),
+        (("--workspace", "."), "Give --workspace or --fresh, not both."),
         (
             ("--validate", "a,cd b"),
             "--validate (no. 2): needs a shell because of cd, and commands run without one;",
