@@ -229,7 +229,8 @@ def _line(item: Json) -> SessionLine:
     status = _landed(str(item["status"]), item.get("landing") or None)
     if machine is not None and not item.get("landing"):
         status = f"{status}, {sentence('waiting for the machine {machine}', machine=one_line(machine))}"
-    return SessionLine(str(item["id"]), status, local_time(item["updatedAt"]), _marked(str(item["title"]), item.get("scripted")))
+    title = _marked(str(item["title"]), item.get("scripted"))
+    return SessionLine(str(item["id"]), status, local_time(item["updatedAt"]), title)
 
 
 def _of_row(row: ListRow) -> SessionLine:
