@@ -311,5 +311,5 @@ OVERVIEW: Final = Projection(
     tables=("overview", "overview_labels", "overview_turns", "overview_questions"),
     schema=SCHEMA,
     apply=apply,
-    version=22,
+    version=23,
 )
