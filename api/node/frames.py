@@ -15,7 +15,7 @@ SHARED: Final = 256
 SHARED_BYTES: Final = 16 * 1024 * 1024
 """Number of pieces kept for the next client at the same position: tabs that open a session all start at the same
 one."""
-_ID: Final = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
+_ID: Final = re.compile(r"(0|[1-9][0-9]{0,17})(?:-([1-9][0-9]{0,17}))?")
 
 
 class StreamId(NamedTuple):

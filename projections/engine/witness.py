@@ -41,7 +41,8 @@ def _keep_views(db: Database, log: Fingerprints) -> None:
     reached = db.execute("SELECT DISTINCT position, event_id FROM progress WHERE event_id IS NOT NULL").fetchall()
     for position, mark in reached:
         page = log.fingerprints(after=position - 1, upto=position, limit=1)
-        if page and page[0].hash != mark and position in _memory_of(db, page):
+        remembered = _memory_of(db, page).get(position)
+        if page and page[0].hash != mark and remembered and remembered.hash == mark[:_KEPT]:
             db.execute("UPDATE progress SET event_id = ? WHERE position = ?", (page[0].hash, position))
 
 

@@ -471,7 +471,12 @@ def test_file_that_is_not_a_log_is_one_sentence(hansard: Hansard, tmp_path: Path
     junk = tmp_path / "junk.db"
     junk.write_bytes(b"no database" * 100)
     result = hansard("list", "--database", str(junk))
-    assert result == Result(1, "", f"hansard: The log {junk} cannot be opened: file is not a database.\n")
+    assert result == Result(
+        1,
+        "",
+        f"hansard: The log {junk} is damaged (file is not a database), so nothing is written to it."
+        " Put a backup in its place with `hansard restore`.\n",
+    )
 
 
 def test_example_needs_direct_access_to_a_log(hansard: Hansard, monkeypatch: pytest.MonkeyPatch) -> None:
