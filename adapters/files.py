@@ -77,12 +77,12 @@ def private_file(path: Path) -> None:
 
 
 def open_to_others(path: Path) -> bool:
-    """Whether other users of the machine have any right to the file itself. Raises OSError."""
+    """True if other users of the machine have any right to the file itself. Raises OSError."""
     return bool(path.stat().st_mode & _OTHERS)
 
 
 def is_empty(folder: Path) -> bool:
-    """Whether this is a folder with nothing in it."""
+    """True if this is a folder with nothing in it."""
     return folder.is_dir() and next(folder.iterdir(), None) is None
 
 
@@ -99,5 +99,5 @@ def checkout_of(folder: Path) -> Path | None:
 
 
 def is_bare(folder: Path) -> bool:
-    """Whether this is a git repository without a checkout."""
+    """True if this is a git repository without a checkout."""
     return (folder / "HEAD").is_file() and (folder / "objects").is_dir() and (folder / "refs").is_dir()

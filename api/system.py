@@ -344,7 +344,7 @@ class System(Core):
             self._external.close()
 
     def claims_waiting(self) -> int:
-        """How many external workers wait for a turn."""
+        """The number of external workers that wait for a turn."""
         return self._external.waiting() if self._external else 0
 
     def external_turns(self) -> "ExternalTurns":
@@ -410,7 +410,7 @@ class System(Core):
         return Checkpointer(self.store, key, self.settings.checkpoint_to, self.settings.checkpoint_every)
 
     def _answers(self) -> "AnswerKeeper | None":
-        """What makes answers in advance; None where no command looks for them."""
+        """The maker of answers in advance; None where no command looks for them."""
         if self.settings.log_file is None:
             return None
         from api.node.session_answers import AnswerKeeper

@@ -133,8 +133,9 @@ def last_lines(text: str) -> str:
 
 
 def code_of_exit(exit_code: int | None, output: str) -> FailureCode:
-    """What a bad exit means, unless its text says more: a wrapper whose program is not there would fail again and
-    again, like a program that is not there itself."""
+    """The failure that a bad exit means, unless its text says more: a wrapper whose program is not there would fail
+    again and again, like a program that is not there itself.
+    """
     was_not_started = exit_code in (126, 127) and _NOT_STARTED.search(output.rpartition("\n")[2])
     return "refused" if was_not_started else "crash"
 

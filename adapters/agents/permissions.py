@@ -85,7 +85,7 @@ class Deciders(Value):
         return self
 
     def concerns(self, labels: Collection[str], workspace: str | None) -> bool:
-        """Whether it applies to a session; a folder inside the repository counts, too."""
+        """True if it applies to a session; a folder inside the repository counts, too."""
         if self.label is not None:
             return self.label in labels
         return workspace is not None and PurePath(workspace).is_relative_to(self.repository or "")
@@ -109,7 +109,7 @@ class TeamDecisions(Value):
 
     @property
     def guarded(self) -> bool:
-        """Whether any session's decisions need more than one arbitrary person."""
+        """True if any session's decisions need more than one arbitrary person."""
         return self.approvers > 1 or self.not_author or bool(self.who)
 
     @property

@@ -248,7 +248,7 @@ async def _play(entry: ScriptedAnswer, seconds: float, turn: Turn) -> tuple[Fail
 
 
 async def _may(use: ScriptedPermission, turn: Turn) -> bool:
-    """Whether the tool may be used; if so, it is used."""
+    """True if the tool may be used; if so, it is used."""
     decision = await turn.permit(use.tool, use.title, use.paths)
     status: Status = "completed" if decision == "allow" else "denied"
     _do(Activity(kind="tool", tool=use.tool, title=use.title, paths=use.paths, status=status), turn)

@@ -35,7 +35,7 @@ def parsed(kind: type[AnyValue], data: Mapping[str, Any], place: Callable[[Loc],
 
 
 def _spelled(problem: ErrorDetails) -> Loc:
-    """Where the problem is, in the file's spelling; a missing key is reported by its field name."""
+    """The place of the problem, in the file's spelling; a missing key is reported by its field name."""
     loc = problem["loc"]
     if problem["type"] != "missing" or not isinstance(loc[-1], str):
         return loc
@@ -43,7 +43,7 @@ def _spelled(problem: ErrorDetails) -> Loc:
 
 
 def _sentence(problem: ErrorDetails) -> str:
-    """What is wrong, in the terms of the file."""
+    """The problem in the terms of the file."""
     match problem["type"], problem["loc"]:
         case "extra_forbidden", ("agents", int(), _):
             return Sentence("no_such_key_of_an_agent")
@@ -76,7 +76,7 @@ class ScriptedSettings(Value):
 
 
 def scenario_of(path: Path, where: str, settings: Mapping[str, Any]) -> Scenario:
-    """What a scripted agent says: from the file that the settings name, or from the table in them."""
+    """The script of an agent: from the file that the settings name, or from the table in them."""
     scenario = parsed(ScriptedSettings, settings, lambda loc: f"{where}: {dotted(('settings', *loc))}").scenario
     if scenario is None:
         return Scenario()

@@ -141,7 +141,7 @@ class Team(_TeamSettings):
         return tuple(Path(value.removeprefix("file:")) for value in named if value.startswith("file:/"))
 
     def has_network(self, *, fenced: bool) -> bool:
-        """Whether a program of some agent can reach other machines and this machine's servers."""
+        """True if a program of some agent can reach other machines and this machine's servers."""
         return any(settings.network == "all" or not fenced for settings in self._programs())
 
     def _programs(self) -> Iterator[CommandSettings | AcpSettings]:

@@ -33,7 +33,7 @@ class Heard(NamedTuple):
 
 
 def steps(transcript: str, calls: int) -> tuple[Activity, ...] | None:
-    """What the agent said and did, in order, each tool call once with its result; None if the lines are only text.
+    """The agent's words and tool calls in order, each tool call once with its result; None if the lines are only text.
 
     `calls` is how many calls were counted while the program ran. Text that claims more of them is not believed.
     """
@@ -110,7 +110,7 @@ def _message(line: str) -> Message | None:
 
 
 def _is_history(message: Message) -> bool:
-    """Whether an agent of ACP has opened its conversation: what it sent before is what was said in earlier turns."""
+    """True if an agent of ACP has opened its conversation: what it sent before is what was said in earlier turns."""
     match message:
         case {"jsonrpc": "2.0", "id": _, "result": dict(result)}:
             return "stopReason" not in result

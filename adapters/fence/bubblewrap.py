@@ -86,7 +86,7 @@ class Bubblewrap:
         yield from ("--remount-ro", "/dev", "--remount-ro", "/")
 
     def _layers(self, shown: Sequence[Path]) -> dict[Path, tuple[str, ...]]:
-        """What is mounted where; a grant takes precedence over hiding the same place."""
+        """The mounts, in order; a grant takes precedence over hiding the same place."""
         readable, writable = (_absolute(paths) for paths in (self.grant.readable, self.grant.writable))
         layers: dict[Path, tuple[str, ...]] = {path: ("--ro-bind-try", str(path), str(path)) for path in shown}
         for path in _absolute(self.grant.hidden):
@@ -109,7 +109,7 @@ def _absolute(paths: Iterable[Path]) -> tuple[Path, ...]:
 
 @cache
 def bubblewrap_works() -> bool:
-    """Whether bubblewrap is installed and this account may use it."""
+    """True if bubblewrap is installed and this account may use it."""
     if shutil.which("bwrap") is None:
         return False
     mounts = ("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev")

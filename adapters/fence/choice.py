@@ -33,7 +33,7 @@ def available() -> Level:
 
 
 def fenced_by(sandbox: Sandbox) -> str:
-    """What fences programs under this setting, as a text for people."""
+    """The fence under this setting, as a text for people."""
     level: Level = "none" if sandbox == "off" else available()
     match level:
         case "bwrap":
@@ -50,7 +50,7 @@ def gaps_of(sandbox: Sandbox) -> tuple[Gap, ...]:
 
 
 def choose(sandbox: Sandbox) -> Callable[[Grant], Fence]:
-    """How programs under this setting are fenced. Raises `NoFence`."""
+    """The fence for programs under this setting. Raises `NoFence`."""
     level: Level = "none" if sandbox == "off" else available()
     if level == "none" and sandbox == "required":
         raise NoFence

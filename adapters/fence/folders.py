@@ -44,7 +44,7 @@ def find(program: str, env: Mapping[str, str], *, hides: Hides) -> Path | None:
 
 
 def inside(path: Path, folders: Iterable[Path]) -> bool:
-    """Whether the path is one of the folders, or below one."""
+    """True if the path is one of the folders, or below one."""
     return any(path == folder or folder in path.parents for folder in folders)
 
 

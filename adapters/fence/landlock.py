@@ -138,7 +138,7 @@ def _absolute(paths: Iterable[Path]) -> tuple[Path, ...]:
 
 @cache
 def landlock_version() -> int:
-    """Which version of Landlock the kernel offers; 0: none."""
+    """The version of Landlock that the kernel offers; 0 if none."""
     if not hasattr(os, "uname") or os.uname().sysname != "Linux":
         return 0
     version: int = ctypes.CDLL(None, use_errno=True).syscall(_CREATE_RULESET, None, 0, _ASK_VERSION)

@@ -39,12 +39,12 @@ class Grant:
         return (*self.readable, *self.writable)
 
     def hides(self, path: Path) -> bool:
-        """Whether the path is in a hidden folder, and in no granted folder below it."""
+        """True if the path is in a hidden folder, and in no granted folder below it."""
         return _depth(path, self.hidden) > _depth(path, self.granted)
 
 
 def _depth(path: Path, folders: tuple[Path, ...]) -> int:
-    """How deep the innermost of the folders that contain the path is; 0 if none does."""
+    """The depth of the innermost folder that contains the path; 0 if none does."""
     return max((len(folder.absolute().parts) for folder in folders if inside(path, (folder.absolute(),))), default=0)
 
 
@@ -73,7 +73,7 @@ class Fence(Protocol):
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
-        """What it cannot prevent, for the record."""
+        """The gaps of the fence, for the record."""
 
     def confine(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Confined:
         """The command that runs `argv` inside. Raises OSError or ValueError if the program does not exist there."""

@@ -70,7 +70,7 @@ def link_into(home: Path) -> None:
 
 
 def is_linked(path: Path) -> bool:
-    """Whether this is a link that `link_into` has made."""
+    """True if this is a link that `link_into` has made."""
     return path.name in _IN_HOME and path.is_symlink() and path.readlink() == Path.home() / path.name
 
 

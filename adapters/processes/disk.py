@@ -18,12 +18,12 @@ def keep_free(size: int) -> None:
 
 
 def kept_free() -> int:
-    """How many bytes must stay free."""
+    """The number of bytes that must stay free."""
     return _reserve.get()
 
 
 def is_full(folder: Path) -> bool:
-    """Whether less is free on the disk of the folder."""
+    """True if less is free on the disk of the folder."""
     with suppress(OSError):
         return shutil.disk_usage(folder).free < _reserve.get()
     return False

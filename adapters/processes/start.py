@@ -123,7 +123,7 @@ def _offer_first(pid: int) -> None:
 
 
 def why_not(argv: Sequence[str], cwd: Path, error: OSError | ValueError) -> Sentence:
-    """What went wrong at the start, as a sentence."""
+    """The fault of the start, as a sentence."""
     if not argv:
         return Sentence("no_command_to_run")
     if not cwd.is_dir():
@@ -133,7 +133,7 @@ def why_not(argv: Sequence[str], cwd: Path, error: OSError | ValueError) -> Sent
 
 
 def can_scope() -> bool:
-    """Whether Landlock works for a thread on this machine."""
+    """True if Landlock works for a thread on this machine."""
     return _thread() is not None
 
 

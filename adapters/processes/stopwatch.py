@@ -21,7 +21,7 @@ class Pauses:
 
     @property
     def lasts(self) -> bool:
-        """Whether there is one now."""
+        """True if there is one now."""
         return self._open > 0
 
     @contextmanager
@@ -64,7 +64,7 @@ class Stopwatch:
                 self._began, self._latest = self._began + away, self._latest + away
 
     def over(self) -> Literal["timeout", "idle"] | None:
-        """Which limit is reached, if any."""
+        """The limit that is reached, or None."""
         if self._pauses or self._left() > 0:
             return None
         return "timeout" if self._wall_left() <= 0 else "idle"

@@ -149,7 +149,7 @@ def _left_by(owner: str, table: Table) -> set[int]:
 
 
 def _is_led(session: int, table: Table) -> bool:
-    """Whether the process that began the session is alive. Without a mark, it may not be ours."""
+    """True if the process that began the session is alive. Without a mark, it may not be ours."""
     return session in table and table[session].alive
 
 

@@ -87,7 +87,7 @@ class Project(TomlTable):
 
     @property
     def risky(self) -> dict[str, object]:
-        """What needs trust, by its key; false values need none."""
+        """The settings that need trust, by key; false values need none."""
         risky: dict[str, object] = {
             "setup": self.workspace.setup,
             "env": self.workspace.env,
@@ -183,7 +183,7 @@ def _line(text: str, table: str, key: str) -> int | None:
 
 
 def _spellings(current: str, table: str, key: str) -> tuple[str, ...]:
-    """What the key may be called in a line of the current table."""
+    """The spellings of the key in a line of the current table."""
     if current:
         return (key,) if key and current == table else ()
     return (table, f"{table}.{key}") if key else (table,)
@@ -209,7 +209,7 @@ class Trust:
         self._file, self._policy = file, policy
 
     def covers(self, checkout: Path, project: Project) -> bool:
-        """Whether the project's settings may take effect."""
+        """True if the project's settings may take effect."""
         if project.digest is None or self._policy == "all":
             return True
         entry = self._read().get(str(checkout.resolve()))

@@ -83,7 +83,7 @@ def _node(checkout: Path, needs: Discovery, tests: Tests) -> None:
 
 
 def _runs(script: str, name: str, content: str) -> bool:
-    """Whether a script runs another one, by its name or by its own words."""
+    """True if a script runs another one, by its name or by its own words."""
     by_name = rf"\b(?:run|run-s|run-p|npm-run-all|yarn|pnpm|bun)\s+(?:[\w:-]+\s+)*{re.escape(name)}(?![\w:-])"
     return content in script or re.search(by_name, script) is not None
 
@@ -98,7 +98,7 @@ _LOCKS = {
 
 
 def uses_pnpm(folder: Path) -> bool:
-    """Whether the folder is a project of pnpm: by its lock file, or by the `packageManager` of its package.json."""
+    """True if the folder is a project of pnpm: by its lock file, or by the `packageManager` of its package.json."""
     manager = json_object(folder / "package.json").get("packageManager")
     return (folder / "pnpm-lock.yaml").is_file() or str(manager).partition("@")[0] == "pnpm"
 

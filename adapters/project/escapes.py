@@ -62,7 +62,7 @@ async def inspect(
 def hidden_program(
     program: str, *, checkout: Path, workspace: Path, path: str, hides: Callable[[Path], bool]
 ) -> Sentence | None:
-    """What to do if the program of a command is in an environment of the checkout; None if it is not. `path`: its
+    """The advice if the program of a command is in an environment of the checkout; None if it is not. `path`: its
     PATH, which may contain another program of this name further on."""
     if "/" in program and not program.startswith("/"):
         missing = checkout / program
@@ -74,7 +74,7 @@ def hidden_program(
 
 
 def missing_packages(*, checkout: Path, workspace: Path) -> Sentence | None:
-    """What to do if the packages of the checkout are not in the workspace; None if they are."""
+    """The advice if the packages of the checkout are not in the workspace; None if they are."""
     if not (checkout / "node_modules").is_dir() or (workspace / "node_modules").exists():
         return None
     return Sentence("packages_not_in_workspace", path=checkout / "node_modules", file=NAME)

@@ -110,13 +110,13 @@ def _conftests(checkout: Path, files: list[PurePath]) -> list[PurePath]:
 
 
 def _discoverable(checkout: Path, path: PurePath) -> bool:
-    """Whether `unittest discover` finds the file, from the top or from the folder at the top that contains it."""
+    """True if `unittest discover` finds the file, from the top or from the folder at the top that contains it."""
     inner = path.parents[:-2]  # without the top, and without the folder that discovery starts in
     return path.name.startswith("test") and all((checkout / folder / "__init__.py").is_file() for folder in inner)
 
 
 def _python_tests(text: str) -> tuple[int, int]:
-    """How many tests only pytest runs, and how many methods `unittest` runs as well."""
+    """The number of tests that only pytest runs, and of methods that `unittest` runs as well."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -86,7 +86,7 @@ def other_escapes(
 
 
 def inside(path: Path, folder: Path) -> bool:
-    """Whether the path is in the folder, wherever links lead."""
+    """True if the path is in the folder, wherever links lead."""
     return path.resolve().is_relative_to(folder.resolve())
 
 

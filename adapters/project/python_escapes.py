@@ -58,7 +58,9 @@ class PythonQuestion:
 async def python_escapes(
     question: PythonQuestion, steps: Sequence[ValidationStep], env: Mapping[str, str]
 ) -> tuple[tuple[Escape, ...], tuple[tuple[str, str], ...]]:
-    """What would be imported from elsewhere, and the variables that make the workspace win: one of both is empty."""
+    """The modules that would be imported from elsewhere, and the variables that make the workspace win: one of both
+    is empty.
+    """
     seen = question.checkout is not None
     wanted = (_interpreters(question.workspace, step, env, has_checkout=seen) for step in steps)
     interpreters = tuple(dict.fromkeys(chain.from_iterable(wanted)))
@@ -100,8 +102,9 @@ def _shown(origin: ModuleOrigin) -> str:
 async def _outside(
     question: PythonQuestion, interpreters: Sequence[PythonProgram], extra: Mapping[str, str], *, missing: bool
 ) -> dict[str, ModuleOrigin]:
-    """What these interpreters would import from outside the workspace or, with `missing`, not at all; each with the
-    folder of the workspace that has it."""
+    """The modules that these interpreters would import from outside the workspace or, with `missing`, not at all;
+    each with the folder of the workspace that has it.
+    """
     wrong: dict[str, ModuleOrigin] = {}
     for interpreter in interpreters:
         arguments = (str(question.checkout or ""), *question.packages)
@@ -121,7 +124,7 @@ _INSTALLED = {"site-packages", "dist-packages"}
 
 
 def _is_source(path: Path, workspace: Path) -> bool:
-    """Whether the path is in the workspace and not in a copy that was installed there, which does not change with the
+    """True if the path is in the workspace and not in a copy that was installed there, which does not change with the
     sources."""
     if not inside(path, workspace):
         return False
@@ -131,7 +134,7 @@ def _is_source(path: Path, workspace: Path) -> bool:
 
 
 def _is_only_built_there(name: str, origin: ModuleOrigin, question: PythonQuestion) -> bool:
-    """Whether an installed copy in the workspace has compiled modules that the sources do not have: if the sources came
+    """True if an installed copy in the workspace has compiled modules that the sources do not have: if the sources came
     first, these would be missing."""
     installed = origin.path.parent
     source = question.packages.get(name)
@@ -191,7 +194,7 @@ does not count, because pytest and console scripts do not add it."""
 
 
 def _answer(printed: str) -> dict[str, ModuleOrigin] | None:
-    """Where each found module comes from; None if the interpreter printed nothing."""
+    """The origin of each module that was found; None if the interpreter printed nothing."""
     try:
         modules = json.loads(printed.strip().splitlines()[-1]) if printed.strip() else None
     except ValueError:

@@ -166,7 +166,7 @@ def _signature(line: str) -> tuple[str, bytes, bytes]:
 
 
 def holds(store: Log, checkpoint: SignedHead) -> str | None:
-    """What is wrong with the log according to a checkpoint; None if it still begins with what was signed."""
+    """The fault of the log according to a checkpoint; None if it still begins with what was signed."""
     tree = Tree()
     for row in store.rows.events():
         if tree.size == checkpoint.size:

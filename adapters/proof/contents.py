@@ -153,7 +153,7 @@ def _blame_openness(verdict: Verification, turn_id: str, *, in_log: bool) -> Non
 
 
 def _fits(row: TurnRow, stream: str, turn: _Turn) -> bool:
-    """Whether a row says what the log says. Who holds it until when is a lease and no fact; imported turns have no
+    """True if a row says what the log says. Who holds it until when is a lease and no fact; imported turns have no
     deadline and count no attempts. Damage can leave a column without a value."""
     stored = (row.stream, row.version, row.work, row.role, row.requested_at)
     if stored != (stream, turn.version, turn.work, turn.role, turn.at):

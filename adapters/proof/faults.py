@@ -19,7 +19,7 @@ Fault = tuple[int, str]
 
 
 def misplaced(rows: Rows, before: Recorded | None, recorded: Recorded) -> Iterator[Fault]:
-    """What is wrong with the place of this event, which follows `before` in its session."""
+    """The fault in the place of this event, which follows `before` in its session."""
     if before is None or mark(before) != mark(recorded):
         yield from _before_its_cause(rows, recorded)
     elif recorded.position != before.position + 1 and recorded.version == before.version + 1:

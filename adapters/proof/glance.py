@@ -21,8 +21,9 @@ _PROBLEMS: Final = (
 
 
 def glance(log: str, views: Path) -> list[str]:
-    """What could not be read of the log (by its URL) while it was followed, which views have stopped, whether the file
-    is sound and its end can be read. Changes nothing; empty when nothing is known."""
+    """The parts of the log (by its URL) that could not be read while it was followed, which views have stopped,
+    whether the file is sound and its end can be read. Changes nothing; empty when nothing is known.
+    """
     return [*_told_by(views), *_at_the_end(log)]
 
 

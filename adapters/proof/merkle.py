@@ -64,7 +64,7 @@ def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
 
 
 def proves(data: bytes, index: int, size: int, proof: Sequence[bytes], root: bytes) -> bool:
-    """Whether the data is leaf `index` of the tree of that size and root (RFC 9162 §2.1.3.2)."""
+    """True if the data is leaf `index` of the tree of that size and root (RFC 9162 §2.1.3.2)."""
     if not 0 <= index < size:
         return False
     place, last, digest = index, size - 1, leaf(data)

@@ -20,8 +20,9 @@ def check_receipts(rows: Rows, verdict: Verification) -> None:
 
 
 def check_keys(rows: Rows, verdict: Verification) -> None:
-    """Who owns a key cannot be checked, but an invalid digest was not written by us, and each key must match its
-    check, except those of versions that wrote none."""
+    """Checks what can be checked of a key: its owner cannot, but an invalid digest was not written by us, and each
+    key must match its check, except those of versions that wrote none.
+    """
     checks = _checks(rows, verdict)
     for name, digest, scope, expires in rows.api_keys():
         check = checks.pop(name, None)

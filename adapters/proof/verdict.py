@@ -115,7 +115,7 @@ class Verification:
 
     @property
     def full(self) -> bool:
-        """Whether no more faults are reported."""
+        """True if no more faults are reported."""
         return len(self.faults) >= MOST
 
     @property

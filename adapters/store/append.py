@@ -155,7 +155,7 @@ def _rows_of(writes: Sequence[Write]) -> tuple[list[StoredEvent], Attachments]:
 
 
 def _changes(entry: NewEvent, forker: Causation | None) -> list[TurnChange]:
-    """What an event changes in the table of turns. An adopted event has the causation of its fork."""
+    """The change that an event makes in the table of turns. An adopted event has the causation of its fork."""
     by = forker or entry.causation
     change = change_of(
         entry.event,

@@ -33,7 +33,7 @@ def _blanked_first_form(state: bytes, digest: str) -> bytes:
 
 
 def _blank(value: Any, digest: str) -> bool:
-    """Whether something was blanked, in place."""
+    """True if something was blanked, in place."""
     if not isinstance(value, dict | list):
         return False
     if isinstance(value, dict) and value.get("digest") == digest and value.get("head", REDACTED) != REDACTED:
@@ -47,5 +47,5 @@ def _blank(value: Any, digest: str) -> bool:
 
 
 def _is_text(words: str, digest: str) -> bool:
-    """Whether it is the text of this digest: requests are recorded in full, however long they are."""
+    """True if it is the text of this digest: requests are recorded in full, however long they are."""
     return len(words) > INLINE_BYTES // 4 and sha256(words.encode()).hexdigest() == digest

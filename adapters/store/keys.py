@@ -46,7 +46,7 @@ class Vault(Protocol):
         """A key with this digest does not come back from a file."""
 
     def was_revoked(self, digest: str) -> bool:
-        """Whether a key with this digest was removed: it does not come back from a file."""
+        """True if a key with this digest was removed: it does not come back from a file."""
 
     def secret(self, name: str, fresh: bytes) -> bytes:
         """The secret of that name: `fresh`, if there was none."""

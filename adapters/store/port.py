@@ -134,7 +134,7 @@ class SealedLog(Log, Protocol):
     """A log that is only read."""
 
     def turns_of(self, agent: str) -> dict[str, int]:
-        """How many turns of the agent wait and run."""
+        """The numbers of the agent's turns that wait and that run."""
 
 
 class Node(NamedTuple):
@@ -222,7 +222,7 @@ class Store(Log, Protocol):
 
     @property
     def failing(self) -> bool:
-        """Whether the last write failed and no later one has succeeded."""
+        """True if the last write failed and no later one has succeeded."""
 
     def failure(self) -> str | None:
         """Why the last write failed. Tries again where that may be over (a full disk)."""

@@ -97,7 +97,7 @@ class Rows(Protocol):
         """Every session and channel, oldest first."""
 
     def count(self, upto: int) -> int:
-        """How many events there are up to a position, whatever the indexes of the log say."""
+        """The number of events up to a position, whatever the indexes of the log say."""
 
     def fingerprints(self, *, after: int = 0, upto: int, limit: int) -> "Sequence[Fingerprint]":
         """What identifies the events after a position, at most `limit`; unsound rows are left out."""
@@ -115,7 +115,7 @@ class Rows(Protocol):
         """The lease table by turn: all of it, or what is named after a session."""
 
     def turn_count(self) -> int:
-        """How many rows the lease table has."""
+        """The number of rows in the lease table."""
 
     def api_keys(self) -> Iterator[Sequence[Any]]:
         """Name, digest, scope and end of every API key, by name."""
@@ -128,7 +128,7 @@ class Rows(Protocol):
         """The name of what stores them."""
 
     def integrity(self, *, quick: bool = False) -> list[str]:
-        """What the storage itself finds wrong; `quick` does not compare the indexes with their tables."""
+        """The faults that the storage itself finds; `quick` does not compare the indexes with their tables."""
 
     def last_given(self) -> int:
         """The newest position that was ever assigned, whether or not its event still exists."""

@@ -57,7 +57,7 @@ def quotes(state: bytes) -> list[Quote]:
 
 
 def beginning(content: str) -> str:
-    """What an event quotes of a long text."""
+    """The part of a long text that an event quotes."""
     return content.encode()[:INLINE_BYTES].decode(errors="ignore")
 
 

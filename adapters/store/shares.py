@@ -42,16 +42,16 @@ class Shares(Protocol):
         """It has stopped."""
 
     def keeper(self, workspace: str) -> WorkspaceKeeper | None:
-        """Who has this workspace; None if unknown."""
+        """The machine that has this workspace; None if unknown."""
 
     def away(self, workspaces: Sequence[str]) -> set[str]:
-        """Which of these are only on a machine where no process runs turns now."""
+        """Those of the workspaces that are only on a machine where no process runs turns now."""
 
     def keep(self, workspace: str, *, place: str, form: ShareForm, facts: str) -> None:
         """It is there now."""
 
     def has_base(self, commit: str) -> bool:
-        """Whether the store has the commit, as the start of workspaces."""
+        """True if the store has the commit, as the start of workspaces."""
 
     def put_base(self, commit: str, parts: Iterable[bytes]) -> None:
         """Store its pack, unless another process was faster."""

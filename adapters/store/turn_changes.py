@@ -83,7 +83,7 @@ def change_of(
     asked_by: str = "",
     root: str = "",
 ) -> TurnChange | None:
-    """What an event changes in the table, if anything."""
+    """The change that an event makes in the table, or None."""
     match event:
         case TurnRequested():
             held = source == "imported"

@@ -79,7 +79,7 @@ class Turns(Protocol):
         leases: enough where the worker ends with the log's machine."""
 
     def waiting(self, now: int) -> bool:
-        """Whether any turn may be claimed; cheap, and takes no lock."""
+        """True if any turn may be claimed; cheap, and takes no lock."""
 
     def open(self, now: int, *, limit: int, after: TurnPlace = ..., upto: TurnPlace = ...) -> TurnPage:
         """The turns between two places that wait or whose lease ran out. Reads at most `limit` rows, free or not."""
@@ -112,4 +112,4 @@ class Turns(Protocol):
         """The state of a turn; None if it was never requested."""
 
     def count(self) -> dict[str, int]:
-        """How many turns wait and run."""
+        """The numbers of turns that wait and that run."""

@@ -52,7 +52,7 @@ def pristine(job: Job, workspaces: Workspaces, tree: str | None = None) -> Path:
 
 
 def has_ended(load: Load, session_id: str) -> bool:
-    """Whether a session has ended well, or for good, so that its folders are not needed: another may have them. Should
+    """True if a session has ended well, or for good, so that its folders are not needed: another may have them. Should
     somebody continue it after all, a folder is made again from the record."""
     try:
         session = load(session_id)

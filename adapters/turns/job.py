@@ -63,7 +63,7 @@ class Job:
 
     @property
     def preparation(self) -> Preparation:
-        """How the session's workspace is prepared."""
+        """The preparation of the session's workspace."""
         return self.session.preparation if isinstance(self.session, Delivery | Orchestration) else _UNPREPARED
 
     @property
@@ -78,8 +78,9 @@ class Job:
 
     @property
     def slot(self) -> int:
-        """How often a folder was abandoned: a frozen earlier attempt may still be writing there. An attempt with a
-        recorded end no longer writes, so its folder is used again."""
+        """The number of times that a folder was abandoned: a frozen earlier attempt may still be writing there. An
+        attempt with a recorded end no longer writes, so its folder is used again.
+        """
         turn = self.session.outstanding.get(self.request.turn_id)
         ended = turn.tries.ended if turn is not None else 0
         return self.session.slot + max(0, self.lease.attempt - 1 - ended)

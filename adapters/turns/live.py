@@ -73,7 +73,7 @@ class RunningAttempt:
 
     @property
     def denied(self) -> bool:
-        """Whether one of its tool calls was denied so far."""
+        """True if one of its tool calls was denied so far."""
         with self._live.lock:
             return self._doing.was_denied
 
@@ -83,7 +83,7 @@ class RunningAttempt:
             self._doing.hear(line)
 
     def activity(self) -> tuple[ActivitySummary, tuple[Blob, ...]] | None:
-        """What would be recorded of it now."""
+        """The outcome as it would be recorded now."""
         with self._live.lock:
             return self._doing.activity()
 
@@ -93,7 +93,7 @@ class RunningAttempt:
             return self._doing.usage()
 
     def so_far(self) -> WorkSoFar:
-        """What is recorded if it is ended now."""
+        """The outcome to record if it is ended now."""
         activity, blobs = self.activity() or (None, ())
         seconds = max(0, self._live.clock() - self._began) / 1000
         return WorkSoFar(attempt=self._number, seconds=seconds, usage=self.usage(), activity=activity, blobs=blobs)
@@ -149,7 +149,7 @@ class Live:
                     del self._running[turn_id]
 
     def so_far(self, turn_id: str) -> WorkSoFar | None:
-        """What the attempt that runs here has done so far."""
+        """The activity so far of the attempt that runs here."""
         with self.lock:
             attempt = self._running.get(turn_id)
         return attempt.so_far() if attempt else None
@@ -187,7 +187,7 @@ class Live:
         return tuple(entry.frame() for entry in frames)
 
     def newest(self, turn_id: str, most: int) -> tuple[tuple[int, Activity], ...]:
-        """What was seen last, with its place in the turn; empty for a turn that does not run here."""
+        """The last activity, with its place in the turn; empty for a turn that does not run here."""
         with self.lock:
             newest_first = list(islice(self._newest_first(turn_id), most))
         return tuple((entry.seq, entry.seen) for entry in reversed(newest_first))

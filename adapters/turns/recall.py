@@ -38,7 +38,7 @@ def recall(job: Job, reuse: Reuse, store: Store, whole: Whole) -> Command:
 
 
 def _answer(job: Job, history: Sequence[Recorded], *, source: str, whole: Whole) -> RecordedCommand | None:
-    """How the source's turn with this name was settled, otherwise the first turn with the same question."""
+    """The outcome of the source's turn with this name, otherwise the first turn with the same question."""
     turn_ids: dict[str, str] = {}
     for recorded in history:
         if isinstance(recorded.event, TurnRequested):

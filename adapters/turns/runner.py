@@ -202,7 +202,7 @@ class TurnRunner:
 
 
 def _begins_workspace(job: Job, command: Command) -> bool:
-    """Whether it may be the first outcome since the workspace was made. A question without files does not use it."""
+    """True if it may be the first outcome since the workspace was made. A question without files does not use it."""
     if job.session.base is not None or not isinstance(job.session, Delivery | Orchestration):
         return False
     return not isinstance(command, RecordReply) or job.request.access != "none" or command.tree is not None

@@ -167,8 +167,9 @@ class Workspaces:
 
     @in_a_sentence()
     def copy(self, ancestors: Iterable[str], session_id: str) -> None:
-        """What a fork inherits: every recorded state of the nearest of its sources that has any (a fork that did
-        nothing itself has none). Does nothing if none has, or if it was already copied."""
+        """The states that a fork inherits: every recorded one of the nearest of its sources that has any (a fork that
+        did nothing itself has none). Does nothing if none has, or if it was already copied.
+        """
         ours = self._home(session_id) / "repo.git"
         if ours.exists():
             return
@@ -185,7 +186,7 @@ class Workspaces:
             shutil.rmtree(draft, ignore_errors=True)
 
     def exists(self, session_id: str) -> bool:
-        """Whether the session's workspace was made."""
+        """True if the session's workspace was made."""
         return (self._home(session_id) / "repo.git").is_dir()
 
     @in_a_sentence()
@@ -194,12 +195,12 @@ class Workspaces:
         return SharedRepository(self._home(session_id))
 
     def names(self) -> tuple[str, ...]:
-        """Which sessions have working folders, sorted."""
+        """The sessions that have working folders, sorted."""
         paths = (path for path in self.root.glob("*/tree-*") if SLOT.fullmatch(path.name))
         return tuple(sorted({path.parent.name for path in paths}))
 
     def sessions(self) -> tuple[str, ...]:
-        """Which sessions have a workspace here, sorted."""
+        """The sessions that have a workspace here, sorted."""
         return tuple(sorted(path.parent.name for path in self.root.glob("*/repo.git")))
 
     @in_a_sentence()

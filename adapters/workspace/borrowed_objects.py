@@ -172,5 +172,5 @@ def mark_partial(repository: Repository) -> None:
 
 
 def is_partial(repository: Repository) -> bool:
-    """Whether objects may be missing in our copy."""
+    """True if objects may be missing in our copy."""
     return bool(repository.answered("config", "--get", "extensions.partialClone", codes=(0, 1)).stdout)

@@ -44,7 +44,7 @@ def start_point(folder: Path, *, seconds: float = SECONDS) -> StartPoint | None:
 
 
 def is_committed(point: StartPoint, path: str) -> bool:
-    """Whether the commit has a file of that path below the top."""
+    """True if the commit has a file of that path below the top."""
     try:
         in_theirs(["cat-file", "-e", f"{point.commit}:{path}"], point.top, seconds=SECONDS)
     except WorkspaceError:

@@ -293,7 +293,7 @@ class _Scratch:
         return rules
 
     def is_stored(self, blob: str, name: str) -> bool:
-        """Whether the base has this content under the same filter."""
+        """True if the base has this content under the same filter."""
         paths = self._base.get(blob, [])
         return any(rule["filter"] == name for rule in self.attributes(paths).values()) if paths else False
 

@@ -36,7 +36,7 @@ def _copy(origin: Path, target: Path) -> None:
 
 
 def _cloned(origin: Path, target: Path) -> bool:
-    """Whether the file system shared the blocks."""
+    """True if the file system shared the blocks."""
     with suppress(OSError), origin.open("rb") as source, target.open("wb") as copy:
         fcntl.ioctl(copy.fileno(), _CLONE, source.fileno())
         return True

@@ -155,7 +155,7 @@ def begin_shallow(repository: Repository, facts: Mapping[str, Any]) -> None:
 
 
 def _has(repository: Repository, start: str, commit: str) -> bool:
-    """Whether merging the commit would change nothing."""
+    """True if merging the commit would change nothing."""
     try:
         merged = merge(repository, ours=start, theirs=commit, message="merge")
     except WorkspaceError:
@@ -257,7 +257,7 @@ def _clone(repository: Repository, place: _Place, *more: str) -> None:
 
 
 def _link(repository: Repository, place: _Place) -> None:
-    """What `git clone` does, of a partial clone: it copies what is there."""
+    """Clones a partial clone as `git clone` would: it copies what is there."""
     question = ["rev-parse", "--path-format=absolute", "--show-object-format", "--git-path", "shallow"]
     form, shallow = os.fsdecode(in_theirs(question, place.top)).split("\n")[:2]
     new = ["init", "--quiet", "--bare", "--template=", f"--object-format={form}", str(repository.path)]

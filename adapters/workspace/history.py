@@ -225,7 +225,7 @@ def commits_since(
 def lines_before(
     folders: Sequence[Path], commit: str, wanted: Collection[str], cache: dict[str, CommitLines]
 ) -> frozenset[str]:
-    """Which of the wanted lines the last commits up to this one removed, read from the first of the repositories that
+    """The wanted lines that the last commits up to this one removed, read from the first of the repositories that
     has it. Earlier results are in `kept`."""
     for folder in folders:
         with suppress(WorkspaceError):
@@ -294,7 +294,7 @@ def reachable(folder: Path, head: str, base: str | None) -> frozenset[str]:
 
 
 def lines_in(folders: Sequence[Path], commit: str, wanted: Collection[str]) -> frozenset[str] | None:
-    """Which of the lines (without surrounding blanks) a file of the commit contains, read from the first of the
+    """The lines (without surrounding blanks) that a file of the commit contains, read from the first of the
     repositories that has the commit. None if none has it."""
     for folder in folders:
         with suppress(WorkspaceError), tempfile.TemporaryFile() as output:

@@ -115,8 +115,9 @@ def tidy_home(mark: Path, home: Path) -> bool:
 
 
 def to_ignore(index: Index, tree: Path) -> tuple[str, ...]:
-    """What the set-up made and the project does not ignore: file by file, so that a file which an agent adds next to
-    them is not lost."""
+    """The files that the set-up made and the project does not ignore: file by file, so that a file which an agent
+    adds next to them is not lost.
+    """
     new = index.new(tree)
     files = dict(_files(tree, new))
     plain = tuple(path for path, facts in files.items() if len(facts) > 1)

@@ -211,7 +211,7 @@ def above(path: str) -> Iterator[str]:
 
 
 def is_there(top: Path, path: str) -> bool:
-    """Whether something has this path, and no folder of it is a link."""
+    """True if something has this path, and no folder of it is a link."""
     return _blocking_folder(top, path) is None and os.path.lexists(top / path)
 
 
@@ -273,7 +273,7 @@ def _is_folder(path: Path) -> bool:
 def _outside_git(
     git: Git, top: Path, change: PathChange, leaving: Collection[str], blocked: list[str], same: list[str]
 ) -> None:
-    """What a path that is new in the tree meets in the checkout."""
+    """The file of the checkout that a new path of the tree would replace."""
     assert change.after is not None
     place = top / change.path
     if _is_folder(place):
@@ -303,7 +303,7 @@ def _files_below(top: Path, path: str) -> list[str]:
 
 
 def has_content(git: Git, place: Path, path: str, blob: TreeFile) -> bool:
-    """Whether a file outside git is byte for byte what a checkout of the blob makes."""
+    """True if a file outside git is byte for byte what a checkout of the blob makes."""
     if (blob.mode == _SYMLINK) != place.is_symlink():
         return False
     if place.is_symlink():
@@ -335,7 +335,7 @@ def _filtered(git: Git, after: str, changes: Sequence[PathChange]) -> list[str]:
 
 @contextmanager
 def safely(plan: CheckoutMove) -> Iterator[None]:
-    """What is inside moves the checkout; if it raises, everything is as it was: index, refs, files, a merge that is
+    """Guards a move of the checkout: if the body raises, everything is as it was: index, refs, files, a merge that is
     under way. Files outside git that have the new content already make room, because git does not compare them."""
     touched = [change.path for change in plan.changes]
     with CheckoutSnapshot(plan.git, plan.top, after=plan.after, touched=touched, clean=plan.clean) as snapshot:

@@ -64,7 +64,7 @@ class SharedRepository:
         yield from self._pack(self._git.run(*listing), (), limit)
 
     def state_pack(self, commit: str, limit: int, earlier: Iterable[str]) -> Iterator[bytes]:
-        """What these states and the base do not contain. Raises TooLarge before the first part."""
+        """Packs what these states have and the base does not. Raises TooLarge before the first part."""
         others = {self.facts["start"], *earlier}
         revisions = "".join([f"{commit}\n", *(f"^{other}\n" for other in sorted(others))])
         yield from self._pack(revisions.encode(), ("--revs", "--thin"), limit)

@@ -35,7 +35,7 @@ Passes = Callable[[str], str]
 
 @contextmanager
 def checked(repository: Repository, parent: str | None, check: Check | None) -> Iterator[tuple[Repository, Passes]]:
-    """Where to record a change on `parent`, and what has to be called with the new state."""
+    """The place to record a change on `parent`, and what has to be called with the new state."""
     if check is None:
         yield repository, str
         return

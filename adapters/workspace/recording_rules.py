@@ -97,7 +97,7 @@ class RecordingRules:
         return [path for path in paths if not self._is_of_a_tool(os.fsdecode(path))]
 
     def _is_of_a_tool(self, path: str) -> bool:
-        """Whether the path is below a folder of a tool, and below none of that name that the base has files in."""
+        """True if the path is below a folder of a tool, and below none of that name that the base has files in."""
         parts = path.split("/")[:-1]
         below = [("/".join(parts[: at + 1]), name) for at, name in enumerate(parts) if name in TOOL_FOLDERS]
         there = {name for folder, name in below if folder in self.tool_folders}
@@ -239,7 +239,7 @@ def tracked_inside(repository: Recorder, tree: Path) -> set[bytes]:
 
 
 def _copied(tree: Path, copy: Path) -> bool:
-    """Whether there was a plain index of at most `_LARGEST` bytes; no symbolic link is followed."""
+    """True if there was a plain index of at most `_LARGEST` bytes; no symbolic link is followed."""
     flags = os.O_RDONLY | os.O_NOFOLLOW
     with suppress(OSError):
         folder = os.open(tree / ".git", flags | os.O_DIRECTORY)

@@ -53,7 +53,7 @@ def _git_ends_in(top: Path) -> bool:
 
 
 def _git_runs_in(top: Path) -> bool:
-    """Whether a git works in the folder, as far as the system tells."""
+    """True if a git works in the folder, as far as the system tells."""
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if (process / "cwd").readlink() == top.resolve() and (process / "exe").readlink().name.startswith("git"):
@@ -112,7 +112,7 @@ class _Recovery:
         return None if sign is None else list(sign)
 
     def _is_back(self, path: str) -> bool:
-        """Whether the file was put back already, by an undoing that was killed in turn."""
+        """True if the file was put back already, by an undoing that was killed in turn."""
         copy = self._journal.copies.get(path)
         if copy is None:
             return False

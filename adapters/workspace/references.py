@@ -36,7 +36,7 @@ def branch_of(folder: Path, *, seconds: float = SECONDS) -> str | None:
 
 
 def shown(folder: Path, branch: str | None) -> list[Reference]:
-    """What is shown of the person's repository, sorted by name."""
+    """The references of the person's repository that are shown, sorted by name."""
     names = ["refs/tags/"]
     if branch is not None:
         names.append(_HEADS + branch)
@@ -46,7 +46,7 @@ def shown(folder: Path, branch: str | None) -> list[Reference]:
 
 
 def visible_references(repository: Repository) -> list[Reference]:
-    """What is shown, as our copy of the person's repository has it."""
+    """The references that are shown, as our copy of the person's repository has them."""
     return _read(repository.run("for-each-ref", _FORM, "--", _HEADS, _REMOTES, "refs/tags/"))
 
 

@@ -205,7 +205,7 @@ class Index:
         return same
 
     def _holds(self, tree: Path, commit: str) -> bool:
-        """Whether it is that state that git remembers."""
+        """True if it is that state that git remembers."""
         if not self.path.exists():
             return False
         return not self._run("diff-index", "--cached", "-z", "--name-only", commit, tree=tree)
@@ -250,7 +250,7 @@ class Index:
         return line(self._run("write-tree"))
 
     def has_new(self, tree: Path) -> bool:
-        """Whether there are unknown files."""
+        """True if there are unknown files."""
         return bool(self._run("ls-files", "-z", "--others", "--exclude-standard", tree=tree))
 
     def new(self, tree: Path) -> tuple[str, ...]:
@@ -262,7 +262,7 @@ class Index:
         return self._others(tree)
 
     def has_unrecorded(self, tree: Path) -> bool:
-        """Whether there are unknown files, ignored or not; empty folders do not count."""
+        """True if there are unknown files, ignored or not; empty folders do not count."""
         return bool(self._run("ls-files", "-z", "--others", "--directory", "--no-empty-directory", tree=tree))
 
     def _others(self, tree: Path, *options: str) -> tuple[str, ...]:

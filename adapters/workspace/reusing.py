@@ -54,7 +54,7 @@ def _candidates(home: Path, repository: str) -> Iterator[Path]:
 
 
 def _taken(tree: Path, home: Path, folder: Path) -> bool:
-    """Whether it was there to be taken. What is in the folder is looked at only once it is ours."""
+    """True if it was there to be taken. What is in the folder is looked at only once it is ours."""
     ours = home / f"taken-{secrets.token_hex(4)}"
     index = Index(Repository(home / "repo.git"), _index_of(home, folder.name))
     try:

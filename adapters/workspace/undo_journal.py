@@ -54,7 +54,7 @@ def mark_owner(place: Path) -> int:
 
 
 def has_owner(place: Path) -> bool:
-    """Whether a process is at work there."""
+    """True if a process is at work there."""
     with suppress(FileNotFoundError):
         owner = os.open(place / "owner", os.O_RDWR | os.O_CLOEXEC)
         try:

@@ -133,7 +133,7 @@ class Workspace:
 
     @in_a_sentence()
     def has_leftovers(self, folder: Path) -> bool:
-        """Whether the folder holds a file that no state records, ignored or not."""
+        """True if the folder holds a file that no state records, ignored or not."""
         tree = self.tree_of(folder)
         with self._git.index(tree.name) as index:
             return index.has_unrecorded(tree)
@@ -295,7 +295,7 @@ class Workspace:
         return Path(self.repository or self.asked) if self.asked is not None and not self.bare else None
 
     def is_ready(self, folder: Path) -> bool:
-        """Whether `mark_ready` was called since the folder was made."""
+        """True if `mark_ready` was called since the folder was made."""
         return mark_of(self._saved_path(folder)).exists()
 
     @in_a_sentence()
@@ -364,7 +364,7 @@ class Workspace:
 
     @property
     def objects(self) -> Path:
-        """Where the git of the working trees finds the recorded states."""
+        """The path at which the git of the working trees finds the recorded states."""
         return self._git.path / "objects"
 
     def tree_of(self, folder: Path) -> Path:

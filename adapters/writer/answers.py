@@ -69,7 +69,7 @@ def same(first: str, second: str) -> None:
 
 
 def receipt_of(envelope: CommandEnvelope, answer: CommandAnswer, at: int) -> StoredReceipt:
-    """What is kept of an answer under the envelope's key."""
+    """The part of an answer that is kept under the envelope's key."""
     return StoredReceipt(_key(envelope), envelope.fingerprint, answer.status, answer.body, at)
 
 
@@ -127,7 +127,7 @@ def _first_refusal(words: Mapping[str, Any]) -> HansardError:
 
 
 def fingerprint(*parts: bytes) -> str:
-    """What identifies a request, together with its key."""
+    """The digest that identifies a request, together with its key."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "big") + part)

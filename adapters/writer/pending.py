@@ -34,7 +34,7 @@ class Pending:
         self.sessions = {}
 
     def is_overtaken(self, error: Conflict | Fenced) -> bool:
-        """Whether this command's write was the one in conflict."""
+        """True if this command's write was the one in conflict."""
         entries = self.write.entries if self.write is not None else ()
         match error:
             case Conflict():
@@ -48,7 +48,7 @@ class Pending:
         return self.answer is not None or self.error is not None
 
     def wanted(self) -> bool:
-        """Whether the caller still waits for it; from now on it cannot leave."""
+        """True if the caller still waits for it; from now on it cannot leave."""
         if isinstance(self.future, Future):
             return self.future.set_running_or_notify_cancel()
         return not self.future.cancelled()
@@ -64,7 +64,7 @@ class Pending:
     # -- under a key -----------------------------------------------------------------------------------------------
 
     def answered_before(self, key: str, receipts: Mapping[str, StoredReceipt], first: "dict[str, Pending]") -> bool:
-        """Whether the same request was answered before, or comes twice in this batch."""
+        """True if the same request was answered before, or comes twice in this batch."""
         earlier = first.setdefault(key, self)
         if earlier is not self:
             same(earlier.envelope.fingerprint, self.envelope.fingerprint)

@@ -190,7 +190,7 @@ class Writer:
         return bool(writes)
 
     def _decided(self, batch: Sequence[Pending]) -> list[tuple[Pending, Write]]:
-        """What each command of a batch writes, if anything."""
+        """The write of each command of a batch, or None."""
         turn_ids = [turn_id for pending in batch if (turn_id := vars(pending.envelope.command).get("turn_id"))]
         attempts = self.store.turns.attempts(turn_ids) if turn_ids else {}
         work = UnitOfWork(self._cache, self._catch_up, self._history, self._clock, attempts, self._so_far)

@@ -74,7 +74,7 @@ class Action(Generic[B]):
 
     @property
     def is_recorded(self) -> bool:
-        """Whether the writer carries it out, and keeps its answer with its events."""
+        """True if the writer carries it out, and keeps its answer with its events."""
         return issubclass(self.answer, WriterAnswer)
 
     def model(self, fields: Mapping[str, JSON]) -> type[Body]:

@@ -29,7 +29,7 @@ def steps_to_pass_again(fixed: Session | None) -> tuple[ValidationStep, ...]:
 
 
 def _again(delivery: Delivery, sent_back: WorkSentBack) -> str:
-    """What the author reads about work that no longer fits its branch."""
+    """The text for the author about work that no longer fits its branch."""
     why = "\n".join([sent_back.detail, *(f"- {line}" for line in sent_back.reasons)]).strip()
     parts = [
         f"This task was done once, but the result does not fit {sent_back.onto} as it is now. Do it again from here.",

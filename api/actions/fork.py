@@ -197,7 +197,7 @@ def _budgeted(substitute: Substitute, source: Session) -> Command | None:
 
 
 def release(history: list[Recorded]) -> Release:
-    """What resumes a held fork: the turns that were cancelled when it was held."""
+    """The turns that resume a held fork: those that were cancelled when it was held."""
     held = _held(history)
     requests = [recorded.event for recorded in history if isinstance(recorded.event, TurnRequested)]
     return Release(requests=tuple(request for request in requests if request.turn_id in held))

@@ -65,7 +65,7 @@ def team_of(folder: Path, settings: Settings) -> Path | None:
 
 
 def preparation_of(project: Project) -> Preparation:
-    """What a session records of it."""
+    """The project as a session records it."""
     workspace = project.workspace
     return Preparation(
         setup=project.setup_steps(),

@@ -109,8 +109,9 @@ def _wish_of(default: ReviewDefaults | None) -> WishBody | None:
 
 
 def retry_policy(start: Start, team: Team, settings: Settings, project: RetryDefaults = NO_RETRY) -> RetryPolicy:
-    """How failed turns are tried again: by the request, else the repository's settings, else the team file, else the
-    settings. Raises Invalid."""
+    """The rule for retries of failed turns: of the request, else the repository's settings, else the team file, else
+    the settings. Raises Invalid.
+    """
     body = start.retry
     fields = project.model_dump(exclude_none=True) | (body.model_dump(exclude_none=True) if body else {})
     chosen = {"attempts": settings.retry_attempts} | team.retry.model_dump(exclude_none=True) | fields
@@ -129,7 +130,7 @@ def retry_policy(start: Start, team: Team, settings: Settings, project: RetryDef
 def orchestration(
     body: Conversation, team: Team, settings: Settings, *, author: str = ""
 ) -> tuple[OrchestrationRequest, tuple[Blob, ...]]:
-    """What the orchestration is opened with. Raises Invalid with a pointer for each field that does not hold."""
+    """The opening of the orchestration. Raises Invalid with a pointer for each field that does not hold."""
     if not body.prompt.strip():
         raise Invalid({"/prompt": Sentence("empty")})
     employees = employees_of(body, team)
@@ -167,7 +168,7 @@ def _steps_if_any(
 def discussion(
     body: ReviewStart | DebateStart, team: Team, settings: Settings, *, author: str = ""
 ) -> tuple[DiscussionBrief, tuple[Blob, ...]]:
-    """What is discussed. Raises Invalid with a pointer for each field that does not hold."""
+    """The subject of a discussion. Raises Invalid with a pointer for each field that does not hold."""
     wish = _wished(body, body.kind, team, settings)
     shared, blobs = _shared(body, team, settings, folder=workspace_of(body.workspace, settings), author=author)
     subject, more = Text.of(body.subject if isinstance(body, ReviewStart) else body.plan)
@@ -193,7 +194,7 @@ def _shared(
     folder: Path | None,
     author: str,
 ) -> tuple[SharedFields, tuple[Blob, ...]]:
-    """Where and by whom it is done; `roles` are those that the kind needs. A scenario replaces the team."""
+    """The place and the team of the work; `roles` are those that the kind needs. A scenario replaces the team."""
     workspace = None if folder is None else str(folder)
     scenario, blobs = _scenario(body)
     shared = SharedFields(
@@ -212,7 +213,7 @@ def _shared(
 def _wish(
     body: WishBody | None, kind: Literal["review", "debate"], team: Team, settings: Settings, pointer: str
 ) -> ReviewSettings | None:
-    """How something is to be discussed; None where it is not."""
+    """The terms of a discussion; None where it is not."""
     if body is None or not body.enabled:
         return None
     try:
@@ -224,7 +225,7 @@ def _wish(
 def _wished(
     body: WishBody | Discussed, kind: Literal["review", "debate"], team: Team, settings: Settings
 ) -> ReviewSettings:
-    """What is asked for, else what the team has settled (S2 phase 6), never below the strategy's minimum (K-28)."""
+    """The number asked for, else what the team has settled (S2 phase 6), never below the strategy's minimum (K-28)."""
     default, limit = team.settings.of(kind)
     strategy = strategy_of(kind, default if body.strategy is None else body.strategy)
     if body.max_rounds is not None and body.max_rounds > settings.max_rounds:
@@ -302,18 +303,20 @@ def employees_of(body: Conversation, team: Team) -> tuple[Employee, ...]:
 
 
 def _crew(team: Team, roles: Iterable[str]) -> dict[str, str]:
-    """Who takes which role: the team's own names, recorded with the session."""
+    """The agent for each role: the team's own names, recorded with the session."""
     members = {role: team.agent_for(role) for role in roles}
     return {role: member.name for role, member in members.items() if member is not None}
 
 
 def stand_ins(team: Team, employees: Iterable[Employee]) -> dict[str, str]:
-    """Who is asked for each employee: a request may call them as it likes."""
+    """The agent for each employee: a request may call them as it likes."""
     members = {employee.name: team.member_for(employee.name, employee.role, {}) for employee in employees}
     return {name: member.name for name, member in members.items() if member is not None}
 
 
 def everybody(team: Team, *roles: str) -> dict[str, str]:
-    """Who has these roles, and who reviews and debates: the first agent if none does (S2: the main model)."""
+    """The agents with these roles, and those that review and debate: the first agent if none does (S2: the main
+    model).
+    """
     talkers = [role for role in TALKERS if role not in roles]
     return dict.fromkeys(talkers, team.agents[0].name) | _crew(team, (*talkers, *roles))

@@ -31,7 +31,7 @@ class TypedAnswer(NamedTuple):
 
 
 def is_interactive() -> bool:
-    """Whether a person sees the output and can answer; in a pipe there are no questions."""
+    """True if a person sees the output and can answer; in a pipe there are no questions."""
     return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 
 def opened_checkpoint(path: Path, key: str | None, settings: "Settings") -> "SignedHead":
-    """What the checkpoint says. Raises Failed for a file that is none, or one that this key did not sign: neither says
-    anything about the log."""
+    """The content of the checkpoint. Raises Failed for a file that is none, or one that this key did not sign:
+    neither says anything about the log.
+    """
     from adapters.proof import checkpoints
 
     note, public = read_words(path), public_key_of(key or _own_public_key(settings))

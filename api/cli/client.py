@@ -286,7 +286,9 @@ def _worded(problem: Mapping[str, Any]) -> str:
 
 
 def option_of(pointer: str) -> str:
-    """What was typed for a field of the request: `/filePaths/1` → `--files (no. 2)`, `/maxRounds` → `--max-rounds`."""
+    """The option that was typed for a field of the request: `/filePaths/1` → `--files (no. 2)`, `/maxRounds` →
+    `--max-rounds`.
+    """
     parts = pointer.removeprefix("/").split("/")
     while len(parts) > 1 and parts[0] in _GATHERED:
         parts = parts[1:]

@@ -74,7 +74,7 @@ def _planned(subtask: Json) -> list[str]:
 
 
 def result(session: Json) -> Pairs:
-    """What a person decides on: the rounds in short, how near they came, the feedback, the synthesis."""
+    """The material for a person's decision: the rounds in short, how near they came, the feedback, the synthesis."""
     return [
         ("rounds", columns(_folded(entry) for entry in session["rounds"])),
         ("stopped", stopped(session)),
@@ -163,7 +163,7 @@ def decision(session: Json) -> str:
 
 
 def approval(item: Json) -> str:
-    """Who decides, who has voted, and what is missing, where the team file says how decisions are made."""
+    """The deciders, the votes so far, and what is missing, where the team file says how decisions are made."""
     policy = item.get("approval")
     if not policy:
         return ""
@@ -209,7 +209,7 @@ def _counted_name(name: str) -> str:
 
 
 def _dissent(session: Json) -> str:
-    """What was never agreed and is not in the feedback already."""
+    """The points that were never agreed and are not in the feedback already."""
     shown = feedback(session)
     claims = [shortened(str(claim), _LONG) for claim in session["dissent"]]
     return "\n".join(f"- {claim}" for claim in claims if claim not in shown)

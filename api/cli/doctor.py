@@ -105,7 +105,7 @@ def _examine(settings: "Settings") -> Iterator[Finding]:
 
 
 def has_log(url: str) -> bool:
-    """Whether the database answers and has a log."""
+    """True if the database answers and has a log."""
     from adapters.store.location import reading
 
     try:

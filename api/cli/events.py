@@ -94,7 +94,7 @@ class _Printed:
         """Its events are another session's data."""
 
     def show_turns(self, turns: Sequence[RunningTurn]) -> None:
-        """What is not recorded is no data."""
+        """Drops what is not recorded."""
 
 
 async def _follow(api: Api, session_id: str, *, after: int, json: bool) -> None:

@@ -65,7 +65,7 @@ def in_words(text: str) -> str:
 
 
 def words_of(error: Exception) -> str:
-    """What an error says, in the terminal's language where it is a sentence of ours."""
+    """The message of an error, in the terminal's language where it is a sentence of ours."""
     from domain.values.sentences import sentence_of
 
     return in_words(sentence_of(error))
@@ -111,12 +111,12 @@ def of_error(error: Exception) -> int:
 
 
 def rests(session: Mapping[str, Any]) -> bool:
-    """Whether nothing more happens in the session until a person acts."""
+    """True if nothing more happens in the session until a person acts."""
     return session.get("status") in _BY_STATUS
 
 
 def waits_below(session: Mapping[str, Any], children: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether a session continues only after a person has decided its discussion (S2)."""
+    """True if a session continues only after a person has decided its discussion (S2)."""
     if rests(session) or session.get("outstandingTurns"):
         return False
     return all(rests(child) for child in children) and any(child["status"] == WAITING for child in children)

@@ -46,7 +46,7 @@ def _of_money(limit: int | None) -> str:
 
 
 def round_of(session: Json) -> list[str]:
-    """Which round it is and of how many; nothing for a session that has none."""
+    """The number of the round and of all rounds; nothing for a session that has none."""
     rounds = session.get("rounds")
     if isinstance(rounds, list):
         return [sentence("round {n}/{most}", n=len(rounds), most=session["maxRounds"]), *_convergence(session)]
@@ -74,7 +74,7 @@ def matrix(session: Json) -> str:
 
 
 def warnings(session: Json) -> str:
-    """What was corrected or went wrong on the way, in the terminal's language."""
+    """The corrections and faults on the way, in the terminal's language."""
     from domain.values.sentences import from_wire
 
     wired = session.get("warningSentences") or [None] * len(session["warnings"])

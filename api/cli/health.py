@@ -165,7 +165,7 @@ def check_team(settings: "Settings") -> Iterator[Finding]:
 
 
 def fence(sandbox: "Sandbox") -> Finding:
-    """What holds the programs that turns run."""
+    """The fence of the programs that turns run."""
     from adapters.fence.choice import available, fenced_by, gaps_of
 
     try:
@@ -182,7 +182,9 @@ def fence(sandbox: "Sandbox") -> Finding:
 
 
 def beside_the_log(log: Path) -> Iterator[Finding]:
-    """What the fence hides without need: it hides the whole folder of the log, so that no program finds a copy."""
+    """The folders that the fence hides without need: it hides the whole folder of the log, so that no program finds a
+    copy.
+    """
     from adapters.fence.folders import inside
     from adapters.files import checkout_of
 
@@ -200,7 +202,7 @@ def beside_the_log(log: Path) -> Iterator[Finding]:
 
 
 def _to_a_whole_fence() -> str:
-    """What bubblewrap lacks on this machine."""
+    """The features that bubblewrap lacks on this machine."""
     if shutil.which("bwrap") is None:
         return sentence("Install bubblewrap (`bwrap`).")
     return sentence(
@@ -255,7 +257,9 @@ def externals(team: "Team", settings: "Settings") -> Iterator[Finding]:
 
 
 def _turns_of(agent: str, settings: "Settings") -> dict[str, int]:
-    """How many turns of the agent wait and run; none in a log that cannot be read, of which others tell."""
+    """The numbers of the agent's turns that wait and that run; none in a log that cannot be read, of which others
+    tell.
+    """
     from adapters.store.location import reading
 
     if settings.log_file is not None and not settings.log_file.is_file():

@@ -101,7 +101,7 @@ class KeyBook(Protocol):
         """Raises Failed where the name has a key."""
 
     def revoke(self, name: str) -> str:
-        """What was done, in a sentence. Raises Failed where the name has no key."""
+        """The deed in a sentence. Raises Failed where the name has no key."""
 
 
 @contextmanager

@@ -22,13 +22,13 @@ def recorded(group: str, value: str) -> str:
 
 
 def gap(name: str) -> str:
-    """What a fence did not restrict, in words."""
+    """The gaps of a fence, in words."""
     shown = recorded("gap", name)
     return GAPS.get(name, name) if shown == name else shown
 
 
 def verdict(name: str) -> str:
-    """What an agent concluded, in words; a verdict that is none of ours as it is."""
+    """An agent's conclusion in words; a verdict that is none of ours as it is."""
     shown = recorded("verdict", name)
     return VERDICTS.get(name, name) if shown == name else shown
 

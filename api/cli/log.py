@@ -240,7 +240,7 @@ def _sync(folder: Path) -> None:
 
 
 def _is_idle(path: Path, log: Path | None) -> bool:
-    """Whether the file is an unused database and not the log itself."""
+    """True if the file is an unused database and not the log itself."""
     if not path.is_file() or (log is not None and log.exists() and path.samefile(log)):
         return False
     wal = path.with_name(f"{path.name}-wal")
@@ -267,7 +267,7 @@ def _not_a_copy(target: Path, *reasons: str) -> Failed:
 
 
 def _checked(copy: Path) -> int:
-    """How many events are in the copy. Raises Failed for one that is damaged: it must not replace a good one."""
+    """The number of events in the copy. Raises Failed for one that is damaged: it must not replace a good one."""
     from adapters.proof.checkpoints import NotProved, head
     from adapters.store.errors import StoreError
     from adapters.store.location import reading

@@ -129,7 +129,7 @@ class ToolServer:
         return CallToolResult(content=[TextContent(text=text)], structured_content=answer)
 
     async def answer(self, name: str, arguments: Mapping[str, Any]) -> Json:
-        """What the tool answers. Raises Failed, in words for an agent."""
+        """The answer of the tool. Raises Failed, in words for an agent."""
         tool = next((each for each in TOOLS if each.name == name), None)
         if tool is None:
             raise Failed(f"There is no tool {name!r}. There are: {', '.join(each.name for each in TOOLS)}.")
@@ -146,7 +146,7 @@ class ToolServer:
         return await tool.call(self._api, dict(arguments))
 
     async def _allowed(self) -> AgentScope:
-        """What the key allows; where the server cannot be asked now, what this agent may do at most."""
+        """The scopes of the key; where the server cannot be asked now, what this agent may do at most."""
         if self._scope is None:
             for scope, path in _PROBES:
                 if _ORDER.index(scope) > _ORDER.index(self._most):

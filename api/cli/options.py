@@ -237,7 +237,7 @@ def _checked(text: str, what: str) -> str:
 
 
 def _setting(flags: Json, problem: "ErrorDetails") -> str:
-    """What is wrong with a setting, by the name under which it was given."""
+    """The fault of a setting, by the name under which it was given."""
     from domain.values.sentences import of_pydantic
 
     name = str(problem["loc"][0]) if problem["loc"] else "settings"

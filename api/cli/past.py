@@ -218,7 +218,7 @@ async def explain(
 
 
 async def _causes(api: Api, link: Json) -> list[Json]:
-    """What happened in other sessions and led to this, first cause first; what is not there any more ends the chain."""
+    """The events in other sessions that led to this, first cause first; what is not there any more ends the chain."""
     causes: list[Json] = []
     seen = set[str]()
     while link["chain"]:

@@ -66,7 +66,7 @@ class Screen(Protocol):
         """News and status of a review or debate that the session waits for."""
 
     def show_turns(self, turns: "Sequence[RunningTurn]") -> None:
-        """What the agents do right now."""
+        """The agents' current activity."""
 
 
 def describe(event: Json, agents: Sequence[str] = ()) -> str:

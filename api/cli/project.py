@@ -45,7 +45,7 @@ async def trust(path: ExistingDirectory = Path(), /, *, json: AsJson = False, wh
 
 
 def _trusted(granted: dict[str, Any]) -> list[str]:
-    """What takes effect, a line each."""
+    """The settings that take effect, a line each."""
     lines = [sentence("set-up: {command}", command=command) for command in granted["setup"]]
     lines += [sentence("env: {name}={value}", name=name, value=value) for name, value in granted["env"].items()]
     lines += [sentence("network: validation commands may use it")] if granted["network"] == "all" else []
@@ -53,7 +53,7 @@ def _trusted(granted: dict[str, Any]) -> list[str]:
 
 
 def _report_of(needs: "Discovery") -> list[str]:
-    """What `init` has found, a line each."""
+    """The findings of `init`, a line each."""
     lines = [sentence("set-up: {command}", command=command) for command in needs.setup]
     lines += [sentence("validation: {command}", command=command) for command in needs.commands]
     if needs.tests:

@@ -80,7 +80,7 @@ class SessionReader(Protocol):
         """The states of the session's turns in the lease table; None where the answer tells them already."""
 
     def is_worked_on(self) -> bool:
-        """Whether some process is there to work on open turns."""
+        """True if some process is there to work on open turns."""
 
 
 def reader_of(where: Where) -> SessionReader:

@@ -139,7 +139,7 @@ def moved_branch(result: Result) -> str | None:
 
 
 def is_related(top: Path, commit: str) -> bool:
-    """Whether the checkout and the commit have a common beginning."""
+    """True if the checkout and the commit have a common beginning."""
     return bool(run_git(top, "merge-base", "HEAD", commit, codes=(0, 1, 128)).stdout.strip())
 
 

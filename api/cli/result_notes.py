@@ -26,7 +26,7 @@ def result_notes(session: Mapping[str, Any]) -> Iterator[str]:
 
 
 def only_applies(session: Mapping[str, Any]) -> bool:
-    """Whether no commit can be made of the result because only the person's own git can convert its files."""
+    """True if no commit can be made of the result because only the person's own git can convert its files."""
     values = ((session.get("result") or {}).get("branchProblemSentence") or {}).get("params") or {}
     return isinstance(detail := values.get("detail"), Mapping) and detail.get("code") in UNCONVERTED
 

@@ -74,7 +74,7 @@ async def _index_with_untracked(top: Path, index: Path, inert: Sequence[str]) ->
 
 
 async def _since(top: Path, base: str | None) -> tuple[str, str]:
-    """What to compare with, and how people call it. A branch is compared with where it left `base`."""
+    """The commit to compare with, and its name for people. A branch is compared with where it left `base`."""
     if base is None:
         head = await _commit(top, "HEAD")
         if head is None:
@@ -114,7 +114,7 @@ def _cut(diff: str) -> str:
 
 
 async def _git(folder: Path, *words: str, codes: tuple[int, ...] = (0,), index: Path | None = None) -> str:
-    """What git prints, up to some megabytes. Its own settings and ignores count: it is the person's repository."""
+    """The output of git, up to some megabytes. Its own settings and ignores count: it is the person's repository."""
     from adapters.processes.program import run
 
     quiet = {"LC_ALL": "C.UTF-8", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat"}

@@ -71,7 +71,7 @@ def _scripted(session: Json) -> Pairs:
 
 
 def _fence(session: Json) -> Pairs:
-    """What held its programs, and what that did not hold; nothing where none ran."""
+    """The fence of its programs, and the gaps of that fence; nothing where none ran."""
     if not session.get("fence"):
         return []
     gaps = map(gap, session.get("fenceGaps") or ())
@@ -79,7 +79,7 @@ def _fence(session: Json) -> Pairs:
 
 
 def changed(session: Json) -> Pairs:
-    """What the session began with, its branch, and the files that it changed; unnamed ones are marked."""
+    """The beginning of the session, its branch, and the files that it changed; unnamed ones are marked."""
     result = session.get("result")
     if not result:
         return []
@@ -250,7 +250,7 @@ def _beginning(text: str) -> str:
 
 
 def more_lines(number: int) -> str:
-    """How much is left out."""
+    """The number of lines that are left out."""
     return sentence("(and {n} more line)" if number == 1 else "(and {n} more lines)", n=number)
 
 
@@ -287,7 +287,7 @@ def reason_of(session: Json) -> str:
 
 
 def summary_of(session: Json) -> str:
-    """How it ended, in the terminal's language."""
+    """The end of the session, in the terminal's language."""
     if not (session.get("finalSummary") or session.get("summary")):
         return ""
     from projections.record.status import outcome  # the views that `--help` does not need

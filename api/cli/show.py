@@ -85,7 +85,7 @@ def show(session: Id, /, *, at: At = None, json: AsJson = False, where: Where = 
 
 
 def _is_worked_on(reader: SessionReader, session: Json) -> bool:
-    """Whether a process is there to work on its open turns, if it has any; those that wait for one are marked. A server
+    """True if a process is there to work on its open turns, if it has any; those that wait for one are marked. A server
     has marked them itself."""
     turns = session.get("outstandingTurns") or ()
     due = [turn for turn in turns if turn["work"] != "wait" and not turn.get("waitingFor")]

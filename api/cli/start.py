@@ -134,7 +134,7 @@ def say_where(options: StartOptions, folder: str | None) -> None:
 
 
 def say_uncommitted(folder: str | None) -> None:
-    """Which changes the agents will not see."""
+    """The changes that the agents will not see."""
     if folder is None or not in_repository(Path(folder)):
         return
     if _has_submodules(Path(folder)):
@@ -160,7 +160,7 @@ def _has_submodules(folder: Path) -> bool:
 
 
 def _status(folder: Path) -> tuple[str, list[str]]:
-    """What git says of the branch, and the files with changes that the agents will not see; empty where it cannot
+    """The branch as git names it, and the files with changes that the agents will not see; empty where it cannot
     say. Nothing is executed that the repository names."""
     from adapters.workspace.person import inert_git
 

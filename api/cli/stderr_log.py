@@ -83,7 +83,7 @@ def _record_words(record: logging.LogRecord) -> str:
 
 
 def _is_sentence(error: BaseException | None) -> bool:
-    """Whether the error's words say all that there is to know."""
+    """True if the error's words say all that there is to know."""
     from domain.values.base import HansardError
 
     return isinstance(error, HansardError | OSError)

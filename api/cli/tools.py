@@ -134,7 +134,7 @@ async def _wait(api: Api, arguments: Json) -> Json:
 
 
 async def _waits_below(api: Api, session: Json) -> bool:
-    """Whether a person has to decide a discussion first."""
+    """True if a person has to decide a discussion first."""
     if session.get("outstandingTurns"):
         return False
     children = [(await api.session(str(child)))["session"] for child in session.get("children") or ()]
@@ -172,7 +172,7 @@ TOOLS: Final = (
 
 
 def schema_of(tool: AgentTool) -> dict[str, Any]:
-    """What the tool takes, as JSON Schema; which kind is started says the tool itself."""
+    """The input of the tool, as JSON Schema; which kind is started says the tool itself."""
     schema = tool.takes.model_json_schema(by_alias=True)
     schema["properties"].pop("kind", None) if tool.name.startswith("start_") else None
     schema["required"] = [name for name in schema.get("required", ()) if name in schema["properties"]]

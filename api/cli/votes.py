@@ -25,7 +25,7 @@ async def whole_digest(api: "Api", session_id: str, begun: str) -> str:
 
 
 async def votes_missing(api: "Api", session_id: str, choice: str) -> bool:
-    """Whether more people have to choose the same; says how many."""
+    """True if more people have to choose the same; says how many."""
     session: Json = (await api.session(session_id))["session"]
     policy = session.get("approval")
     if not policy:

@@ -10,7 +10,7 @@ Pairs = list[tuple[str, str]]
 
 
 def is_waiting(turn: Json) -> bool:
-    """Whether nothing works on the turn now."""
+    """True if nothing works on the turn now."""
     return bool(turn.get("waitingFor") or turn.get("elsewhere") or turn.get("machine") or turn.get("queued"))
 
 
@@ -67,7 +67,7 @@ def reason(turn: Json) -> str:
 
 
 def questions(session: Json) -> Pairs:
-    """What a person is asked, with the commands that answer it."""
+    """The question to a person, with the commands that answer it."""
     wishes = [f"{each['agent']}: {each['tool']}: {each['title']}" for each in session.get("permissionRequests") or ()]
     scope = session.get("scopeRequest")
     return [

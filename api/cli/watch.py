@@ -104,7 +104,7 @@ class SessionFollower:
             say(sentence("To answer: hansard allow {name}     hansard deny {name}", name=name))
 
     async def _show_turns(self, screen: Screen) -> None:
-        """What the agents do, between the events."""
+        """Prints the agents' activity between the events."""
         sessions = [self.session, *(child.session for child in self._children.values() if not child.over)]
         screen.show_turns(await self._turns.look(sessions))
 
@@ -123,7 +123,7 @@ class SessionFollower:
 
 
 def _is_handed_over(session: Json) -> bool:
-    """Whether its branch is being made at this moment: the session is done, and its result is not."""
+    """True if its branch is being made at this moment: the session is done, and its result is not."""
     return any(turn["work"] == "package" for turn in session.get("outstandingTurns") or ())
 
 
@@ -191,7 +191,7 @@ async def follow_to_end(api: Api, session_id: str, *, after: int = 0, json: bool
 
 
 async def _answered(api: Api, following: SessionFollower) -> bool:
-    """Whether the person was asked for a permission, or has judged what lies outside the scope."""
+    """True if the person was asked for a permission, or has judged what lies outside the scope."""
     for name, request in following.permissions:
         following.asked.add(str(request["requestId"]))
         await permitted(api, name, request)
@@ -200,7 +200,7 @@ async def _answered(api: Api, following: SessionFollower) -> bool:
 
 
 async def _decided(api: Api, waiting: list[Json], seen: set[str]) -> bool:
-    """Whether the person decided one of these; what they decide on is shown before."""
+    """True if the person decided one of these; what they decide on is shown before."""
     for discussion in waiting:
         seen.add(str(discussion["id"]))
         put_pairs(outcome(discussion))
@@ -256,7 +256,7 @@ def _to_use(result: Json) -> str:
 
 
 def say_fix(review: str) -> None:
-    """How to have the findings of a review fixed that belongs to no other session."""
+    """The command that has the findings of a review fixed that belongs to no other session."""
     say(sentence("To have its findings fixed on a branch:"))
     say(f"  hansard run --fix {review}")
 

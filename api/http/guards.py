@@ -32,7 +32,7 @@ def check_key(request: Request) -> None:
 
 
 def may_read(request: Request) -> bool:
-    """Whether the caller has a key with which one may read."""
+    """True if the caller has a key with which one may read."""
     return includes(getattr(request.state, "scope", None), "read")
 
 
@@ -81,14 +81,14 @@ class Guard:
         return receive
 
     def _is_kept(self, headers: Given) -> bool:
-        """Whether the key, or the sign-in, is still valid."""
+        """True if the key, or the sign-in, is still valid."""
         try:
             return isinstance(self._entry, str) or bool(_owner(self._entry, headers))
         except Problem:
             return False
 
     def _scope(self, actor: str) -> Scope | None:
-        """What the caller may do: everything if no key is required, nothing without one."""
+        """The scopes of the caller: all if no key is required, nothing without one."""
         if isinstance(self._entry, str):
             return "admin"
         key = self._entry.keys.named(actor.removeprefix("person:"))
@@ -107,7 +107,7 @@ class Guard:
 
 
 def _is_open(path: str) -> bool:
-    """Whether the path is open to everyone. Paths that lead out of the assets are not."""
+    """True if the path is open to everyone. Paths that lead out of the assets are not."""
     return path in OPEN or (path.startswith(ASSETS) and ".." not in path.split("/"))
 
 
@@ -126,7 +126,9 @@ def _owner(logins: Logins, headers: Given) -> str:
 
 
 def _while(is_kept: Callable[[], bool], receive: Receive) -> Receive:
-    """What the client sends, as long as its key is valid; then it counts as disconnected, which ends its stream."""
+    """Passes on what the client sends, as long as its key is valid; then it counts as disconnected, which ends its
+    stream.
+    """
 
     async def receiving() -> Message:
         waiting = asyncio.ensure_future(receive())

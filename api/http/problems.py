@@ -177,7 +177,7 @@ def _repeated(error: Repeated) -> Problem:
 
 
 def _errors_text(errors: Sequence[Mapping[str, str]]) -> str:
-    """What is wrong, each place by its pointer; what is wrong with the whole body needs none."""
+    """The faults, each place by its pointer; what is wrong with the whole body needs none."""
     return "; ".join(": ".join(part for part in (entry["pointer"], entry["detail"]) if part) for entry in errors)
 
 
@@ -188,7 +188,7 @@ def _with_allowed(error: Refused) -> str:
 
 
 def invalid(error: ValidationError, sent: object) -> Problem:
-    """What a model found wrong, each place once with its JSON pointer; what was sent is not echoed."""
+    """The faults that a model found, each place once with its JSON pointer; what was sent is not echoed."""
     places: dict[str, list[ErrorDetails]] = {}
     for entry in error.errors(include_url=False, include_input=False):
         pointer = _pointer(entry["loc"], sent, missing=entry["type"] == "missing")

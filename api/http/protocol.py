@@ -153,7 +153,7 @@ class HttpProtocol(HttpToolsProtocol):
     # -- the last word ---------------------------------------------------------------------------------------------
 
     def send_400_response(self, _: str) -> None:
-        """Where uvicorn would answer in plain text, or try to answer twice."""
+        """Answers where uvicorn would do so in plain text, or twice."""
         self._refuse(Problem(400, Sentence("malformed_http")))
 
     def _refuse(self, error: Problem) -> None:

@@ -119,7 +119,7 @@ def header(request: Request, name: str) -> str | None:
 
 
 def weights_of(request: Request, name: str) -> dict[str, float]:
-    """What `Accept` or a header like it accepts, with weights from 0 (not at all) to 1 (RFC 9110 §12.4.2)."""
+    """The values that a header like `Accept` accepts, with weights from 0 (not at all) to 1 (RFC 9110 §12.4.2)."""
     weights = {}
     for item in ",".join(request.headers.getlist(name)).split(",")[:50]:
         choice, *parameters = item.lower().split(";")
@@ -146,7 +146,7 @@ def version_of(tag: str | None) -> int | None:
 
 
 def has_it_already(request: Request, tag: str) -> bool:
-    """Whether the client has this state: `If-None-Match` names it, or any, strongly or weakly."""
+    """True if the client has this state: `If-None-Match` names it, or any, strongly or weakly."""
     held = request.headers.get("if-none-match", "")
     return held.strip() == "*" or tag in (entry.strip().removeprefix("W/") for entry in held.split(","))
 

@@ -57,13 +57,14 @@ Read = Callable[[int, int | None], list[Recorded]]
 
 
 def begin_after(request: Request) -> int:
-    """Where to begin: after `?after=` or `?cursor=`, whichever is further, because a client may send the same `after`
-    with every page."""
+    """The position to begin at: after `?after=` or `?cursor=`, whichever is further, because a client may send the
+    same `after` with every page.
+    """
     return max(number(request, name, default=0) or 0 for name in ("after", "cursor"))
 
 
 def wants_stream(request: Request) -> bool:
-    """Whether `Accept` names events, and JSON does not have a larger weight (RFC 9110 §12.5.1)."""
+    """True if `Accept` names events, and JSON does not have a larger weight (RFC 9110 §12.5.1)."""
     weights = weights_of(request, "accept")
     events = weights.get("text/event-stream", 0.0)
     page = next((weights[media] for media in PAGES if media in weights), 0.0)

@@ -184,7 +184,7 @@ class Hub:
                     reader.rung.set()
 
     def _pushed(self, reader: Reader) -> bool:
-        """Whether a resting client is up to date again without being woken: usually, most are."""
+        """True if a resting client is up to date again without being woken: usually, most are."""
         if not reader.resting or reader.rung.is_set() or reader.rewound is not None:
             return False
         piece = self.take(reader.interest, reader.position)
@@ -211,7 +211,7 @@ class Hub:
         return piece
 
     async def find(self, interest: Interest, position: int, search: Callable[[], list[Piece]]) -> Piece:
-        """What `take` does not have, searched in a thread, once for all clients that ask now or soon."""
+        """Finds what `take` does not have, searched in a thread, once for all clients that ask now or soon."""
         key = (interest, position)
         if key not in self._finding:
             self._finding[key] = asyncio.create_task(asyncio.to_thread(search))
@@ -225,7 +225,7 @@ class Hub:
         return results[0]
 
     def has_ended(self, reader: Reader) -> bool:
-        """Whether a client has everything of a session that has ended; determined once for all its clients."""
+        """True if a client has everything of a session that has ended; determined once for all its clients."""
         session_id = reader.interest.session_id
         if session_id is None:
             return False

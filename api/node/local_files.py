@@ -45,7 +45,7 @@ def search_of(node: Path) -> Path:
 
 
 def is_worked_on(node: Path) -> bool:
-    """Whether a process of this machine runs turns: each holds a lock on a file with its name."""
+    """True if a process of this machine runs turns: each holds a lock on a file with its name."""
     folder = node / "workers"
     files = folder.iterdir() if folder.is_dir() else ()
     return any(_is_locked(file) for file in files if not file.name.startswith("."))

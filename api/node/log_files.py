@@ -118,7 +118,7 @@ class LogFiles:
         return self._read(lambda log, _: {row[0]: row[1] for row in log.execute(query, [session_id])})
 
     def is_worked_on(self) -> bool:
-        """Whether a process of this machine runs turns of the log."""
+        """True if a process of this machine runs turns of the log."""
         return local_files.is_worked_on(self._node)
 
     def _read(self, reading: Reading[T]) -> T | None:
@@ -133,7 +133,7 @@ class LogFiles:
 
 
 def _current(log: sqlite3.Connection, views: sqlite3.Connection) -> bool:
-    """Whether every view was folded from this log, to its end."""
+    """True if every view was folded from this log, to its end."""
     head = log.execute("SELECT position, hash FROM events ORDER BY position DESC LIMIT 1").fetchone()
     if head is None:
         return False

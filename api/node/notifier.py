@@ -110,7 +110,7 @@ class Notifier:
                     sender.wake()
 
     def _collect(self) -> bool:
-        """Whether something began to wait."""
+        """True if something began to wait."""
         has_new = False
         if self._back is not None:
             self._outbox.rewind(self._back)
@@ -139,7 +139,7 @@ class Notifier:
         ]
 
     def _reminder(self, one: Notification) -> bytes:
-        """What still waits, in its current form; empty if it no longer does."""
+        """The item that still waits, in its current form; empty if it no longer does."""
         with self._views.reading() as db:
             entries = inbox.begun_after(db, one.position - 1, 1)
         if not entries or entries[0][0] != one.position:

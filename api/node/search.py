@@ -56,7 +56,7 @@ class SearchIndex:
             yield db
 
     def problems(self) -> list[ViewProblem]:
-        """What keeps the index from following; empty while it is not open."""
+        """The fault that keeps the index from following; empty while it is not open."""
         return [] if self._open is None else self._open[1].problems()
 
     def scrub(self) -> None:

@@ -235,5 +235,5 @@ def _missing_machines(source: MachineSource, items: tuple[SessionItem, ...]) -> 
 
 
 def _workspaces_of(item: SessionItem) -> tuple[str, ...]:
-    """Where its work may begin: its own workspace, that of its parent, or that of the source of a fork."""
+    """The workspaces where its work may begin: its own, that of its parent, or that of the source of a fork."""
     return tuple(filter(None, (item.id, item.parent, item.forked_from)))

@@ -53,7 +53,7 @@ def _exports(environment: Mapping[str, str], signal: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether the host is this machine, seen from itself."""
+    """True if the host is this machine, seen from itself."""
     if host.lower() == "localhost":
         return True
     try:
@@ -179,7 +179,7 @@ class Settings(BaseSettings):
 
     @property
     def root_folders(self) -> tuple[Path, ...]:
-        """Where workspaces may be; empty: anywhere."""
+        """The folders that may hold workspaces; empty: any."""
         return tuple(Path(root).expanduser().absolute() for root in self.roots.split(os.pathsep) if root.strip())
 
     @property

@@ -12,13 +12,13 @@ from api.node.settings import Settings
 
 
 def other_workers(settings: Settings) -> bool:
-    """Whether any other process on this log works on turns, as far as anybody can tell: on this machine, or on any
+    """True if any other process on this log works on turns, as far as anybody can tell: on this machine, or on any
     one that shares the database. Raises StoreError."""
     return bool(_teams_of_others(settings))
 
 
 def others_have(settings: Settings, agents: Collection[str]) -> bool:
-    """Whether another process that works on turns has all of these agents in its team; one that does not say which
+    """True if another process that works on turns has all of these agents in its team; one that does not say which
     agents it has may have them. Raises StoreError."""
     return any(team is None or all(agent in team for agent in agents) for team in _teams_of_others(settings))
 

@@ -65,7 +65,7 @@ class Described(NamedTuple):
 
     @property
     def bound(self) -> bool:
-        """Whether its command can be bound to a version."""
+        """True if its command can be bound to a version."""
         return self.method == "post" and (self.of_session or 412 in self.about.refuses)
 
 

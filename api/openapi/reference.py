@@ -124,7 +124,7 @@ def _schema(name: str, schema: Schema) -> dict[str, Any]:
 
 
 def _resolved(document: Schema, schema: Schema) -> Schema:
-    """What a reference means; of a choice with one entry that entry."""
+    """The target of a reference; of a choice with one entry that entry."""
     while "$ref" in schema or len(schema.get("oneOf", ())) == 1:
         if "$ref" not in schema:
             schema = schema["oneOf"][0]

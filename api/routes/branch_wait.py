@@ -21,7 +21,7 @@ class BranchPending(Exception):
 
 
 async def read_with_branch(reader: Callable[[Request], Response], request: Request) -> Response:
-    """What the reader answers, which runs in a thread; for about two seconds it may raise BranchPending."""
+    """The answer of the reader, which runs in a thread; for about two seconds it may raise BranchPending."""
     for _ in range(LOOKS):
         try:
             return await asyncio.to_thread(reader, request)

@@ -126,7 +126,7 @@ def _envelopes(request: Request, events: Iterable[Recorded]) -> tuple[Envelope, 
 
 
 def _allowed(request: Request, session: Session) -> tuple[str, ...]:
-    """What its discussions allow is of today: a version that is past does not know it."""
+    """Adds what its discussions allow today: a version that is past does not know it."""
     if "version" in request.query_params:
         return allowed_actions(session)
     return allowed(session, system(request).sessions.get)

@@ -46,7 +46,7 @@ def ask_of(item: WaitingItem, find: Callable[[str], Session | None]) -> Ask | No
 
 
 def card_of(item: WaitingItem, find: Callable[[str], Session | None]) -> dict[str, Any]:
-    """What a card of the inbox asks: as lines, with the first paths of `count`; `is_whole`: there is no more of it."""
+    """The question of an inbox card: as lines, with the first paths of `count`; `is_whole`: there is no more of it."""
     question, paths = in_lines(item.question or ""), tuple(item.paths or ())
     if item.waits_for == "scope" or item.cause == "scope_checkpoint":
         paths = outside(find(item.session_id))

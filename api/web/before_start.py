@@ -181,7 +181,7 @@ def _startable(
 
 
 def _is_there(program: str, folder: Path, point: StartPoint | None, project: Project) -> bool:
-    """Whether a workspace will have that file: of a repository, what is committed, copied or linked."""
+    """True if a workspace will have that file: of a repository, what is committed, copied or linked."""
     place = Path(os.path.normpath(folder.resolve() / program))
     if point is None or not place.is_file():
         return place.is_file()
@@ -235,7 +235,7 @@ def _about(runs: SimilarRuns) -> dict[str, Any]:
 
 
 def _settings(project: Project) -> dict[str, str]:
-    """What the repository says about fields that are left empty."""
+    """The repository's own values for fields that are left empty."""
     own = project.delivery
     limits = {"maxIterations": own.max_iterations or own.max_attempts, "maxMinutes": own.max_minutes}
     limits |= {"maxTokens": own.max_tokens, "maxCostMicros": own.max_cost_micros}

@@ -161,7 +161,7 @@ def _messages(
 
 
 def _name(db: Database, session_id: str) -> str:
-    """Who sent the message; empty without keys."""
+    """The sender of the message; empty without keys."""
     item = overview.item(db, session_id)
     return model.owner(item.owner or "") if item else ""
 

@@ -231,7 +231,7 @@ _MORE: Final[Mapping[str, tuple[tuple[str, str, int], ...]]] = {
 
 
 def _forkable(session: Session) -> dict[str, Any]:
-    """What can be different in a fork of it."""
+    """The fields that can be different in a fork of it."""
     return {
         "id": session.id,
         "version": session.version,

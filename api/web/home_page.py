@@ -205,7 +205,7 @@ def _needing(db: Database, needs: str) -> tuple[WaitingItem, ...]:
 
 
 def _first(db: Database) -> tuple[WaitingItem, ...]:
-    """What holds up an agent, then the longest waits."""
+    """The items in order: what holds up an agent, then the longest waits."""
     held_up, others = (inbox.page(db, needs=needs, limit=SECTION).items for needs in (HOLDING, _OTHERS))
     return (*held_up, *others)[:SECTION]
 
@@ -218,7 +218,7 @@ def _running(db: Database) -> list[SessionItem]:
 
 
 def _waiting(db: Database, item: WaitingItem, actor: str, find: Callable[[str], Session | None]) -> dict[str, Any]:
-    """What waits, with the title of the session that requested the discussion, and what `actor` has chosen."""
+    """The items that wait, with the title of the session that requested the discussion, and what `actor` has chosen."""
     parent = overview.item(db, item.parent) if item.parent else None
     ask = ask_of(item, find)
     unseen = {"verb": ""} if ask and not ask.is_whole else {}
@@ -265,7 +265,7 @@ def _item(item: SessionItem, find: Callable[[str], Session | None]) -> dict[str,
 
 
 def _ended(item: SessionItem) -> dict[str, Any]:
-    """What its outcome is worded from."""
+    """The facts that its outcome is worded from."""
     it = item.outcome
     if it is None:
         return {}

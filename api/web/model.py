@@ -114,7 +114,7 @@ _SHORT_MS: Final = 10_000
 
 
 def seconds_or_clock(milliseconds: int) -> str:
-    """How long something took: `0.2 s` below ten seconds, then as `clock` says it."""
+    """A duration in words: `0.2 s` below ten seconds, then as `clock` says it."""
     return f"{max(0, milliseconds) / 1000:.1f} s" if milliseconds < _SHORT_MS else clock(milliseconds)
 
 
@@ -163,7 +163,7 @@ def _verb(item: WaitingItem) -> str:
 
 
 def _each(db: Database, item: WaitingItem) -> str:
-    """What an iteration or a round of this session has cost so far; "" where nothing was reported."""
+    """The cost so far of an iteration or a round of this session; "" where nothing was reported."""
     session = overview.item(db, item.session_id)
     count = (session.iteration or session.round or 0) if session else 0
     return dollars(item.cost_micros // count) if item.cost_micros and count else ""

@@ -74,7 +74,7 @@ def language_of(request: Request) -> Words:
 
 
 def scripted(request: Request) -> bool:
-    """Whether a page's own script asks: it names JSON, while browsers name HTML."""
+    """True if a page's own script asks: it names JSON, while browsers name HTML."""
     accepted = request.headers.get("accept", "")
     return "application/json" in accepted and "text/html" not in accepted
 
@@ -114,7 +114,7 @@ def _stale(request: Request) -> int | None:
 
 
 def needs(request: Request) -> int:
-    """How many items wait for a person."""
+    """The number of items that wait for a person."""
     with system(request).views.reading() as db:
         return sum(inbox.counts(db).values())
 

@@ -94,7 +94,7 @@ class Sent:
     so."""
 
     def to(self, verb: str, session: str) -> bool:
-        """Whether it is this form that was sent."""
+        """True if it is this form that was sent."""
         return (verb, session) == (self.verb, self.session)
 
     def typed(self, verb: str, session: str, name: str) -> str:
@@ -136,7 +136,7 @@ def told_of(say: Words, outcome: FormOutcome, elsewhere: str, marked: str) -> st
 
 
 def _meanwhile(inside: System, session_id: str, say: Words) -> str:
-    """Who already decided what the sender wanted to decide; empty if no one has."""
+    """The person who already decided what the sender wanted to decide; empty if no one has."""
     session = inside.sessions.get(session_id)
     decision = session.decision if isinstance(session, Discussion) else None
     if decision is None or decision.expired:

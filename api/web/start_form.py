@@ -39,7 +39,7 @@ class Field(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What its message is called."""
+        """The key of its message."""
         return self.named or self.name
 
 
@@ -70,7 +70,7 @@ class Filled(NamedTuple):
 
     @property
     def unfolded(self) -> bool:
-        """Whether what is usually folded away has to be seen."""
+        """True if what is usually folded away has to be seen."""
         return any(field.name in self.errors for field in self.form.more) or bool(self.values["scenario"])
 
 
@@ -172,7 +172,7 @@ def _filled(form: Form, held: Values, opened: bool) -> Filled:
 
 
 def values_of(form: Form, body: Mapping[str, Any]) -> dict[str, str]:
-    """What the fields hold for a request body."""
+    """The values of the fields for a request body."""
     values = {field.name: _typed(field, body) for field in (*form.fields, *form.more)}
     return {name: value for name, value in values.items() if value}
 

@@ -244,7 +244,7 @@ def burndown(title: str, lines: Sequence[Line], *, end: str) -> Markup:
 
 
 def stepped(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """What is left stays as it is until it changes."""
+    """Leaves the rest as it is until it changes."""
     corners: list[tuple[float, float]] = []
     for x, y in points:
         if corners:

@@ -41,7 +41,7 @@ _WORD: Final = re.compile(r"[^\s=:;&|()<>'\"`$]+")
 
 
 def decides(path: str, commands: Sequence[str], *, read_by_them: Iterable[str] = ()) -> bool:
-    """Whether the file decides what these commands check. `read_by_them`: further files that the named scripts
+    """True if the file decides what these commands check. `read_by_them`: further files that the named scripts
     read."""
     return (
         _SETTINGS.fullmatch(path) is not None
@@ -71,7 +71,7 @@ _READ: Final = 200_000
 
 
 def _takes_a_place(path: str) -> bool:
-    """Whether a file at the top, or below `src`, replaces a module of a test runner."""
+    """True if a file at the top, or below `src`, replaces a module of a test runner."""
     first, _, rest = path.removeprefix("src/").partition("/")
     name = first.removesuffix(".py")
     if rest:

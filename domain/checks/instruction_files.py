@@ -15,7 +15,7 @@ COMMON: Final[tuple[str, ...]] = (
 
 
 def is_instruction(path: str, names: Iterable[str]) -> bool:
-    """Whether the path is one of these names, at the top or in any folder, or below one of these folders."""
+    """True if the path is one of these names, at the top or in any folder, or below one of these folders."""
     place = f"/{path.casefold()}"
     return any(_is(place, name.casefold()) for name in names)
 

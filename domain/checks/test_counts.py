@@ -54,13 +54,13 @@ def together(counts: Iterable[RunnerCount]) -> tuple[RunnerCount, ...]:
 
 
 def none_ran(counts: Iterable[RunnerCount]) -> bool:
-    """Whether a known runner says that it ran no test, and no other one ran any."""
+    """True if a known runner says that it ran no test, and no other one ran any."""
     each = tuple(counts)
     return bool(each) and all(count.ran == 0 for count in each)
 
 
 def some_ran(counts: Iterable[RunnerCount]) -> bool:
-    """Whether at least one test ran, as far as known runners say."""
+    """True if at least one test ran, as far as known runners say."""
     return any(count.ran is None or count.ran > 0 for count in counts)
 
 

@@ -113,8 +113,9 @@ _ABOUT_THE_PACKAGE: Final = frozenset(
 
 
 def _deciding_part(source: ChangedSource, side: Literal["before", "after"]) -> object:
-    """What of the file decides: of the files that also describe a package, only the rest of them does. A file that
-    cannot be read decides as a whole."""
+    """The part of the file that decides: of the files that also describe a package, only the rest of them does. A
+    file that cannot be read decides as a whole.
+    """
     path, text = (
         (source.renamed_from or source.path, source.before) if side == "before" else (source.path, source.after)
     )
@@ -219,7 +220,7 @@ _SKIPPING: Final = frozenset(
 
 
 def _skips(node: ast.AST) -> bool:
-    """Whether it is a mark, a call or an exception that skips; `pytest.mark.skip(…)` holds the mark only once."""
+    """True if it is a mark, a call or an exception that skips; `pytest.mark.skip(…)` holds the mark only once."""
     return _name(node) in _SKIPPING if isinstance(node, ast.Attribute | ast.Name) else False
 
 

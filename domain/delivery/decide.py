@@ -96,7 +96,7 @@ def decide(now: Now[Delivery], command: Command) -> Events:
 
 
 def allowed_actions(delivery: Delivery) -> tuple[str, ...]:
-    """What a person may do now (contract §2)."""
+    """The commands that a person may send now (contract §2)."""
     open_ = tuple(
         action
         for action in ("cancel", "extend", "retry")

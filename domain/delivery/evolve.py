@@ -87,7 +87,7 @@ def evolve(delivery: Delivery | None, event: DomainEvent, metadata: EventMetadat
 
 
 def _unused_wait(before: Delivery, turn_id: str, at: int) -> int:
-    """What remains of a provider's wait that ends early."""
+    """The rest of a provider's wait that ends early."""
     turn = before.outstanding.get(turn_id)
     return max(0, (turn.provider_wait or at) - at) if turn is not None else 0
 

@@ -122,7 +122,7 @@ class Delivery(Session):
 
     @property
     def delivers_nothing(self) -> bool:
-        """Whether there is nothing to hand over. Under the first rules, that was packaged like anything else."""
+        """True if there is nothing to hand over. Under the first rules, that was packaged like anything else."""
         return self.unchanged and self.policy != "delivery@1"
 
     @property
@@ -157,7 +157,7 @@ class Delivery(Session):
         return max((at, *(turn.provider_wait or at for turn in self.outstanding.values())))
 
     def stopped_for(self, at: int) -> int:
-        """How long the clock has been paused; for an exhausted delivery that waits, at the latest since its
+        """The time for which the clock has been paused; for an exhausted delivery that waits, at the latest since its
         deadline."""
         if self.stopped_at is None:
             return 0
@@ -168,7 +168,7 @@ class Delivery(Session):
         return self.budget.snapshot(iteration=self.gate, at=self.budget_time(at), reason=self.exhausted_by)
 
     def figures(self, at: int, iteration: int | None = None) -> dict[str, Any]:
-        """What S4's events record of the iteration and the budget, for the running iteration or the given one."""
+        """The iteration and the budget as S4's events record them, for the running iteration or the given one."""
         gate = self.gate if iteration is None else iteration
         return {
             "iteration": self.iteration if iteration is None else iteration,
@@ -217,7 +217,7 @@ def _validation(delivery: Delivery, phase: Phase) -> str:
 
 
 def _tests(delivery: Delivery) -> str:
-    """What the reviewer reads about tests that were changed together with the code; empty if there are none."""
+    """The reviewer's text about tests that were changed together with the code; empty if there are none."""
     paths = changed_tests(delivery.written) if delivery.written else ()
     head = "These tests were changed in the same iteration as the code. Check that they still test what they did:"
     return "\n".join([head, *(f"- {path}" for path in paths)]) if paths else ""

@@ -220,7 +220,7 @@ def artifact(
     goals: tuple[str, ...] = (),
     files: tuple[str, ...] = (),
 ) -> ArtifactCreated:
-    """What a phase produced; `patch` is what it changed in the workspace."""
+    """The artifact of a phase; `patch` is its change in the workspace."""
     return ArtifactCreated(
         message=f"Artifact of {phase} created.",
         artifact_id=now.state.next_artifact,
@@ -249,7 +249,8 @@ Same = Literal["files", "failures", "issues"]
 
 
 def repeated(delivery: Delivery, verdict: str) -> Same | None:
-    """What the iteration that this verdict rejects has in common with the previous one; None if there is progress.
+    """The points that the iteration which this verdict rejects has in common with the previous one; None if there is
+    progress.
 
     If there is a workspace to write to, changing no file counts as no progress, too.
     """

@@ -198,7 +198,7 @@ class Preparation(Value):
 
     @property
     def needs_work(self) -> bool:
-        """Whether a new workspace needs any preparation."""
+        """True if a new workspace needs any preparation."""
         return bool(self.setup or self.copy_paths or self.link)
 
 
@@ -259,13 +259,13 @@ def unready(baseline: Baseline) -> Failure | None:
 
 
 def not_startable(command: str, detail: str, remedy: str = "") -> Sentence:
-    """What to do if the program of a validation command cannot be started."""
+    """The advice for a validation command whose program cannot be started."""
     advice = [detail, remedy or Sentence("install_program"), Sentence("retry_baseline")]
     return Sentence("validation_not_startable", command=command, after=[part for part in advice if part])
 
 
 def red(commands: Sequence[BaselineCommand]) -> str:
-    """What the developer and the reviewer read about commands that failed before any change; empty if none did."""
+    """The text for developer and reviewer about commands that failed before any change; empty if none did."""
     lines = [_line(command) for command in commands if not command.passed]
     return "\n".join(["These commands failed before any change:", *lines]) if lines else ""
 
@@ -276,13 +276,13 @@ def _line(command: BaselineCommand) -> str:
 
 
 def flaky_sentence(flake: Flake) -> Sentence:
-    """What was seen of a flaky command."""
+    """The record of a flaky command."""
     code = "flaky_known" if flake.known else "flaky_new"
     return Sentence(code, command=flake.command, failed=flake.failed, runs=flake.runs)
 
 
 def notes_on_validation(validated: Validated | None, flakes: Iterable[Flake]) -> tuple[str, ...]:
-    """What a reader of the result has to know of its validation, in a few sentences; none where nothing is open."""
+    """The notes on the validation that a reader of the result needs, in a few sentences; none where nothing is open."""
     if validated is None:
         return ("Not validated.",)
     alone = () if validated.clean_room else ("Not checked in a clone.",)
@@ -290,7 +290,7 @@ def notes_on_validation(validated: Validated | None, flakes: Iterable[Flake]) ->
 
 
 def flaky_words(flakes: Iterable[Flake]) -> str:
-    """What the reviewer reads first: the commands that are flaky only with the changes; empty if none are."""
+    """The first thing the reviewer reads: the commands that are flaky only with the changes; empty if none are."""
     lines = [
         str(flaky_sentence(flake)) + "".join(f"\n  - {test}" for test in flake.tests)
         for flake in flakes

@@ -15,7 +15,7 @@ def expected(run: Orchestration) -> tuple[str, ...]:
 
 
 def results(run: Orchestration) -> str:
-    """What the agents of the round reported, for the prompt of the judge."""
+    """The reports of the round's agents, for the prompt of the judge."""
     marks = {"done": "✅", "error": "❌"}
     return "\n\n".join(
         f"{marks[report.result]} {_label(run, place)}\n{report.report.head[:RESULT]}"

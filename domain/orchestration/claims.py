@@ -23,7 +23,7 @@ class FileClaim(Value):
 
 
 def parallel(claims: Iterable[FileClaim]) -> list[bool]:
-    """Who works in parallel, in the order of the plan (K-19).
+    """The agents that work in parallel, in the order of the plan (K-19).
 
     A claim has to wait if it names no files, or one that is not surely inside the workspace (absolute, leading out of
     it, with a wildcard); if its agent is already working; or if an earlier parallel agent has claimed one of its files,
@@ -33,7 +33,7 @@ def parallel(claims: Iterable[FileClaim]) -> list[bool]:
 
 
 def hindrances(claims: Sequence[FileClaim]) -> list[Sentence]:
-    """Who asks to work in parallel but cannot, and why."""
+    """The agents that ask to work in parallel but cannot, each with the reason."""
     pairs = zip(claims, _reasons(claims), strict=True)
     return [Sentence("not_in_parallel", agent=claim.agent, why=reason) for claim, reason in pairs if reason]
 

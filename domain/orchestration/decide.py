@@ -86,7 +86,7 @@ def decide(now: Run, command: Command) -> Events:
 
 
 def allowed_actions(run: Orchestration) -> tuple[str, ...]:
-    """What a person may do now (contract §2)."""
+    """The commands that a person may send now (contract §2)."""
     steps = TABLE.allowed(run.state, run.guard)
     return tuple(action for step, actions in ACTIONS.items() if step in steps for action in actions)
 
@@ -95,7 +95,7 @@ def allowed_actions(run: Orchestration) -> tuple[str, ...]:
 
 
 def is_planned(opening: OrchestrationRequest) -> bool:
-    """Whether a request begins with a plan, and not with an answer."""
+    """True if a request begins with a plan, and not with an answer."""
     wanted = {"auto": triage(opening.prompt, TRIAGE).orchestrate, "orchestrate": True, "direct": False}[opening.triage]
     return wanted and bool(opening.employees)
 

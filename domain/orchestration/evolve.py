@@ -209,7 +209,7 @@ def _judged(state: Orchestration, event: VerdictGiven) -> None:
 
 
 def _verdicts(event: VerdictGiven) -> Iterator[Judged]:
-    """What a verdict says about each phase that it covers; a FAIL is about the phase that the agent stays in."""
+    """The verdict on each phase that it covers; a FAIL is about the phase that the agent stays in."""
     phases = event.judged if event.passed else ()
     for phase in phases or (event.phase,):
         yield Judged(round=event.round, phase=phase, passed=event.passed, feedback=event.feedback)

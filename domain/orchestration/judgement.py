@@ -92,12 +92,12 @@ def _named(verdict: JudgeVerdict) -> str:
 
 
 def _failed(verdict: JudgeVerdict) -> str:
-    """What the agent reads: the judge's text no longer fits, but may still help."""
+    """The note for the agent: the judge's text no longer fits, but may still help."""
     return f"The turn failed: do the work again.\n{verdict.feedback}".strip()
 
 
 def verdict(run: Orchestration, place: int, *, judged: tuple[int, ...], passed: bool, feedback: str) -> VerdictGiven:
-    """What a verdict does to a subtask: `judged` are the phases that it covers (K-12)."""
+    """The subtask after a verdict: `judged` are the phases that it covers (K-12)."""
     agent = run.agents[place]
     index, completed = advance(agent.phase_profile, agent.current_phase_idx, passed, judged=len(judged))
     return VerdictGiven(
@@ -116,7 +116,7 @@ def verdict(run: Orchestration, place: int, *, judged: tuple[int, ...], passed: 
 
 
 def advance(profile: Sequence[int], idx: int, passed: bool, *, judged: int = 1) -> tuple[int, bool]:
-    """Where the verdict leaves an agent, and whether it has finished: FAIL stays, PASS moves past all judged phases.
+    """The agent's phase after the verdict, and whether it has finished: FAIL stays, PASS moves past all judged phases.
 
     `judged` is how many phases from the current one the verdict covers (`widen`). A finished agent is at the last of
     its phases.

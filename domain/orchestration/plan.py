@@ -50,7 +50,7 @@ def answer_directly(now: Run, answer: Text) -> Events:
 
 
 def _public_words(words: str) -> str:
-    """What the assistant says to people: without its thinking, and unwrapped if all of it is in the planner's
+    """The assistant's words for people: without its thinking, and unwrapped if all of it is in the planner's
     format."""
     try:
         if not replies.without_json(words):
@@ -207,7 +207,7 @@ def spoken(words: str) -> str:
 
 
 def debate_rounds_left(run: Orchestration) -> int:
-    """How many more rounds of debate the plan may have (K-24); none if they are too few for a debate (K-28)."""
+    """The number of rounds of debate that the plan may still have (K-24); 0 if they are too few for a debate (K-28)."""
     if run.plan_review is None:
         return 0
     left = run.plan_review.max_rounds - run.debate_rounds

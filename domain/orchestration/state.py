@@ -148,17 +148,17 @@ class Orchestration(Session):
 
     @property
     def at_work(self) -> bool:
-        """Whether an agent is being asked right now. A branch may be made in parallel."""
+        """True if an agent is being asked right now. A branch may be made in parallel."""
         return any(turn.work not in ("package", "land") for turn in self.outstanding.values())
 
     @property
     def needs_baseline(self) -> bool:
-        """Whether the commands have to run before the first agent works."""
+        """True if the commands have to run before the first agent works."""
         return bool(self.steps) and not self.baselined
 
     @property
     def needs_validation(self) -> bool:
-        """Whether there are changes whose validation is not recorded yet."""
+        """True if there are changes whose validation is not recorded yet."""
         return bool(self.steps) and not self.checked and not self.unchanged
 
     @property
@@ -168,7 +168,7 @@ class Orchestration(Session):
 
     @property
     def claims(self) -> list[FileClaim]:
-        """Which files each active agent will change, and whether it asks to work in parallel (K-19)."""
+        """The files that each active agent will change, and whether it asks to work in parallel (K-19)."""
         agents = [self.agents[place] for place in self.active]
         return [
             FileClaim(agent=agent.agent, parallel=agent.parallel, affected_files=agent.affected_files)
@@ -199,16 +199,16 @@ class Orchestration(Session):
 
     @property
     def worklog(self) -> str:
-        """Where the record of the run can be read (contract §2)."""
+        """The path of the run's record (contract §2)."""
         return f"/api/sessions/{self.id}/worklog"
 
     def has_several(self, name: str) -> bool:
-        """Whether the agent has more than one subtask of the plan."""
+        """True if the agent has more than one subtask of the plan."""
         return sum(agent.agent == name for agent in self.agents) > 1
 
     @property
     def asks(self) -> bool:
-        """Whether a person has to allow changes outside the scope before the run is done."""
+        """True if a person has to allow changes outside the scope before the run is done."""
         return self.scope.outside == "ask" and bool(self.outside)
 
     @property
@@ -256,7 +256,7 @@ class Orchestration(Session):
 
     @property
     def _commands_failed(self) -> bool:
-        """Whether it stopped because the set-up or a validation command could not run."""
+        """True if it stopped because the set-up or a validation command could not run."""
         return self.failed_turn is not None and self.failed_turn.work in ("prepare", "validate")
 
     def _failed(self, role: str) -> bool:
@@ -264,7 +264,7 @@ class Orchestration(Session):
 
     @property
     def _plan_refused(self) -> bool:
-        """Whether the run stopped because two answers were not plans, although both could be read."""
+        """True if the run stopped because two answers were not plans, although both could be read."""
         return self.partial_reason == "plan_invalid" and self.failed_turn is None
 
     def wrote(self, places: Iterable[int]) -> tuple[str, ...]:

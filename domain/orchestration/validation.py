@@ -77,8 +77,9 @@ def _new(run: Orchestration, command: RecordRound) -> tuple[str, ...]:
 
 
 def _broken(run: Orchestration, command: RecordRound, fresh: tuple[str, ...]) -> tuple[BrokenBy, ...]:
-    """Who brought the new failures: who had brought them before, else the agent whose tree is the first of the round to
-    show them, in the order of merging."""
+    """The agents that brought the new failures: those that had brought them before, else the agent whose tree is the
+    first of the round to show them, in the order of merging.
+    """
     by: dict[int, list[str]] = {}
     for reason in fresh:
         place = _place(run, command, reason)
@@ -104,7 +105,7 @@ def _place(run: Orchestration, command: RecordRound, reason: str) -> int | None:
 
 
 def for_the_judge(run: Orchestration) -> str:
-    """What the validation of this round shows; empty where there was none."""
+    """The result of this round's validation; empty where there was none."""
     if not run.check:
         return ""
     doubts = [flaky_words(run.flaky.values()), weaker_words(run.weakened)]
@@ -115,7 +116,7 @@ def for_the_judge(run: Orchestration) -> str:
 
 
 def for_agents(run: Orchestration) -> str:
-    """What an agent reads who changed files, while there are new failures."""
+    """The text for an agent that changed files, while there are new failures."""
     lines = [f"- {reason}" for reason in run.failures]
     head = "The validation commands fail on the work of all agents together. These failures are new:"
     return "\n".join([head, *lines]) if lines else ""

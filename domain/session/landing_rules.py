@@ -70,7 +70,7 @@ def record_landing(now: Now[S], command: RecordLanding) -> Events:
 
 
 def _waits(failure: Failure | None) -> bool:
-    """Whether the landing is tried again later: the set-up fails on the branch without the work, too."""
+    """True if the landing is tried again later: the set-up fails on the branch without the work, too."""
     return failure is not None and failure.code in get_args(Waiting)
 
 
@@ -91,7 +91,7 @@ def landing_command(events: Sequence[DomainEvent], session: Session | None) -> C
 
 
 def _fields(events: Sequence[DomainEvent]) -> dict[str, object]:
-    """What a command said of the landing that these events are about."""
+    """The landing that a command named with these events."""
     for event in events:
         match event:
             case WorkLanded() | WorkSentBack():

@@ -142,7 +142,7 @@ class Session:
 
     @property
     def scripted(self) -> bool:
-        """Whether a scripted agent takes part, which does no real work."""
+        """True if a scripted agent takes part, which does no real work."""
         return self.heard_script or self.scenario is not None
 
     @property

@@ -82,7 +82,7 @@ def pieces(words: str) -> list[JsonPiece]:
 
 
 def lookalikes(words: str, objects: Sequence[JsonPiece]) -> Iterator[JsonPiece]:
-    """What starts like an object outside of these, also in JSON5 or Python: `{'a': 1}`, `{a: 1}`."""
+    """Texts outside of these that start like an object, also in JSON5 or Python: `{'a': 1}`, `{a: 1}`."""
     bare = _blanked(words, [(piece.begin, piece.end) for piece in objects])
     for start, stop in _sections(words):
         yield from _wreckage(bare, start, stop, _LOOSELY_BEGUN)

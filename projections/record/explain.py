@@ -130,7 +130,7 @@ def _landing(history: Sequence[Recorded], language: Language) -> Iterator[str]:
 
 
 def _votes(session: Session, language: Language) -> Iterator[str]:
-    """Who voted for what, and what is missing, if the team decides by votes."""
+    """The votes so far, and what is missing, if the team decides by votes."""
     if not isinstance(session, Discussion) or session.decisions is None:
         return
     say = words(language, ROOM)

@@ -135,7 +135,7 @@ def _delivery(delivery: Delivery) -> DeliveryView:
 
 
 def report_of(session: Session) -> ReportView | None:
-    """What the last validation has shown; None before it."""
+    """The newest validation report; None before the first one."""
     if session.validated is None and session.proves_nothing is None:
         return None
     return ReportView(

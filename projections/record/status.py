@@ -74,7 +74,7 @@ def outcome(view: Mapping[str, Any], language: Language) -> str:
 
 
 def _is_stopped_run(view: Mapping[str, Any]) -> bool:
-    """Whether it is a run that has stopped with changes of which it is known how they were validated."""
+    """True if it is a run that has stopped with changes of which it is known how they were validated."""
     stopped = view.get("kind") == "orchestration" and view.get("status") in ("done", "checkpoint", "partial")
     return stopped and "validated" in (view.get("result") or {})
 

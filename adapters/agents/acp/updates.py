@@ -66,7 +66,7 @@ def described(update: Message) -> dict[str, Any]:
 
 
 def requested_tool(call: Message) -> RequestedTool:
-    """What the tool call will do: for `execute` its command line, otherwise its title."""
+    """The title of a tool call: for `execute` its command line, otherwise its title."""
     tool = _TOOLS.get(str(call.get("kind")), "other")
     raw, title = call.get("rawInput"), call.get("title")
     words = title if isinstance(title, str) else ""

@@ -61,7 +61,7 @@ def activities(method: str, fields: Message) -> Iterator[Activity]:
 
 
 def requested_tool(method: str, fields: Message, item: Message) -> RequestedTool:
-    """What a request asks permission for; `item` is what is known of the tool call."""
+    """The tool and title that a request asks permission for; `item` is what is known of the tool call."""
     if method == "item/fileChange/requestApproval":
         changes = item.get("changes")
         changed_paths = [change.get("path") for change in changes if isinstance(change, dict)] if changes else []

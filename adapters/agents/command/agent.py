@@ -158,7 +158,9 @@ class CommandAgent:
             return Failure.of("workspace", _sentence(error))
 
     def _output_bytes(self, limits: Limits) -> int:
-        """How much may be printed: a stream of messages is longer than the answer, which has a separate limit."""
+        """The limit of the output in bytes: a stream of messages is longer than the answer, which has a separate
+        limit.
+        """
         if self._settings.output == "json":
             return self._settings.output_bytes or limits.output_bytes * ENVELOPE
         return min(limits.output_bytes, self._settings.output_bytes or limits.output_bytes)

@@ -55,7 +55,7 @@ def read_handle(handle: str | None) -> AgentConversation | None:
 
 
 def owns(turn: Turn, conversation: AgentConversation) -> bool:
-    """Whether it belongs to this agent in this session: a fork does not write into its source's home."""
+    """True if it belongs to this agent in this session: a fork does not write into its source's home."""
     return conversation.home == USER or conversation.home.startswith(_owner(turn))
 
 

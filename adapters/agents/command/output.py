@@ -89,7 +89,7 @@ def model_of(output: Iterable[Message], paths: UsagePaths | None) -> str | None:
 
 
 def has_final(output: Iterable[Message], final: str | None) -> bool:
-    """Whether the message that completes an answer has arrived."""
+    """True if the message that completes an answer has arrived."""
     return final is None or any(message.get("type") == final for message in output)
 
 

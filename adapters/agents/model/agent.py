@@ -258,7 +258,7 @@ def _json(text: str | bytes) -> Message | None:
 
 
 def _refusal(response: "Response", body: Message | str) -> Failure:
-    """What a status other than 200 means, and when to retry."""
+    """The failure that a status other than 200 means, and when to retry."""
     error = body if isinstance(body, str) else body.get("error", body)
     failure = failure_in(error, response.status_code)
     wait = _wait(response.headers)

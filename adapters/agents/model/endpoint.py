@@ -44,7 +44,7 @@ class ModelSettings(Value):
         return self if self.model or not model else self.model_copy(update={"model": model})
 
     def unfit(self, roles: Iterable[str]) -> Sentence | None:
-        """Which field is unsuitable for an agent in these roles, and why."""
+        """The field that is unsuitable for an agent in these roles, and why."""
         for number, role in enumerate(roles):
             if role not in SPEAKS:
                 return at_place(f"roles[{number}]", Sentence("not_a_role_of_a_model", given=role, names=SPEAKS))

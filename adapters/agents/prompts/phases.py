@@ -235,14 +235,16 @@ _GATE: Final[Mapping[Language, str]] = {
 
 
 def phase_instruction(number: int, language: str = "en") -> str:
-    """What an employee must do: the aim, three numbered items, the gate. Invalid at /phase or /language."""
+    """The duty of an employee: the aim, three numbered items, the gate. Invalid at /phase or /language."""
     phase = _phase(number, language)
     items = (f"{place}. **{item.title}**: {item.do}" for place, item in enumerate(phase.items, start=1))
     return "\n".join((phase.aim, *items, _GATE[checked(language)]))
 
 
 def rubric(number: int, language: str = "en") -> str:
-    """What a judge must find in the report: a line with the phase, three items. Invalid at /phase or /language."""
+    """The evidence that a judge must find in the report: a line with the phase, three items. Invalid at /phase or
+    /language.
+    """
     items = (f"- **{item.title}**: {item.gate}" for item in _phase(number, language).items)
     return "\n".join((f"Phase {number} ({phase_name(number, checked(language))})", *items))
 

@@ -29,7 +29,7 @@ class Address(NamedTuple):
 
 
 def is_shared(url: str) -> bool:
-    """Whether many machines may use the database."""
+    """True if many machines may use the database."""
     return url.startswith(SCHEMES)
 
 

@@ -291,7 +291,7 @@ class Connections:
 
 
 def _is_sound(connection: PatientConnection) -> bool:
-    """Whether an idle connection may be used: only a server that ends it sends anything unasked."""
+    """True if an idle connection may be used: only a server that ends it sends anything unasked."""
     if connection.closed:
         return False
     poll = select.poll()

@@ -46,7 +46,7 @@ class PostgresRows(SqlRows):
         return has_forms(connection)
 
     def integrity(self, *, quick: bool = False) -> list[str]:
-        """What is wrong with the schema: something else in it could change or hide rows. The database itself reports
+        """The faults of the schema: something else in it could change or hide rows. The database itself reports
         damaged pages when they are read."""
         with self._reading() as connection:
             return faults(connection)

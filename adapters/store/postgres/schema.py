@@ -162,7 +162,7 @@ def check_promises(connection: PostgresConnection, name: str) -> None:
 
 
 def has_log(connection: PostgresConnection) -> bool:
-    """Whether the tables of a log are there."""
+    """True if the tables of a log are there."""
     return "log" in _tables(connection)
 
 
@@ -176,7 +176,7 @@ def has_forms(connection: SqlConnection) -> bool:
 
 
 def faults(connection: SqlConnection) -> list[str]:
-    """What is in our schema and not ours, and what is missing."""
+    """The objects in our schema that are not ours, and those that are missing."""
     there = {(str(kind), str(name)) for kind, name in connection.execute(_OBJECTS).fetchall()}
     strange = (f"it has a {kind} that is not ours: {name}" for kind, name in sorted(there - _OURS))
     missing = (f"the {kind} {name} is missing" for kind, name in sorted(_NEEDED - there))

@@ -56,7 +56,7 @@ def inspect(url: str) -> DatabaseFacts:
 
 
 def lets_in_without_password(url: str) -> bool:
-    """Whether a program without the password, but on this account and machine, could log in. Raises StoreError if the
+    """True if a program without the password, but on this account and machine, could log in. Raises StoreError if the
     database does not answer at all."""
     connections = Connections(url, size=1, read_only=True, password="", passfile="/nonexistent")
     try:

@@ -159,7 +159,7 @@ class PostgresStore(LargeTexts, SqlRecorder):
 
     @property
     def failing(self) -> bool:
-        """Whether the last write failed and no later one has succeeded."""
+        """True if the last write failed and no later one has succeeded."""
         return self._failure is not None
 
     def failure(self) -> str | None:
@@ -242,7 +242,9 @@ class PostgresStore(LargeTexts, SqlRecorder):
             connection.execute("UPDATE log SET position = ?", [last])
 
     def _conflict(self, batch: AppendBatch | None, receipts: Sequence[StoredReceipt]) -> Conflict:
-        """What of a batch others have written. The transaction is rolled back, so all that is found is theirs."""
+        """The commands of a batch that others have written. The transaction is rolled back, so all that is found is
+        theirs.
+        """
         rows = batch.rows if batch is not None else []
         with self._reading() as connection:
             return Conflict(
@@ -251,7 +253,7 @@ class PostgresStore(LargeTexts, SqlRecorder):
             )
 
     def _was_committed(self, batch: AppendBatch, receipts: Sequence[StoredReceipt]) -> bool:
-        """Whether an unconfirmed commit took place. Raises StoreError if that is not known yet: then the
+        """True if an unconfirmed commit took place. Raises StoreError if that is not known yet: then the
         receipts say so when the caller asks again."""
         until = time.monotonic() + _SETTLING_SECONDS
         while True:

@@ -67,7 +67,7 @@ _BEGUN: Final = zlib.compressobj(6, zlib.DEFLATED, -12, 4, zlib.Z_DEFAULT_STRATE
 
 
 def pack(state: bytes) -> bytes:
-    """What the file holds for the state of an event."""
+    """The bytes that the file holds for the state of an event."""
     if len(state) <= SHORT and state[:1] != MARK:
         return state
     if len(state) <= _LONG:

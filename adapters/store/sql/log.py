@@ -119,7 +119,7 @@ class SqlLog(ABC):
         return None if row is None else as_text(row[0])
 
     def turns_of(self, agent: str) -> dict[str, int]:
-        """How many turns of the agent wait and run."""
+        """The numbers of the agent's turns that wait and that run."""
         with self._reading() as connection:
             rows = connection.execute(
                 "SELECT state, count(*) FROM turns WHERE work = 'ask' AND lower(agent) = lower(?)"

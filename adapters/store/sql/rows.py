@@ -117,7 +117,7 @@ class SqlRows(ABC):
             return [str(row[0]) for row in rows]
 
     def count(self, upto: int) -> int:
-        """How many events there are up to a position. No index has the topic, so a damaged one hides no event."""
+        """The number of events up to a position. No index has the topic, so a damaged one hides no event."""
         with self._reading() as connection:
             rows = connection.execute("SELECT count(*) FROM events WHERE topic <> '' AND position <= ?", (upto,))
             return int(rows.fetchone()[0])
@@ -166,7 +166,7 @@ class SqlRows(ABC):
         yield from rows
 
     def turn_count(self) -> int:
-        """How many rows the lease table has."""
+        """The number of rows in the lease table."""
         with self._reading() as connection:
             return int(connection.execute("SELECT count(*) FROM turns").fetchone()[0])
 

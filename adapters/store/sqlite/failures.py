@@ -14,18 +14,18 @@ _PASSING: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 
 def is_file_error(error: BaseException) -> bool:
-    """Whether the file, the disk or another process is the cause (a bare DatabaseError: damaged), not a wrong
+    """True if the file, the disk or another process is the cause (a bare DatabaseError: damaged), not a wrong
     statement."""
     return isinstance(error, sqlite3.OperationalError) or type(error) is sqlite3.DatabaseError
 
 
 def is_permanent(error: BaseException) -> bool:
-    """Whether retrying is pointless: the file is damaged, not a database, or not writable."""
+    """True if retrying is pointless: the file is damaged, not a database, or not writable."""
     return _code(error) in _LASTING
 
 
 def is_damaged(error: BaseException) -> bool:
-    """Whether the content of the file is wrong."""
+    """True if the content of the file is wrong."""
     return _code(error) in _DAMAGED
 
 

@@ -51,7 +51,7 @@ class SqliteRows(SqlRows):
                     connection.execute("ROLLBACK")
 
     def integrity(self, *, quick: bool = False) -> list[str]:
-        """What SQLite itself finds wrong with the file."""
+        """The faults that SQLite itself finds in the file."""
         with self._connection() as connection:
             report = connection.execute(f"PRAGMA {'quick' if quick else 'integrity'}_check").fetchall()
             there = set(connection.execute(OBJECTS).fetchall())

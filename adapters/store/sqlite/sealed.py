@@ -51,7 +51,7 @@ _AT: Final = "SELECT hash FROM events WHERE position = ? AND stream = ? AND vers
 
 
 def begins_with(log: Path, copy: Path) -> bool:
-    """Whether the events of a copy are the first ones of this log: their last hashes cover all before them. Raises
+    """True if the events of a copy are the first ones of this log: their last hashes cover all before them. Raises
     StoreError if one of them is no log."""
     with sealed(log) as later, sealed(copy) as earlier, later._reading() as ours, earlier._reading() as theirs:
         return all(

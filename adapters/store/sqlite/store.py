@@ -156,7 +156,7 @@ class SqliteStore(SqlRecorder):
 
     @property
     def failing(self) -> bool:
-        """Whether the last write failed and no later one has succeeded."""
+        """True if the last write failed and no later one has succeeded."""
         return self._writing.failure is not None
 
     def failure(self) -> str | None:
@@ -228,7 +228,9 @@ class SqliteStore(SqlRecorder):
                 self._writer.execute(f"PRAGMA busy_timeout = {round(self._busy * 1000)}")
 
     def _conflict(self, rows: Sequence[Row], receipts: Sequence[StoredReceipt]) -> Conflict:
-        """What of a batch others have written. The transaction is rolled back, so all that is found is theirs."""
+        """The commands of a batch that others have written. The transaction is rolled back, so all that is found is
+        theirs.
+        """
         with self._reading() as connection:
             return Conflict(
                 streams={row.stream for row in rows if hash_of(connection, row.stream, row.version) is not None},

@@ -211,7 +211,7 @@ def open_views(path: Path) -> SqliteViews:
 
 
 def damage_of(path: Path) -> str | None:
-    """What SQLite finds wrong with the file of the views; None where it is sound, missing or cannot be looked at."""
+    """The faults that SQLite finds in the file of the views; None where it is sound, missing or cannot be looked at."""
     if not path.is_file():
         return None
     try:
@@ -223,7 +223,7 @@ def damage_of(path: Path) -> str | None:
 
 
 def is_unavailable(error: BaseException) -> bool:
-    """Whether it is the file, the disk or another process, and no mistake in a statement.
+    """True if it is the file, the disk or another process, and no mistake in a statement.
 
     Extended codes carry the primary one in their low byte; errors of Python's own module carry none.
     """

@@ -94,7 +94,7 @@ class BudgetClock:
                 await self.give_back(job)
 
     async def _record(self, job: Job, command: Command) -> bool:
-        """Whether it was recorded."""
+        """True if it was recorded."""
         if self._writer is None or not isinstance(job.session, Delivery):
             return False
         lease = job.lease

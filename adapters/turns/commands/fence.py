@@ -25,12 +25,14 @@ class Fencing:
 
     @property
     def links(self) -> bool:
-        """Whether a folder of the checkout can be shown in the workspace, instead of a copy of it."""
+        """True if a folder of the checkout can be shown in the workspace, instead of a copy of it."""
         return self._choose(Grant()).level == "bwrap"
 
     def grant(self, workspace: Workspace, folder: Path, link: Iterable[str] = ()) -> Grant:
-        """What a program in this folder of the workspace may access: the folder's tree, and the objects of its git. The
-        person's checkout is hidden, unless it is where the agents work, except for the folders to `link`."""
+        """The paths that a program in this folder of the workspace may access: the folder's tree, and the objects of
+        its git. The person's checkout is hidden, unless it is where the agents work, except for the folders to
+        `link`.
+        """
         checkout = Path(workspace.repository) if workspace.repository else None
         settings, objects = workspace.git_settings, (workspace.objects,) if workspace.in_place is None else ()
         return Grant(

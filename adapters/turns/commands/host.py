@@ -269,7 +269,7 @@ class HostCommands:
 
 
 def _in_checkout(step: ValidationStep, place: CommandPlace) -> tuple[Sentence | None, Sentence | None]:
-    """What to do about the command's own program, and about packages, that only the checkout has; None if nothing.
+    """The advice about the command's own program, and about packages, that only the checkout has; None if nothing.
     Another program of the same name, if one runs instead, is not the one that the person uses."""
     if place.checkout is None:
         return None, None

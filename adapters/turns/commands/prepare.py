@@ -97,7 +97,7 @@ class CommandPlaces:
         return await asyncio.to_thread(workspace_of, self.job, self.workspaces)
 
     async def has_leftovers(self, place: CommandPlace) -> bool:
-        """Whether the folder or the home, tidied, hold a file that a clone would not have."""
+        """True if the folder or the home, tidied, hold a file that a clone would not have."""
         workspace = await self.workspace()
         if workspace.in_place is not None:
             return True
@@ -186,7 +186,9 @@ def _mark_of_home(workspace: Workspace) -> Path:
 
 
 def _caches_of(workspace: Workspace) -> Path:
-    """What the set-up left in the home on the base tree. No program ever sees this folder, only copies of it."""
+    """The folder of what the set-up left in the home on the base tree. No program ever sees this folder, only copies
+    of it.
+    """
     return workspace.home / "caches"
 
 
@@ -220,7 +222,7 @@ def _keep(home: Path, caches: Path) -> None:
 
 
 def _has_file(home: Path) -> bool:
-    """Whether anything but folders is below, and links to what tools read from every home."""
+    """True if anything but folders is below, and links to what tools read from every home."""
     return any((path.is_symlink() or not path.is_dir()) and not is_linked(path) for path in home.rglob("*"))
 
 
@@ -283,7 +285,7 @@ def _link(workspace: Workspace, folder: Path, names: Iterable[str]) -> None:
 
 
 def _places(workspace: Workspace, folder: Path, names: Iterable[str]) -> Iterator[tuple[Path, Path]]:
-    """What the checkout has of these, each with its free place in the workspace. Raises WorkspaceError."""
+    """The files that the checkout has of these, each with its free place in the workspace. Raises WorkspaceError."""
     source, top = workspace.source, workspace.tree_of(folder)
     if source is None or source.resolve() == top.resolve():
         return

@@ -74,7 +74,7 @@ class CommandPlace:
 
 
 def can_start(step: ValidationStep, finished: Finished, folder: Path) -> bool:
-    """Whether the program was started, or is a file of the workspace that does not exist yet: the task may add it."""
+    """True if the program was started, or is a file of the workspace that does not exist yet: the task may add it."""
     if finished.ended != "not_started":
         return True
     program = own_program(step, folder)

@@ -66,7 +66,7 @@ class WorkVerdict:
 
     @property
     def ran_no_tests(self) -> bool:
-        """Whether a runner said that it ran no test, and none ran any: a pass then proves nothing."""
+        """True if a runner said that it ran no test, and none ran any: a pass then proves nothing."""
         return none_ran(self.tests)
 
     def report(self) -> str:
@@ -97,7 +97,7 @@ class _Series:
 
     @property
     def tests(self) -> tuple[RunnerCount, ...]:
-        """How many tests ran, as far as the output says."""
+        """The number of tests that ran, as far as the output says."""
         return together(count for output in self.outputs for count in counts_in(output_of(output)))
 
     @property
@@ -283,7 +283,7 @@ class WorkValidation:
         return None
 
     async def _is_flaky_at_base(self, steps: Sequence[ValidationStep], place: CommandPlace, runs: int) -> bool:
-        """Whether the command passes and fails on the base tree, run as often there."""
+        """True if the command passes and fails on the base tree, run as often there."""
         ends: set[bool] = set()
         for _ in range(runs):
             finished = await self._once_more(steps, place, self._base)

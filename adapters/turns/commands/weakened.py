@@ -22,8 +22,9 @@ def weakened(
     before: Sequence[RunnerCount],
     after: Sequence[RunnerCount],
 ) -> tuple[Weakening, ...]:
-    """What makes the validation of `tree` prove less than that of the start state. `before` and `after` are the counts
-    of the runners there and now."""
+    """The reasons why the validation of `tree` proves less than that of the start state. `before` and `after` are the
+    counts of the runners there and now.
+    """
     changed = [file for file in workspace.files(workspace.base(), tree) if _matters(file, commands)][:MOST]
     then = workspace.texts(workspace.base(), [_before(file) for file in changed], longest=LONGEST_SOURCE)
     now = workspace.texts(tree, [file.path for file in changed], longest=LONGEST_SOURCE)

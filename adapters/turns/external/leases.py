@@ -230,7 +230,7 @@ class ExternalLeases:
         self._since.pop((lease.turn_id, lease.attempt), None)
 
     def seconds(self, job: Job) -> float:
-        """How long the attempt took; since the request if its beginning is unknown."""
+        """The duration of the attempt; since the request if its beginning is unknown."""
         since = self._since.get((job.lease.turn_id, job.lease.attempt))
         began = self._request(job.lease).at if since is None else since
         return max(0, self._clock() - began) / 1000
@@ -259,7 +259,7 @@ class ExternalLeases:
         return replace(lease, until=max(lease.until, until))
 
     def overstays(self, lease: Lease) -> bool:
-        """Whether the attempt has taken longer than any turn may."""
+        """True if the attempt has taken longer than any turn may."""
         since = self._since.get((lease.turn_id, lease.attempt))
         return since is not None and self._clock() - since > self._settings.turn * 1000
 

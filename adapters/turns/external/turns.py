@@ -89,7 +89,7 @@ class ExternalTurns:
         self._queue.close()
 
     def waiting(self) -> int:
-        """How many workers wait for a turn now."""
+        """The number of workers that wait for a turn now."""
         return self._queue.length
 
     # -- claiming --------------------------------------------------------------------------------------------------
@@ -177,8 +177,9 @@ class ExternalTurns:
         return answer
 
     def _command(self, job: Job, reply: Reply) -> RecordReply:
-        """What is recorded. A reply with an impossible change has failed, like any agent's; a refused file can be sent
-        again."""
+        """The outcome to record. A reply with an impossible change has failed, like any agent's; a refused file can
+        be sent again.
+        """
         answer = replace(
             reply, seconds=self._leases.seconds(job), agent_session=reply.agent_session or job.request.agent_session
         )

@@ -105,10 +105,10 @@ class TurnClaims:
 
 
 def news(page: Iterable[Recorded]) -> list[Recorded]:
-    """What a worker has to know: turns that begin to wait or have ended, and conversations that are over."""
+    """Follows what a worker has to know: turns that begin to wait or have ended, and conversations that are over."""
     return [recorded for recorded in page if isinstance(recorded.event, _NEWS)]
 
 
 def asks(page: Iterable[Recorded]) -> bool:
-    """Whether turns have started to wait."""
+    """True if turns have started to wait."""
     return any(isinstance(recorded.event, TurnRequested | TurnAttemptFailed | TurnRetried) for recorded in page)

@@ -93,7 +93,7 @@ class Presence:
         return tuple(name for name in names if name != self.name and not name.startswith("."))
 
     def gone(self, name: str) -> bool:
-        """Whether that worker has certainly ended: it has a file here, on this machine, and its lock is free. Without a
+        """True if that worker has certainly ended: it has a file here, on this machine, and its lock is free. Without a
         file, it may be alive with another data folder; then its leases expire by themselves."""
         return self._is_ours(name) and self._is_free(name)
 
@@ -109,7 +109,7 @@ class Presence:
 
 
 def _is_free(file: Path) -> bool:
-    """Whether the file exists and its lock is free; files of other accounts are not checked."""
+    """True if the file exists and its lock is free; files of other accounts are not checked."""
     with suppress(OSError, ValueError), file.open("r+") as opened:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True

@@ -22,8 +22,9 @@ class Load(Protocol):
 
 
 def place_of(session: Session, agent: str, role: str, team: Team) -> Place:
-    """Where a question to this agent is asked. A session's own scenario replaces a team, and answers that a fork reuses
-    are not asked at all; but no other agent replaces one that a session names (K-36)."""
+    """The place where a question to this agent is asked. A session's own scenario replaces a team, and answers that a
+    fork reuses are not asked at all; but no other agent replaces one that a session names (K-36).
+    """
     if session.scenario is not None or session.reuse is not None:
         return "here"
     member = team.member_for(agent, role, session.crew)
@@ -36,7 +37,7 @@ class Affinity(Protocol):
     """What is known about other machines."""
 
     def leaves(self, turn: OpenTurn) -> bool:
-        """Whether another machine should run the turn, for now."""
+        """True if another machine should run the turn, for now."""
 
 
 class Routing:

@@ -258,7 +258,7 @@ class Worker:
                 self._let_go([turn_id])
 
     async def _expired(self, session_id: str, turn_id: str) -> bool:
-        """Whether the turn is over because of its deadline; False if that was extended meanwhile."""
+        """True if the turn is over because of its deadline; False if that was extended meanwhile."""
         with contextlib.suppress(Refused, Unknown, Busy, DamagedEvent):  # one damaged session does not stop others
             await self._writer.do(deadline_of(session_id, turn_id))
             return True
@@ -284,7 +284,7 @@ class Worker:
             job = await asyncio.to_thread(self._jobs.now, lease)
 
     def _is_theirs(self, job: Job) -> bool:
-        """Whether others have to ask the question, for example because a fork has no more answers to reuse."""
+        """True if others have to ask the question, for example because a fork has no more answers to reuse."""
         lease = job.lease
         return lease.work == "ask" and place_of(job.session, lease.agent, lease.role, self._team) != "here"
 

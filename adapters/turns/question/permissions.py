@@ -43,7 +43,7 @@ class Questions:
 
     @property
     def turns(self) -> int:
-        """How many turns wait for a person: they use no slot."""
+        """The number of turns that wait for a person: they use no slot."""
         return len(self._waiting)
 
     def permit(self, job: Job, attempt: RunningAttempt) -> "TurnPermit":

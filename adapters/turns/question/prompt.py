@@ -94,7 +94,7 @@ def material(
 
 
 def _spelled_out(words: Mapping[str, str], language: Language) -> dict[str, str]:
-    """What the request names by number or code, in the language of the prompt."""
+    """The texts that the request names by number or code, in the language of the prompt."""
     spelled = {}
     if number := words.get("phase_number"):
         spelled["phase_name"] = phase_name(int(number), language)
@@ -109,7 +109,7 @@ def _spelled_out(words: Mapping[str, str], language: Language) -> dict[str, str]
 
 
 def _of_run(words: Mapping[str, str], session: Session, language: Language) -> dict[str, str]:
-    """What a run says in sentences: who is judged for what, and why an answer is asked for again."""
+    """The sentences of a run: who is judged for what, and why an answer is asked for again."""
     if not isinstance(session, Orchestration):
         return {}
     spelled = {}

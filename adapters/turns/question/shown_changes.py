@@ -111,7 +111,7 @@ def _read_by(commands: Sequence[str], workspace: Workspace, head: str, changed: 
 
 
 def _is_below(name: str) -> bool:
-    """Whether a word can be a path from the top."""
+    """True if a word can be a path from the top."""
     return name not in ("", ".") and not name.startswith(("/", ":", "-")) and ".." not in name.split("/")
 
 
@@ -149,7 +149,7 @@ class JudgedFiles(NamedTuple):
 
     @property
     def lines(self) -> int:
-        """How many lines were added and removed; binary files have none."""
+        """The numbers of added and removed lines; binary files have none."""
         return sum((file.added or 0) + (file.removed or 0) for file in self.in_order)
 
     def listing(self) -> str:
@@ -196,7 +196,7 @@ _HUNK: Final = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 
 
 def _changed_lines(patch: str) -> int:
-    """How many added and removed lines a diff shows."""
+    """The numbers of added and removed lines that a diff shows."""
     count = old = new = 0
     for line in patch.splitlines():
         if old > 0 or new > 0:

@@ -40,7 +40,7 @@ def _values(member: Member) -> Iterator[tuple[str, str]]:
 
 
 def _references(member: Member) -> dict[str, str]:
-    """What the settings refer to, by the names of the variables."""
+    """The secrets that the settings refer to, by the names of their variables."""
     match member.settings:
         case ModelSettings(api_key=str(key)):
             return {key.partition(":")[2]: key}

@@ -89,7 +89,7 @@ class Sharing:
         return keeper.machine if keeper is not None and keeper.form != "git" and not keeper.alive else None
 
     def away(self, names: Sequence[str]) -> set[str]:
-        """Which of these workspaces are only on a machine without a worker."""
+        """Those of the workspaces that are only on a machine without a worker."""
         return self._shares.away(names)
 
     # -- continuing here ---------------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ class Sharing:
             return self._shares.drop(name, place=self.place)
 
     def is_shared(self, name: str) -> bool:
-        """Whether the store has commits of the workspace."""
+        """True if the store has commits of the workspace."""
         keeper = self._shares.keeper(name)
         return keeper is not None and keeper.form == "git"
 
@@ -209,7 +209,7 @@ class NearWorkspaces:
         self._known: dict[str, tuple[float, _Found]] = {}
 
     def leaves(self, turn: OpenTurn) -> bool:
-        """Whether another machine should run the turn, for now."""
+        """True if another machine should run the turn, for now."""
         try:
             session, name, keeper = self._look(turn.session_id)
         except (HansardError, ValueError):  # the caller that uses it gets the error
@@ -236,12 +236,12 @@ class NearWorkspaces:
 
 
 def near(sharing: Sharing | None, load: Load, clock: Callable[[], int]) -> NearWorkspaces | None:
-    """Which turns are left to other machines, where there are any."""
+    """The turns that are left to other machines, where there are any."""
     return None if sharing is None else NearWorkspaces(sharing, load, clock)
 
 
 def _has_git(facts: dict[str, object]) -> bool:
-    """Whether the work consists of commits only: a person's folder without git is edited in place."""
+    """True if the work consists of commits only: a person's folder without git is edited in place."""
     return facts["asked"] is None or facts["repository"] is not None
 
 

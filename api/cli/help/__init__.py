@@ -62,7 +62,7 @@ class KoreanHelp(DefaultFormatter):
 
 
 def key_of(english: str) -> str:
-    """Where the catalogue has a text."""
+    """The place of a text in the catalogue."""
     return f"text.{' '.join(english.split())}"
 
 

@@ -53,7 +53,7 @@ def act(request: Request, inside: System, now: Session, say: Words, *, key: str 
 
 
 def _iteration_cost(inside: System, now: Session) -> str:
-    """What an iteration of the delivery that a decision is about has cost so far; "" where nothing was reported."""
+    """The cost so far of the iteration that a decision is about; "" where nothing was reported."""
     delivery = inside.sessions.get(now.parent) if now.parent else now
     if not isinstance(delivery, Delivery) or not delivery.iteration:
         return ""
@@ -62,7 +62,7 @@ def _iteration_cost(inside: System, now: Session) -> str:
 
 
 def _fixable(now: Session) -> bool:
-    """Whether a delivery can apply what it found: a review of its own that was decided so, or work that was sent
+    """True if a delivery can apply what it found: a review of its own that was decided so, or work that was sent
     back."""
     match now:
         case Discussion(kind="review", parent=None, decision=made):

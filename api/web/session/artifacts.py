@@ -50,7 +50,7 @@ def _artifact(context: PanelContext, artifact: made.Artifact, *, whole: bool) ->
 
 
 def _review(json: str) -> dict[str, Any] | None:
-    """What a reviewer found; None for what is no review."""
+    """The findings of a reviewer; None for what is no review."""
     try:
         review = orjson.loads(json)
         issues = [(str(each["title"]), str(each.get("detail") or "")) for each in review["blockingIssues"]]

@@ -136,7 +136,7 @@ class Origins:
         return cut(self._context.record.entries[version - 1].role, 60)
 
     def _verdicts(self, turn: TurnCard, *, passed: bool) -> list[Evidence]:
-        """What the judge, or a person, said of the agent's work."""
+        """The words of the judge, or of a person, on the agent's work."""
         session = self._context.session
         if not isinstance(session, Orchestration):
             return []
@@ -162,7 +162,7 @@ def _turn(turn: TurnCard, files: Sequence[FilePatch]) -> Row:
 
 
 def _taken(context: PanelContext, result: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Where the changes are, and the commands that fetch them."""
+    """The place of the changes, and the commands that fetch them."""
     if not result:
         return None
     name = context.session.id

@@ -63,7 +63,9 @@ class PanelContext:
         return [mark.version for mark in upto(marks, self.version)]
 
     def counts(self) -> dict[str, int]:
-        """What the tabs hold: turns, changed files, rounds of a discussion or reviews of work; none where nothing."""
+        """The numbers on the tabs: turns, changed files, rounds of a discussion or reviews of work; none where
+        nothing.
+        """
         turns = [entry for entry in self.record.turns.values() if entry.version <= self.version]
         talks = self.session.rounds if isinstance(self.session, Discussion) else self.past(self.trail.outcomes)
         numbers = {
@@ -110,7 +112,7 @@ class PanelContext:
 
     @property
     def needs_somebody(self) -> bool:
-        """Whether nothing happens without a person."""
+        """True if nothing happens without a person."""
         return self.held or summary_of(self.session).waits_for not in (None, *_AT_REST)
 
 

@@ -102,7 +102,7 @@ def code(lines: Sequence[PatchLine], path: str) -> list[Markup]:
 
 # -- changed words -----------------------------------------------------------------------------------------------------
 def changed_words(lines: Sequence[PatchLine]) -> dict[int, list[Span]]:
-    """Where lines that took each other's place differ, by the identity of the line."""
+    """The differences of lines that took each other's place, by the identity of the line."""
     spans: dict[int, list[Span]] = {}
     for removed, added in _changes(lines):
         for old, new in _pairs(removed, added):

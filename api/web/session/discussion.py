@@ -70,7 +70,7 @@ def _round(
 
 
 def _parted(words: str) -> tuple[str, str]:
-    """What was said, and the verdict at its end as JSON, where agents put it."""
+    """The words of an agent, and the verdict at their end as JSON, where agents put it."""
     match = _VERDICT.search(words)
     if match is None or '"verdict"' not in match["json"]:
         return words, ""
@@ -96,7 +96,7 @@ def chart(rounds: Sequence[RoundContribution], metrics: Sequence[Metrics]) -> di
 
 
 def _counts(synthesis: dict[str, Any] | None) -> list[tuple[str, int]]:
-    """How many points the synthesis counts as settled and open, or agreed and not agreed; nothing if it counts none."""
+    """The points that the synthesis counts as settled and open, or agreed and not agreed; nothing if it counts none."""
     names = ("resolved", "remaining", "consensus", "divergence")
     numbers = [(name, int(synthesis[f"{name}Count"])) for name in names if synthesis and f"{name}Count" in synthesis]
     return numbers if any(count for _, count in numbers) else []

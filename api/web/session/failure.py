@@ -39,8 +39,9 @@ def cause_of(context: PanelContext) -> CauseShown | None:
 
 
 def failure(context: PanelContext) -> dict[str, Any]:
-    """What stopped the session: of a validation the command that failed and the end of its output; else what the event
-    says. Empty where nothing did."""
+    """The cause that stopped the session: of a validation the command that failed and the end of its output; else
+    what the event says. Empty where nothing did.
+    """
     cause = cause_of(context)
     if cause is None:
         return {}
@@ -60,7 +61,7 @@ def failure(context: PanelContext) -> dict[str, Any]:
 
 
 def next_steps(context: PanelContext) -> dict[str, Any]:
-    """What a person may do besides what the session takes: fork before the last agent was asked, take the work as it
+    """The actions besides those that the session takes: fork before the last agent was asked, take the work as it
     is. Empty where nothing stopped the session."""
     cause = cause_of(context)
     if cause is None:

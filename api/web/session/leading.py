@@ -76,7 +76,7 @@ def sent_back(context: PanelContext, run: Orchestration) -> str:
 
 
 def point_of(session: Discussion) -> str:
-    """What its last judgement says in one line, else the first point that was not agreed on."""
+    """Its last judgement in one line, else the first point that was not agreed on."""
     return in_line(main_point(session.feedback) or next(iter(session.dissent), ""))
 
 

@@ -21,7 +21,7 @@ _YEAR: Final = 31_536_000
 
 
 def listed_of(request: Request) -> str:
-    """What the address says, else what was chosen last, else the important ones."""
+    """The choice in the address, else the last one, else the important ones."""
     chosen = request.query_params.get("highlights") or request.cookies.get(LISTED, "")
     return chosen if chosen in ("0", "1") else "1"
 

@@ -31,7 +31,7 @@ WAITED_MS = 1_000
 
 
 def head(context: PanelContext) -> dict[str, Any]:
-    """What every tab begins with: why it is as it is, what was decided and by whom, what it cost."""
+    """The beginning of every tab: why the session is as it is, what was decided and by whom, what it cost."""
     it, card = context.it, decision(context)
     made, outcomes = it.get("decision") or {}, context.past(context.trail.outcomes)
     waits = context.needs_somebody and context.badge != "exhausted"
@@ -63,7 +63,7 @@ def head(context: PanelContext) -> dict[str, Any]:
 
 
 def overview(context: PanelContext) -> dict[str, Any]:
-    """What the head has said in a sentence is not said again."""
+    """Omits what the head already shows."""
     session = context.session
     unexplained = context.badge in ("failed", "partial") and not cause_of(context)
     summary = "" if context.needs_somebody else outcome(context.it, context.language)
@@ -123,12 +123,12 @@ def budget(context: PanelContext) -> dict[str, Any]:
 
 
 def _unready(context: PanelContext) -> bool:
-    """Whether it stopped before any agent was asked; its summary says why, and what to do."""
+    """True if it stopped before any agent was asked; its summary says why, and what to do."""
     return context.it.get("reason") in get_args(Unready)
 
 
 def _unprepared(context: PanelContext, cause: CauseShown | None) -> Lead | None:
-    """What kept a delivery from its first agent, in short: the card has the whole reason, and what to do."""
+    """The fault that kept a delivery from its first agent, in short: the card has the whole reason, and what to do."""
     reason, summary = context.it.get("reason"), getattr(context.session, "final_summary", None)
     if reason == "setup_failed" and cause:
         return Lead("head_lead.setup_failed", {}, cut("\n".join(cause.lines).rstrip().rpartition("\n")[2], SENTENCE))
@@ -169,7 +169,7 @@ def _handed_over(context: PanelContext) -> dict[str, Any] | None:
 
 
 def _on_validation(session: Session) -> list[dict[str, Any]]:
-    """What a reader has to know of the validation, as messages with their values; empty where nothing is open."""
+    """The notes on the validation that a reader needs, as messages with their values; empty where nothing is open."""
     if session.validated is None:
         return [] if session.outstanding else [{"say": "head_not_validated", "values": {}}]
     alone = [] if session.validated.clean_room else [{"say": "head_not_cloned", "values": {}}]
@@ -184,19 +184,19 @@ def _on_validation(session: Session) -> list[dict[str, Any]]:
 
 
 def _in_clean_room(session: Session) -> int | None:
-    """How many seconds the fresh checkout took; None where none was needed."""
+    """The seconds that the fresh checkout took; None where none was needed."""
     room = session.clean_room
     return round(room.seconds) if room is not None and room.needed else None
 
 
 def _seen_in_part(session: Session) -> int | None:
-    """How many percent of the changed lines the last reviewer saw; None if all, or if that is not known."""
+    """The percentage of the changed lines that the last reviewer saw; None if all, or if that is not known."""
     reviewed = session.reviewed
     return reviewed.percent if reviewed is not None and reviewed.shown < reviewed.of else None
 
 
 def _gauges(session: object) -> list[dict[str, Any]]:
-    """How much of what: `of` is the whole."""
+    """A share in words: `of` is the whole."""
     match session:
         case Delivery():
             return [{"name": "iterations", "of": session.budget.limits.max_iterations, "now": session.iteration}]

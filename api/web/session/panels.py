@@ -216,7 +216,7 @@ class Shared:
 
 
 def _forget(made: dict[Hashable, "asyncio.Task[Any]"], key: Hashable, task: "asyncio.Task[Any]") -> None:
-    """What failed is tried again; what is long is not held on to."""
+    """Tries again what failed, and does not hold on to what is long."""
     failed = task.cancelled() or task.exception() is not None
     if failed or (isinstance(task.result(), str | bytes) and len(task.result()) > LONGEST):
         made.pop(key, None)

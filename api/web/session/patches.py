@@ -182,7 +182,7 @@ def _change(sheet: _Sheet, hunk: ShownHunk, number: int) -> None:
 
 
 def _place(sheet: _Sheet, before: int) -> int:
-    """Where so many lines of the file come before; a run of unknown lines is split there."""
+    """Places hunks where so many lines of the file come before; a run of unknown lines is split there."""
     for at, item in enumerate(sheet):
         if before == 0:
             return at
@@ -218,7 +218,7 @@ def _place_of(sheet: _Sheet, at: int, words: str) -> int:
 
 
 def _settled(sheet: _Sheet) -> _Sheet:
-    """What was removed and came back is no change; in a change what was removed comes first."""
+    """Drops lines that were removed and came back; in a change what was removed comes first."""
     rows: _Sheet = []
     block: list[PatchLine] = []
     for item in [*sheet, UnseenLines(0, 0)]:

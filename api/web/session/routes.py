@@ -207,7 +207,7 @@ def _telling(request: Request, then: Session, say: Words) -> int | None:
 def _version_body(
     request: Request, then: Session, current: Panels, old: Panels, say: Words, shown: str
 ) -> dict[str, Any]:
-    """What of a version is shown; of a panel that was the same at the version seen before nothing."""
+    """The panels of a version; of a panel that was the same at the version seen before nothing."""
     trail = gallery(request).trail(then)
     fresh = {name: list(made) for name, made in current.items() if name not in old or old[name].hash != made.hash}
     state = shown or badge_of(then)

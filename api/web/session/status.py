@@ -18,7 +18,7 @@ from projections.record.status import is_phrase, outcome
 
 
 def decision(context: PanelContext) -> dict[str, Any]:
-    """What waits for a person and why; `what` is empty where nothing does."""
+    """The thing that waits for a person, and why; `what` is empty where nothing does."""
     session = context.session
     match session:
         case _ if context.held:
@@ -52,7 +52,7 @@ def decision(context: PanelContext) -> dict[str, Any]:
 
 
 def question_of(child: Discussion, actor: str) -> dict[str, Any]:
-    """What a discussion asks of a person, as shown to them on the page of its parent."""
+    """The question of a discussion to a person, as shown to them on the page of its parent."""
     feedback = child.feedback or {}
     return {
         "id": child.id,
@@ -71,7 +71,7 @@ def question_of(child: Discussion, actor: str) -> dict[str, Any]:
 
 
 def approval(session: Session, actor: str) -> dict[str, Any] | None:
-    """How the team decides it, where the team file says so, and what that person has voted."""
+    """The team's rule for the decision, where the team file says so, and what that person has voted."""
     return approval_for(actor, approval_of(session)) if isinstance(session, Discussion) else None
 
 
@@ -87,7 +87,7 @@ def _card(what: str, **more: Any) -> dict[str, Any]:
 
 
 def _outside(what: str, session: Session) -> dict[str, Any]:
-    """How many files are outside the scope, and the first ones; all of them are listed beside the buttons."""
+    """The number of files outside the scope, and the first ones; all of them are listed beside the buttons."""
     paths = outside(session)
     return _card(what, files=len(paths), summary=in_one_line(", ".join(paths)))
 

@@ -76,7 +76,7 @@ def _did(context: PanelContext, attempt: Attempt, *, read: bool) -> Iterator[Row
 
 
 def _of_steps(work: Iterable[Activity], uses: Iterable[ToolUse]) -> Iterator[Row]:
-    """What the program printed; durations and denials as they were recorded."""
+    """The output of the program; durations and denials as they were recorded."""
     recorded: dict[tuple[str, str], deque[ToolUse]] = defaultdict(deque)
     for use in uses:
         recorded[use.tool, use.title].append(use)
@@ -128,7 +128,7 @@ def _lines(text: str) -> Row:
 
 
 def _failed(context: PanelContext, attempt: Attempt) -> Row:
-    """How an attempt ended, and what came next."""
+    """The end of an attempt, and what came next."""
     event = event_of(context, attempt.version)
     tried = event if isinstance(event, TurnAttemptFailed) else None
     assert isinstance(event, TurnAttemptFailed | TurnFailed), "only failed attempts have a failure"

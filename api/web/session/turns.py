@@ -111,14 +111,14 @@ def turns(context: PanelContext) -> dict[str, Any]:
 
 
 def live(context: PanelContext, turn_id: str) -> str:
-    """Where a page asks what an agent does right now; nothing for a past version."""
+    """The address at which a page asks what an agent does right now; nothing for a past version."""
     is_past = context.version != context.record.version
     return "" if is_past else f"/api/sessions/{quote(context.session.id)}/turns/{quote(turn_id)}/activity"
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
 def patch_of(context: PanelContext, attempt: Attempt) -> str:
-    """How the files changed in an attempt."""
+    """The changes of files in an attempt."""
     return whole(context, text_of(event_of(context, attempt.version), "patch"))
 
 

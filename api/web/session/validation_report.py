@@ -105,7 +105,7 @@ def in_lines(content: str) -> str:
 
 
 def looks_bad(line: str) -> bool:
-    """Whether a line of an output looks like an error."""
+    """True if a line of an output looks like an error."""
     return bool(_BAD.search(line))
 
 

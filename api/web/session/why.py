@@ -73,7 +73,9 @@ async def show_why(request: Request) -> Response:
 
 
 def _possible(inside: System, session: Session, say: Words) -> list[tuple[str, str]]:
-    """What a person may do now, and why not what the kind of session takes besides: an action, and the reason."""
+    """The actions that a person may take now, and why not what the kind of session takes besides: an action, and the
+    reason.
+    """
     can = allowed(session, inside.sessions.get)
     return [(action, "" if action in can else _reason(session, code, say)) for action, code in _ACTIONS[session.kind]]
 

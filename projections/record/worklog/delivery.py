@@ -64,7 +64,7 @@ _SKIPPED = '["skipped"'
 
 
 def rows(log: Worklog, turns: Turns, recorded: Recorded) -> Iterator[Row]:
-    """What an event adds."""
+    """The items that an event adds."""
     match recorded.event:
         case DeliveryStarted() as event:
             yield from _started(recorded, event)

@@ -70,7 +70,7 @@ _MOST = 20
 
 
 def rows(_: Worklog, __: Turns, recorded: Recorded) -> Iterator[Row]:
-    """What an event adds."""
+    """The items that an event adds."""
     event = recorded.event
     if isinstance(event, DiscussionStarted):
         yield from _started(recorded, event)

@@ -61,7 +61,7 @@ from projections.record.worklog.parts import status as ended
 
 
 def rows(log: Worklog, turns: Turns, recorded: Recorded) -> Iterator[Row]:
-    """What an event adds."""
+    """The items that an event adds."""
     match recorded.event:
         case OrchestrationStarted() as event:
             yield from begun(event.opening.prompt, recorded.at)
@@ -168,7 +168,7 @@ def _criteria(agents: Iterable[AgentPhases]) -> Iterator[str]:
 
 
 def _checked(event: RoundValidated) -> Iterator[str]:
-    """What the validation of a round showed: the new failures, line by line."""
+    """The new failures in the validation of a round, line by line."""
     if not event.new_failures:
         yield f"- {mark('validation_passed')}" if event.passed else f"- {mark('validation_red')}"
         return

@@ -140,7 +140,7 @@ def point(label: str, words: str, data: Sentence | None = None, *, before: str =
 
 
 def permissions(event: DomainEvent) -> Iterator[Row]:
-    """What an agent asked permission for, and a person's answer."""
+    """The agent's request for permission, and a person's answer."""
     match event:
         case PermissionRequested():
             yield "log", point(mark("permission_wanted", cell(event.agent), cell(event.tool)), event.title)
@@ -149,7 +149,7 @@ def permissions(event: DomainEvent) -> Iterator[Row]:
 
 
 def result(event: DomainEvent) -> Iterator[str]:
-    """How a turn ended, as items."""
+    """The end of a turn, as items."""
     match event:
         case TurnAnswered():
             yield status("done")
