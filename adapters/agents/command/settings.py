@@ -160,7 +160,7 @@ class CommandSettings(ProgramSettings):
         return self.model_copy(update={"read_args": self.fenced_args, "write_args": self.fenced_args})
 
     def granted(self, grant: Grant, *own: Path) -> Grant:
-        """The paths that the program may access: what the turn grants, its `own` folders, and what the settings name."""
+        """The paths that the program may access: what the turn grants, its `own` folders, what the settings name."""
         named = (*self.argv, *(self.resume_argv or ()), *self.read_args, *self.write_args)
         files = tuple(Path(item) for item in named[1:] if item.startswith("/"))
         return replace(
