@@ -103,24 +103,7 @@ COMMANDS: Final = (
 
 
 FIRST: Final = frozenset(
-    [
-        "run",
-        "orchestrate",
-        "review",
-        "example",
-        "inbox",
-        "decide",
-        "watch",
-        "merge",
-        "extend",
-        "list",
-        "show",
-        "changes",
-        "explain",
-        "init",
-        "serve",
-        "doctor",
-    ]
+    ("init", "run", "review", "orchestrate", "inbox", "decide", "watch", "show", "changes", "merge", "serve", "doctor")
 )
 """The commands that `hansard --help` shows: those that a person needs in the first week."""
 MORE: Final = """All commands: `hansard help --all`. One command: `hansard COMMAND --help`."""
