@@ -79,14 +79,19 @@ def _folder(toolchain: _Toolchain) -> Path | None:
     home = Path.home()
     named = os.environ.get(toolchain.variable) or str(home / toolchain.folder)
     folder = Path(os.path.normpath(named))
-    if not folder.is_absolute() or home.is_relative_to(folder) or not folder.is_dir():
+    if not folder.is_absolute() or home.is_relative_to(folder) or not (_is_there(folder) and folder.is_dir()):
         return None
     return folder
 
 
+def _is_there(path: Path) -> bool:
+    """True if the path leads to something that this account may look at."""
+    return os.access(path, os.F_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
 def _files() -> Iterator[Path]:
     """The files in the home itself."""
-    return (path for name in _IN_HOME if (path := Path.home() / name).is_file())
+    return (path for name in _IN_HOME if _is_there(path := Path.home() / name) and path.is_file())
 
 
 def _settings_of_mise() -> Path | None:

@@ -121,7 +121,9 @@ class Start(Body):
         default=None, description="absolute path of an existing folder; of a git repository a worktree is used"
     )
     retry: RetryBody | None = None
-    anyway: bool = Field(default=False, description="start even if an agent is known to lack its program or login")
+    anyway: StrictBool = Field(
+        default=False, description="start even if an agent is known to lack its program or login"
+    )
 
 
 CommandWords = Words | Annotated[list[str], Field(min_length=1, max_length=1_000)]

@@ -18,8 +18,10 @@ NO_FACTS: Final = {
     "turns": {"worker", "lease_until", "owner", "rank"},
     "secrets": {"value"},
     "links": {"digest", "name", "made"},
+    "epochs": {"number", "head"},
 }
-"""Who holds a turn until when, its place in the queue, and what signs people in: damage there changes no record."""
+"""How often the log has gone back, who holds a turn until when, its place in the queue, and what signs people in:
+damage there changes no record."""
 
 
 @pytest.fixture(scope="module")

@@ -74,7 +74,7 @@ def test_commit_names_the_work_and_its_author(server: Server, repository: Path) 
     subject, author, *trailers = git(
         repository, "log", "-1", f"--format={form}", session["result"]["branch"]
     ).splitlines()
-    assert subject == "Fixed the sum of the prices."
+    assert subject == "Add a login page"
     assert author.endswith("@hansard.invalid>") and " via Hansard <" in author
     names = dict(line.split(": ", 1) for line in trailers)
     assert names["Hansard-Session"] == session["id"]

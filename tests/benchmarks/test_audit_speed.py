@@ -1,13 +1,15 @@
 """How fast a log is verified (`./dev test -n 0 -m benchmark`)."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from adapters.proof.checkpoints import SignedHead, head, over
+from adapters.proof.checkpoints import ORIGIN, SignedHead, head
+from adapters.proof.merkle import Tree
 from adapters.store.port import Write
+from adapters.store.rows import Row
 from adapters.store.sqlite.store import SqliteStore
 from domain.session.turns import TurnCancelled
 from tests.adapters.stores_under_test import entries
@@ -36,6 +38,16 @@ def test_chain_and_tree_are_checked_at_a_hundred_thousand_events_a_second(tmp_pa
     store.close()
     tell(f"chain and tree: {hashing:,.0f} events/s of one core, {reading:,.0f} with reading")
     assert hashing >= FLOOR
+
+
+def over(rows: Sequence[Row]) -> SignedHead:
+    """The checkpoint over these rows, each chained to its predecessor."""
+    tree, heads = Tree(), dict[str, bytes]()
+    for row in rows:
+        assert row.chained(heads.get(row.stream, b"")) == row.hash
+        heads[row.stream] = row.hash
+        tree.add(row.hash)
+    return SignedHead(ORIGIN, tree.size, tree.root())
 
 
 def _rate(work: Callable[[], SignedHead]) -> float:

@@ -16,6 +16,7 @@ from adapters.fence.choice import NoFence, available, choose
 from adapters.fence.folders import programs
 from adapters.fence.landlock import Landlock, filter_program, landlock_version
 from adapters.fence.port import Fence, Grant, Unfenced
+from adapters.fence.toolchains import toolchain_variables
 from adapters.processes.environment import clean_environment
 from adapters.processes.program import Finished, run
 
@@ -148,6 +149,8 @@ def test_only_the_files_that_a_program_in_a_home_loads_are_visible(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
+    for variable in toolchain_variables():
+        monkeypatch.delenv(variable, raising=False)
     for name in ("bin", "lib", "run"):
         (tmp_path / ".tool" / name).mkdir(parents=True)
     path = {"PATH": f"{tmp_path}/.tool/bin:/usr/bin"}

@@ -232,5 +232,5 @@ def test_a_repository_is_copied_even_during_a_cleanup(
 
 def test_git_that_is_missing_is_said(workspaces: Workspaces, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(WorkspaceError, match="git init was not started: No such file or directory"):
+    with pytest.raises(WorkspaceError, match="git config was not started: No such file or directory"):
         workspaces.open("s1", None)

@@ -154,7 +154,7 @@ def test_views_that_end_with_a_rewritten_event_still_show_what_it_was(hansard: H
     [(position,)] = audited.rows(log, "SELECT max(position) FROM events")
     stream, version = audited.rewritten(log, int(str(position)), '"actor":"', '"actor":"not-')
     shown = audited.rows(Settings().views_path, "SELECT * FROM overview")
-    assert hansard("message", "Go on", "--detach").code == 0
+    assert hansard("message", "Add a logout page", "--detach").code == 0
     assert set(shown) <= set(audited.rows(Settings().views_path, "SELECT * FROM overview"))
     assert hansard("verify").out.startswith(f"position {position}: {stream} version {version} was rewritten")
 
