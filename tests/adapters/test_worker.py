@@ -346,7 +346,7 @@ def test_every_failure_of_an_agent_is_in_the_session(failing: TestClient, orders
 
 def test_a_missing_program_is_a_failure_with_its_name(tmp_path: Path) -> None:
     with inside(tmp_path, team=team(tmp_path, argv=["no-such-program-anywhere"])) as client:
-        body = delivery()
+        body = delivery() | {"anyway": True}
         del body["scenario"]
         session_id = start(client, body)
         assert "no-such-program-anywhere" in ended(client, session_id)["lastError"]

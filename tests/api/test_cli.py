@@ -230,7 +230,7 @@ def test_interrupt_cancels_nothing_and_shows_how_to_continue(
 ) -> None:
     scenario = tmp_path / "slow.json"
     scenario.write_text('{"replies": {}, "delayMs": 60000}')
-    words = ["run", "-t", "x", "-f", "a", "--test", "true", "--scenario", str(scenario)]
+    words = ["run", "-t", "x", "-f", "a", "--test", "true", "--fresh", "--scenario", str(scenario)]
     with _started(words, environment, tmp_path) as process:
         talk = _read_until(process, "Asked planner")
         process.send_signal(number)
@@ -248,7 +248,7 @@ def test_background_process_of_a_script_ends_on_request(environment: dict[str, s
     """Ctrl-C is ignored there; SIGTERM is not."""
     scenario = tmp_path / "slow.json"
     scenario.write_text('{"replies": {}, "delayMs": 60000}')
-    words = ["run", "-t", "x", "-f", "a", "--test", "true", "--scenario", str(scenario)]
+    words = ["run", "-t", "x", "-f", "a", "--test", "true", "--fresh", "--scenario", str(scenario)]
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         started = _started(words, environment, tmp_path)
@@ -273,7 +273,7 @@ def test_every_command_works_through_a_server_too(
     with _serving(environment, tmp_path) as (_, address, talk):
         assert f"  log   {tmp_path}/hansard.db\n" in talk
         assert "  team  the scripted example team, which does no real work" in talk
-        result = hansard("run", "-t", "원격", "-f", "a", "--test", "true", "--json", HANSARD_SERVER=address)
+        result = hansard("run", "-t", "원격", "-f", "a", "--test", "true", "--fresh", "--json", HANSARD_SERVER=address)
         assert result.returncode == 0, result.stderr
         assert "The scripted example team answers" in result.stderr
         session_id = json.loads(result.stdout)["id"]

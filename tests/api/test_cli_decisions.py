@@ -37,6 +37,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     ours = {name: value for name, value in os.environ.items() if not name.startswith(("HANSARD_", "GIT_"))}
     return ours | {
         "HANSARD_DATABASE": f"sqlite:///{tmp_path}/hansard.db",
+        "HANSARD_EXAMPLE": "1",
         "NO_COLOR": "1",
         "TERM": "xterm-256color",
         "TZ": "UTC",
@@ -193,7 +194,7 @@ def test_an_orchestration_goes_on_with_each_decision_at_the_terminal(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
     words = ["orchestrate", "x", "--triage", "orchestrate", "-e", "A:custom", "--plan-review", "--work-review"]
-    with on_a_terminal([*words, "--scenario", "scenario.json"], environment, tmp_path) as terminal:
+    with on_a_terminal([*words, "--fresh", "--scenario", "scenario.json"], environment, tmp_path) as terminal:
         terminal.until("[r] Revise plan")
         terminal.until(QUESTION)
         terminal.type(b"a\n")
@@ -238,7 +239,7 @@ def test_through_a_server_the_same_commands_do_the_same(hansard: Program, here: 
     with serving(tmp_path / "served") as server:
         there = {"HANSARD_SERVER": str(server.url)}
         start = ("orchestrate", "x", "--triage", "orchestrate", "-e", "A:custom", "--scenario", "scenario.json")
-        first = hansard(*start, "--plan-review", "--json", **there)
+        first = hansard(*start, "--fresh", "--plan-review", "--json", **there)
         assert first.returncode == 6, first.stderr
         parent = json.loads(first.stdout)
         assert json.loads(here("inbox", "--json", **there).stdout)["items"][0]["parent"] == parent["id"]

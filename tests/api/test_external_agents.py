@@ -85,7 +85,9 @@ def test_a_claim_names_the_variables_and_the_set_up_that_is_left_to_do(
     """The baseline has set up the folder; without it, the worker does."""
     begin(client, workspace=str(project), baseline=baseline, validationCommands=["true"])
     turn = claim(client)
-    assert turn["env"] == {"SHOP": f"{turn['workspace']}/inside", "MODE": "test"}
+    person = {"NAME": "Remote via Hansard", "EMAIL": "remote@hansard.invalid"}
+    git = {f"GIT_{role}_{field}": value for role in ("AUTHOR", "COMMITTER") for field, value in person.items()}
+    assert turn["env"] == {"SHOP": f"{turn['workspace']}/inside", "MODE": "test"} | git
     assert turn["setup"] == ([] if baseline else [["touch", "made"]])
     assert (Path(turn["workspace"]) / "made").exists() is baseline
 

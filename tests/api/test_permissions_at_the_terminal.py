@@ -20,7 +20,7 @@ def test_run_asks_at_a_terminal(
     hansard: Program, environment: dict[str, str], tmp_path: Path, typed: bytes, plan: str, remember: bool
 ) -> None:
     (tmp_path / "ask.json").write_text(json.dumps({"replies": {"planner": [ENTRY]}}))
-    words = ["run", "-t", "x", "--test", "true", "--no-baseline", "--scenario", "ask.json"]
+    words = ["run", "-t", "x", "--test", "true", "--no-baseline", "--fresh", "--scenario", "ask.json"]
     with on_a_terminal(words, environment, tmp_path) as terminal:
         terminal.until("planner asks for permission (execute):")
         terminal.until("rm -rf build")
