@@ -32,14 +32,15 @@ class StreamHeads:
         return self._known.get(stream)
 
     @property
-    def position(self) -> int:
-        """The position of the last event that this process has committed, 0 before the first."""
-        return self._newest[0]
+    def newest(self) -> tuple[int, bytes]:
+        """The position and the hash of the last event that this process has committed; 0 before the first."""
+        return self._newest
 
-    def check(self, digest: bytes | None) -> None:
-        """Compare that event with what the log has at its position now. Raises Rewound where it is another one or none:
-        the log was replaced by an older state of itself. All that this process knew is forgotten then."""
-        position, last = self._newest
+    def check(self, newest: tuple[int, bytes], digest: bytes | None) -> None:
+        """Compare that event, as it was `newest` when the log was asked, with what the log has at its position. Raises
+        Rewound where it is another one or none: the log was replaced by an older state of itself. All that this process
+        knew is forgotten then."""
+        position, last = newest
         if position and (digest is None or bytes(digest) != last):
             self._known.clear()
             self._newest = (0, b"")

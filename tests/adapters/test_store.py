@@ -19,7 +19,7 @@ from eventsourcing.application import LocalNotificationLog
 from eventsourcing.persistence import ApplicationRecorder, IntegrityError, StoredEvent
 
 from adapters.store.blanks import blanked
-from adapters.store.errors import Broken, Conflict, DamagedEvent, Fenced, StoreError
+from adapters.store.errors import Broken, Conflict, DamagedEvent, Fenced, Rewound, StoreError
 from adapters.store.location import open_store
 from adapters.store.mapper import encode
 from adapters.store.port import NewEvent, Store, Write
@@ -735,7 +735,10 @@ def test_a_position_is_never_reused_even_if_the_newest_row_is_deleted(
     store, file = sqlite
     store.append([write(delivery_story().begun)])
     file.execute("DELETE FROM events WHERE position = 3")
-    [recorded] = store.append([write(delivery_story("delivery-2").begun, session_id="delivery-2")])
+    second = write(delivery_story("delivery-2").begun, session_id="delivery-2")
+    with pytest.raises(Rewound):
+        store.append([second])
+    [recorded] = store.append([second])
     assert [result.position for result in recorded] == [4, 5, 6]
 
 

@@ -27,7 +27,7 @@ def asked(*questions: tuple[int, str], make: Callable[[], str], at_once: bool = 
 
     async def scene() -> list[str | BaseException]:
         shared = Shared()
-        calls = [shared.of(head, key, make) for head, key in questions]
+        calls = [shared.of((0, head), key, make) for head, key in questions]
         if at_once:
             return await asyncio.gather(*calls, return_exceptions=True)
         return [(await asyncio.gather(call, return_exceptions=True))[0] for call in calls]
@@ -79,8 +79,8 @@ def test_leaving_client_does_not_cancel_shared_work() -> None:
 
     async def scene() -> str:
         shared = Shared()
-        first = asyncio.create_task(shared.of(5, "a", making))
-        second = asyncio.create_task(shared.of(5, "a", making))
+        first = asyncio.create_task(shared.of((0, 5), "a", making))
+        second = asyncio.create_task(shared.of((0, 5), "a", making))
         await asyncio.sleep(0)
         first.cancel()
         await asyncio.gather(first, return_exceptions=True)

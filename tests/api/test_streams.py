@@ -284,22 +284,25 @@ def test_an_id_that_is_no_position_is_400(server: Server, last: str) -> None:
             assert (stream.status, stream.kind) == (400, "application/problem+json")
 
 
-def test_an_id_above_the_head_waits(server: Server) -> None:
-    """Events up to the id are never sent; later ones are."""
+def test_an_id_above_the_head_is_told_so_and_gets_everything_from_the_head_on(server: Server) -> None:
+    """As after a restore: what the client has seen is no longer there (contract-3 §24)."""
     session_id = start(server.client, SILENT)
-    above = head(server) + 5
-    with Stream(server, path(session_id), last=above) as stream, Stream(server, "/api/events", last=above) as whole:
-        positions = [extend(server, session_id)["position"] for _ in range(8)]
-        for line in (stream, whole):
-            assert [message.id for message in take(line, 3)] == positions[5:]
+    newest = head(server)
+    for place in (path(session_id), "/api/events"):
+        with Stream(server, place, last=newest + 5) as stream:
+            first = next(message for message in stream.messages() if message.event)
+            assert (first.event, first.json()) == ("rewound", {"head": newest})
+            newest = extend(server, session_id)["position"]
+            assert take(stream, 1)[0].id == newest
 
 
-def test_a_version_above_the_newest_waits(server: Server) -> None:
+def test_a_version_above_the_newest_is_told_so_and_gets_what_follows(server: Server) -> None:
     session_id = start(server.client, SILENT)
-    with Stream(server, path(session_id, "?after=5")) as stream:
-        for _ in range(3):
-            extend(server, session_id)
-        assert take(stream, 1)[0].json()["version"] == 6
+    with Stream(server, path(session_id, "?after=50")) as stream:
+        first = next(message for message in stream.messages() if message.event)
+        assert first.event == "rewound"
+        extend(server, session_id)
+        assert take(stream, 1)[0].json()["version"] == 4
 
 
 def test_silent_stream_sends_heartbeats(server: Server) -> None:

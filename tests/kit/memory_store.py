@@ -69,8 +69,8 @@ class MemoryStore(EventRecorder):
     ) -> Sequence[int]:
         with self._opened() as log:
             head = len(log.rows)
-            known = self._heads.position
-            self._heads.check(log.rows[known - 1].hash if 0 < known <= head else None)
+            newest = self._heads.newest
+            self._heads.check(newest, log.rows[newest[0] - 1].hash if 0 < newest[0] <= head else None)
             batch = AppendBatch(self._heads, head, self.rows.hash_of)
             positions = batch.add_all(stored_events, attachments.hashes)
             receipts = attachments.made_receipts(head, positions)

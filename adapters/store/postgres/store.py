@@ -216,12 +216,13 @@ class PostgresStore(LargeTexts, SqlRecorder):
 
     def _advanced(self, connection: PostgresConnection, count: int) -> int:
         """The last position before the batch. Locks the row that counts them. Raises Rewound."""
+        newest = self._heads.newest  # another thread may commit while this one waits for the row
         head, version, digest = connection.execute(
             "UPDATE log SET position = position + ? RETURNING position - ?, format,"
             " (SELECT hash FROM events WHERE events.position = ?)",
-            (count, count, self._heads.position),
+            (count, count, newest[0]),
         ).fetchone() or (0, 0, None)
-        self._heads.check(digest)
+        self._heads.check(newest, digest)
         refuse_newer(version, self._writers.name)
         return int(head)
 

@@ -178,7 +178,8 @@ class SqliteStore(SqlRecorder):
         receipts: list[StoredReceipt] = []
         try:
             with self._transaction() as connection:
-                self._heads.check(_hash_at(connection, self._heads.position))
+                newest = self._heads.newest
+                self._heads.check(newest, _hash_at(connection, newest[0]))
                 batch = AppendBatch(self._heads, 0, partial(hash_of, connection))
                 count = len(batch.add_all(stored_events, attachments.hashes))
                 # A version that is taken is reported before a turn that is not held: that one is tried again.
