@@ -3,6 +3,8 @@
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from itertools import repeat
+from threading import Lock
+from typing import NamedTuple
 
 from eventsourcing.persistence import StoredEvent
 
@@ -16,6 +18,15 @@ Head = tuple[int, bytes]
 """A version of a stream and the hash of its row."""
 
 
+class Newest(NamedTuple):
+    """The last event of this process: its position, 0 before the first, and its hash. The era is how often the log was
+    found to have gone back."""
+
+    position: int
+    hash: bytes
+    era: int
+
+
 class StreamHeads:
     """The ends of the streams as this process has seen them.
 
@@ -26,42 +37,47 @@ class StreamHeads:
     def __init__(self, size: int = KNOWN) -> None:
         self._size = size
         self._known: OrderedDict[str, Head] = OrderedDict()
-        self._newest: tuple[int, bytes] = (0, b"")
+        self._newest = Newest(0, b"", 0)
+        self._changing = Lock()
 
     def get(self, stream: str) -> Head | None:
         return self._known.get(stream)
 
     @property
-    def newest(self) -> tuple[int, bytes]:
-        """The position and the hash of the last event that this process has committed; 0 before the first."""
+    def newest(self) -> Newest:
+        """The last event that this process has committed. Other threads commit meanwhile: look once, and `check` it."""
         return self._newest
 
-    def check(self, newest: tuple[int, bytes], digest: bytes | None) -> None:
-        """Compare that event, as it was `newest` when the log was asked, with what the log has at its position. Raises
-        Rewound where it is another one or none: the log was replaced by an older state of itself. All that this process
-        knew is forgotten then."""
-        position, last = newest
-        if position and (digest is None or bytes(digest) != last):
-            self._known.clear()
-            self._newest = (0, b"")
+    def check(self, newest: Newest, digest: bytes | None) -> None:
+        """Compare that event with what the log has at its position now. Raises Rewound where it is another one or none:
+        the log was replaced by an older state of itself. All that this process knew is forgotten then."""
+        if newest.position and (digest is None or bytes(digest) != newest.hash):
+            with self._changing:
+                if newest.era == self._newest.era:  # otherwise another thread has found the same
+                    self._known.clear()
+                    self._newest = Newest(0, b"", newest.era + 1)
             raise Rewound
 
     def keep(self, batch: "AppendBatch", positions: Sequence[int]) -> None:
-        """Remember what was committed, at these positions."""
-        if positions:
-            self._newest = (positions[-1], batch.rows[-1].hash)
-        for stream, head in batch.heads.items():
-            self._known[stream] = head
-            self._known.move_to_end(stream)
-        while len(self._known) > self._size:
-            self._known.popitem(last=False)
+        """Remember what was committed, at these positions; not if the log has gone back since. Two threads may come
+        here in another order than they have committed in."""
+        with self._changing:
+            if batch.era != self._newest.era:
+                return
+            if positions and positions[-1] > self._newest.position:
+                self._newest = Newest(positions[-1], batch.rows[-1].hash, batch.era)
+            for stream, head in batch.heads.items():
+                self._known[stream] = head
+                self._known.move_to_end(stream)
+            while len(self._known) > self._size:
+                self._known.popitem(last=False)
 
 
 class AppendBatch:
     """The rows of one transaction; `position` is the last assigned one."""
 
     def __init__(self, heads: StreamHeads, position: int, hash_of: Callable[[str, int], bytes | None]) -> None:
-        self._known, self._hash_of = heads, hash_of
+        self._known, self._hash_of, self.era = heads, hash_of, heads.newest.era
         self.position = position
         self.heads: dict[str, Head] = {}
         self.rows: list[Row] = []

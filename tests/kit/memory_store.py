@@ -70,7 +70,7 @@ class MemoryStore(EventRecorder):
         with self._opened() as log:
             head = len(log.rows)
             newest = self._heads.newest
-            self._heads.check(newest, log.rows[newest[0] - 1].hash if 0 < newest[0] <= head else None)
+            self._heads.check(newest, log.rows[newest.position - 1].hash if 0 < newest.position <= head else None)
             batch = AppendBatch(self._heads, head, self.rows.hash_of)
             positions = batch.add_all(stored_events, attachments.hashes)
             receipts = attachments.made_receipts(head, positions)

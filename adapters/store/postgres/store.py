@@ -216,11 +216,11 @@ class PostgresStore(LargeTexts, SqlRecorder):
 
     def _advanced(self, connection: PostgresConnection, count: int) -> int:
         """The last position before the batch. Locks the row that counts them. Raises Rewound."""
-        newest = self._heads.newest  # another thread may commit while this one waits for the row
+        newest = self._heads.newest  # before the statement, which sees what was committed before it
         head, version, digest = connection.execute(
             "UPDATE log SET position = position + ? RETURNING position - ?, format,"
             " (SELECT hash FROM events WHERE events.position = ?)",
-            (count, count, newest[0]),
+            (count, count, newest.position),
         ).fetchone() or (0, 0, None)
         self._heads.check(newest, digest)
         refuse_newer(version, self._writers.name)

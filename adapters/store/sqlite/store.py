@@ -179,7 +179,7 @@ class SqliteStore(SqlRecorder):
         try:
             with self._transaction() as connection:
                 newest = self._heads.newest
-                self._heads.check(newest, _hash_at(connection, newest[0]))
+                self._heads.check(newest, _hash_at(connection, newest.position))
                 batch = AppendBatch(self._heads, 0, partial(hash_of, connection))
                 count = len(batch.add_all(stored_events, attachments.hashes))
                 # A version that is taken is reported before a turn that is not held: that one is tried again.
