@@ -195,7 +195,7 @@ async def explain(
     where: Where = HERE,
 ) -> int:
     """Show why a session is in its state: the chain of causes, across sessions."""
-    async with connected(where, "all") as api:
+    async with connected(where) as api:
         session_id = await resolve(api, session)
         answer = await api.get(f"{path_of(session_id)}/explain", version=at, wish=wish)
         before = await _causes(api, answer)

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 _MOST: Final = 200
 """Rows from which on a table is read from the API, page by page."""
-_HARMLESS: Final = frozenset({"DATABASE", "DATA_DIR", "DEBUG", "TEAM", "AUTH", "API_KEY", "HOST", "PORT"})
+_HARMLESS: Final = frozenset({"DATABASE", "DATA_DIR", "DEBUG", "TEAM", "AUTH", "API_KEY", "HOST", "PORT", "EXAMPLE"})
 """Settings (`HANSARD_…`) that change nothing about what is read, or are looked at here."""
 
 

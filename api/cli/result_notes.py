@@ -7,7 +7,6 @@ from typing import Any
 from api.cli.exits import in_words
 from api.cli.labels import sentence
 from api.cli.terminal import visible_name
-from domain.session.workspace import UNCONVERTED
 
 
 def result_notes(session: Mapping[str, Any]) -> Iterator[str]:
@@ -28,7 +27,12 @@ def result_notes(session: Mapping[str, Any]) -> Iterator[str]:
 def only_applies(session: Mapping[str, Any]) -> bool:
     """True if no commit can be made of the result because only the person's own git can convert its files."""
     values = ((session.get("result") or {}).get("branchProblemSentence") or {}).get("params") or {}
-    return isinstance(detail := values.get("detail"), Mapping) and detail.get("code") in UNCONVERTED
+    detail = values.get("detail")
+    if not isinstance(detail, Mapping):
+        return False
+    from domain.session.workspace import UNCONVERTED  # only where there is a problem: a list starts without it
+
+    return detail.get("code") in UNCONVERTED
 
 
 def _on_validation(session: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[str]:

@@ -77,7 +77,7 @@ def test_help_is_a_newcomers_first_page(hansard: Program) -> None:
     result = hansard("--help")
     assert (result.returncode, result.stderr) == (0, "")
     assert "Start with hansard example" in result.stdout
-    for name in ("run", "orchestrate", "review", "extend", "list", "show", "serve", "init", "doctor"):
+    for name in ("init", "run", "review", "orchestrate", "inbox", "watch", "show", "merge", "serve", "doctor"):
         assert re.search(rf"│ {name} ", result.stdout), name
     everything = hansard("help", "--all").stdout
     for name in (*WORK, "extend", "cancel", "list", "show", "events", "worklog", "serve", "doctor", "key"):
