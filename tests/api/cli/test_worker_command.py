@@ -87,7 +87,7 @@ def doubled(history: list[dict[str, Any]]) -> list[str]:
     return [turn_id for turn_id, count in settled.items() if count > 1]
 
 
-@pytest.mark.parametrize("count", [8, pytest.param(20, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("count", [20])
 def test_deliveries_end_once_though_one_of_two_workers_is_killed(server: Idle, count: int) -> None:
     """The server runs no turns; the second worker takes over those of the dead one."""
     ids = [start(server.client, delivery(BUSY)) for _ in range(count)]
