@@ -67,6 +67,15 @@ def private_folder(path: Path) -> None:
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
+def sync(path: Path) -> None:
+    """Make a file, or the names in a folder, survive a power cut."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def private_file(path: Path) -> None:
     """Create the file, empty and private to its owner, if it is missing. SQLite's additional files get the same mode.
     Raises OSError."""

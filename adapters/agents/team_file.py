@@ -14,7 +14,7 @@ PROGRAMS = ("claude", "codex", "gemini", "opencode", "qwen", "copilot", "aider")
 """Agent programs that have a preset with the same name."""
 _WORKING = ("planner", "architect", "designer", "dev", "coder", "assistant", "custom")
 _JUDGING = ("reviewer", "judge", "critic", "synthesizer")
-"""Roles that whoever did the work should not have, where there is somebody else."""
+"""Roles for an agent other than the one that does the work, where there are two."""
 
 
 class FoundProgram(NamedTuple):

@@ -229,7 +229,7 @@ class Live:
             self.wake(turn_id, over=True)
 
     def rewound(self, _: int) -> None:
-        """Whoever listens to an attempt looks again, since the log has gone back: its turn may be gone."""
+        """Have the listeners of an attempt look again after the log has gone back: its turn may be gone."""
         for turn_id in tuple(self._listeners):
             self.wake(turn_id, over=True)
 

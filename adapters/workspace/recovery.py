@@ -43,7 +43,7 @@ def recover_moves(git: Git, top: Path) -> Path | None:
 
 
 def _git_ends_in(top: Path) -> bool:
-    """Wait for a git that outlived the process which started it; False if it goes on."""
+    """Wait for a git that outlived the process that started it; False if it still runs after that."""
     until = time.monotonic() + _PATIENCE
     while _git_runs_in(top):
         if time.monotonic() > until:

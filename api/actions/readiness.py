@@ -27,7 +27,7 @@ _FIRST: Final = {"review": "reviewer", "debate": "critic"}
 
 
 def require_team(system: System, body: Start) -> None:
-    """Raises NoTeam where only the scripted example team would answer and nobody asked for it."""
+    """Raises NoTeam where only the scripted example team would answer and it was not asked for."""
     if system.team.example and not system.settings.example and body.scenario is None:
         raise NoTeam(installed_programs())
 
@@ -61,7 +61,7 @@ def require_agents(system: System, roster: AgentRoster, *, anyway: bool) -> tupl
 
 
 def roster_of(command: StartCommand, team: Team) -> AgentRoster:
-    """Returns who is asked for what the command starts; nobody of the team where a scenario or the example answers."""
+    """The agents that the command will ask; none where a scenario or the example team answers."""
     match command:
         case StartDelivery():
             crew, scripted = command.crew, command.scenario

@@ -20,7 +20,7 @@ class NotStarted(Refused):
 
 
 class NoTeam(NotStarted):
-    """Nobody is there who could do the work."""
+    """There is no team for the work."""
 
     def __init__(self, programs: Sequence[str]) -> None:
         """`programs`: the agent programs that are installed here."""

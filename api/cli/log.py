@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from adapters.files import private_file
+from adapters.files import private_file, sync
 from api.cli import exits
 from api.cli.client import connected
 from api.cli.exits import Failed
@@ -190,7 +190,7 @@ def backup(target: Path, /, *, replace: bool = False, database: Database = None)
             draft.replace(target)
         else:
             os.link(draft, target)  # never over another file
-        _sync(target.absolute().parent)
+        sync(target.absolute().parent)
     except FileExistsError:
         raise Failed(sentence("{target} already exists.", target=target), code=exits.REFUSED) from None
     finally:
@@ -228,15 +228,6 @@ def _remove_leftovers(target: Path) -> None:
                 continue
             for end in ("", "-wal", "-shm"):
                 path.with_name(path.name + end).unlink(missing_ok=True)
-
-
-def _sync(folder: Path) -> None:
-    """Make the name of a new file in the folder survive a power cut."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _is_idle(path: Path, log: Path | None) -> bool:

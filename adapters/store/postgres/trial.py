@@ -24,7 +24,7 @@ def try_out(url: str) -> None:
 
 
 def _write_and_read(connections: Connections, name: str) -> None:
-    """One row of a process that nobody takes for alive."""
+    """The row of a process that does not count as alive."""
     with connections.transaction() as connection:
         connection.execute("INSERT INTO nodes VALUES (?, 'server', 0)", [name])
     with connections.lent() as connection:

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from adapters.files import private_file, private_folder
+from adapters.files import private_file, private_folder, sync
 from adapters.store.errors import Broken, StoreError
 from adapters.store.sqlite.sealed import UNREADABLE, read_only
 from domain.values.sentences import Sentence
@@ -52,8 +52,8 @@ def copied(source: Path, draft: Path) -> None:
 
 def put_in_place(draft: Path, path: Path, aside: Path) -> None:
     """Set the files of the log aside under another name, and put the draft in their place. The log itself goes last:
-    until then it is the old one, and nobody can open it (`alone`)."""
-    _synced(draft)
+    until then it is the old one, and no process can open it (`alone`)."""
+    sync(draft)
     if any(aside.with_name(aside.name + end).exists() for end in ENDS):
         raise Broken(Sentence("file_exists", path=aside))
     for end in ENDS[1:]:
@@ -62,12 +62,4 @@ def put_in_place(draft: Path, path: Path, aside: Path) -> None:
     if path.exists():
         os.link(path, aside)
     draft.replace(path)
-    _synced(path.parent)
-
-
-def _synced(place: Path) -> None:
-    descriptor = os.open(place, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync(path.parent)

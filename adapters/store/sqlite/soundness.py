@@ -20,7 +20,7 @@ IN_USE: Final = "log.in-use"
 
 
 def refuse_malformed(path: Path) -> None:
-    """Look at all pages. Raises Broken for a malformed log; what else is wrong is said where the log is opened."""
+    """Look at all pages. Raises Broken for a malformed log; opening the log reports other faults."""
     if not path.is_file() or not path.stat().st_size:
         return
     try:

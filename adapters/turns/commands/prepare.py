@@ -27,7 +27,7 @@ from domain.values.sentences import Sentence
 
 _TAIL = 2_000
 _NAMED: Final = 1_000
-"""So many files of a copied folder are told apart from those that agents add to it."""
+"""The largest number of files in a copied folder that are listed one by one, to tell them from those of agents."""
 FRESH: Final = 9_000_000
 """The slots of fresh checkouts begin here."""
 _MOST_FRESH: Final = 10
