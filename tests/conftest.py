@@ -50,11 +50,13 @@ KINDS = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test with its kind, so that `-m unit` and the like select by it."""
+    """Mark each test with its kind, so that `-m unit` and the like select by it, and give slow ones an hour."""
     root = Path(__file__).parent
     for item in items:
         folder = item.path.relative_to(root).parts[0]
         item.add_marker(KINDS.get(folder, "system"))
+        if any(item.get_closest_marker(slow) for slow in ("nightly", "benchmark", "agents")):
+            item.add_marker(pytest.mark.timeout(3600))
 
 
 def pytest_collection_finish() -> None:
